@@ -70,10 +70,10 @@ lint: $(STAMP)  ## style, types, import directions, production settings, missing
 		&& $(PYTHON) manage.py check --deploy --fail-level WARNING \
 		&& $(PYTHON) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 
-bench: $(STAMP)  ## measure every strategy and the HTTP API, in a few minutes; ARGS="--executions N" and more: manage.py bench --help
-	@$(PYTHON) manage.py bench $(or $(ARGS),--executions 10000 --budget 25)
-	@$(if $(ARGS),,$(PYTHON) manage.py bench intake --executions 20000 --rounds 20)
-	@$(if $(ARGS),,$(PYTHON) manage.py bench hooks --executions 500 --tasks-per-execution 1)
+bench: $(STAMP)  ## measure every strategy and the HTTP API, in a few minutes; ARGS="--executions N" and more: python -m benchmarks --help
+	@$(PYTHON) -m benchmarks $(or $(ARGS),--executions 10000 --budget 25)
+	@$(if $(ARGS),,$(PYTHON) -m benchmarks intake --executions 20000 --rounds 20)
+	@$(if $(ARGS),,$(PYTHON) -m benchmarks hooks --executions 500 --tasks-per-execution 1)
 
 package: $(STAMP)  ## build the wheel of a library for other Django projects, in dist/
 	@rm -rf build && $(PYTHON) -m pip wheel -q --no-deps --wheel-dir dist . && rm -rf build

@@ -1,10 +1,11 @@
-"""`manage.py bench`: what a strategy costs, measured on real servers with real processes.
+"""`python -m benchmarks`: what a strategy costs, measured on real servers with real processes.
 
 Owns the measuring and nothing of what is measured: it drives `tasks.strategies` and the Celery processes
-from outside, as production does. It is no installed app; `manage.py` finds its command.
+from outside, as production does. It is no installed app.
 
 | module | owns |
 | --- | --- |
+| `command` | the command line, and its options |
 | `main` | the process that measures, with the settings of the measured servers |
 | `experiments` | one module an experiment, and the list of them |
 | `servers`, `existing_servers` | the servers of a run; a schema and a database on existing servers |

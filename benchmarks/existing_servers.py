@@ -12,7 +12,7 @@ import psycopg
 from redis import Redis, RedisError
 
 from benchmarks.errors import BenchError
-from harbor_refresh.tasks.redis_address import Kind, for_celery, read_address
+from harbor_refresh.tasks.broker.redis_address import Kind, for_celery, read_address
 
 SCHEMA = "harbor_refresh_bench"
 LOCK = 0x48524245  # the key of an advisory lock: without it, two runs would drop each other's schema

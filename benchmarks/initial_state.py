@@ -31,7 +31,7 @@ def mark(servers: Servers, strategy: Strategy, executions: int, screen: Screen, 
         before = meter.used_memory()
         with screen.stage(f"{label}: marking", executions) as show:
             stale_executions.mark_all(strategy, executions, show)
-        execution_queue().forget_wake()  # no tick was sent for the first mark
+        execution_queue().tick_has_ended()  # no tick was sent for the first mark
         return meter.used_memory() - before
     finally:
         meter.close()

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.main OPTIONS`: the process that measures, started by `manage.py bench`.
+"""`python -m benchmarks.main OPTIONS`: the process that measures, started by `python -m benchmarks`.
 
 It is a process of its own because Django reads its settings once: the command has the caller's settings, and this
 process those of the measured servers. OPTIONS is the JSON of the options that the command has parsed and checked.
@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.errors import BenchError
 from benchmarks.servers import Servers
-from harbor_refresh.local.servers import LocalError
+from harbor_refresh.local.errors import LocalError
 
 
 def main(words: list[str]) -> int:

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from typing import Any
 
-from harbor_refresh.arguments import count
+from harbor_refresh.executions.management.argument_types import count
 
 SIZES = [1_000, 10_000, 100_000, 1_000_000]
 DEFAULTS: dict[str, dict[str, Any]] = {
@@ -40,7 +40,7 @@ def numbers(at_least: int, at_most: int) -> Callable[[str], list[int]]:
     one = count(at_least, at_most)
 
     def whole_numbers(text: str) -> list[int]:
-        found = sorted({one(word) for word in text.split(",") if word.strip()})
+        found = sorted({one(word.strip()) for word in text.split(",") if word.strip()})
         if not found:
             raise ArgumentTypeError(f"got {text!r}, takes whole numbers with commas between them")
         return found

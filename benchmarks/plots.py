@@ -1,4 +1,4 @@
-"""Pictures and tables of measured rows: `manage.py bench plot FILE.json … --into docs/images`.
+"""Pictures and tables of measured rows: `python -m benchmarks plot FILE.json … --into docs/images`.
 
 A picture depends on the rows alone: the same file gives the same picture.
 """

@@ -44,10 +44,13 @@ FROM
 """  # noqa: S608
 JOBS = """
 INSERT INTO execution_job (
-    task_id, name, args, kwargs, options, max_attempts, runs_before, holds_key, takes_result, published_at
+    task_id, name, args, kwargs, options, queue, priority, max_attempts, runs_before, holds_key, takes_result,
+    state, run, revision, unmet, retries, sent_at, resent
 )
-SELECT id, 'job.kind_' || id %% 5, '[]', '{}', '{}', 5, 0, FALSE, FALSE, now()
-FROM (SELECT id FROM task ORDER BY id DESC LIMIT %(jobs)s) AS newest
+SELECT
+    id, 'job.kind_' || id %% 5, '[]', '{}', '{}', 'jobs', 0, 5, 0, FALSE, FALSE,
+    CASE WHEN status_code = 3 THEN 'ended' ELSE 'sent' END, 0, 0, FALSE, 0, now(), 0
+FROM (SELECT id, status_code FROM task ORDER BY id DESC LIMIT %(jobs)s) AS newest
 """
 HISTORY = """
 INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at, told)

@@ -9,7 +9,7 @@ from celery import Celery
 from kombu.transport import TRANSPORT_ALIASES
 
 from harbor_refresh.celery import app
-from harbor_refresh.tasks.celery_queues import GUARD
+from harbor_refresh.tasks.broker.celery_queues import GUARD
 
 __all__ = ["app"]
 

@@ -36,7 +36,7 @@ def register_types(connection: Any, **_: Any) -> None:
     database that is not PostgreSQL is refused here, too.
 
     psycopg 3 is imported only if the service is attached: a project may run where it cannot be loaded, which a
-    check tells (tasks/checks/package_checks.py).
+    check tells (tasks/checks/project.py).
     """
     if found := other_than_postgresql(connection):
         connection.close()

@@ -154,11 +154,7 @@ class QueueRightMissing(QueueRefused):
     """Redis answers, and this user has not all the rights that it needs."""
 
 
-class JobChanged(RefreshError):
-    """The job changed each time it was looked at; its message comes again."""
-
-
-class Overtaken(RefreshError):
+class LeaseLost(RefreshError):
     """Another process took over the lease of this work, because it had expired."""
 
 

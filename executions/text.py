@@ -1,9 +1,9 @@
-"""Text: what PostgreSQL and Redis can store, also as JSON, and a count with its noun."""
+"""Text: what PostgreSQL and Redis can store, also as JSON, a count with its noun, and a list of ids."""
 
 import json
 import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 #: NUL as JSON escapes it. If the backslash is the second of a pair, the text spells the escape and has no NUL.
@@ -91,3 +91,8 @@ def said_by(exc: BaseException) -> str:
         return f"{name}: {exc}" if str(exc).strip() else name
     except Exception:
         return name
+
+
+def id_list(ids: Sequence[int], *, at_most: int) -> str:
+    more = len(ids) - at_most
+    return ", ".join(map(str, ids[:at_most])) + (f" and {more:,} more" if more > 0 else "")

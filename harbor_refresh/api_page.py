@@ -4,10 +4,13 @@ text around them is written by hand."""
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.management.base import CommandParser
 
+from harbor_refresh.api import api
 from harbor_refresh.api_description import ERRORS
 from harbor_refresh.executions import pacing
 from harbor_refresh.executions.api.idempotency import MAX_KEY
@@ -15,10 +18,13 @@ from harbor_refresh.executions.api.pages import MAX_ITEMS
 from harbor_refresh.executions.api.parsing import MAX_VALUES
 from harbor_refresh.executions.api.schemas import MAX_REPORTS, MAX_TASKS
 from harbor_refresh.executions.conf import DECLARED
+from harbor_refresh.executions.management.command import AnswerCommand
+from harbor_refresh.executions.management.output import Answer
 from harbor_refresh.executions.queries.event_stream import SECONDS_OF_A_STREAM
 from harbor_refresh.executions.queries.filters import MAX_ATTRIBUTES
 from harbor_refresh.executions.text import MAX_DEPTH, MAX_JSON
 
+PAGE = Path(__file__).resolve().parents[1] / "docs/api.md"
 PART = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 Description = dict[str, Any]
@@ -170,3 +176,22 @@ PARTS: dict[str, Callable[[Description], str]] = {
     "errors": errors,
     "limits": limits,
 }
+
+
+class Command(AnswerCommand):
+    help = "Write into docs/api.md what the API's description says. It needs no server."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is out of date")
+        parser.add_argument("--json", action="store_true", help="print JSON")
+
+    def answer(self, options: dict[str, Any]) -> Answer:
+        old = PAGE.read_text(encoding="utf-8")
+        new = renewed(old, api.get_openapi_schema())
+        is_current = old == new
+        if not (is_current or options["check"]):
+            PAGE.write_text(new, encoding="utf-8")
+        result = "is up to date" if is_current else "is out of date" if options["check"] else "was written"
+        failure = "" if is_current or not options["check"] else "Type: python -m harbor_refresh.api_docs"
+        return Answer({"page": "docs/api.md", "current": is_current}, [f"docs/api.md {result}."], failure)

@@ -7,11 +7,10 @@ from typing import Any
 from celery import Celery, signals
 from kombu import Queue
 
-from harbor_refresh import redis_at_start
+from harbor_refresh.at_start import exit_on_bad_settings, look_at_redis_in_a_thread
 from harbor_refresh.redis_transport import register_transport
-from harbor_refresh.settings_check import exit_on_bad_settings
 from harbor_refresh.tasks.broker.amqp_connection import mend_connections
-from harbor_refresh.tasks.celery_queues import DELIVERIES, GUARD, JOBS, ROUTES, TICKS, WORK
+from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
 # Celery would have Django check all that it knows, pages included, which no worker serves. That takes a third of a
@@ -22,7 +21,6 @@ register_transport()
 app = Celery("harbor_refresh")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 mend_connections(app)
-app.steps["consumer"].add(GUARD)
 app.conf.task_queues = [Queue(name, routing_key=name) for name in (TICKS, WORK, JOBS, DELIVERIES)]
 app.conf.task_default_queue = JOBS
 app.conf.task_routes = ROUTES
@@ -31,7 +29,7 @@ app.autodiscover_tasks(["harbor_refresh.tasks"], related_name="celery_tasks")
 
 signals.celeryd_init.connect(exit_on_bad_settings)
 signals.beat_init.connect(exit_on_bad_settings)
-signals.worker_ready.connect(redis_at_start.look_in_a_thread)
+signals.worker_ready.connect(look_at_redis_in_a_thread)
 
 
 @signals.setup_logging.connect

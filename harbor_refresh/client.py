@@ -159,9 +159,12 @@ class Spool:
         import fcntl  # Windows does not have it, and needs it only for a spool
 
         self._path, self._max, self._fsync = Path(path), max_bytes, fsync
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
-        self._file = os.open(self._path, flags, 0o600)
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file = os.open(self._path, flags, 0o600)
+        except OSError as exc:
+            raise Unusable(f"the spool {self._path} cannot be opened as a file: {exc.strerror}") from exc
         self.close = weakref.finalize(self, os.close, self._file)  # a client may be dropped and not closed
         self.close.atexit = False  # clients are closed at exit, and write until then
         if fsync:
@@ -205,7 +208,7 @@ class Spool:
             os.ftruncate(self._file, size)
             if exc.errno in (ENOSPC, EDQUOT):
                 raise SpoolFull(f"the disk of the spool {self._path} is full") from exc
-            raise
+            raise Unusable(f"the spool {self._path} cannot be written: {exc.strerror}") from exc
 
     def empty(self) -> None:
         os.ftruncate(self._file, 0)
@@ -651,10 +654,6 @@ if hasattr(os, "register_at_fork"):
 # The shell
 
 
-class Misuse(Exception):
-    """The command line or the environment cannot be used."""
-
-
 def _create(client: Client, given: argparse.Namespace) -> int:
     found = client.create(
         given.vendor_type,
@@ -672,7 +671,7 @@ def _report(client: Client, given: argparse.Namespace) -> int:
     """Report one task, or the lines of the standard input; then send. With a spool an outage is no failure."""
     is_usable = True
     if (given.task_id == "-") != (given.status is None):
-        raise Misuse("report takes TASK_ID STATUS, or - for the standard input")
+        raise Unusable("report takes TASK_ID STATUS, or - for the standard input")
     if given.status is not None:
         client.report(_whole(given.task_id), given.status, given.revision, given.message)
     for number, line in enumerate(sys.stdin.buffer if given.status is None else (), 1):
@@ -718,7 +717,7 @@ def _print(given: argparse.Namespace, data: Any, text: str) -> None:
 
 def _whole(text: str) -> int:
     if not text.isdecimal():
-        raise Misuse(f"{text!r} is no id")
+        raise Unusable(f"{text!r} is no id")
     return int(text)
 
 
@@ -770,7 +769,8 @@ def _token() -> str:
     try:
         return Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as exc:
-        raise Misuse(f"HARBOR_REFRESH_TOKEN_FILE: {type(exc).__name__}: the file cannot be read as text") from None
+        reason = f"{type(exc).__name__}: the file cannot be read as text"
+        raise Unusable(f"HARBOR_REFRESH_TOKEN_FILE: {reason}") from None
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -781,7 +781,7 @@ def main(words: Sequence[str] | None = None) -> int:
         with Client(given.url, _token(), spool or None, fsync=given.fsync, close_timeout=0) as client:
             code: int = given.act(client, given)
             return code
-    except (Misuse, Unusable) as exc:
+    except Unusable as exc:
         sys.stderr.write(f"error: {exc}\n")
         return 2
     except (ClientError, OSError) as exc:

@@ -1,6 +1,6 @@
 """The invariants K1 to K4, which must hold after every fault, checked on the servers' current state.
 
-Owns the checks: every fault test, the benchmark and `simulate` use these, so that they all check the same.
+Owns the checks: every fault test, the benchmark and the simulation use these, so that they all check the same.
 Changes nothing. The invariants hold for a system at rest; while work is in progress, K1 and K2 are rightly
 false.
 """

@@ -29,9 +29,9 @@ from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES, redis, virtual
 from kombu.utils.url import url_to_parts
 
+from harbor_refresh.tasks.broker.redis_address import Place
 from harbor_refresh.tasks.broker.redis_entries import DropsEntries, OfEntries
-from harbor_refresh.tasks.queue.connection import NotServing, follower, sentinels, wary
-from harbor_refresh.tasks.redis_address import Place
+from harbor_refresh.tasks.queue.connection import NotServing, rerouting, sentinels
 
 __all__ = ["register_transport"]
 
@@ -76,8 +76,8 @@ class QoS(redis.QoS):
 
 class Channel(OfEntries, redis.Channel):
     QoS = QoS
-    connection_class = wary(is_safe=False)
-    connection_class_ssl = wary(is_safe=True)
+    connection_class = rerouting(with_tls=False)
+    connection_class_ssl = rerouting(with_tls=True)
     _kept: Any = None
 
     def _connparams(self, asynchronous: bool = False) -> Any:
@@ -104,8 +104,6 @@ class Channel(OfEntries, redis.Channel):
 
 class SentinelChannel(Channel):
     from_transport_options = (*Channel.from_transport_options, "master_name", "sentinel_kwargs")
-    connection_class = follower(is_safe=False)
-    connection_class_ssl = follower(is_safe=True)
     master_name = ""
     sentinel_kwargs: Mapping[str, Any] = MappingProxyType({})
 

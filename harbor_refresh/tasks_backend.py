@@ -22,9 +22,11 @@ from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.celery_tasks import run_task
 from harbor_refresh.tasks.jobs import Handle
-from harbor_refresh.tasks.jobs.celery_json import native
-from harbor_refresh.tasks.jobs.lifecycle import job_creation, kept_ends
-from harbor_refresh.tasks.jobs.signatures import chains_of
+from harbor_refresh.tasks.jobs.running import kept_ends as kept
+from harbor_refresh.tasks.jobs.starting import records as creation
+from harbor_refresh.tasks.jobs.starting.celery_json import native
+from harbor_refresh.tasks.jobs.starting.options import moment_of
+from harbor_refresh.tasks.jobs.starting.signatures import chains_of
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.without_redis import agenda
 
@@ -102,9 +104,9 @@ class TrackedBackend(backends.BaseTaskBackend):  # type: ignore[misc]
         result = _result(task, job.job_id, list(args), dict(kwargs), enqueued_at=timezone.now())
         execution_id = _execution.get()
         if execution_id is None:
-            job_creation.start(self.vendor_type, [[job]], trigger="MANUAL")
+            creation.start(self.vendor_type, [[job]], trigger="MANUAL")
         else:
-            job_creation.add(execution_id, [[job]])
+            creation.add(execution_id, [[job]])
         signals.task_enqueued.send(sender=type(self), task_result=result)
         return result
 
@@ -126,7 +128,7 @@ class TrackedBackend(backends.BaseTaskBackend):  # type: ignore[misc]
             status=base.TaskResultStatus.RUNNING,
             started_at=result.started_at or began,
             last_attempted_at=began,
-            worker_ids=[SOME_WORKER] * job.run.runs,
+            worker_ids=[SOME_WORKER] * job.run.number,
         )
         signals.task_started.send(sender=type(self), task_result=result)
         context = [base.TaskContext(task_result=result)] if task.takes_context else []
@@ -158,11 +160,16 @@ def _options_of(task: Any) -> dict[str, Any]:
     return options
 
 
+def _moment_of(job: Job) -> datetime | None:
+    eta = job.options.get("eta")
+    return moment_of(eta) if eta else None
+
+
 def _result_of(job: Job) -> TrackedResult:
     path, args, kwargs, using = job.args
     row = job.task
-    task = import_string(path).using(**using, run_after=_moment(job.options.get("eta")))
-    end = kept_ends.end_of(job.pk)
+    task = import_string(path).using(**using, run_after=_moment_of(job))
+    end = kept.end_of(job.pk)
     errors = []
     if row.status in (Status.ERROR, Status.STOPPED):
         said = end.traceback if end else row.status_message

@@ -9,7 +9,7 @@ from django.views.generic import RedirectView
 from harbor_refresh.api import unknown_path, urls
 from harbor_refresh.dashboard.views import chart_data, live
 from harbor_refresh.executions.hook.view import status_hook
-from harbor_refresh.not_found import not_found
+from harbor_refresh.html_pages import not_found
 from harbor_refresh.tasks.conf import refresh_settings
 
 # an unknown address below admin/ gets the page of every unknown address

@@ -36,7 +36,6 @@ CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "unfold",
-    "unfold.contrib.filters",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -53,11 +52,11 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     # first: probes and Prometheus know neither our host name nor HTTPS
     "harbor_refresh.monitoring.views.Probes",
-    "harbor_refresh.logs.request_ids.RequestIds",
+    "harbor_refresh.logs.context.RequestIds",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "harbor_refresh.compression.CompressedPages",
-    "harbor_refresh.not_found.NotFoundPages",
+    "harbor_refresh.html_pages.CompressedPages",
+    "harbor_refresh.html_pages.NotFoundPages",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -181,8 +180,8 @@ if REFRESH_TRACES:
     _NEEDED = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")
     env.refuse_missing_packages("REFRESH_TRACES", _NEEDED, "requirements-traces.txt")
     MIDDLEWARE.insert(
-        MIDDLEWARE.index("harbor_refresh.logs.request_ids.RequestIds") + 1,
-        "harbor_refresh.tracing.requests.TraceContexts",
+        MIDDLEWARE.index("harbor_refresh.logs.context.RequestIds") + 1,
+        "harbor_refresh.tracing.contexts.OfRequests",
     )
 
 # The API. A body of 10,000 reports takes about 2 MB; with long messages, more.
@@ -214,7 +213,7 @@ CELERY_TIMEZONE = "UTC"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = _broker.options
-CELERY_BEAT_SCHEDULER = "harbor_refresh.tasks.beat:PatientScheduler"
+CELERY_BEAT_SCHEDULER = "harbor_refresh.tasks.pipeline.beat:PatientScheduler"
 CELERY_BEAT_SYNC_EVERY = 1
 CELERY_BEAT_MAX_LOOP_INTERVAL = 5
 
@@ -234,6 +233,7 @@ LOGGING: dict[str, Any] = {
     "loggers": {
         "httpx2": {"level": "WARNING"},  # it logs every request, and a job makes two
         "django.security.DisallowedHost": {"filters": ["as_warning"]},
+        "opentelemetry.exporter": {"level": "ERROR"},  # it warns of each try of a batch
         "waitress.queue": {"level": "ERROR"},  # it warns of each request that waits for a thread
     },
     "root": {"handlers": ["stderr"], "level": env.value("LOG_LEVEL", "one_of", "INFO", choices=LOG_LEVELS)},
@@ -281,10 +281,10 @@ UNFOLD = {
         }
     ],
     "STYLES": [
-        lambda request: static("executions/admin-parts.css"),
-        lambda request: static("executions/admin.css"),
+        lambda request: static("executions/parts.css"),
+        lambda request: static("executions/in-unfold.css"),
     ],
-    "SCRIPTS": [lambda request: static("executions/admin.js")],
+    "SCRIPTS": [lambda request: static("executions/in-unfold.js")],
     "COLORS": {
         "primary": {
             "50": "oklch(97.1% .013 236)",

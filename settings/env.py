@@ -20,8 +20,8 @@ from harbor_refresh.executions.declarations import Declared, parsed
 from harbor_refresh.executions.declarations import takes as what_it_takes
 from harbor_refresh.tasks.broker.connecting import TAKES as BROKER_TAKES
 from harbor_refresh.tasks.broker.connecting import check_broker
-from harbor_refresh.tasks.redis_address import TAKES as REDIS_TAKES
-from harbor_refresh.tasks.redis_address import BadAddress, read_address
+from harbor_refresh.tasks.broker.redis_address import TAKES as REDIS_TAKES
+from harbor_refresh.tasks.broker.redis_address import BadAddress, read_address
 
 CORRECT = "Correct it and start again."
 #: Values of examples, which are long enough to pass for secrets.

@@ -1,22 +1,21 @@
 """Every Celery task of ours but the jobs of a project: what it is, who sends it, and the call that does the work.
 
-| task | sent by | when |
-| --- | --- | --- |
-| claim_batch | beat; the first mark on an empty queue; a worker that completes a claim while more wait | EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS |
-| refresh_executions | claim_batch | for each claim |
-| run_cycle | claim_batch | with an older design, to every live worker |
-| recover_stale | beat; a worker that starts, or that notices a silent node | every 5 s |
-| reconcile, reap, sweep, sample | beat; a worker REAP_DELAY_SECONDS after its start sends reap | their intervals |
-| deliver | beat; a refresh after its commit if notifications wait; each worker at its start | every 30 s |
-| run_handlers | the deliverer | for each handler that is due |
-| act | a person who asks for an action on many executions; recover_stale | while actions wait |
-| harbor_refresh.task | `TrackedBackend` (harbor_refresh/tasks_backend.py) | for each task of Django's framework |
+| task                           | sent by                                                                                 | when                                       |
+| ------------------------------ | --------------------------------------------------------------------------------------- | ------------------------------------------ |
+| claim_batch                    | beat; tasks/pipeline/wakeup.py, if executions wait and no tick is on its way            | EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS  |
+| refresh_executions             | claim_batch                                                                             | for each claim                             |
+| run_cycle                      | claim_batch                                                                             | with an older design, to every live worker |
+| recover_stale                  | beat; a worker that starts, or that notices a silent node                               | every 5 s                                  |
+| reconcile, reap, sweep, sample | beat; a worker REAP_DELAY_SECONDS after its start sends reap                            | their intervals                            |
+| deliver                        | beat; a refresh after its commit if notifications wait; each worker at its start        | every 30 s                                 |
+| run_handlers                   | the deliverer                                                                           | for each handler that is due               |
+| act                            | a person who asks for an action on many executions; recover_stale                       | while actions wait                         |
+| harbor_refresh.task            | `TrackedBackend` (harbor_refresh/tasks_backend.py)                                      | for each task of Django's framework        |
 """  # noqa: E501  # a table
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 from celery import shared_task
@@ -24,40 +23,35 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.db import connections
 from django.utils.module_loading import import_string
 
+from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.deliveries.handler_runs import LEASE_SECONDS, RUN_SECONDS, run_handler
 from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle import gates
 from harbor_refresh.executions.retention.lease import LEASE
 from harbor_refresh.executions.retention.sweep import Place
 from harbor_refresh.executions.retention.sweep import sweep as sweep_executions
-from harbor_refresh.tasks.actions import bulk
-from harbor_refresh.tasks.broker.lengths import waiting
+from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, WORK
 from harbor_refresh.tasks.broker.mark import lost_before
-from harbor_refresh.tasks.broker.pooled import batch_producer
-from harbor_refresh.tasks.broker.unacknowledged import note_again
-from harbor_refresh.tasks.celery_queues import CYCLES, DELIVERIES, WORK
-from harbor_refresh.tasks.jobs.handle import Handle
-from harbor_refresh.tasks.jobs.records.records import job_records
-from harbor_refresh.tasks.jobs.repair.job_recovery import recover_jobs
-from harbor_refresh.tasks.jobs.repair.lost_messages import search_lost_messages
-from harbor_refresh.tasks.jobs.repair.reaper import reap as reap_jobs
-from harbor_refresh.tasks.jobs.repair.unbegun import put_unbegun_back
-from harbor_refresh.tasks.jobs.runtime.broker import may_wait
-from harbor_refresh.tasks.jobs.runtime.broker import publish as publish_jobs
-from harbor_refresh.tasks.jobs.tracked import TrackedJob
-from harbor_refresh.tasks.notifications.deliverer_thread import of_this_process
+from harbor_refresh.tasks.broker.pooled import batch_producer, waiting
+from harbor_refresh.tasks.jobs.hook import fire_again
+from harbor_refresh.tasks.jobs.reaper import reap as reap_jobs
+from harbor_refresh.tasks.jobs.running.handle import Handle
+from harbor_refresh.tasks.jobs.running.tracked import TrackedJob
+from harbor_refresh.tasks.operations import bulk
+from harbor_refresh.tasks.operations.deliverer_thread import of_this_process
+from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
 from harbor_refresh.tasks.overview import events, samples
 from harbor_refresh.tasks.overview.state import look
 from harbor_refresh.tasks.pacing import SWEEP_SECONDS
-from harbor_refresh.tasks.pauses.pauses import is_refreshing_paused
 from harbor_refresh.tasks.pipeline import reconciliation
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
+from harbor_refresh.tasks.pipeline.tick import EXPIRES_SECONDS, Actor, Tick
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.strategies import strategy
 from harbor_refresh.tasks.strategies.worker_mutex import worker_mutex
-from harbor_refresh.tasks.tick import EXPIRES_SECONDS, Actor, Tick
 
 #: A run of handlers ends before the lease of its claim does, so that a call that hangs takes one process, and not
 #: another one with each lease. The run begins its last call within RUN_SECONDS, so a call may take CALL_SECONDS at
@@ -135,15 +129,13 @@ def subscribe(instance: Any, **_: Any) -> None:
 
 @shared_task(name="tasks.recover_stale", base=Tick)
 def recover_stale() -> int:
-    """Release the claims and jobs of dead nodes, a few seconds after their last heartbeat, and wake the work on
-    actions."""
-    count = recover(idle=not waiting(WORK), lost_before=partial(lost_before, job_records().begin_epoch))
-    count += recover_jobs(publish_jobs, may_wait).given_back
+    """Release the claims of dead nodes, a few seconds after their last heartbeat; close open executions whose time
+    is over; fire reports again that a hook has not taken; wake the work on actions."""
+    count = recover(idle=not waiting(WORK), lost_before=lost_before)
+    with suppress(DatabaseAway), absence_translated():
+        gates.close_overdue()
+        fire_again()
     bulk.wake()
-    put_unbegun_back()
-    note_again()
-    with suppress(DatabaseAway):  # `recover_jobs` has logged it
-        search_lost_messages(may_wait)
     return count
 
 
@@ -157,8 +149,8 @@ def reconcile() -> dict[str, int]:
 
 @shared_task(name="tasks.reap", base=Tick)
 def reap() -> dict[str, int]:
-    """Compare the jobs in progress with the database, and settle what differs."""
-    return asdict(reap_jobs(may_wait))
+    """Fire reports again that a hook has not taken, and fail jobs that fell silent."""
+    return asdict(reap_jobs())
 
 
 @shared_task(name="tasks.sweep", base=Tick, bind=True)
@@ -174,7 +166,7 @@ def sweep(self: Tick, step: str = "", position: Any = ()) -> dict[str, int]:
     outcome = sweep_executions(begin=begin, seconds=SWEEP_SECONDS)
     if outcome.stopped_at:
         self.go_on(outcome.stopped_at.step, outcome.stopped_at.position)
-    elif begin and (outcome.held or outcome.overtaken):
+    elif begin and (outcome.held or outcome.lease_lost):
         self.go_on(step, position, after=LEASE.total_seconds())
     return {"executions": outcome.executions, "refreshed": outcome.refreshed}
 

@@ -66,10 +66,11 @@ class Refresh:
         "auto_or_integer",
         None,
         "executions in a subtask. `auto`: one while 16 or fewer wait; with more, the backlog is split into "
-        "two subtasks for each live node, of 1,000 executions to a chunk each",
+        "two subtasks for each live node, of 1,000 executions to a chunk each. A number also holds for a short "
+        "backlog",
         at_least=1,
-        at_most=10_000,
-        takes="`auto`, or 1 to 10,000",
+        at_most=6_000,
+        takes="`auto`, or 1 to 6,000",
         shown="`auto`",
     )
     max_attempts: int = declared(

@@ -1,10 +1,9 @@
 """Send heartbeats: one thread in every worker process that works claims.
 
-A process that is silent for NODE_TTL_SECONDS counts as dead, and its claims and jobs are recovered. The
-first process that notices asks for the recovery at once. If that process dies before it asks, the schedule
-asks. Each heartbeat also renews the leases of the jobs that run here, and records them again in a Redis that
-has forgotten them or came back older. A heartbeat is no sign of progress: a claim that is too old is recovered
-even if its node is alive.
+A process that is silent for NODE_TTL_SECONDS counts as dead, and its claims are recovered. The first process that
+notices asks for the recovery at once. If that process dies before it asks, the schedule asks. A heartbeat is no
+sign of progress: a claim that is too old is recovered even if its node is alive. Workers that run jobs say so in
+PostgreSQL (tasks/jobs/nodes.py).
 """
 
 import logging
@@ -16,9 +15,8 @@ from typing import Any
 from celery import signals
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks import pacing, tick
-from harbor_refresh.tasks.jobs.records.run import Run
-from harbor_refresh.tasks.jobs.runtime import current_runs
+from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.pipeline import tick
 from harbor_refresh.tasks.queue import brief_queue, execution_queue
 from harbor_refresh.tasks.queue.node import this_node
 from harbor_refresh.tasks.without_redis import mode
@@ -31,36 +29,20 @@ _running_in = 0  # the id of the process that has a heartbeat; a forked child ha
 
 def send_until_stopped() -> None:
     silent = False
-    recording: threading.Thread | None = None
     interval = pacing.HEARTBEAT_SECONDS
     while True:
         try:
-            forgotten = current_runs.renew()  # first, so that a lease never outlives the node
-            beats = [execution_queue().heartbeat(node) for node in {this_node.name, *current_runs.nodes()}]
+            beat = execution_queue().heartbeat(this_node.name)
         except QueueUnavailable as exc:
             if not silent:
                 log.warning("%s gives no sign of life: %s", this_node.name, exc)
             silent = True
         else:
             silent = False
-            if forgotten:
-                recording = record_anew(forgotten, recording)
-            if any(beat.dead for beat in beats):
+            if beat.dead:
                 request_recovery()
         if stopping.wait(interval):
             return
-
-
-def record_anew(forgotten: list[Run], before: threading.Thread | None) -> threading.Thread:
-    """Record forgotten runs in a thread, one at a time, because a database that hangs must not delay
-    heartbeats."""
-    if before and before.is_alive():
-        return before
-    recording = threading.Thread(
-        target=current_runs.record_anew, args=(forgotten,), name="record_anew", daemon=True
-    )
-    recording.start()
-    return recording
 
 
 def request_recovery() -> None:
@@ -88,8 +70,7 @@ def stop(**_: Any) -> None:
         return
     stopping.set()
     with suppress(QueueUnavailable):
-        for node in {this_node.name, *current_runs.nodes()}:
-            brief_queue().leave(node)
+        brief_queue().leave(this_node.name)
 
 
 def request_first_passes(sender: Any, **_: Any) -> None:

@@ -5,10 +5,11 @@ It adds what the project lacks, and changes nothing that the project has set:
 1. our Celery tasks, and the route of each, before the project's own routes, which may match every name;
 2. beat's schedule, if the project has no django-celery-beat, whose rows `migrate` makes (tasks/schedule.py);
 3. kombu's transports, mended, for the connections of this app alone (tasks/broker/amqp_connection.py);
-4. a step of its workers, which refuses a message that would end them (tasks/jobs/runtime/message_guard.py).
+4. two steps of its workers: one refuses a message that would end them (tasks/jobs/messages/guard.py), and one has
+   them beat (tasks/jobs/nodes.py).
 
 The settings are read when Celery reads them, and not here, because this is called while they are being imported. A
-worker and a beat tell at their start what the checks find (tasks/checks/host_checks.py), and go on.
+worker and a beat tell at their start what the checks find (tasks/checks), and go on.
 """
 
 import logging
@@ -16,11 +17,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from celery import signals
-from django.core.checks import WARNING, run_checks
 
-from harbor_refresh.executions.checks import OURS
+from harbor_refresh.executions.checks import bad_settings
 from harbor_refresh.tasks.broker.amqp_connection import mend_connections
-from harbor_refresh.tasks.celery_queues import GUARD, ROUTES
+from harbor_refresh.tasks.broker.celery_queues import GUARD, NODE, ROUTES
 from harbor_refresh.tasks.schedule import ROWS, has_rows
 
 log = logging.getLogger("harbor_refresh")
@@ -29,7 +29,6 @@ log = logging.getLogger("harbor_refresh")
 def connect(app: Any) -> Any:
     """Add our Celery tasks, their routes and their schedule to this app, and return it."""
     mend_connections(app)
-    app.steps["consumer"].add(GUARD)
     app.autodiscover_tasks([__package__], related_name="celery_tasks")
     if app.configured:
         _add_to(app.conf)
@@ -38,6 +37,13 @@ def connect(app: Any) -> Any:
     for starting in (signals.celeryd_init, signals.beat_init):
         starting.connect(tell_problems, dispatch_uid="harbor_refresh.problems")
     return app
+
+
+def add_steps(sender: Any, instance: Any = None, **_: Any) -> None:
+    """Add our steps to each worker of this project, whichever Celery app it has: without them no job begins. A
+    worker in the process of a test sends `import_modules` alone, whose sender is the app."""
+    app = instance.app if instance else sender
+    app.steps["consumer"].update((GUARD, NODE))
 
 
 def _on_configured(sender: Any, source: Any, **_: Any) -> None:
@@ -73,7 +79,6 @@ def schedule() -> dict[str, dict[str, Any]]:
 
 
 def tell_problems(**_: Any) -> None:
-    for message in run_checks(tags=[OURS]):
-        if message.level >= WARNING and not message.is_silenced():
-            level = logging.ERROR if message.is_serious() else logging.WARNING
-            log.log(level, "%s: %s %s", message.id, message.msg, message.hint or "")
+    for message in bad_settings():
+        level = logging.ERROR if message.is_serious() else logging.WARNING
+        log.log(level, "%s: %s %s", message.id, message.msg, message.hint or "")

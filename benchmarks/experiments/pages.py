@@ -120,7 +120,7 @@ def _pages(executions: int) -> list[tuple[str, str]]:
 
 
 def _row(name: str, address: str, client: Client, options: Namespace) -> Row:
-    badges.forget()  # the page that counts them anew takes the most queries
+    badges.COUNTS.forget()  # the page that counts them anew takes the most queries
     with CaptureQueriesContext(connection) as captured:
         response = client.get(address, secure=True)
     taken = len(captured)  # the next request forgets them

@@ -1,4 +1,4 @@
-"""Invented runners: what `manage.py simulate` plans, sends, waits for and checks. It is no installed app.
+"""Invented runners: what `python -m examples.simulation` plans, sends, waits for and checks.
 
 | module | owns |
 | --- | --- |
@@ -8,5 +8,5 @@
 | `queue_state` | waiting until the queue is empty, and a description of it |
 | `verdict` | whether K1 to K4 hold and every status is the predicted one |
 | `demo` | slow traffic without an end, for `make up` |
-| `options`, `screen` | the options of the command, and its output |
+| `command`, `options`, `screen` | the command line, its options and its output |
 """

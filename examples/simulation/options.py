@@ -1,4 +1,4 @@
-"""Readers of the options of `simulate`. A value that is not allowed is an error of one line."""
+"""Readers of the options of the simulation. A value that is not allowed is an error of one line."""
 
 import math
 from argparse import ArgumentTypeError

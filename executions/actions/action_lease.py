@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from harbor_refresh.executions.actions.bulk import LEASE, find
 from harbor_refresh.executions.database import run
-from harbor_refresh.executions.errors import Overtaken
+from harbor_refresh.executions.errors import LeaseLost
 from harbor_refresh.executions.models import Action
 from harbor_refresh.executions.models.operations import MAX_ERROR, State
 from harbor_refresh.executions.text import made_storable
@@ -30,7 +30,7 @@ class HeldAction:
 
     What if two processes take it at once: the row's lock lets one of them. What if the process dies: the lease
     expires, and the next process goes on after the last page that was committed. What if it stands still and goes
-    on: if another process has taken the action over, or has stopped it, the next write raises Overtaken, and the
+    on: if another process has taken the action over, or has stopped it, the next write raises LeaseLost, and the
     work of that transaction is rolled back.
     """
 
@@ -52,7 +52,7 @@ class HeldAction:
             error=_storable(done.errors[0]) if done.errors else "",
         )
         if not rows:
-            raise Overtaken(f"another process took over action {self.action.pk}, or it was stopped")
+            raise LeaseLost(f"another process took over action {self.action.pk}, or it was stopped")
         is_asked: bool = rows[0][0]
         return is_asked
 

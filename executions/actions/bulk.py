@@ -1,4 +1,4 @@
-"""Actions on many executions: ask for one, stop it, open it again. `tasks/actions/bulk.py` works on them.
+"""Actions on many executions: ask for one, stop it, open it again. `tasks/operations/bulk.py` works on them.
 
 An action is a row, so it survives every process. Its filter chooses executions page by page, in the order of their
 ids. A stop may change the status that the filter asks for; the cursor passes each execution once all the same.
@@ -10,7 +10,7 @@ from django.db import transaction
 
 from harbor_refresh.executions.access.audit import Kind, Person, note
 from harbor_refresh.executions.actions.action_pages import highest_id
-from harbor_refresh.executions.attached.ownership import Deed, refuse_if_attached
+from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import ActionEnded, NoSuchAction, Refused, TooManyActions
 from harbor_refresh.executions.models import Action
@@ -22,7 +22,12 @@ from harbor_refresh.executions.text import made_storable
 LEASE = timedelta(seconds=30)
 MAX_OPEN = 100
 #: The verbs that Harbor does while this service is attached to it.
-DEEDS = {Verb.STOP: Deed.STOP, Verb.RETRY: Deed.RUN_AGAIN, Verb.RESUME: Deed.RUN_AGAIN, Verb.DELETE: Deed.DELETE}
+OPERATIONS = {
+    Verb.STOP: Operation.STOP,
+    Verb.RETRY: Operation.RUN_AGAIN,
+    Verb.RESUME: Operation.RUN_AGAIN,
+    Verb.DELETE: Operation.DELETE,
+}
 
 
 def ask(
@@ -45,8 +50,8 @@ def ask(
     Raises OwnedByHarbor for a verb that is Harbor's, Refused for an empty filter, and TooManyActions if MAX_OPEN
     are open. Two callers at once may exceed that by one.
     """
-    if verb in DEEDS:
-        refuse_if_attached(DEEDS[verb])
+    if verb in OPERATIONS:
+        refuse_if_attached(OPERATIONS[verb])
     refuse_empty(chosen, everything=everything)
     waits = origin != Origin.TERMINAL  # a command does its own work at once
     if waits and Action.objects.filter(state__in=OPEN).exclude(requested_from=Origin.TERMINAL).count() >= MAX_OPEN:

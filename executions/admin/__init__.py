@@ -9,9 +9,8 @@ from harbor_refresh.executions.admin import (
     audit_entry,
     delivery,
     execution,
-    status_change,
     subscription,
     task,
 )
 
-__all__ = ["api_token", "audit_entry", "delivery", "execution", "status_change", "subscription", "task"]
+__all__ = ["api_token", "audit_entry", "delivery", "execution", "subscription", "task"]

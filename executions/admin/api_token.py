@@ -5,7 +5,6 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
@@ -13,10 +12,9 @@ from harbor_refresh.executions.access import api_tokens
 from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
 from harbor_refresh.executions.admin.audit import noted
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
-from harbor_refresh.executions.admin.confirmation import asks_first
-from harbor_refresh.executions.admin.formatters import label, moment
-from harbor_refresh.executions.admin.site_pages import page
-from harbor_refresh.executions.admin.unfold_api import display
+from harbor_refresh.executions.admin.confirmation import Question, asks_first
+from harbor_refresh.executions.admin.formatters import column, label
+from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.models import ApiToken
 
 
@@ -26,7 +24,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     fields = ("name", "may_read", "may_report", "may_manage", "expires_at")
     search_fields = ("name",)
     search_help_text = "Name"
-    actions = ("revoke_selected",)
+    actions = ("revoke",)
 
     def matching(self, rows: QuerySet[ApiToken], text: str) -> QuerySet[ApiToken]:
         return rows.filter(name__icontains=text)
@@ -44,20 +42,26 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         obj.__dict__["token"] = token
 
     def response_add(self, request: HttpRequest, obj: ApiToken, post_url_continue: Any = None) -> HttpResponse:
-        """Show the token in this answer, the only one that holds it. A message would be stored in a cookie."""
-        context = {
-            **self.admin_site.each_context(request),
-            "title": f"The token of {obj.name}",
-            "token": obj.__dict__["token"],
-            "opts": self.opts,
-        }
-        return TemplateResponse(
-            request, "executions/admin/token_made.html", context, headers={"Cache-Control": "no-store"}
+        return self.shown_once(
+            request,
+            f"The token of {obj.name}",
+            "executions/admin/token_made.html",
+            once="This is the only time that the token is shown. Copy it to where its program reads its secrets.",
+            value=obj.__dict__["token"],
+            page=admin_url("harbor_executions_apitoken_changelist"),
+            page_title="All API tokens",
         )
 
     @admin.action(description="Revoke", permissions=["revoke"])
-    @asks_first("Revoke {}", "Requests with it are answered with 401 from now on. It cannot be undone.", "Revoke")
-    def revoke_selected(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
+    @asks_first(
+        Question(
+            "Revoke {}",
+            "Requests with it are answered with 401 from now on. It cannot be undone.",
+            "Revoke",
+            is_deletion=True,
+        )
+    )
+    def revoke(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
         for token in queryset:
             with noted(request, Word.REVOKE, Kind.TOKEN, token) as entry:
                 entry.detail, entry.skip = token.name, not api_tokens.revoke(token.pk)
@@ -66,7 +70,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
             else:
                 messages.warning(request, f"{token.name} was revoked before.")
 
-    @display(description="State")
+    @admin.display(description="State")
     def state(self, token: ApiToken) -> SafeString:
         if token.revoked_at:
             return label("Revoked", "danger")
@@ -74,18 +78,10 @@ class ApiTokenAdmin(ReadOnlyAdmin):
             return label("Expired", "warning")
         return label("Valid", "success")
 
-    @display(description="May")
+    @admin.display(description="May")
     def scopes(self, token: ApiToken) -> str:
         return ", ".join(name for name in ("read", "report", "manage") if getattr(token, f"may_{name}"))
 
-    @display(description="Created")
-    def created(self, token: ApiToken) -> str | SafeString:
-        return moment(token.created_at)
-
-    @display(description="Expires")
-    def expires(self, token: ApiToken) -> str | SafeString:
-        return moment(token.expires_at)
-
-    @display(description="Last used")
-    def last_used(self, token: ApiToken) -> str | SafeString:
-        return moment(token.last_used_at)
+    created = column("created_at", "Created")
+    expires = column("expires_at", "Expires")
+    last_used = column("last_used_at", "Last used")

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 
 from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.access.audit import Kind, Note, Word, note, person_of
-from harbor_refresh.executions.admin.unfold_api import ModelAdmin
+from harbor_refresh.executions.admin.base import ModelAdmin
 
 FLAGS = {Word.DELETE: DELETION}
 MAX_REPR = 200

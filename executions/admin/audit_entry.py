@@ -11,9 +11,8 @@ from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access.audit import Kind, Word
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
-from harbor_refresh.executions.admin.formatters import NOTHING, label, moment
+from harbor_refresh.executions.admin.formatters import NOTHING, column, label
 from harbor_refresh.executions.admin.site_pages import admin_url, page
-from harbor_refresh.executions.admin.unfold_api import display
 from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.models.operations import Outcome, State
 
@@ -81,11 +80,9 @@ class AuditEntryAdmin(ReadOnlyAdmin):
             return rows
         return rows.filter(by=text) | rows.filter(kind__in=[kind.value for kind in Kind], target=text)
 
-    @display(description="When")
-    def when(self, entry: AuditEntry) -> str | SafeString:
-        return moment(entry.at)
+    when = column("at", "When")
 
-    @display(description="To what")
+    @admin.display(description="To what")
     def what(self, entry: AuditEntry) -> SafeString | str:
         if entry.action_id:
             url = admin_url("harbor_executions_action_change", entry.action_id)
@@ -100,12 +97,12 @@ class AuditEntryAdmin(ReadOnlyAdmin):
             return named
         return format_html('<a href="{}" class="text-link">{}</a>', url, named)
 
-    @display(description="Rows")
+    @admin.display(description="Rows")
     def how_many(self, entry: AuditEntry) -> str:
         count = entry.action.changed if entry.action else entry.count
         return NOTHING if count is None else f"{count:,}"
 
-    @display(description="Outcome")
+    @admin.display(description="Outcome")
     def shown_outcome(self, entry: AuditEntry) -> SafeString:
         outcome = entry.action.state if entry.action else entry.outcome
         return label(outcome.capitalize(), COLOURS[outcome])

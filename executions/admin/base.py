@@ -1,40 +1,175 @@
-"""The base of the screens: read-only, newest first, and as fast over 1,000,000 rows as over ten. It gives all of
-them one answer to values that no row can have."""
+"""The base of all pages: Django's ModelAdmin, read-only, newest first, and as fast over 1,000,000 rows as over 10.
 
-from collections.abc import Iterator
+The templates extend those of Django's admin. In a project whose admin has the templates of django-unfold, unfold's
+ModelAdmin is the base and its look dresses the same pages. Only this module asks for unfold.
+"""
+
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from django import forms
+from django.apps import apps
+from django.contrib import admin
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.views.main import ERROR_FLAG
+from django.contrib.admin.views.main import ERROR_FLAG, ChangeList
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import DataError
 from django.db.models import TextField
 from django.db.models.functions import Cast, Left, Length
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
 
-from harbor_refresh.executions.admin.bounds import bounds
 from harbor_refresh.executions.admin.formatters import NOTHING
-from harbor_refresh.executions.admin.search import parse_id
-from harbor_refresh.executions.admin.unfold_api import ChangeList, ModelAdmin, display
+from harbor_refresh.executions.admin.search import bounds, parse_id
+from harbor_refresh.executions.admin.site_pages import admin_url, on_its_site
 from harbor_refresh.executions.text import storable
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 
+@cache
+def has_unfold() -> bool:
+    """Whether the templates of the admin are unfold's: its app comes before the admin."""
+    names = [app.name for app in apps.get_app_configs()]
+    return "unfold" in names and names.index("unfold") < names.index("django.contrib.admin")
+
+
+if TYPE_CHECKING:
+    DjangosModelAdmin = admin.ModelAdmin[Any]
+elif has_unfold():
+    from unfold.admin import ModelAdmin as DjangosModelAdmin
+else:
+    DjangosModelAdmin = admin.ModelAdmin
+
 #: Characters of the attributes that a page shows.
 MAX_SHOWN = 10_000
+
+
+def parts_media() -> forms.Media:
+    """The styles of tables, labels and bars, which change nothing else of a page of the project."""
+    return forms.Media(css={"all": ["executions/parts.css"]})
+
+
+def media() -> forms.Media:
+    """The styles of our pages, and those that the look of the project lacks."""
+    return parts_media() + forms.Media(
+        css={"all": [f"executions/in-{'unfold' if has_unfold() else 'django'}.css"]}
+    )
+
+
+class DeclaredChangeList(ChangeList):
+    """A list that only the filters and the links of its page narrow. Django takes each column with each operator,
+    such as a regular expression that keeps PostgreSQL busy for minutes."""
+
+    def get_filters(self, request: HttpRequest) -> Any:
+        found = super().get_filters(request)
+        if undeclared := set(found[2]).difference(getattr(self.model_admin, "lookups_of_links", ())):
+            raise IncorrectLookupParameters(f"the page has no filter {min(undeclared)}")
+        return found
+
+    @property
+    def pages(self) -> Iterator[int | str]:
+        """The numbers of the pages, with a gap for most of them."""
+        pages: Iterator[int | str] = self.paginator.get_elided_page_range(self.page_num)
+        return pages
+
+
+class ModelAdmin(DjangosModelAdmin):
+    """The base of our screens, on whichever site they are."""
+
+    change_list_template: ClassVar[str | None] = "executions/admin/change_list.html"
+    change_form_template: ClassVar[str | None] = "executions/admin/change_form.html"
+    #: Templates above the list, above the form and below it.
+    list_head = form_head = form_tail = ""
+    #: The actions that the page of a row offers. Each asks first (confirmation.py). Its queryset is that row.
+    page_actions: ClassVar[tuple[str, ...]] = ()
+    #: The lookups by which links narrow the list, beside those of `list_filter`.
+    lookups_of_links: ClassVar[tuple[str, ...]] = ()
+    list_fullwidth = True  # in unfold
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.act_on_row)
+        name = f"{self.opts.app_label}_{self.opts.model_name}"
+        own = [
+            path(f"<path:object_id>/{one}/", view, {"name": one}, name=f"{name}_{one}")
+            for one in self.page_actions
+        ]
+        return [*own, *super().get_urls()]
+
+    def act_on_row(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
+        """Run an action of the page of a row, and come back to that page, or to the list if the row is gone."""
+        rows = self.get_queryset(request).filter(pk=parse_id(object_id))
+        may_look = self.has_view_or_change_permission(request)
+        if not may_look or name not in (allowed := self._allowed_page_actions(request)):
+            raise PermissionDenied
+        if not rows.exists():
+            raise Http404(f"no row has the id {object_id!r}")
+        answer: HttpResponse | None = allowed[name][0](self, request, rows)
+        if answer is not None:
+            return answer
+        place = f"{self.opts.app_label}_{self.opts.model_name}"
+        is_there = self.model._base_manager.filter(pk=object_id).exists()
+        url = admin_url(f"{place}_change", object_id) if is_there else admin_url(f"{place}_changelist")
+        return HttpResponseRedirect(url)
+
+    def _allowed_page_actions(self, request: HttpRequest) -> dict[str, tuple[Any, str, str]]:
+        found = [self.get_action(name) for name in self.page_actions]
+        return {one[1]: one for one in self._filter_actions_by_permissions(request, found)}  # type: ignore[attr-defined]
+
+    def pointless(self, request: HttpRequest, row: Any) -> Iterable[str]:
+        """The actions that would do nothing to this row, which its page leaves out."""
+        return ()
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **options: Any) -> Any:
+        if row := options.get("obj"):
+            place = f"{self.opts.app_label}_{self.opts.model_name}"
+            left_out = set(self.pointless(request, row))
+            context["page_actions"] = [
+                {"name": name, "title": title, "address": admin_url(f"{place}_{name}", row.pk)}
+                for _, name, title in self._allowed_page_actions(request).values()
+                if name not in left_out
+            ]
+        return super().render_change_form(request, context, *args, **options)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return DeclaredChangeList
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        return True  # the list refuses what no filter has taken
+
+    def own_page(self, request: HttpRequest, template: str, title: str, **context: Any) -> TemplateResponse:
+        """A page that is no list and no form."""
+        context |= {**self.admin_site.each_context(request), "title": title, "look": media()}
+        return TemplateResponse(request, template, context)
+
+    def shown_once(
+        self, request: HttpRequest, title: str, template: str = "executions/admin/shown_once.html", **context: Any
+    ) -> TemplateResponse:
+        """A secret, in the only answer that holds it. A message would be stored in a cookie."""
+        answer = self.own_page(request, template, title, **context)
+        answer.headers["Cache-Control"] = "no-store"
+        return answer
+
+    @property
+    def media(self) -> Any:
+        return super().media + media()
+
+    @property
+    def urls(self) -> Any:
+        return on_its_site(self.get_urls(), self.admin_site)
 
 
 class CappedPaginator(Paginator):  # type: ignore[type-arg]
     """A paginator that counts at most `MAX_ROWS` rows. Search and filters find the rows beyond."""
 
     MAX_ROWS = 10_000
-    template_name = "executions/admin/pagination.html"
     #: A filter has looked at a part of the rows only, so there may be more.
     is_bounded = False
 
@@ -62,13 +197,7 @@ def _bad_lookups() -> Iterator[None]:
         raise IncorrectLookupParameters(exc) from exc
 
 
-class CappedChangeList(ChangeList):
-    @property
-    def pages(self) -> Iterator[int | str]:
-        """The numbers of the pages, with a gap for most of them."""
-        pages: Iterator[int | str] = self.paginator.get_elided_page_range(self.page_num)
-        return pages
-
+class CappedChangeList(DeclaredChangeList):
     def get_queryset(self, request: HttpRequest, *args: Any, **options: Any) -> "QuerySet[Any]":
         with _bad_lookups():
             return super().get_queryset(request, *args, **options)
@@ -91,8 +220,8 @@ class ReadOnlyAdmin(ModelAdmin):
     show_facets = ShowFacets.NEVER  # they count every row of every choice
     list_per_page = 50
     list_max_show_all = 0
-    list_disable_select_all = True
-    list_fullwidth = True
+    #: Whether the list offers to choose the rows of all pages.
+    acts_on_all = False
     ordering: ClassVar[tuple[str, ...]] = ("-pk",)
     sortable_by: ClassVar[tuple[str, ...]] = ()
     empty_value_display = NOTHING
@@ -122,7 +251,7 @@ class ReadOnlyAdmin(ModelAdmin):
             return HttpResponseRedirect(f"{request.path}?{ERROR_FLAG}=1")
         return super().response_action(request, queryset, *place)
 
-    @display(description="Extra attrs")
+    @admin.display(description="Extra attrs")
     def attributes(self, row: Any) -> str:
         """The beginning of the attributes of an execution or a task, as JSON."""
         begin, length = row.attributes_begin, row.attributes_length

@@ -1,85 +1,44 @@
-"""Actions that ask first: on the page of an execution or a task, in a dialog; on rows of a list, on a page."""
+"""Actions that ask first, on a page: those on rows of a list, on the page of a row, and the verbs of the queue.
+
+The page sends the same request again, with `confirmed`. Nothing is done before.
+"""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from django import forms
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.template.response import TemplateResponse
 
-from harbor_refresh.executions.admin.formatters import task_url
-from harbor_refresh.executions.admin.search import parse_id
-from harbor_refresh.executions.admin.site_pages import admin_url
-from harbor_refresh.executions.admin.unfold_api import ModelAdmin, action
+from harbor_refresh.executions.admin.base import ModelAdmin
 from harbor_refresh.executions.text import plural
 
-if TYPE_CHECKING:
-    from harbor_refresh.executions.admin.unfold_api import Decorator
+
+@dataclass(frozen=True)
+class Question:
+    """What a confirmation says. `title` has a place for the rows; `form` asks for more than yes or no."""
+
+    title: str
+    effect: str
+    submit: str
+    is_deletion: bool = False
+    form: type[forms.Form] | None = None
 
 
-def confirmed_action(
-    description: str,
-    explanation: str,
-    *,
-    icon: str,
-    url_path: str,
-    submit: str,
-    permission: str = "refresh",
-    form: Any = None,
-) -> "Decorator":
-    """Decorate a method of an admin that takes the form and the id. It is shown to users with that permission.
-    `form` is the class of a form that asks for more than yes or no."""
-    asks = action(
-        description=description,
-        permissions=[permission],
-        icon=icon,
-        url_path=url_path,
-        dialog={
-            "title": f"{description}?",
-            "description": explanation,
-            "form_submit_text": submit,
-            "form_class": form,
-        },
-    )
-
-    def decorate(method: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-        asked = asks(method)
-
-        @wraps(asked)
-        def answer(admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
-            if parse_id(object_id) is None:
-                raise Http404(f"no row has the id {object_id!r}")
-            response: HttpResponse = asked(admin, request, object_id=object_id)
-            return response
-
-        return answer
-
-    return decorate
-
-
-def asks_first(title: str, effect: str, submit: str) -> "Decorator":
-    """Decorate an action that destroys rows of a list: it is carried out when its question is answered. `title`
-    has a place for the number of rows."""
+def asks_first(question: Question) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate an action: it is carried out when its question is answered. It gets the form, if there is one."""
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(method)
         def act(admin: ModelAdmin, request: HttpRequest, queryset: Any) -> Any:
-            if is_confirmed(request):
-                return method(admin, request, queryset)
-            rows = [(row.pk, str(row)) for row in queryset]
-            opts = admin.model._meta
-            number = plural(len(rows), str(opts.verbose_name), str(opts.verbose_name_plural))
-            return question(
-                admin,
-                request,
-                rows,
-                title=title,
-                number=number,
-                effect=effect,
-                submit_text=submit,
-                is_deletion=True,
-            )
+            confirmed = is_confirmed(request)
+            form = question.form(request.POST if confirmed else None) if question.form else None
+            if confirmed and (form is None or form.is_valid()):
+                return method(admin, request, queryset, *([form] if form else []))
+            return ask(admin, request, question, rows=[(row.pk, str(row)) for row in queryset], form=form)
 
         return act
 
@@ -90,39 +49,39 @@ def is_confirmed(request: HttpRequest) -> bool:
     return request.POST.get("confirmed") == "yes"
 
 
-def question(
+def ask(
     admin: ModelAdmin,
     request: HttpRequest,
-    rows: Sequence[tuple[int, Any]],
+    question: Question,
     *,
-    title: str,
-    number: str,
+    rows: Sequence[tuple[int, Any]] = (),
+    of: str = "",
+    hidden: Sequence[tuple[str, Any]] = (),
+    cancel: str = "",
+    form: forms.Form | None = None,
     **context: Any,
 ) -> TemplateResponse:
-    """Ask whether an action on these rows (id and name) is meant. The form sends the action again, with the
-    answer. The template says what else the context holds."""
-    chosen = [pk for pk, _ in rows]
-    return TemplateResponse(
+    """Ask whether an action on these rows (id and name) is meant, or on `of`. `hidden` is sent again as well."""
+    opts = admin.opts
+    if "action" in request.POST:  # of the list
+        of = of or plural(len(rows), str(opts.verbose_name), str(opts.verbose_name_plural))
+        checked = [pk for pk, _ in rows] or request.POST.getlist(ACTION_CHECKBOX_NAME)[:1]
+        across = "1" if request.POST.get("select_across") == "1" else "0"
+        of_list = (("action", request.POST["action"]), ("index", "0"), ("select_across", across))
+        hidden = [*of_list, *((ACTION_CHECKBOX_NAME, pk) for pk in checked), *hidden]
+        context["number"] = of
+        cancel = request.get_full_path()
+    elif rows:
+        of = f"{opts.verbose_name} {rows[0][0]}"
+    return admin.own_page(
         request,
-        "executions/admin/confirm_rows.html",
-        {
-            **admin.admin_site.each_context(request),
-            "title": f"{title.format(number)}?",
-            "number": number,
-            "rows": rows,
-            "action": request.POST.get("action", ""),
-            "checkbox": ACTION_CHECKBOX_NAME,
-            "checked": chosen or request.POST.getlist(ACTION_CHECKBOX_NAME)[:1],
-            "opts": admin.opts,
-            **context,
-        },
+        "executions/admin/confirmation.html",
+        f"{question.title.format(of)}?",
+        question=question,
+        rows=rows,
+        opts_of_rows=opts,
+        hidden=hidden,
+        cancel=cancel or "../change/",
+        form=form or (question.form() if question.form else None),
+        **context,
     )
-
-
-def redirect_to_execution(object_id: str) -> HttpResponse:
-    url = admin_url("harbor_executions_execution_change", object_id)
-    return HttpResponse(headers={"HX-Redirect": url})
-
-
-def redirect_to_task(object_id: str) -> HttpResponse:
-    return HttpResponse(headers={"HX-Redirect": task_url(int(object_id))})

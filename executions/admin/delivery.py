@@ -3,21 +3,16 @@
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
 from harbor_refresh.executions.admin.audit import noted
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
-from harbor_refresh.executions.admin.formatters import execution_link, label, moment, status_label
+from harbor_refresh.executions.admin.formatters import column, delivery_label, execution_link, status_label
 from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import page
-from harbor_refresh.executions.admin.unfold_api import display
 from harbor_refresh.executions.deliveries import dead_letters
 from harbor_refresh.executions.models import Delivery
-from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.text import plural
-
-COLOURS: dict[str, str] = {State.PENDING: "info", State.DELIVERED: "success", State.DEAD: "danger"}
 
 
 @page(Delivery)
@@ -90,37 +85,14 @@ class DeliveryAdmin(ReadOnlyAdmin):
         more = " There may be more." if count >= dead_letters.MOST else ""
         self.message_user(request, f"{_letters(count)} sent again.{more}", messages.SUCCESS)
 
-    @display(description="Execution")
-    def execution_number(self, row: Delivery) -> SafeString:
-        return execution_link(row.execution_id)
-
-    @display(description="From")
-    def was(self, row: Delivery) -> SafeString:
-        return status_label(row.from_status)
-
-    @display(description="To")
-    def became(self, row: Delivery) -> SafeString:
-        return status_label(row.to_status)
-
-    @display(description="State")
-    def shown_state(self, row: Delivery) -> SafeString:
-        return label(State(row.state).label, COLOURS[row.state])
-
-    @display(description="Changed")
-    def changed(self, row: Delivery) -> str | SafeString:
-        return moment(row.changed_at)
-
-    @display(description="Listed")
-    def made(self, row: Delivery) -> str | SafeString:
-        return moment(row.created_at)
-
-    @display(description="Next try")
-    def next_try(self, row: Delivery) -> str | SafeString:
-        return moment(row.next_at)
-
-    @display(description="Ended")
-    def ended(self, row: Delivery) -> str | SafeString:
-        return moment(row.ended_at)
+    execution_number = column("execution_id", "Execution", execution_link)
+    was = column("from_status", "From", status_label)
+    became = column("to_status", "To", status_label)
+    shown_state = column("state", "State", delivery_label)
+    changed = column("changed_at", "Changed")
+    made = column("created_at", "Listed")
+    next_try = column("next_at", "Next try")
+    ended = column("ended_at", "Ended")
 
 
 def _letters(count: int) -> str:

@@ -27,7 +27,6 @@ def page_context(request: HttpRequest) -> dict[str, Any]:
     hours = SINCE.get(chosen, SINCE["day"])[1]
     found = group_errors(since=timezone.now() - timedelta(hours=hours) if hours else None)
     return {
-        "title": "Errors",
         "choices": [
             {"name": title, "query": f"?since={name}", "chosen": name == chosen}
             for name, (title, _) in SINCE.items()

@@ -1,10 +1,11 @@
-"""The screen of executions: the list, and the page of one, which executions/admin/execution_page.py fills."""
+"""The screens of executions and of their history. execution_page.py fills the page of one execution."""
 
 from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -21,30 +22,28 @@ from harbor_refresh.executions.admin.filters import (
     VendorIdFilter,
 )
 from harbor_refresh.executions.admin.formatters import (
+    column,
     elapsed,
-    is_quarantined,
-    label,
-    moment,
+    execution_link,
+    held_label,
     moment_in_column,
     name_in_column,
     status_bar,
     status_label,
     task_labels,
 )
+from harbor_refresh.executions.admin.live import live_view
 from harbor_refresh.executions.admin.page_parts import (
     EXECUTION_MEANINGS,
     CountedChangeList,
     counts_of,
-    fragment,
     legend_context,
 )
 from harbor_refresh.executions.admin.search import executions_matching, parse_id
-from harbor_refresh.executions.admin.site_pages import admin_url, page
-from harbor_refresh.executions.admin.status_change import HistoryInline
-from harbor_refresh.executions.admin.unfold_api import display
+from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.attached.ownership import page_context
 from harbor_refresh.executions.errors import NoSuchExecution
-from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.models import Execution, StatusChange
 from harbor_refresh.executions.text import storable
 
 
@@ -54,16 +53,15 @@ class ExecutionAdmin(ReadOnlyAdmin):
     list_filter = (
         VendorFilter,
         VendorIdFilter,
-        ("start_time", StartedFilter),
+        StartedFilter,
         QuarantinedFilter,
         StatusFilter,
         TriggerFilter,
     )
-    list_filter_submit = True
     list_select_related = ("quarantine",)
-    list_before_template = "executions/admin/execution_list_head.html"
-    change_form_outer_before_template = "executions/admin/execution_panel.html"
-    change_form_outer_after_template = "executions/admin/execution_sections.html"
+    list_head = "executions/admin/status_legend.html"
+    form_head = "executions/admin/execution_head.html"
+    form_tail = "executions/admin/execution_sections.html"
     #: The index execution_started serves the order of the starts.
     sortable_by = ("started",)
     search_fields = ("pk",)
@@ -87,11 +85,10 @@ class ExecutionAdmin(ReadOnlyAdmin):
     )
     large = ("extra_attrs",)
     readonly_fields = ("vendor_object", "attributes", "started", "ended", "duration", "updated")
-    inlines = (HistoryInline,)
 
     def get_urls(self) -> list[URLPattern]:
         panel = path(
-            "<path:object_id>/panel/", fragment(self, self.panel), name="harbor_executions_execution_panel"
+            "<path:object_id>/panel/", live_view(self, self.panel), name="harbor_executions_execution_panel"
         )
         return [panel, *super().get_urls()]
 
@@ -118,27 +115,22 @@ class ExecutionAdmin(ReadOnlyAdmin):
         return super().change_view(request, object_id, form_url, context)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Execution | None:
-        """Read the row once for a page, with its quarantine and the length of its history."""
+        """Read the row once for a page, with its quarantine."""
         known: dict[int, Execution | None] = request.__dict__.setdefault("executions_of_the_page", {})
         pk = parse_id(str(object_id)) or 0
         if pk not in known:
-            rows = (
-                self.get_queryset(request)
-                .select_related("quarantine", "text_key")
-                .annotate(changes=Count("history"))
-            )
+            rows = self.get_queryset(request).select_related("quarantine", "text_key")
             known[pk] = rows.filter(pk=pk).first()
         return known[pk]
 
-    def panel(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """The part of the page that changes while the execution makes progress; 204 if it has not changed."""
+    def panel(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
+        """The part of the page that changes while the execution makes progress."""
         execution = self.get_object(request, object_id)
         if execution is None:
             raise NoSuchExecution(parse_id(object_id) or 0)
         context = panel_context(execution, progress_of(request, execution.pk))
-        if context["seen"] == request.GET.get("seen"):
-            return HttpResponse(status=204)
-        return render(request, "executions/admin/execution_panel.html", context)
+        panel = render_to_string("executions/admin/execution_panel.html", context)
+        return {"parts": {"panel": panel}, "every": context["panel_every"]}
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Execution], search_term: str
@@ -147,28 +139,14 @@ class ExecutionAdmin(ReadOnlyAdmin):
             return queryset.none(), False
         return (queryset.filter(executions_matching(search_term, request)) if search_term else queryset), False
 
-    @display(description="Execution")
-    def number(self, execution: Execution) -> int:
-        return execution.pk
-
-    @display(description="Status")
+    @admin.display(description="Status")
     def shown_status(self, execution: Execution) -> SafeString:
-        status = status_label(execution.status)
-        if not is_quarantined(execution):
-            return status
-        url = admin_url("harbor_executions_quarantine_changelist") + f"?q={execution.pk}"
-        held = label("Quarantined", "danger", href=url, title=execution.quarantine.reason)
-        return format_html('<span class="inline-flex flex-wrap gap-1">{}{}</span>', status, held)
+        status, held = status_label(execution.status), held_label(execution)
+        return (
+            format_html('<span class="inline-flex flex-wrap gap-1">{}{}</span>', status, held) if held else status
+        )
 
-    @display(description="Vendor")
-    def vendor(self, execution: Execution) -> SafeString:
-        return name_in_column(execution.vendor_type)
-
-    @display(description="Vendor id")
-    def vendor_object(self, execution: Execution) -> str:
-        return execution.vendor_key
-
-    @display(description="Tasks")
+    @admin.display(description="Tasks")
     def progress(self, execution: Execution) -> SafeString | str:
         counts = counts_of(execution)
         if not counts:
@@ -179,18 +157,30 @@ class ExecutionAdmin(ReadOnlyAdmin):
             task_labels(execution.pk, counts),
         )
 
-    @display(description="Started", ordering="start_time")
-    def started(self, execution: Execution) -> str | SafeString:
-        return moment_in_column(execution.start_time)
+    duration = column(lambda execution: elapsed(execution.start_time, execution.end_time), "Took")
+    number = column("pk", "Execution", int)
+    vendor = column("vendor_type", "Vendor", name_in_column)
+    vendor_object = column(lambda execution: execution.vendor_key, "Vendor id")
+    started = column("start_time", "Started", moment_in_column, ordering="start_time")
+    ended = column("end_time", "Ended")
+    updated = column("update_time", "Updated")
 
-    @display(description="Ended")
-    def ended(self, execution: Execution) -> str | SafeString:
-        return moment(execution.end_time)
 
-    @display(description="Updated")
-    def updated(self, execution: Execution) -> str | SafeString:
-        return moment(execution.update_time)
+@page(StatusChange)
+class StatusChangeAdmin(ReadOnlyAdmin):
+    list_display = ("id", "execution_number", "revision", "was", "became", "when")
+    fields = ("execution_number", "revision", "was", "became", "when")
+    readonly_fields = fields
+    search_fields = ("execution",)
+    search_help_text = "Execution id"
 
-    @display(description="Took")
-    def duration(self, execution: Execution) -> str | SafeString:
-        return elapsed(execution.start_time, execution.end_time)
+    def matching(self, rows: QuerySet[StatusChange], text: str) -> QuerySet[StatusChange]:
+        if not text:
+            return rows
+        found = parse_id(text.strip())
+        return rows.none() if found is None else rows.filter(execution_id=found)
+
+    execution_number = column("execution_id", "Execution", execution_link)
+    was = column("from_status", "From", status_label)
+    became = column("to_status", "To", status_label)
+    when = column("at", "When")

@@ -26,12 +26,12 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from harbor_refresh.executions.admin.base import parts_media
 from harbor_refresh.executions.admin.formatters import elapsed, moment_in_column, status_bar, status_label
 from harbor_refresh.executions.admin.page_parts import Counts, task_counts
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.vendor_keys import Given, key_of, lookups
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.page_look import parts_media
 from harbor_refresh.executions.status import MAX_VENDOR, is_final
 from harbor_refresh.executions.text import is_text
 

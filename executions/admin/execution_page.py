@@ -1,18 +1,20 @@
 """What the page of one execution shows beside its fields: the panel, which follows it live, and the sections with
 its tasks, the messages of its errors, and its deliveries. Every part reads a bounded number of rows."""
 
-import hashlib
 from typing import Any
 
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from harbor_refresh.executions.admin.error_groups import error_table
 from harbor_refresh.executions.admin.formatters import (
+    delivery_label,
     elapsed,
-    label,
+    held_label,
     moment,
+    quarantine_url,
     status_bar,
     status_label,
     task_labels,
@@ -23,7 +25,6 @@ from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import admin_url
 from harbor_refresh.executions.durations import duration
 from harbor_refresh.executions.models import Delivery, Execution, StatusChange, Subscription, Task
-from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.queries.progress import Progress, progress
 from harbor_refresh.executions.status import Status, is_final
 
@@ -32,9 +33,8 @@ TASKS = 20
 MAX_PAGE = 500
 DELIVERIES = 10
 MAX_SUBSCRIPTIONS = 1_000
-#: Seconds between two questions of an open page. An ended execution may be tried again.
-WHILE_GOING, AFTER_THE_END = 2, 15
-DELIVERY_COLOURS: dict[str, str] = {State.PENDING: "info", State.DELIVERED: "success", State.DEAD: "danger"}
+#: Milliseconds between two questions of an open page. An ended execution may be tried again.
+WHILE_GOING_MS, AFTER_THE_END_MS = 2_000, 15_000
 
 
 def progress_of(request: HttpRequest, execution_id: int) -> Progress:
@@ -46,26 +46,27 @@ def progress_of(request: HttpRequest, execution_id: int) -> Progress:
 
 
 def panel_context(execution: Execution, made: Progress) -> dict[str, Any]:
-    """What changes while the execution makes progress. `seen` names this state of it."""
+    """What changes while the execution makes progress. The time that it takes comes after its end: before, each
+    answer would differ from the last one."""
     execution_id = execution.pk
-    changes = _changes(execution)
     quarantine = getattr(execution, "quarantine", None)
-    state = (execution.status, execution.revision, made.counts, quarantine and quarantine.at, _left(made))
+    has_ended = is_final(execution.status)
     return {
-        "seen": hashlib.sha256(repr(state).encode()).hexdigest()[:16],
         "panel_url": admin_url("harbor_executions_execution_panel", execution_id),
-        "panel_seconds": AFTER_THE_END if is_final(execution.status) else WHILE_GOING,
+        "panel_every": AFTER_THE_END_MS if has_ended else WHILE_GOING_MS,
         "panel_status": status_label(execution.status),
         "panel_bar": status_bar(made.counts),
         "panel_text": _text(made),
         "panel_counts": task_labels(execution_id, made.counts) if made.counts else "",
         "panel_tasks_url": tasks_url(execution_id) if made.counts else "",
         "panel_total": made.total,
-        "panel_took": elapsed(execution.start_time, execution.end_time),
-        "panel_changes": changes,
+        "panel_took": elapsed(execution.start_time, execution.end_time) if has_ended else "",
+        "panel_held": held_label(execution),
+        "panel_changes": _changes(execution),
+        "panel_history_url": admin_url("harbor_executions_statuschange_changelist") + f"?q={execution_id}",
         "panel_quarantine": quarantine,
         "panel_quarantined_at": moment(quarantine.at) if quarantine else "",
-        "panel_quarantine_url": admin_url("harbor_executions_quarantine_changelist") + f"?q={execution_id}",
+        "panel_quarantine_url": quarantine_url(execution_id),
     }
 
 
@@ -105,7 +106,11 @@ def sections_context(request: HttpRequest, execution: Execution, made: Progress)
         "its_tasks": _tasks(request, execution),
         "its_errors": error_table(execution_id=execution.pk) if made.counts.get(Status.ERROR) else None,
         "its_deliveries": _deliveries(execution),
-        "its_deliveries_url": admin_url("harbor_executions_delivery_changelist") + f"?q={execution.pk}",
+        "its_deliveries_link": format_html(
+            '<a class="text-link" href="{}?q={}">All its deliveries</a>',
+            admin_url("harbor_executions_delivery_changelist"),
+            execution.pk,
+        ),
     }
 
 
@@ -158,7 +163,7 @@ def _deliveries(execution: Execution) -> dict[str, Any] | None:
             [
                 row.subscription.name,
                 f"{row.from_status} → {row.to_status}, revision {row.revision}",
-                label(State(row.state).label, DELIVERY_COLOURS[row.state]),
+                delivery_label(row.state),
                 row.attempts,
                 Truncator(row.last_error).chars(80) or "-",
             ]

@@ -5,8 +5,8 @@ compare the newest of the rows that are left, and pass a choice of ids on, so th
 make them slow.
 """
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.contrib import admin
@@ -16,10 +16,8 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from harbor_refresh.executions.admin.bounds import add_bound
-from harbor_refresh.executions.admin.page_parts import STATUS_PARAMETER
-from harbor_refresh.executions.admin.search import among, vendors
-from harbor_refresh.executions.admin.unfold_api import RangeDateTimeFilter, TextFilter
+from harbor_refresh.executions.admin.formatters import STATUS_PARAMETER
+from harbor_refresh.executions.admin.search import add_bound, among, vendors
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.vendor_keys import lookups
 from harbor_refresh.executions.models import Execution, Quarantine
@@ -42,7 +40,30 @@ class VendorFilter(admin.SimpleListFilter):
         return queryset.filter(vendor_type=self.value()) if self.value() else queryset
 
 
-class VendorIdFilter(TextFilter):
+class FieldsFilter(admin.SimpleListFilter):
+    """A filter with fields, which Django has not: its form sends them with what narrows the list besides."""
+
+    template = "executions/admin/fields_filter.html"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return []
+
+    def has_output(self) -> bool:
+        return True
+
+    def fields(self) -> list[dict[str, str]]:
+        """The fields: `name`, `label`, `type` and `value`."""
+        name = str(self.parameter_name)
+        return [{"name": name, "label": str(self.title), "type": "text", "value": self.value() or ""}]
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        own = {one["name"] for one in self.fields()}
+        params = changelist.filter_params.items()
+        others = [(name, one) for name, values in params if name not in own for one in values]
+        yield {"fields": self.fields(), "others": others}
+
+
+class VendorIdFilter(FieldsFilter):
     """The index begins with the vendor, so without a vendor every vendor is looked up. Text has an index of its
     own as well."""
 
@@ -61,69 +82,105 @@ class VendorIdFilter(TextFilter):
         return queryset.filter(vendor_type__in=vendors(), **of_object)
 
 
-class StartedFilter(RangeDateTimeFilter):
-    """Between two moments in UTC. Without a time, the first day begins at 0:00 and the last day belongs to it."""
+def started_between(given: Mapping[str, str]) -> dict[str, datetime]:
+    """Read two moments in UTC from the parameters of the list: `gte` and `lt`. Without a time, the first day
+    begins at 0:00 and the last day belongs to it. Raises Refused."""
+    found: dict[str, datetime] = {}
+    for side, bound, otherwise in (("from", "gte", "00:00:00"), ("to", "lt", "23:59:59.999999")):
+        day, time = (given.get(f"{STARTED_PARAMETER}_{side}_{part}", "").strip() for part in (0, 1))
+        if not day:
+            continue
+        try:
+            at = datetime.fromisoformat(f"{day}T{time or otherwise}").replace(tzinfo=UTC)
+            found[bound] = at if side == "from" else at + timedelta(microseconds=1)
+        except (ValueError, OverflowError) as exc:
+            raise Refused("a date is written 2026-01-31, and a time 23:59:59") from exc
+    return found
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.title = "start (UTC)"
 
-    def choices(self, changelist: Any) -> Iterator[Any]:
-        """Fill in the time if only a date was given; without it, the form would call the date wrong."""
-        for side, time in (("from", "00:00:00"), ("to", "23:59:59")):
-            if self._text(f"{STARTED_PARAMETER}_{side}_0") and not self._text(f"{STARTED_PARAMETER}_{side}_1"):
-                self.used_parameters[f"{STARTED_PARAMETER}_{side}_1"] = time
-        return super().choices(changelist)
+class StartedFilter(FieldsFilter):
+    title = "start (UTC)"
+    parameter_name = f"{STARTED_PARAMETER}_from_0"
+    names = tuple(f"{STARTED_PARAMETER}_{side}_{part}" for side in ("from", "to") for part in (0, 1))
+
+    def __init__(self, request: HttpRequest, params: dict[str, Any], *args: Any) -> None:
+        super().__init__(request, params, *args)
+        for name in self.names:
+            if values := params.pop(name, None):
+                self.used_parameters[name] = values[-1]
+
+    def expected_parameters(self) -> list[str | None]:
+        return list(self.names)
+
+    def fields(self) -> list[dict[str, str]]:
+        kinds = ("date", "time")
+        return [
+            {
+                "name": name,
+                "label": f"{name.split('_')[-2]}, {kinds[int(name[-1])]}",
+                "type": kinds[int(name[-1])],
+                "value": self.used_parameters.get(name, ""),
+            }
+            for name in self.names
+        ]
 
     def queryset(self, request: HttpRequest, queryset: Rows) -> Rows:
-        begin, end = self._moment(request, "from", "00:00:00"), self._moment(request, "to", "23:59:59.999999")
-        if begin is not None:
-            queryset = queryset.filter(start_time__gte=begin)
-        return queryset if end is None else queryset.filter(start_time__lte=end)
-
-    def _moment(self, request: HttpRequest, side: str, default_time: str) -> datetime | None:
-        day = self._text(f"{STARTED_PARAMETER}_{side}_0")
-        if not day:
-            return None
         try:
-            at = datetime.fromisoformat(f"{day}T{self._text(f'{STARTED_PARAMETER}_{side}_1') or default_time}")
-            return at.replace(tzinfo=UTC)
-        except ValueError:
-            add_bound(request, "A date is written 2026-01-31, and a time 23:59:59.")
-            return None
-
-    def _text(self, name: str) -> str:
-        value = self.used_parameters.get(name) or ""
-        return str(value[-1] if isinstance(value, list) else value).strip()
+            between = started_between(self.used_parameters)
+        except Refused as exc:
+            add_bound(request, f"{str(exc).capitalize()}.")
+            return queryset
+        return queryset.filter(**{f"start_time__{bound}": at for bound, at in between.items()})
 
 
-class QuarantinedFilter(admin.SimpleListFilter):
-    title = "quarantine"
-    parameter_name = "quarantined"
+class YesFilter(admin.SimpleListFilter):
+    """A filter with one choice."""
+
+    choice = ""
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("yes", "Quarantined")]
+        return [("yes", self.choice)]
 
     def queryset(self, request: HttpRequest, queryset: Rows) -> Rows:
-        if self.value() != "yes":
-            return queryset
+        return self.chosen(request, queryset) if self.value() == "yes" else queryset
+
+    def chosen(self, request: HttpRequest, queryset: Rows) -> Rows:
+        raise NotImplementedError
+
+
+class QuarantinedFilter(YesFilter):
+    title = "quarantine"
+    parameter_name = "quarantined"
+    choice = "Quarantined"
+
+    def chosen(self, request: HttpRequest, queryset: Rows) -> Rows:
         held = Quarantine.objects.order_by("-pk").values_list("pk", flat=True)
         return queryset.filter(among(list(held[:MOST])))
 
 
-class StatusFilter(admin.SimpleListFilter):
+class StatusChoice(admin.SimpleListFilter):
+    """The statuses of a list; `having` finds the rows of one, in bounded time."""
+
     title = "status"
     parameter_name = STATUS_PARAMETER
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return list(Status.choices)
 
-    def queryset(self, request: HttpRequest, queryset: Rows) -> Rows:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         status = self.value()
         if not status:
             return queryset
         if status not in Status.values:
             raise IncorrectLookupParameters(f"no status is called {status!r}")
+        return self.having(request, queryset, status)
+
+    def having(self, request: HttpRequest, queryset: QuerySet[Any], status: str) -> QuerySet[Any]:
+        raise NotImplementedError
+
+
+class StatusFilter(StatusChoice):
+    def having(self, request: HttpRequest, queryset: Rows, status: str) -> Rows:
         found = find_by_status(status)
         ids = set(found.ids)
         if is_narrowed(queryset):

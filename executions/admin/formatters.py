@@ -1,10 +1,13 @@
-"""Render a status, a moment and a duration, in the same way on every screen."""
+"""Render a status, a moment and a duration, in the same way on every screen, and make columns of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import lru_cache
+from operator import attrgetter
+from typing import Any
 from urllib.parse import urlencode
 
+from django.contrib import admin
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -12,7 +15,7 @@ from django.utils.safestring import SafeString
 from harbor_refresh.executions.admin.site_pages import admin_url
 from harbor_refresh.executions.durations import duration
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.page_look import render_part
+from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.status import Status
 
 COLOURS: dict[str, str] = {
@@ -23,23 +26,54 @@ COLOURS: dict[str, str] = {
     Status.ERROR: "danger",
     Status.SUCCESS: "success",
 }
-#: The parts of a progress bar, in this order, and the classes of static/executions/admin.css that colour them.
+DELIVERY_COLOURS: dict[str, str] = {State.PENDING: "info", State.DELIVERED: "success", State.DEAD: "danger"}
+#: The parts of a progress bar, in this order, and the classes of static/executions/parts.css that colour them.
 BAR_COLOURS: dict[str, str] = {
     Status.SUCCESS: "harbor-success",
     Status.STOPPED: "harbor-stopped",
     Status.ERROR: "harbor-error",
     Status.RUNNING: "harbor-running",
 }
+PART_OF_BAR = '<div class="{}" title="{}: {}%" style="width: {}%"></div>'
 NOTHING = "-"
+#: The parameter that narrows a list to a status.
+STATUS_PARAMETER = "status__exact"
 BREAK = SafeString("_<wbr>")
 #: The parameter that narrows the list of jobs to those of one execution.
 JOB_EXECUTION_PARAMETER = "task__execution__id__exact"
 
 
+def column(
+    field: str | Callable[[Any], Any],
+    description: str,
+    show: Callable[[Any], Any] | None = None,
+    *,
+    ordering: str | None = None,
+) -> Callable[[Any, Any], Any]:
+    """A column of a list or a field of a page: this field of the row, as `show` renders it; without `show` it is a
+    moment. Dots lead to other rows. What a function returns needs no `show`."""
+    read = field if callable(field) else attrgetter(field)
+    render = show or (None if callable(field) else moment)
+
+    @admin.display(description=description, ordering=ordering)
+    def shown(_: Any, row: Any) -> Any:
+        value = read(row)
+        return render(value) if render else value
+
+    return shown
+
+
 @lru_cache(maxsize=1_024)
 def label(text: str, colour: str, *, href: str = "", title: str = "") -> SafeString:
     """A label, rendered once for the same words: a list has hundreds of them."""
-    return render_part("label", {"text": text, "type": colour, "href": href, "label_title": title})
+    return format_html(
+        '<{tag} class="harbor-label harbor-label-{colour}"{href}{title}>{text}</{tag}>',
+        tag="a" if href else "span",
+        colour=colour,
+        href=format_html(' href="{}"', href) if href else "",
+        title=format_html(' title="{}"', title) if title else "",
+        text=text,
+    )
 
 
 def status_label(status: str, *, count: int | None = None, href: str = "", title: str = "") -> SafeString:
@@ -47,6 +81,10 @@ def status_label(status: str, *, count: int | None = None, href: str = "", title
     name = status or "no status"
     text = name if count is None else f"{count:,} {name}"
     return label(text, COLOURS.get(status, "default"), href=href, title=title)
+
+
+def delivery_label(state: str) -> SafeString:
+    return label(State(state).label, DELIVERY_COLOURS[state])
 
 
 def task_labels(execution_id: int, counts: Mapping[str, int]) -> SafeString:
@@ -94,6 +132,17 @@ def is_quarantined(execution: Execution) -> bool:
     return hasattr(execution, "quarantine")
 
 
+def held_label(execution: Execution) -> SafeString | str:
+    """The label of an execution in quarantine, which leads there."""
+    if not is_quarantined(execution):
+        return ""
+    return label("Quarantined", "danger", href=quarantine_url(execution.pk), title=execution.quarantine.reason)
+
+
+def quarantine_url(execution_id: int) -> str:
+    return f"{admin_url('harbor_executions_quarantine_changelist')}?q={execution_id}"
+
+
 def moment(at: datetime | None) -> str | SafeString:
     if at is None:
         return NOTHING
@@ -135,7 +184,7 @@ def elapsed(begin: datetime | None, end: datetime | None) -> str | SafeString:
 
 def number_bar(done: int, of: int, text: str = "") -> SafeString:
     """The bar of a job that has done so many of so many, with both numbers beside it, and what it says below."""
-    # a bar of 0 of 0 would be one that goes on for ever
+    # a bar of 0 of 0 would have no end
     shares = {"value": done, "max": of} if of else {"value": 1, "max": 1}
     return format_html(
         '<div class="harbor-job-bar"><progress value="{value}" max="{max}" aria-label="Progress of the job">'
@@ -152,9 +201,13 @@ def status_bar(counts: Mapping[str, int]) -> SafeString | str:
     total = sum(counts.values())
     if not total:
         return ""
-    items = [
-        {"value": f"{counts[status] / total * 100:.2f}", "title": status, "progress_class": BAR_COLOURS[status]}
-        for status in BAR_COLOURS
-        if counts.get(status)
-    ]
-    return render_part("progress", {"items": items or [{"value": 0}]})
+    shares = ((status, f"{counts[status] / total * 100:.2f}") for status in BAR_COLOURS if counts.get(status))
+    parts = [(BAR_COLOURS[status], status, share, share) for status, share in shares]
+    return format_html('<div class="harbor-progress">{}</div>', format_html_join("", PART_OF_BAR, parts))
+
+
+def percent_bar(percent: float) -> SafeString:
+    return format_html(
+        '<div class="harbor-progress">{}</div>',
+        format_html(PART_OF_BAR, "harbor-running", "Done", percent, percent),
+    )

@@ -1,55 +1,20 @@
 """Parts of the admin's pages.
 
-1. Fragments, which a page loads again by itself, with unfold's htmx. If a fragment cannot be made, the answer has
-   an error status. Then htmx leaves the old part in place and asks again. A redirect to the login
-   would put the login form into the page.
-2. The legend above the lists: the meaning of each status. A click on a status filters the list by it.
-3. The tasks of the executions of one page, counted by status in one statement for all of them.
+1. The legend above the lists: the meaning of each status. A click on a status filters the list by it.
+2. The tasks of the executions of one page, counted by status in one statement for all of them.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from functools import wraps
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from django.db.models import Count
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 
 from harbor_refresh.executions.admin.base import CappedChangeList
-from harbor_refresh.executions.admin.formatters import status_label
-from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import DatabaseAway, RefreshError
+from harbor_refresh.executions.admin.formatters import STATUS_PARAMETER, status_label
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.status import Status
-
-if TYPE_CHECKING:
-    from django.contrib.admin import ModelAdmin
-
-View = Callable[..., HttpResponse]
-
-
-def fragment(admin: "ModelAdmin[Any]", view: View) -> View:
-    """Wrap a view of a fragment: 403 without the permission to view, 404 for a row that is gone, 503 without the
-    database."""
-
-    @wraps(view)
-    def answer(request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
-        if not (admin.admin_site.has_permission(request) and admin.has_view_permission(request)):
-            return HttpResponse(status=403)
-        try:
-            with absence_translated():
-                response = view(request, *args, **options)
-        except DatabaseAway:
-            return HttpResponse(status=503)
-        except RefreshError:
-            return HttpResponse(status=404)
-        response.headers["Cache-Control"] = "no-store"
-        return response
-
-    return answer
-
-
-STATUS_PARAMETER = "status__exact"
 
 EXECUTION_MEANINGS = {
     Status.RUNNING: "a task is not finished",

@@ -1,5 +1,5 @@
 """Search by exact values for which there is an index: an id, a vendor, a vendor id that is text, a job, an
-attribute."""
+attribute. And the bounds of a list: the rows that a filter or a search has not looked at, shown below the list."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,6 @@ from django.db.models.expressions import RawSQL
 from django.http import HttpRequest
 from django.utils.text import smart_split
 
-from harbor_refresh.executions.admin.bounds import add_bound
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Task, VendorKey
@@ -21,6 +20,18 @@ MAX_VENDORS = 200
 MAX_FOUND = 1_000
 #: The most look-ups by attribute of one search.
 MAX_ATTRIBUTES = 3
+
+
+def add_bound(request: HttpRequest, sentence: str) -> None:
+    """Show this sentence below the list. A sentence that is added twice is shown once."""
+    said = bounds(request)
+    if sentence not in said:
+        said.append(sentence)
+
+
+def bounds(request: HttpRequest) -> list[str]:
+    said: list[str] = request.__dict__.setdefault("bounds_of_the_list", [])
+    return said
 
 
 def vendors() -> list[str]:

@@ -7,7 +7,6 @@ from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -15,11 +14,9 @@ from django.utils.safestring import SafeString
 from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.admin.audit import noted
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
-from harbor_refresh.executions.admin.confirmation import asks_first, confirmed_action
-from harbor_refresh.executions.admin.formatters import NOTHING, label, moment
-from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.admin.confirmation import Question, asks_first
+from harbor_refresh.executions.admin.formatters import NOTHING, column, label, moment
 from harbor_refresh.executions.admin.site_pages import admin_url, page
-from harbor_refresh.executions.admin.unfold_api import DialogForm, SelectWidget, display
 from harbor_refresh.executions.deliveries import addresses, rotation, subscriptions
 from harbor_refresh.executions.deliveries.rotation import MAX_OLD_SECRET_SECONDS, OLD_SECRET_SECONDS
 from harbor_refresh.executions.deliveries.subscriptions import Wish
@@ -69,13 +66,12 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]
         return Wish(**{name: values[name] for name in Wish.__dataclass_fields__})
 
 
-class RotationForm(DialogForm):
+class RotationForm(forms.Form):
     old_secret_seconds = forms.TypedChoiceField(
         label="The old secret signs as well",
         choices=OLD_SECRET_CHOICES,
         coerce=int,
         initial=OLD_SECRET_SECONDS,
-        widget=SelectWidget,
     )
 
 
@@ -89,7 +85,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
     search_help_text = "Name"
     ordering = ("name",)
     actions = ("send_test", "delete_chosen")
-    actions_detail = ("rotate_this",)
+    page_actions = ("rotate",)
 
     def matching(self, rows: QuerySet[Subscription], text: str) -> QuerySet[Subscription]:
         return rows.filter(name__icontains=text)
@@ -122,65 +118,52 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         obj.pk, obj.secret = made.pk, made.secret
 
     def response_add(self, request: HttpRequest, obj: Subscription, post_url_continue: Any = None) -> HttpResponse:
-        """Show the secret in this answer, the only one that holds it. A message would be stored in a cookie."""
-        context = {
-            **self.admin_site.each_context(request),
-            "title": f"The secret of {obj.name}",
-            "secret": obj.secret,
-            "opts": self.opts,
-        }
-        return TemplateResponse(
-            request, "executions/admin/secret_made.html", context, headers={"Cache-Control": "no-store"}
+        return self._secret(request, obj, "Requests are signed with it as Standard Webhooks has it.")
+
+    def _secret(self, request: HttpRequest, row: Subscription, use: str | SafeString) -> HttpResponse:
+        return self.shown_once(
+            request,
+            f"The secret of {row.name}",
+            once="This is the only time that the secret is shown. Copy it to where the receiver reads secrets.",
+            value=row.secret,
+            use=use,
+            page=admin_url("harbor_executions_subscription_change", row.pk),
+            page_title="I have copied it",
         )
 
-    def has_rotate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
-        """A handler has no secret."""
-        pk = parse_id(object_id or "") or 0
-        webhooks = Subscription.objects.filter(pk=pk, kind=Kind.WEBHOOK)
-        return request.user.has_perm("harbor_executions.change_subscription") and webhooks.exists()
+    def has_rotate_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("harbor_executions.change_subscription")
 
-    @confirmed_action(
-        "Rotate the secret",
-        "Makes a new secret, which is shown once. Until its time is over, the old one signs as well, so that the "
-        "receiver refuses nothing before it has the new one.",
-        icon="key",
-        url_path="rotate-secret",
-        submit="Rotate",
-        permission="rotate",
-        form=RotationForm,
+    def pointless(self, request: HttpRequest, row: Subscription) -> tuple[str, ...]:
+        """A handler has no secret."""
+        return () if row.kind == Kind.WEBHOOK else ("rotate",)
+
+    @admin.action(description="Rotate the secret", permissions=["rotate"])
+    @asks_first(
+        Question(
+            "Rotate the secret of {}",
+            "Makes a new secret, which is shown once. Until its time is over, the old one signs as well, so that "
+            "the receiver refuses nothing before it has the new one.",
+            "Rotate",
+            form=RotationForm,
+        )
     )
-    def rotate_this(self, request: HttpRequest, form: RotationForm, object_id: str) -> HttpResponse:
-        """Show the secret in this answer, the only one that holds it."""
+    def rotate(
+        self, request: HttpRequest, queryset: QuerySet[Subscription], form: RotationForm
+    ) -> HttpResponse | None:
         seconds = form.cleaned_data["old_secret_seconds"]
+        chosen = queryset.get()
         try:
-            chosen = Subscription.objects.filter(pk=object_id).first()
-            with noted(request, audit.Word.ROTATE, audit.Kind.SUBSCRIPTION, chosen, object_id) as entry:
-                row = rotation.rotate(int(object_id), seconds)
+            with noted(request, audit.Word.ROTATE, audit.Kind.SUBSCRIPTION, chosen) as entry:
+                row = rotation.rotate(chosen.pk, seconds)
                 entry.detail = rotation.in_words(seconds)
         except Refused as exc:
             messages.error(request, f"The secret is not rotated: {exc}.")
-            return HttpResponse(headers={"HX-Redirect": self._page(object_id)})
-        return TemplateResponse(
-            request,
-            "executions/admin/secret_rotated.html",
-            {
-                "name": row.name,
-                "secret": row.secret,
-                "until": moment(row.old_secret_until),
-                "has_old": row.old_secret_until is not None,
-                "page": self._page(object_id),
-            },
-            headers={
-                "Cache-Control": "no-store",
-                "HX-Retarget": "#dialog",
-                "HX-Reselect": "#dialog",
-                "HX-Reswap": "outerHTML",
-            },
-        )
-
-    @staticmethod
-    def _page(object_id: str) -> str:
-        return admin_url("harbor_executions_subscription_change", object_id)
+            return None
+        old = "Until {} requests carry a signature by the old secret, too. From then on the new one signs alone."
+        until = row.old_secret_until
+        use = format_html(old, moment(until)) if until else "The new secret signs alone from now on."
+        return self._secret(request, row, use)
 
     @admin.action(description="Send a test", permissions=["change"])
     def send_test(self, request: HttpRequest, queryset: QuerySet[Subscription]) -> None:
@@ -199,9 +182,12 @@ class SubscriptionAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Delete with all deliveries", permissions=["remove"])
     @asks_first(
-        "Delete {}",
-        "Its receiver is told of no more changes. Its deliveries and dead letters are deleted with it, for good.",
-        "Delete",
+        Question(
+            "Delete {}",
+            "Its receiver gets no more changes. Its deliveries and dead letters are deleted with it, for good.",
+            "Delete",
+            is_deletion=True,
+        )
     )
     def delete_chosen(self, request: HttpRequest, queryset: QuerySet[Subscription]) -> None:
         for row in queryset:
@@ -214,16 +200,16 @@ class SubscriptionAdmin(ReadOnlyAdmin):
                 continue
             messages.success(request, f"{row.name} is deleted.")
 
-    @display(description="Receiver")
+    @admin.display(description="Receiver")
     def target(self, row: Subscription) -> str:
         return addresses.origin(row.url) or row.handler
 
-    @display(description="Told of")
+    @admin.display(description="Told of")
     def chooses(self, row: Subscription) -> str:
         words = (", ".join(words) for words in (row.vendor_types, row.statuses, row.triggers))
         return " · ".join(text for text in words if text) or "everything"
 
-    @display(description="Signed with")
+    @admin.display(description="Signed with")
     def secrets(self, row: Subscription) -> str | SafeString:
         if row.kind != Kind.WEBHOOK:
             return NOTHING
@@ -231,7 +217,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         count = len(row.live_secrets)
         return format_html("{} secrets until {}", count, moment(until)) if until else "its secret"
 
-    @display(description="State")
+    @admin.display(description="State")
     def state(self, row: Subscription) -> SafeString:
         if not row.enabled:
             return label("Disabled", "default")
@@ -242,6 +228,4 @@ class SubscriptionAdmin(ReadOnlyAdmin):
             return label("Waits" if waits else "Failing", "danger", title=f"{row.failures:,} failures in a row")
         return label("Works", "success")
 
-    @display(description="Failing since")
-    def since(self, row: Subscription) -> str | SafeString:
-        return moment(row.failing_since)
+    since = column("failing_since", "Failing since")

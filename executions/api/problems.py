@@ -102,7 +102,7 @@ class ProblemDetails(Schema):
 
 def answer(request: HttpRequest, problem: Problem) -> JsonResponse:
     if problem.status in COUNTED:
-        add_later({("requests_refused", f"door={_door(request)},status={problem.status}"): 1})
+        add_later({("requests_refused", f"source={_source(request)},status={problem.status}"): 1})
     body = {"type": "about:blank", "title": problem.title, "status": problem.status, "detail": problem.detail}
     return JsonResponse(
         {**body, **problem.more},
@@ -112,7 +112,7 @@ def answer(request: HttpRequest, problem: Problem) -> JsonResponse:
     )
 
 
-def _door(request: HttpRequest) -> str:
+def _source(request: HttpRequest) -> str:
     if request.path.startswith("/service/"):
         return "hook"
     return "metrics" if request.path == "/metrics" else "api"

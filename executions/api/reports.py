@@ -8,7 +8,7 @@ from ninja import Router
 from harbor_refresh.executions.api.access import may_report, taken_once
 from harbor_refresh.executions.api.answers import answers
 from harbor_refresh.executions.api.schemas import ReportsIn, ReportsOut
-from harbor_refresh.executions.lifecycle.reports import Door, Report, report
+from harbor_refresh.executions.lifecycle.reports import Report, Source, report
 
 router = Router(tags=["Reports"])
 
@@ -24,7 +24,7 @@ def report_many(request: HttpRequest, body: ReportsIn) -> Any:
     with the reason. A refused report does not stop the others. They count in the order given."""
     given = [Report(one.task_id, one.status, one.revision, one.message, one.earlier_runs) for one in body.reports]
     with taken_once(request):
-        outcome = report(given, Door.API)
+        outcome = report(given, Source.API)
     results = [
         {"position": position, "task_id": one.task_id, "result": "unchanged", "reason": None}
         for position, one in enumerate(given)

@@ -28,7 +28,7 @@ from harbor_refresh.executions.api.schemas import (
 from harbor_refresh.executions.errors import NoSuchTask, Refused
 from harbor_refresh.executions.lifecycle import creation
 from harbor_refresh.executions.lifecycle.creation import NewTask
-from harbor_refresh.executions.lifecycle.reports import Door, Report, report
+from harbor_refresh.executions.lifecycle.reports import Report, Source, report
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.queries.filters import Filter, with_attributes
 
@@ -110,7 +110,9 @@ def report_task(request: HttpRequest, task_id: TaskId, body: OneReportIn) -> Any
     if request.auth.message:  # type: ignore[attr-defined]
         refuse_another_task(body.task_id, task_id)
     with taken_once(request):
-        outcome = report([Report(task_id, body.status, body.revision, body.message, body.earlier_runs)], Door.API)
+        outcome = report(
+            [Report(task_id, body.status, body.revision, body.message, body.earlier_runs)], Source.API
+        )
         for refusal in outcome.refused:
             if refusal.is_unknown:
                 raise NoSuchTask(task_id)

@@ -2,7 +2,7 @@
 
 Attached, the rows of executions and tasks are Harbor's. This service refreshes the status of executions, and
 writes nothing else there. Each use case that would write more is decorated with `harbors`, so it is refused before
-its first statement, from whichever door the request came: the API, the hook, the admin, a command, a job or code.
+its first statement, from whichever source it came: the API, the hook, the admin, a command, a job or code.
 One exception: `attach repair --dead-tasks` ends tasks whose job is gone, because a person asks for it.
 """
 
@@ -18,7 +18,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Deed(StrEnum):
+class Operation(StrEnum):
     """What is left to Harbor, and how to have Harbor do it."""
 
     CREATE = "start it in Harbor"
@@ -32,18 +32,18 @@ class Deed(StrEnum):
 #: What the pages of executions and tasks say, because buttons that are known from other services are missing.
 ON_PAGES = (
     "Harbor owns executions and tasks here, so only Harbor stops, repeats or deletes one: "
-    f"{Deed.STOP}; {Deed.RUN_AGAIN}; {Deed.DELETE}."
+    f"{Operation.STOP}; {Operation.RUN_AGAIN}; {Operation.DELETE}."
 )
 
 
-def harbors(deed: Deed) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def harbors(operation: Operation) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a use case that writes what Harbor owns. While attached it raises OwnedByHarbor, and writes
     nothing."""
 
     def decorate(use_case: Callable[P, R]) -> Callable[P, R]:
         @wraps(use_case)
         def unless_attached(*args: P.args, **kwargs: P.kwargs) -> R:
-            refuse_if_attached(deed)
+            refuse_if_attached(operation)
             return use_case(*args, **kwargs)
 
         return unless_attached
@@ -56,6 +56,6 @@ def page_context() -> dict[str, str]:
     return {"harbors_note": ON_PAGES} if is_attached() else {}
 
 
-def refuse_if_attached(deed: Deed) -> None:
+def refuse_if_attached(operation: Operation) -> None:
     if is_attached():
-        raise OwnedByHarbor(f"Harbor owns executions and tasks here: {deed}")
+        raise OwnedByHarbor(f"Harbor owns executions and tasks here: {operation}")

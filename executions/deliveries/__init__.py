@@ -6,7 +6,6 @@
     claims         claim due deliveries and record their results
     changes        read what is told of a change; payload and messages write it as a signed request
     sender         sends requests, hundreds at once, over the network that network and addresses guard
-    greenlet_loop  its event loop, which other greenlets of a worker do not notice
     answers        judge what a receiver answered
     deliverer      the thread that does all this for webhooks
     handler_runs   runs the handlers of executions/news/handlers.py

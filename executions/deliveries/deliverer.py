@@ -251,7 +251,7 @@ class Deliverer:
 
 @contextmanager
 def _sender(resolve: "Resolve | None") -> "Iterator[Sender | None]":
-    if not http.is_installed():
+    if not http.can_send():
         yield None
         return
     from harbor_refresh.executions.deliveries.sender import Sender

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harbor_refresh.executions import pacing
-from harbor_refresh.executions.deliveries import addresses, answers, greenlet_loop, requests
+from harbor_refresh.executions.deliveries import addresses, answers, requests
 from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result
 from harbor_refresh.executions.deliveries.messages import Message
 from harbor_refresh.executions.deliveries.network import CheckedNetwork, Resolve, Resolver
@@ -82,7 +82,7 @@ class Sender:
         return found
 
     def _run(self) -> None:
-        greenlet_loop.run(self._serve())
+        asyncio.run(self._serve())
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()

@@ -3,7 +3,7 @@
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import NoTaskYet, TaskDeleted
 from harbor_refresh.executions.hook.status_change import StatusChange
-from harbor_refresh.executions.lifecycle.reports import Door, after_commit
+from harbor_refresh.executions.lifecycle.reports import Source, after_commit
 from harbor_refresh.executions.lifecycle.tombstones import is_deleted
 from harbor_refresh.executions.news.steps import step
 
@@ -23,7 +23,7 @@ def report_by_job(change: StatusChange, task_id: int = NO_TASK) -> bool:
     What if the process dies before the statement has ended: nothing happened, and the sender tries again. After
     it: the sender tries again, which changes nothing, and reconcile finds the execution.
     """
-    with step("report", door=Door.HOOK) as note:
+    with step("report", source=Source.HOOK) as note:
         found = run(
             "report_by_job",
             job_id=change.job_id,

@@ -19,7 +19,7 @@ from harbor_refresh.executions.access.received_messages import receive
 from harbor_refresh.executions.access.signatures import SignedMessage, is_signed, refuse_another_task, verify
 from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.problems import RETRY_AFTER, Problem, answer, type_of, unauthorized
-from harbor_refresh.executions.attached.ownership import Deed, harbors
+from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import (
@@ -33,7 +33,7 @@ from harbor_refresh.executions.errors import (
 )
 from harbor_refresh.executions.hook import check_ins, firings, job_reports
 from harbor_refresh.executions.hook.status_change import MAX_BODY, StatusChange, read
-from harbor_refresh.executions.lifecycle.reports import Door, Refusal, Report, count_refused
+from harbor_refresh.executions.lifecycle.reports import Refusal, Report, Source, count_refused
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.status import MAX_ID
 
@@ -98,16 +98,16 @@ def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
         kind = next(kind for kind in PROBLEMS if isinstance(exc, kind))
         status, title, headers = PROBLEMS[kind]
         if isinstance(exc, TaskDeleted | NoTaskYet | OwnedByHarbor):
-            count_refused(Door.HOOK, 1)
+            count_refused(Source.HOOK, 1)
         return answer(request, Problem(status, title, DETAILS.get(kind, str(exc)), headers, **type_of(exc)))
     except (Refused, UnreadablePostError) as exc:  # the second: the sender has closed the connection
-        count_refused(Door.HOOK, 1)
+        count_refused(Source.HOOK, 1)
         signals.refused.send(sender=status_hook, refusals=[Refusal(0, Report(0, ""), str(exc))])
         return answer(request, Problem(400, "It cannot be used", str(exc)))
     return HttpResponse()
 
 
-@harbors(Deed.REPORT)
+@harbors(Operation.REPORT)
 def _take(change: StatusChange, task_id: int, message: SignedMessage | None) -> None:
     if message and task_id != job_reports.NO_TASK:
         refuse_another_task(change.task_id, task_id)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from harbor_refresh.executions.attached.ownership import Deed, harbors
+from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
 from harbor_refresh.executions.lifecycle import gate_locks, gates, links, vendor_keys
@@ -58,7 +58,7 @@ def create(new: NewExecution) -> Execution:
     return create_many([new])[0]
 
 
-@harbors(Deed.CREATE)
+@harbors(Operation.CREATE)
 def create_many(news: Iterable[NewExecution]) -> list[Execution]:
     """Create all of them in one transaction, or none. An execution begins as Running, its tasks as Pending.
 
@@ -107,7 +107,7 @@ def _link(new: NewExecution, execution: Execution) -> None:
         links.make(parent, execution, new.key_in_parent)
 
 
-@harbors(Deed.CREATE)
+@harbors(Operation.CREATE)
 def add_tasks(execution_id: int, tasks: Iterable[NewTask], *, once: str = "") -> list[int]:
     """Add tasks, as Pending, to an execution that has not ended; return their ids in the order given. `once`: the
     key of this addition. If it was made before, nothing is added, and the list is empty."""
@@ -116,7 +116,7 @@ def add_tasks(execution_id: int, tasks: Iterable[NewTask], *, once: str = "") ->
         return add_to_held(execution, tasks) if execution else []
 
 
-@harbors(Deed.CREATE)
+@harbors(Operation.CREATE)
 def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -> Execution | None:
     """Keep the execution from ending until the caller's transaction ends, which adds tasks or a child. None if an
     addition of this kind and key was made before, also if the execution has ended since.
@@ -154,7 +154,7 @@ def add_to_held(execution: Execution, tasks: Iterable[NewTask]) -> list[int]:
     return _write_tasks((execution, task) for task in tasks)
 
 
-@harbors(Deed.CREATE)
+@harbors(Operation.CREATE)
 def replace_attributes(of: type[Execution] | type[Task], pk: int, attributes: dict[str, Any]) -> bool:
     """Replace the extra_attrs of an execution or of a task, whatever its status; False if there is none. Of two
     calls at once the second stands."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from django.db import transaction
 
-from harbor_refresh.executions.attached.ownership import Deed, harbors
+from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import allow_long_statements, run
 from harbor_refresh.executions.errors import NoSuchExecution, NotFinal, StillReferenced
 from harbor_refresh.executions.lifecycle import links
@@ -36,7 +36,7 @@ from harbor_refresh.executions.retention.references import referenced
 from harbor_refresh.executions.status import CODES, FINAL_CODE
 
 
-@harbors(Deed.DELETE)
+@harbors(Operation.DELETE)
 def delete(execution_ids: Iterable[int]) -> int:
     """Delete executions, table by table, whether they have ended or not; return how many existed. A constraint of
     the table of jobs deletes the jobs of their tasks, so none of these jobs begins any more. After the commit,
@@ -54,7 +54,7 @@ def delete(execution_ids: Iterable[int]) -> int:
     return len(locked)
 
 
-@harbors(Deed.DELETE)
+@harbors(Operation.DELETE)
 def delete_ended(execution_id: int) -> None:
     """Delete an execution that has ended, as `delete_many_ended` does. Raises NotFinal if it has not: it is to be
     stopped first. Raises StillReferenced if a row of another program names it."""
@@ -68,7 +68,7 @@ def delete_ended(execution_id: int) -> None:
         _delete_locked([execution_id], ())
 
 
-@harbors(Deed.DELETE)
+@harbors(Operation.DELETE)
 def delete_many_ended(execution_ids: Iterable[int]) -> list[int]:
     """Delete those of the executions that have ended; return them. The others stay: they have a task that is not
     final, or they have no tasks and are not final themselves.
@@ -82,7 +82,7 @@ def delete_many_ended(execution_ids: Iterable[int]) -> list[int]:
     return ended
 
 
-@harbors(Deed.DELETE)
+@harbors(Operation.DELETE)
 def delete_final(execution_ids: Sequence[int], fence: Callable[[], None] = lambda: None) -> tuple[int, int]:
     """Delete those of these executions that have ended, in one transaction that waits for no lock; return how
     many executions and how many tasks it deleted.

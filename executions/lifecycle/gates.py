@@ -3,11 +3,11 @@
 The gate of an execution is one more of its tasks. It is Running until the execution is closed, so the rollup needs
 no rule for it: an execution with a gate that has not ended is Running. Nothing is added after its end.
 
-| what ends it                  | its task                                                                   |
-| ----------------------------- | -------------------------------------------------------------------------- |
-| `close`                       | Success                                                                    |
-| its time limit                | Error: nobody said that all tasks were added                               |
-| a stop of the execution       | Stopped, until the stop is lifted                                          |
+| what ends it            | its task                                     |
+| ----------------------- | -------------------------------------------- |
+| `close`                 | Success                                      |
+| its time limit          | Error: nobody said that all tasks were added |
+| a stop of the execution | Stopped, until the stop is lifted            |
 
 A stop is lifted by a retry or a resumption that runs a job again in the execution or in a descendant of it, and by
 a resumption of the execution or of an ancestor, also if no job was stopped: in that transaction the gate becomes a
@@ -24,7 +24,7 @@ from django.db.models.functions import Now
 
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.attached.ownership import Deed, harbors
+from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.lifecycle import gate_locks
@@ -57,7 +57,7 @@ def make(executions: Sequence[tuple[Execution, float]]) -> None:
         run("make_gate", execution_id=execution.pk, task_id=task.pk, seconds=seconds)
 
 
-@harbors(Deed.CREATE)
+@harbors(Operation.CREATE)
 def close(execution_id: int) -> bool:
     """End the gate: nothing is added any more, and the execution ends with its tasks. False if the gate has ended
     already, or the execution has none. Waits for additions that have begun, and those that come later are refused.

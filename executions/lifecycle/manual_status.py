@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
-from harbor_refresh.executions.attached.ownership import Deed, harbors
+from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import AlreadyFinal, HasTasks, NoSuchExecution
 from harbor_refresh.executions.lifecycle import links
@@ -21,7 +21,7 @@ def finish_as_error(execution_id: int, message: str = "") -> None:
     finish(execution_id, Status.ERROR, message)
 
 
-@harbors(Deed.FINISH)
+@harbors(Operation.FINISH)
 def finish(execution_id: int, status: Status, message: str) -> None:
     """Set the final status under the execution's lock, so that of two concurrent calls only the first sets it."""
     with transaction.atomic():

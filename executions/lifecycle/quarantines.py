@@ -72,5 +72,5 @@ def _release(rows: QuerySet[Quarantine]) -> list[int]:
             Release.objects.create(changed_at=min(changes))
         free = Execution.objects.filter(pk__in=ids).values_list("pk", "vendor_type")
         tell_touched_after_commit(free)
-        signals.paroled.send(sender=release, execution_ids=ids)
+        signals.released_from_quarantine.send(sender=release, execution_ids=ids)
     return ids

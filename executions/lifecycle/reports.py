@@ -7,7 +7,7 @@ from enum import StrEnum
 from django.db import transaction
 
 from harbor_refresh.executions import crash_points
-from harbor_refresh.executions.attached.ownership import Deed, harbors
+from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.lifecycle.rollup import refresh_at_once
 from harbor_refresh.executions.news import counters, signals
@@ -17,7 +17,7 @@ from harbor_refresh.executions.status import CODES, MAX_EARLIER_RUNS, MAX_ID, MA
 from harbor_refresh.executions.text import is_whole, shown, storable
 
 
-class Door(StrEnum):
+class Source(StrEnum):
     """The way by which reports came. They are counted by it."""
 
     API = "api"
@@ -67,13 +67,13 @@ class Outcome:
         return len(self.applied_at)
 
 
-@harbors(Deed.REPORT)
-def report(reports: Iterable[Report], door: Door = Door.CODE) -> Outcome:
+@harbors(Operation.REPORT)
+def report(reports: Iterable[Report], source: Source = Source.CODE) -> Outcome:
     """Apply reports, unless a Harbor owns the tasks."""
-    return apply_reports(reports, door)
+    return apply_reports(reports, source)
 
 
-def apply_reports(reports: Iterable[Report], door: Door = Door.CODE) -> Outcome:
+def apply_reports(reports: Iterable[Report], source: Source = Source.CODE) -> Outcome:
     """Apply reports as if they came one after the other; tell which executions changed.
 
     1. Set aside the reports that cannot be used. The outcome names them, and the rest goes on.
@@ -92,10 +92,10 @@ def apply_reports(reports: Iterable[Report], door: Door = Door.CODE) -> Outcome:
             outcome.refused.append(Refusal(position, one, reason))
         else:
             usable.append((position, one))
-    with step("report", door=door) as note:
+    with step("report", source=source) as note:
         if usable:
             with transaction.atomic():
-                _apply(usable, outcome, door)
+                _apply(usable, outcome, source)
         outcome.unchanged = len(given) - outcome.applied - len(outcome.refused)
         note(
             executions=outcome.execution_ids,
@@ -105,17 +105,17 @@ def apply_reports(reports: Iterable[Report], door: Door = Door.CODE) -> Outcome:
         )
     if outcome.refused:
         outcome.refused.sort(key=lambda refusal: refusal.position)
-        count_refused(door, len(outcome.refused))
+        count_refused(source, len(outcome.refused))
         signals.refused.send(sender=report, refusals=outcome.refused)
     return outcome
 
 
-def count_refused(door: Door, count: int) -> None:
+def count_refused(source: Source, count: int) -> None:
     """Count refused reports a moment later: they have changed no row, and may come as a flood."""
-    counters.add_later({("reports", f"door={door},result=refused"): count})
+    counters.add_later({("reports", f"result=refused,source={source}"): count})
 
 
-def _apply(usable: Sequence[tuple[int, Report]], outcome: Outcome, door: Door) -> None:
+def _apply(usable: Sequence[tuple[int, Report]], outcome: Outcome, source: Source) -> None:
     reports = [one for _, one in usable]
     rows = run(
         "apply_reports",
@@ -125,7 +125,7 @@ def _apply(usable: Sequence[tuple[int, Report]], outcome: Outcome, door: Door) -
         revisions=[one.revision for one in reports],
         messages=[one.message for one in reports],
         earlier_runs=[one.earlier_runs for one in reports],
-        door=str(door),
+        source=str(source),
     )
     changed: list[Member] = []
     stopped: list[int] = []

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from harbor_refresh.executions.attached.ownership import Deed, harbors
+from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import NoSuchExecution, NoSuchTask
 from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.lifecycle.manual_status import end
 from harbor_refresh.executions.lifecycle.quarantines import release
-from harbor_refresh.executions.lifecycle.reports import Door, Report, report
+from harbor_refresh.executions.lifecycle.reports import Report, Source, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news.after_commit import tell_touched_after_commit
@@ -37,7 +37,7 @@ def stop(execution_id: int) -> int:
     return stopped.tasks
 
 
-@harbors(Deed.STOP)
+@harbors(Operation.STOP)
 def stop_many(execution_ids: Sequence[int]) -> Stopped:
     """Stop the tasks that are not final, and refresh in the same transaction. Unknown ids are left out.
 
@@ -65,7 +65,7 @@ def stop_many(execution_ids: Sequence[int]) -> Stopped:
     return Stopped(len(given & family.keys()), sum(stopped.values()), sorted({*stopped, *empty} & given))
 
 
-@harbors(Deed.STOP)
+@harbors(Operation.STOP)
 def stop_task(task_id: int) -> bool:
     """Stop one task, or the child that it stands for. False if it has ended already. Its execution is refreshed
     after the commit, as after any report of a stop; an execution in quarantine is released before.
@@ -85,7 +85,7 @@ def stop_task(task_id: int) -> bool:
         if is_final(task.status):
             return False
         release([execution_id])
-        return report([Report(task_id, Status.STOPPED, task.status_revision)], Door.STOP).applied == 1
+        return report([Report(task_id, Status.STOPPED, task.status_revision)], Source.STOP).applied == 1
 
 
 def _without_tasks(execution_ids: Sequence[int]) -> list[int]:

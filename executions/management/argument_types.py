@@ -2,6 +2,7 @@
 
 import re
 from argparse import ArgumentTypeError
+from collections.abc import Callable
 from datetime import timedelta
 
 from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR
@@ -11,10 +12,17 @@ UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"
 LONGEST_DAYS = 36_500
 
 
-def positive_integer(text: str) -> int:
-    if not text.isdecimal() or len(text) > len(str(MAX_ID)) or not 0 < int(text) <= MAX_ID:
-        raise ArgumentTypeError(f"{text[:40]!r} is not a whole number from 1 to {MAX_ID}")
-    return int(text)
+def count(at_least: int, at_most: int) -> Callable[[str], int]:
+    def whole_number(text: str) -> int:
+        number = int(text) if text.isdecimal() and len(text) <= len(str(MAX_ID)) else -1
+        if not at_least <= number <= at_most:
+            raise ArgumentTypeError(f"got {text[:40]!r}, takes a whole number from {at_least:,} to {at_most:,}")
+        return number
+
+    return whole_number
+
+
+positive_integer = count(1, MAX_ID)
 
 
 def seconds(text: str) -> float:

@@ -16,11 +16,11 @@ from rich.progress import Progress as Bar
 
 from harbor_refresh.executions import pacing
 from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
-from harbor_refresh.executions.attached.ownership import Deed, refuse_if_attached
+from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.management.argument_types import age, vendor_type
 from harbor_refresh.executions.management.output import Answer, Failed, table
 from harbor_refresh.executions.retention import dangling
-from harbor_refresh.executions.retention.rules import Doomed, Retention, count
+from harbor_refresh.executions.retention.rules import DryRunCount, Retention, count
 from harbor_refresh.executions.retention.sweep import Swept, sweep
 from harbor_refresh.executions.text import plural
 
@@ -44,7 +44,7 @@ def arguments(parser: CommandParser) -> None:
 
 
 def answer(options: dict[str, Any]) -> Answer:
-    refuse_if_attached(Deed.DELETE)
+    refuse_if_attached(Operation.DELETE)
     vendor, older_than = options["vendor"], options["older_than"]
     rules = Retention.by_age(older_than, vendor) if older_than else Retention.of_settings(vendor)
     everything = not (vendor or older_than)
@@ -61,7 +61,7 @@ def answer(options: dict[str, Any]) -> Answer:
             "another sweep is running, so this one did nothing. Repeat it when that has ended. "
             f"{outcome.held.holder} has the lease until {outcome.held.until.isoformat()}."
         )
-    if outcome.overtaken:
+    if outcome.lease_lost:
         raise Failed("this sweep stood still for so long that another took over, so it ended early.")
     note(at_terminal(), Word.SWEEP, Kind.EXECUTION, _named(options), count=outcome.executions)
     return _done(found, outcome)
@@ -99,7 +99,7 @@ def _count_dangling(show: Show) -> Swept:
     return counted
 
 
-def _as_data(found: dict[str, Doomed]) -> dict[str, dict[str, int]]:
+def _as_data(found: dict[str, DryRunCount]) -> dict[str, dict[str, int]]:
     return {vendor: {"executions": one.executions, "tasks": one.tasks} for vendor, one in found.items()}
 
 
@@ -111,7 +111,7 @@ def _passed_data(outcome: Swept) -> dict[str, Any]:
     return {"executions": outcome.passed, "example": outcome.example}
 
 
-def _counted(found: dict[str, Doomed], dangling: Swept) -> Answer:
+def _counted(found: dict[str, DryRunCount], dangling: Swept) -> Answer:
     data = {"dry_run": True, "found": _as_data(found), "dangling": _dangling_data(dangling)}
     executions, tasks = (sum(getattr(one, what) for one in found.values()) for what in ("executions", "tasks"))
     shown: list[Any] = [
@@ -127,7 +127,7 @@ def _counted(found: dict[str, Doomed], dangling: Swept) -> Answer:
     return Answer(data, [*shown, *_about(dangling, "Would refresh")])
 
 
-def _done(found: dict[str, Doomed], outcome: Swept) -> Answer:
+def _done(found: dict[str, DryRunCount], outcome: Swept) -> Answer:
     data = {
         "dry_run": False,
         "found": _as_data(found),

@@ -43,12 +43,12 @@ def tell_touched_after_commit(members: Iterable[Member]) -> None:
 
 
 def tell_deleted_after_commit(execution_ids: Iterable[int], job_ids: Iterable[str]) -> None:
-    """Tell of the deletion: `tasks.jobs.lifecycle.job_stops` listens and asks the running jobs to stop."""
+    """Tell of the deletion: nobody needs to: their jobs are gone with them."""
     transaction.on_commit(partial(_tell_deleted, list(execution_ids), list(job_ids)))
 
 
 def tell_changes_written_after_commit() -> None:
-    """Tell that something waits to be delivered: `tasks.notifications` listens and starts a deliverer."""
+    """Tell that something waits to be delivered: `tasks.operations` listens and starts a deliverer."""
     transaction.on_commit(_tell_changes_written)
 
 

@@ -50,7 +50,7 @@ def on_quarantined(execution_ids: Sequence[int], reason: str, **_: Any) -> None:
         )
 
 
-def on_paroled(execution_ids: Sequence[int], **_: Any) -> None:
+def on_released_from_quarantine(execution_ids: Sequence[int], **_: Any) -> None:
     log.info(
         "Released %d executions from quarantine for another try",
         len(execution_ids),
@@ -137,7 +137,7 @@ def on_swept(outcome: "Swept", **_: Any) -> None:
             outcome.held.holder,
             outcome.held.until.isoformat(),
         )
-    if outcome.overtaken:
+    if outcome.lease_lost:
         log.warning("Sweep lost its lease to another sweep and ended: it had stood still for too long")
     if outcome.deleted:
         log.info(

@@ -1,14 +1,14 @@
 """Named steps on the way from a report to a true status, for one follower: the tracer of the service.
 
-| step              | what it covers                                           | facts              | notes      |
-| ----------------- | -------------------------------------------------------- | ------------------ | ---------- |
-| `report`          | reports are applied, and their executions marked         | `door`             | see below  |
-| `mark`            | executions are put on the queue                          | `members`          |            |
-| `claim`           | a batch was claimed, and is published to the workers     | `batch`, `chunks`  |            |
-| `refresh`         | a claim was taken over; it is refreshed and completed    | `claim`, `mine`    | `outcome`  |
-| `refresh_at_once` | a process refreshes after its own commit, with no queue  | `execution_ids`    | `outcome`  |
-| `write`           | rows are locked and written; it ends before the commit   | `execution_ids`    | `changed`  |
-| `complete`        | the successes of a refresh leave their claim             | `claim`            | `outlived` |
+| step              | what it covers                                        | facts             | notes           |
+| ----------------- | ----------------------------------------------------- | ----------------- | --------------- |
+| `report`          | reports are applied, and their executions marked      | `source`          | see below       |
+| `mark`            | executions are put on the queue                       | `members`         |                 |
+| `claim`           | a batch was claimed, and is published to the workers  | `batch`, `chunks` |                 |
+| `refresh`         | a claim was taken over; it is refreshed and completed | `claim`, `mine`   | `outcome`       |
+| `refresh_at_once` | a process refreshes after its commit, with no queue   | `execution_ids`   | `outcome`       |
+| `write`           | rows are locked and written; it ends before commit    | `execution_ids`   | `changed`       |
+| `complete`        | the successes of a refresh leave their claim          | `claim`           | `claim_expired` |
 
 The notes of `report` are `executions`, `applied`, `unchanged` and `refused`. A report inside a transaction of its
 caller ends before the commit, so its `mark` comes after it (`carried`).

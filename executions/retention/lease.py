@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from django.db import Error, transaction
 
 from harbor_refresh.executions.database import run
-from harbor_refresh.executions.errors import Overtaken
+from harbor_refresh.executions.errors import LeaseLost
 
 LEASE = timedelta(seconds=15)
 
@@ -33,7 +33,7 @@ class Lease:
     """The lease of that name, for one pass of this process.
 
     If two processes take it at once, the row's lock lets one of them. If the process dies, the lease expires. If
-    it stands still for longer than the lease, another process may take it; then `extend` raises Overtaken.
+    it stands still for longer than the lease, another process may take it; then `extend` raises LeaseLost.
     """
 
     def __init__(self, name: str) -> None:
@@ -60,9 +60,9 @@ class Lease:
             yield
 
     def extend(self) -> None:
-        """Extend the lease, or raise Overtaken. Called first in a transaction, it fences what that writes."""
+        """Extend the lease, or raise LeaseLost. Called first in a transaction, it fences what that writes."""
         if not run("extend_lease", work=self.name, holder=self.holder, lease=LEASE):
-            raise Overtaken
+            raise LeaseLost
 
     def release(self) -> None:
         """Release the lease. If the database cannot be reached, it expires by itself."""

@@ -101,7 +101,7 @@ class Page:
 
 
 @dataclass
-class Doomed:
+class DryRunCount:
     """What a sweep would delete. `passed`: how many executions stay because rows in this column name them."""
 
     executions: int = 0
@@ -128,15 +128,17 @@ def find(retention: Retention, after: Position) -> Page:
     return Page(looked_at, ids, tasks, vendors, following, referenced(ids))
 
 
-def count(retention: Retention, progress: Callable[[int], None] = lambda looked_at: None) -> dict[str, Doomed]:
+def count(
+    retention: Retention, progress: Callable[[int], None] = lambda looked_at: None
+) -> dict[str, DryRunCount]:
     """Count what a sweep would delete now, by vendor type. Writes nothing."""
-    counted: dict[str, Doomed] = {}
+    counted: dict[str, DryRunCount] = {}
     position = None if retention.keeps_everything else Position()
     looked_at = 0
     while position:
         page = find(retention, position)
         for pk, vendor_type, tasks in zip(page.ids, page.vendors, page.tasks, strict=True):
-            one = counted.setdefault(vendor_type, Doomed())
+            one = counted.setdefault(vendor_type, DryRunCount())
             if pk in page.passed:
                 one.passed[page.passed[pk]] += 1
             else:

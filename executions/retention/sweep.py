@@ -14,7 +14,7 @@ from harbor_refresh.executions.attached import orphans
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.database import absence_translated, first_line
-from harbor_refresh.executions.errors import Overtaken, RefreshError
+from harbor_refresh.executions.errors import LeaseLost, RefreshError
 from harbor_refresh.executions.lifecycle.deletion import delete_final
 from harbor_refresh.executions.lifecycle.halving import in_halves
 from harbor_refresh.executions.news import signals
@@ -49,7 +49,7 @@ class Swept:
     be deleted; `example` is one of them, with the reason. `forgotten`: old rows, by the name of the step.
     `failed`: why a step was left early.
 
-    `held`: another sweep is running, so this one did nothing. `overtaken`: this one lost its lease and ended
+    `held`: another sweep is running, so this one did nothing. `lease_lost`: this one lost its lease and ended
     early. `stopped_at`: its time was up; None if it is complete.
     """
 
@@ -65,7 +65,7 @@ class Swept:
     forgotten: dict[str, int] = field(default_factory=dict)
     failed: dict[str, Exception] = field(default_factory=dict)
     held: Held | None = None
-    overtaken: bool = False
+    lease_lost: bool = False
     stopped_at: Place | None = None
 
     @property
@@ -122,8 +122,8 @@ def sweep(
     if not outcome.held:
         try:
             _Sweep(rules, outcome, lease, progress, seconds).work(begin or Place(EXECUTIONS))
-        except Overtaken:
-            outcome.overtaken = True
+        except LeaseLost:
+            outcome.lease_lost = True
         finally:
             lease.release()
             _tell(outcome)

@@ -1,8 +1,9 @@
 -- Applies any number of reports, exactly as if they came one after the other in the order given.
+-- A report of Harbor's hook is one row: reporting_function.sql has the same rule for it.
 --
 -- :task_ids bigint[]  :statuses text[]  :codes int[]  :revisions bigint[]  :messages text[] (NULL: none)
 -- :earlier_runs int[]  the number of runs before this one; 0 if the runner does not count them
--- :door text  by which way they came; those that were applied and those that changed nothing are counted by it
+-- :source text  by which way they came; those that were applied and those that changed nothing are counted by it
 -- returns one row for each execution whose tasks changed: execution_id, vendor_type, stopped (a report stopped one
 --          of its tasks); and one row with execution_id NULL that lists the reports that changed something in
 --          `accepted`, by their place in the order given (from 1), and the unknown task ids in `unknown`
@@ -110,6 +111,6 @@ SELECT NULL, NULL, FALSE, r.accepted, r.unknown
 FROM result r
 CROSS JOIN LATERAL add_to_execution_counters(
     ARRAY['reports', 'reports'],
-    ARRAY['door=' || %(door)s || ',result=applied', 'door=' || %(door)s || ',result=unchanged'],
+    ARRAY['result=applied,source=' || %(source)s, 'result=unchanged,source=' || %(source)s],
     ARRAY[r.applied, r.known - r.applied]
 )

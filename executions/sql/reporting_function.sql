@@ -71,7 +71,7 @@ BEGIN
     LEFT JOIN execution e ON e.id = c.execution_id
     CROSS JOIN LATERAL add_to_execution_counters(
         ARRAY['reports'],
-        ARRAY['door=hook,result=' || CASE WHEN c.execution_id IS NULL THEN 'unchanged' ELSE 'applied' END],
+        ARRAY['result=' || CASE WHEN c.execution_id IS NULL THEN 'unchanged' ELSE 'applied' END || ',source=hook'],
         ARRAY[1]
     );
 END

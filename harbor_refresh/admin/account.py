@@ -15,7 +15,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from harbor_refresh.executions.access.audit import Kind
 from harbor_refresh.executions.admin.audit import NotedAdmin
-from harbor_refresh.executions.admin.unfold_api import ModelAdmin
+from harbor_refresh.executions.admin.base import ModelAdmin
 
 for model, djangos in ((User, DjangoUserAdmin), (Group, DjangoGroupAdmin)):
     # a screen that is not Django's own may refuse more than ours: Django then says that the model is registered

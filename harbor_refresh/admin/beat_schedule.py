@@ -25,8 +25,8 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from harbor_refresh.admin.schedule_actions import ScheduleActions
 from harbor_refresh.executions.access.audit import Kind
 from harbor_refresh.executions.admin.audit import NotedAdmin
+from harbor_refresh.executions.admin.base import ModelAdmin
 from harbor_refresh.executions.admin.search import parse_id
-from harbor_refresh.executions.admin.unfold_api import ModelAdmin
 from harbor_refresh.tasks.schedule import NEEDED
 
 if TYPE_CHECKING:  # guessed types would forbid overriding its options

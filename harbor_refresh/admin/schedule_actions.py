@@ -18,7 +18,7 @@ from harbor_refresh.executions.access.audit import Kind, Word
 from harbor_refresh.executions.admin.audit import noted
 
 if TYPE_CHECKING:  # guessed types would forbid overriding its options
-    from harbor_refresh.executions.admin.unfold_api import ModelAdmin
+    from harbor_refresh.executions.admin.base import ModelAdmin
 
     class BeatPeriodicTaskAdmin(ModelAdmin):
         def enable_tasks(self, request: HttpRequest, queryset: QuerySet[PeriodicTask]) -> None: ...

@@ -2,56 +2,45 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 from harbor_refresh.attach.dead_tasks import DeadTasks
-from harbor_refresh.attach.facts import AttachFacts
+from harbor_refresh.attach.facts import AttachFacts, Marks
 from harbor_refresh.attach.wrong_statuses import Findings
 from harbor_refresh.executions.management.output import table
 from harbor_refresh.tasks.queue.keys import HARBORS_SET
 
-if TYPE_CHECKING:
-    from harbor_refresh.attach.marks import Marks
 
-
-def known_data(facts: AttachFacts) -> dict[str, Any]:
-    """What the checks have read. A fact that no check could read is null."""
-    marks: Marks | None = facts.__dict__.get("marks")
-    wrong: Findings | None = facts.__dict__.get("wrong")
-    dead: DeadTasks | None = facts.__dict__.get("dead")
-    return {
-        "marks": None if marks is None else {**asdict(marks), "total": marks.total},
-        "executions": None if wrong is None else findings_data(wrong),
-        "dead_tasks": None if dead is None else dead.as_data(),
-        "would_refresh": None if marks is None or wrong is None else marks.total + wrong.wrong,
-    }
-
-
-def known_text(facts: AttachFacts) -> list[Any]:
-    marks: Marks | None = facts.__dict__.get("marks")
-    wrong: Findings | None = facts.__dict__.get("wrong")
-    dead: DeadTasks | None = facts.__dict__.get("dead")
+def known(facts: AttachFacts) -> tuple[dict[str, Any], list[Any]]:
+    """What the checks have read, as data and for people. A fact that no check could read is null."""
+    read = [facts.__dict__.get(name) for name in ("marks", "wrong", "dead")]
+    marks, wrong, dead = cast("tuple[Marks | None, Findings | None, DeadTasks | None]", tuple(read))
+    data: dict[str, Any] = dict.fromkeys(("marks", "executions", "dead_tasks", "would_refresh"))
     shown: list[Any] = []
     if marks is not None:
+        data["marks"] = {**asdict(marks), "total": marks.total}
         more = "" if marks.is_complete else " (and perhaps more: the rest of Redis was not looked at)"
         shown.append(
             f"Redis holds {marks.in_set:,} marks in the set {HARBORS_SET}, {marks.with_cache:,} keys with "
             f"`cache:` and {marks.without_cache:,} without{more}."
         )
     if wrong is not None:
+        data["executions"] = findings_data(wrong)
         shown.append(
             f"Looked at {wrong.looked_at:,} executions: {wrong.unfinished:,} have not ended, {wrong.wrong:,} are "
             f"wrong, {wrong.given_up:,} with waiting tasks were given up by Harbor's sweep and are left."
         )
         shown += examples(wrong)
     if marks is not None and wrong is not None:
+        data["would_refresh"] = marks.total + wrong.wrong
         shown.append(
             f"The first ticks would refresh at most {marks.total:,} marked executions, and a repair "
             f"{wrong.wrong:,} wrong ones."
         )
     if dead is not None:
+        data["dead_tasks"] = dead.as_data()
         shown += dead_text(dead)
-    return shown
+    return data, shown
 
 
 def dead_text(found: DeadTasks) -> list[Any]:

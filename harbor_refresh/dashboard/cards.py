@@ -9,7 +9,6 @@ from django.urls import reverse
 from harbor_refresh.dashboard.latest import Overview
 from harbor_refresh.executions.durations import age, ago
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.overview.findings import Level
 from harbor_refresh.tasks.overview.state import MOST, State
 
 UNKNOWN = "?"
@@ -17,7 +16,7 @@ UNKNOWN = "?"
 
 @dataclass(frozen=True)
 class Card:
-    """`level` is `wrong` if a finding of that level is about this number (ABOUT). `value` is text for people."""
+    """`level` is `wrong` if a check about this number (ABOUT) finds an error. `value` is text for people."""
 
     id: str
     title: str
@@ -30,20 +29,20 @@ class Card:
         return asdict(self)
 
 
-#: The findings that are about a card.
+#: The checks that are about a card.
 ABOUT = {
-    "backlog": {"redis_away"},
-    "oldest": {"oldest_waits"},
-    "workers": {"no_worker"},
-    "quarantined": {"quarantined"},
-    "dead_letters": {"dead_letters"},
-    "ticks": {"ticks_stopped", "beat_silent", "schedule_row_missing", "schedule_row_disabled"},
-    "reconcile": {"reconcile_late"},
+    "backlog": {"redis.reachable"},
+    "oldest": {"status.waiting"},
+    "workers": {"workers.alive"},
+    "quarantined": {"status.quarantine"},
+    "dead_letters": {"status.deliveries"},
+    "ticks": {"workers.ticks", "beat.alive", "beat.rows"},
+    "reconcile": {"status.reconcile"},
 }
 
 
 def cards(overview: Overview) -> list[Card]:
-    wrong = {finding.code for finding in overview.findings if finding.level == Level.WRONG}
+    wrong = {finding.id for finding in overview.findings if finding.is_serious()}
     return [
         Card(one.id, one.title, one.value, one.note, "wrong" if wrong & ABOUT.get(one.id, set()) else "", one.href)
         for one in _cards(overview)
@@ -105,7 +104,7 @@ def _jobs(state: State) -> Card:
     note = "the broker is away"
     if state.messages is not None:
         waiting = plural(sum(state.messages.values()), "message waits", "messages wait")
-        note = f"in progress; {waiting} with the broker"
+        note = f"run now; {waiting} with the broker"
     return Card("jobs", "Jobs", _count(state.jobs_in_progress), note)
 
 

@@ -3,8 +3,11 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from harbor_refresh.executions.admin.live import Shared
+from harbor_refresh.tasks.overview import samples
 from harbor_refresh.tasks.overview.samples import Point
 
 BLUE, ORANGE, GREEN, RED = "#0284c7", "#ea580c", "#16a34a", "#dc2626"
@@ -48,8 +51,11 @@ CHARTS = (
         (Line("Executions", RED, lambda point: point.recovered),),
     ),
 )
-#: The spans that the page offers, in its order.
-SHOWN = ("hour", "day")
+#: The points of each span that the page offers, in its order. They are read again when a new sample may be there.
+SERIES = {
+    "hour": Shared(partial(samples.read, "hour"), fresh=8.0, stale=60.0),
+    "day": Shared(partial(samples.read, "day"), fresh=60.0, stale=600.0),
+}
 
 
 def data(chart: Chart, points: Sequence[Point]) -> dict[str, Any]:

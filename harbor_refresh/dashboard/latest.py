@@ -11,12 +11,14 @@ from datetime import UTC, datetime
 from functools import cache
 from time import monotonic
 
+from django.core.checks import CheckMessage
+
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.monitoring.flights import Flight, Late
+from harbor_refresh.tasks.checks.examination import findings
 from harbor_refresh.tasks.overview import events, samples
 from harbor_refresh.tasks.overview.events import Told
-from harbor_refresh.tasks.overview.findings import Finding, findings
 from harbor_refresh.tasks.overview.samples import Point
 from harbor_refresh.tasks.overview.state import State, look
 
@@ -32,7 +34,7 @@ class Overview:
 
     at: datetime
     state: State
-    findings: list[Finding]
+    findings: list[CheckMessage]
     told: list[Told] = field(default_factory=list)
     points: list[Point] = field(default_factory=list)
 
@@ -80,7 +82,7 @@ def take() -> Overview:
         try:
             with absence_translated():
                 points = samples.read("minutes")
-                if not any(point.nodes is not None for point in points[-2:]):
+                if not any(point.refreshes is not None for point in points[-2:]):
                     samples.record(state)
                 told = events.latest(EVENTS)
         except DatabaseAway as exc:

@@ -4,30 +4,29 @@ import json
 from typing import Any
 
 from django.contrib import admin
+from django.core.checks import CheckMessage
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from harbor_refresh.dashboard.cards import cards
-from harbor_refresh.dashboard.charts import CHARTS, SHOWN, all_data, data, told
+from harbor_refresh.dashboard.charts import CHARTS, SERIES, all_data, data, told
 from harbor_refresh.dashboard.latest import Overview, latest
-from harbor_refresh.dashboard.series import series
 from harbor_refresh.executions.admin import live as live_page
-from harbor_refresh.executions.admin.live_access import permissions_of, remembered_permissions
+from harbor_refresh.executions.admin.live import permissions_of, remembered_permissions
+from harbor_refresh.tasks.checks.registry import told as told_of
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.overview.findings import Finding, Level
 
 PERMISSION = "harbor_executions.view_execution"
 PARTS = "harbor_refresh/admin/dashboard"
-#: The admin page that a finding links to, by the code of the finding.
+#: The admin page that a finding links to, by the id of its check.
 PLACES = {
-    "quarantined": "admin:harbor_executions_quarantine_changelist",
-    "dead_letters": "admin:harbor_executions_delivery_changelist",
-    "schedule_row_disabled": "admin:django_celery_beat_periodictask_changelist",
-    "schedule_row_missing": "admin:django_celery_beat_periodictask_changelist",
-    "beat_silent": "admin:django_celery_beat_periodictask_changelist",
-    "oldest_waits": "admin:harbor_executions_execution_changelist",
+    "status.quarantine": "admin:harbor_executions_quarantine_changelist",
+    "status.deliveries": "admin:harbor_executions_delivery_changelist",
+    "beat.rows": "admin:django_celery_beat_periodictask_changelist",
+    "beat.alive": "admin:django_celery_beat_periodictask_changelist",
+    "status.waiting": "admin:harbor_executions_execution_changelist",
 }
 
 
@@ -37,7 +36,7 @@ def index_context(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
     if not permissions_of(request, PERMISSION):
         return context
     overview = latest().overview()
-    points = [] if "database" in overview.state.absent else series().points("hour")
+    points = [] if "database" in overview.state.absent else SERIES["hour"].value() or []
     return context | {
         "is_shown": True,
         "cards": cards(overview),
@@ -47,7 +46,7 @@ def index_context(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
             {"chart": chart, "data": json.dumps(data(chart, points)), "told": told(chart, points)}
             for chart in CHARTS
         ],
-        "spans": SHOWN,
+        "spans": list(SERIES),
         "taken_at": overview.at,
         "flower_url": refresh_settings().flower_url,
     }
@@ -65,17 +64,17 @@ def live(request: HttpRequest) -> HttpResponseBase:
 def chart_data(request: HttpRequest, span: str) -> HttpResponseBase:
     if not remembered_permissions(request, admin.site, PERMISSION):
         return HttpResponse(status=403)
-    if span not in SHOWN:
+    if span not in SERIES:
         return HttpResponse(status=404)
-    return live_page.answer(request, all_data(series().points(span)).encode())
+    return live_page.answer(request, all_data(SERIES[span].value() or []).encode())
 
 
 def summary(overview: Overview) -> str:
     """Say in one sentence whether something is wrong. Screen readers read it out when it changes."""
-    wrong = [one for one in overview.findings if one.level == Level.WRONG]
+    wrong = [one for one in overview.findings if one.is_serious()]
     if not wrong:
         return "All is well."
-    return wrong[0].what if len(wrong) == 1 else f"{len(wrong)} things are wrong."
+    return told_of(wrong[0])["what"] if len(wrong) == 1 else f"{len(wrong)} things are wrong."
 
 
 _rendered: tuple[Overview, bytes] | None = None
@@ -98,7 +97,7 @@ def _body(overview: Overview) -> bytes:
 
 def _parts(overview: Overview) -> dict[str, str]:
     found = [
-        {"finding": one, "href": _place(one), "is_wrong": one.level == Level.WRONG} for one in overview.findings
+        {"finding": told_of(one), "href": _place(one), "is_wrong": one.is_serious()} for one in overview.findings
     ]
     # by name, because the order of their heartbeats changes all the time
     alive = sorted(overview.state.nodes or (), key=lambda node: node.name)
@@ -106,6 +105,6 @@ def _parts(overview: Overview) -> dict[str, str]:
     return {name: render_to_string(f"{PARTS}/{name}.html", context) for name in ("findings", "events", "nodes")}
 
 
-def _place(finding: Finding) -> str:
-    name = PLACES.get(finding.code)
+def _place(finding: CheckMessage) -> str:
+    name = PLACES.get(str(finding.id))
     return reverse(name) if name else ""

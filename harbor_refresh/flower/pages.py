@@ -11,7 +11,7 @@ from tornado.template import Loader, Template
 
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks.pauses.queue_names import declared, known
+from harbor_refresh.tasks.operations.queue_names import declared, known
 
 _of_flower = BaseHandler.get_active_queue_names
 _set_headers = BaseHandler.set_default_headers

@@ -6,13 +6,11 @@ domain: it starts `manage.py` and Celery as a user would.
 
 | module | owns |
 | --- | --- |
-| `servers` | the public names: `EmbeddedPostgres`, `EmbeddedRedis`, `LocalError` |
 | `postgres`, `redis`, `server` | the two servers, and what they share |
 | `binaries`, `accounts` | which program to run, and as which account |
 | `ports`, `process` | free ports; processes that end with their parent |
-| `checkout`, `lock`, `logs` | what `make up` keeps in `.local/` |
-| `services`, `child`, `keeper` | the processes, one running process, keeping all of them running |
-| `running` | how a command beside `make up` finds its servers |
-| `startup`, `stop_signals`, `screen` | the start-up steps, the signals to end, every word that is shown |
-| `supervisor` | `make up` from start to end |
+| `checkout`, `lock` | what `make up` keeps in `.local/`; one `make up` a checkout |
+| `program` | how a command beside `make up` finds its servers |
+| `up` | `make up` from start to end: its steps, its processes, the signals to end |
+| `services`, `startup`, `screen` | the processes; their environment; every word that is shown |
 """

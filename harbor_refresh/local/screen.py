@@ -2,14 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-
-from harbor_refresh.local.process import tail
 
 
 class Screen:
@@ -49,21 +46,11 @@ class Screen:
         self._console.print(table)
         self._console.print("Ctrl-C ends everything; the data stay for the next time.")
 
-    def died(self, name: str, log: Path, pause: float) -> None:
-        self.error(f"{name} ended and starts again in {pause:.0f} s. {log} ends:\n{tail(log, 12)}")
-
-    def left_down(self, name: str, log: Path) -> None:
-        self.error(
-            f"{name} keeps ending and is left down; the rest goes on. Read {log}, mend the cause, "
-            "then press Ctrl-C and run `make up` again."
-        )
-
 
 def without_password(url: str) -> str:
     """The URL without its password, so that it can be shown."""
     parts = urlsplit(url)
     if not parts.password:
         return url
-    user = parts.username or ""
     host = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=f"{user}:***@{host}"))
+    return parts._replace(netloc=f"{parts.username or ''}:***@{host}").geturl()

@@ -20,7 +20,7 @@ class EmbeddedServer(ABC):
     """A real server that this process owns; its data stays in `directory` between starts.
 
     The port is chosen when the object is made and stays the same over restarts. If the wished port is taken,
-    another is chosen and `port_was_taken` is True. `start` returns when the server answers, or raises LocalError
+    another is chosen. `start` returns when the server answers, or raises LocalError
     with the tail of its log; it calls `give_up` while it waits.
     """
 
@@ -42,11 +42,6 @@ class EmbeddedServer(ABC):
         self._give_up = give_up
         self._process: subprocess.Popen[bytes] | None = None
         self._has_run = False
-
-    @property
-    def port_was_taken(self) -> bool:
-        """Whether the wished port was taken, so that another was chosen."""
-        return self.wished_port is not None and self.port != self.wished_port
 
     @property
     def pid(self) -> int | None:

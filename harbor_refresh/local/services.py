@@ -59,6 +59,6 @@ def services(web_port: int, flower_port: int) -> list[Service]:
             (*celery, "flower", f"--conf={FLOWER}", f"--address={LOOPBACK}", f"--port={flower_port}"),
             environ={"REFRESH_PUBLIC_URL": admin},
         ),
-        Service("demo", ("manage.py", "simulate", "--demo")),
+        Service("demo", ("-m", "examples.simulation", "--demo")),
         Service("mirrors", ("-m", "examples.traffic")),
     ]

@@ -1,32 +1,18 @@
-"""The steps between an empty checkout and running processes. Each raises LocalError if it fails."""
+"""What `make up` makes of its environment: the servers that variables name, and the variables of its processes."""
 
 import os
-import secrets
 import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import psycopg
 from redis import RedisError
 
-from harbor_refresh.local import logs
 from harbor_refresh.local.checkout import Checkout
-from harbor_refresh.local.child import Child
 from harbor_refresh.local.errors import LocalError
-from harbor_refresh.local.process import tail
-from harbor_refresh.local.services import Service
+from harbor_refresh.local.program import SETTINGS
+from harbor_refresh.tasks.broker.redis_address import is_cluster
 from harbor_refresh.tasks.queue.connection import connect
-from harbor_refresh.tasks.redis_address import is_cluster
 from settings import env
-
-SETTINGS = "settings.dev"
-
-
-class StopRequested(Exception):
-    """A signal asked us to end."""
 
 
 def given_database() -> str:
@@ -73,61 +59,3 @@ def environment(checkout: Checkout, database_url: str, redis_url: str) -> dict[s
     if not env.secret("SECRET_KEY", ""):
         environ["SECRET_KEY"] = checkout.secret_key()
     return environ
-
-
-class Steps:
-    """Runs programs to their end, one after another, and checks meanwhile whether to stop."""
-
-    def __init__(self, checkout: Checkout, environ: Mapping[str, str], stopping: Callable[[], bool]) -> None:
-        self._checkout = checkout
-        self._environ = environ
-        self._stopping = stopping
-
-    def migrate(self) -> None:
-        self._run("migrate", "manage.py", "migrate", "--noinput")
-
-    def make_admin_account(self) -> str | None:
-        """Make the account and return its password; None if there is one already, which does not change."""
-        password = secrets.token_urlsafe(12)
-        said = self._run(
-            "admin-account",
-            *("-m", "harbor_refresh.local.admin_account"),
-            NEW_ADMIN_PASSWORD=password,
-        )
-        return password if said.endswith("created") else None
-
-    def wait_for_web(self, url: str, within_seconds: float = 60) -> bool:
-        """Whether the web process answered in time, with any page."""
-        deadline = time.monotonic() + within_seconds
-        while time.monotonic() < deadline:
-            if self._stopping():
-                raise StopRequested
-            try:
-                with urllib.request.urlopen(url, timeout=1):  # noqa: S310 - our own address
-                    return True
-            except urllib.error.HTTPError:
-                return True
-            except OSError:
-                time.sleep(0.1)
-        return False
-
-    def _run(self, name: str, *arguments: str, **extra: str) -> str:
-        """Run one program to its end; return what it printed."""
-        child = Child(
-            Service(name, arguments, environ=extra),
-            cwd=self._checkout.root,
-            environ=self._environ,
-            log=logs.fresh(self._checkout.logs / f"{name}.log"),
-        ).start()
-        try:
-            while child.running:
-                if self._stopping():
-                    raise StopRequested
-                time.sleep(0.05)
-        finally:
-            child.kill()
-        if child.exit_code != 0:
-            raise LocalError(
-                f"{' '.join(arguments)} failed, so the start is given up. {child.log} ends:\n{tail(child.log)}"
-            )
-        return child.log.read_text(errors="replace").strip()

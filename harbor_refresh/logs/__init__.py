@@ -4,8 +4,6 @@ secrets.
 | module | owns |
 | --- | --- |
 | `formatters` | the two formats |
-| `context` | the ids of what this process is doing: the Celery message, or the request |
-| `secrets` | the secrets, which are masked in every line |
-| `request_ids` | the id of a request: taken from its header or new, and sent with the answer |
+| `context` | the ids of what this process does: the message, or the request, whose answer has it |
 | `for_gunicorn` | gunicorn's own lines in the same format |
 """

@@ -1,21 +1,28 @@
 """The ids of the work of this thread, which are added to every line that it writes meanwhile.
 
 A Celery task binds its name and the id of its message; a subtask of ours also binds the executions that it names.
-A request binds its id. Arguments of tracked jobs are never bound, because they may hold secrets.
+A request binds its id, so that its lines and its answer can be found together. Arguments of tracked jobs are never
+bound, because they may hold secrets.
 """
 
-from collections.abc import Iterator, Mapping
+import re
+import secrets
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 from celery import signals
+from django.http import HttpRequest, HttpResponse
 
 from harbor_refresh.tasks.queue.node import this_node
 
 #: The innermost comes last. A task may run inside another one (task_always_eager).
 _bound: ContextVar[tuple[Mapping[str, str], ...]] = ContextVar("harbor_refresh_log_context", default=())
 LONGEST_ARGUMENTS = 120
+HEADER = "X-Request-ID"
+#: An id of a proxy. Anything else is replaced, because it goes into the log and back in a header.
+USABLE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 def ids() -> dict[str, str]:
@@ -47,3 +54,18 @@ def on_task_postrun(**_: Any) -> None:
 def connect() -> None:
     signals.task_prerun.connect(on_task_prerun, dispatch_uid="logs.context.begin")
     signals.task_postrun.connect(on_task_postrun, dispatch_uid="logs.context.end")
+
+
+class RequestIds:
+    """Take the id that a proxy sent, or make one; bind it; send it with the answer."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        given = request.headers.get(HEADER, "")
+        name = given if USABLE.fullmatch(given) else secrets.token_hex(8)
+        with bound(request=name):
+            response = self._get_response(request)
+        response[HEADER] = name
+        return response

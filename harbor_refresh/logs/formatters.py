@@ -8,7 +8,7 @@ from socket import gethostname
 from typing import Any
 
 from harbor_refresh.logs import context
-from harbor_refresh.tasks.redaction import redacted
+from harbor_refresh.tasks.broker.redaction import redacted
 
 #: The fields of `extra=` that are written, and no others: a library may add arguments of a task to its records.
 IDS = (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from harbor_refresh.executions.api.problems import COUNTED
-from harbor_refresh.executions.lifecycle.reports import Door
+from harbor_refresh.executions.lifecycle.reports import Source
 from harbor_refresh.executions.news.counters import REFRESH_SECONDS, REPORT_TO_TRUE_SECONDS
 from harbor_refresh.executions.status import CODES
 from harbor_refresh.tasks.overview.state import State
@@ -71,7 +71,7 @@ class Gauge:
         return PREFIX + self.metric
 
 
-DOORS = ("door", tuple(map(str, Door)))
+SOURCES = ("source", tuple(map(str, Source)))
 
 COUNTERS = (
     Counted("refreshes", "executions refreshed", (("result", ("changed", "unchanged", "failed")),)),
@@ -80,17 +80,16 @@ COUNTERS = (
     Counted("drift_marked", "executions that reconcile has found to differ from their tasks, and has marked"),
     Counted("marks_lost", "executions that could not be marked, because Redis was away; reconcile finds them"),
     Counted("quarantines", "executions that were quarantined, because they failed too often"),
-    Counted("reports", "status changes of tasks", (DOORS, ("result", ("applied", "unchanged", "refused")))),
+    Counted("reports", "status changes of tasks", (("result", ("applied", "unchanged", "refused")), SOURCES)),
     Counted(
         "requests_refused",
         "requests of the API and the hook that were refused, by the status of the answer",
-        (("door", ("api", "hook", "metrics")), ("status", tuple(map(str, COUNTED)))),
+        (("source", ("api", "hook", "metrics")), ("status", tuple(map(str, COUNTED)))),
     ),
     Counted(
         "job_reports", "reports of jobs that changed their task, by the new status", (("status", tuple(CODES)),)
     ),
-    Counted("job_messages_refused", "messages of jobs that workers left alone: they were for another database"),
-    Counted("jobs_recovered", "jobs that were recovered from dead workers, and wait to run again"),
+    Counted("jobs_recovered", "runs of jobs whose process died; their jobs wait to run again, or have failed"),
     Counted("deliveries", "attempts to deliver notifications", (("result", ("delivered", "retried", "dead")),)),
 )
 
@@ -166,7 +165,7 @@ GAUGES = (
     Gauge("messages", "messages that wait with the broker, by queue", _messages, ("queue",)),
     Gauge(
         "jobs_in_progress",
-        "jobs that have begun and whose end is not reported",
+        "jobs that run, 10,000 at most",
         lambda state: one(state.jobs_in_progress),
     ),
     Gauge("dead_letters", "deliveries that were given up, 10,000 at most", lambda state: one(state.dead_letters)),

@@ -3,20 +3,20 @@
 That needs PostgreSQL with our tables, and nothing else. Without Redis reports are still taken, and reconcile finds
 the executions that were not marked. If an outage of Redis made every web process unready, the load balancer would
 refuse all reports. So the answer names Redis, and Redis does not decide it.
+
+These are checks of the registry (tasks/checks) that have Shown.READY.
 """
 
 from dataclasses import dataclass
+from functools import cache, partial
 
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
-
-from harbor_refresh.executions.database import absence_translated, raise_if_away
-from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
 from harbor_refresh.monitoring.flights import Flight, Late
-from harbor_refresh.tasks.overview import of_redis
+from harbor_refresh.tasks.checks.examination import selection
+from harbor_refresh.tasks.checks.facts import Facts, RedisServer
+from harbor_refresh.tasks.checks.registry import Shown, examine, told
 
 SECONDS = 3.0
-APPS = ("harbor_executions", "harbor_tasks")
+MIGRATIONS = "tables.migrations"
 
 
 @dataclass(frozen=True)
@@ -31,44 +31,27 @@ class Readiness:
         return not self.database
 
 
-class _Schema:
-    """Whether the tables are there. They are looked up until they are found, because they stay."""
-
-    is_there = False
-
-    def missing(self) -> str:
-        """Return which migrations are missing, if any."""
-        if not self.is_there:
-            with absence_translated():
-                executor = MigrationExecutor(connection)
-            ours = [node for node in executor.loader.graph.leaf_nodes() if node[0] in APPS]
-            if plan := executor.migration_plan(ours):
-                return f"{len(plan)} migrations are missing: manage.py migrate"
-            self.is_there = True
-        return ""
+#: Checks that need not be made again: the tables are looked up until they are found, because they stay.
+passed: set[str] = set()
 
 
-schema = _Schema()
+@cache
+def _redis() -> RedisServer:
+    """Probes come every few seconds, and share one connection."""
+    return Facts().redis
 
 
-def _database() -> str:
-    try:
-        raise_if_away()
-        return schema.missing()
-    except DatabaseAway as exc:
-        return str(exc)
+def _trouble(*groups: str) -> str:
+    chosen = [one for one in selection(Shown.READY) if one.id.startswith(groups) and one.id not in passed]
+    facts = Facts()
+    facts.redis = _redis()
+    results = list(examine(chosen, facts))
+    passed.update(one.check.id for one in results if one.check.id == MIGRATIONS and one.verdict == "sound")
+    return " ".join(told(problem)["what"] for result in results for problem in result.problems)
 
 
-def _redis() -> str:
-    try:
-        of_redis.read()
-    except QueueUnavailable as exc:
-        return str(exc)
-    return ""
-
-
-databases = Flight(_database)
-redises = Flight(_redis)
+databases = Flight(partial(_trouble, "database.", "tables."))
+redises = Flight(partial(_trouble, "redis."))
 
 
 def ready() -> Readiness:

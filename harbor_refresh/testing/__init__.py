@@ -5,8 +5,7 @@ For pytest there are fixtures (`pytest_plugins = ["harbor_refresh.testing.fixtur
 runner are these functions, each a context. See docs/testing.md.
 """
 
-from harbor_refresh.testing.eager_mode import eager
 from harbor_refresh.testing.failures import fail_job
-from harbor_refresh.testing.worker import worker
+from harbor_refresh.testing.worker import eager, worker
 
 __all__ = ["eager", "fail_job", "worker"]

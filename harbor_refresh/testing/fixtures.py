@@ -17,7 +17,7 @@ class FailJob(Protocol):
 @pytest.fixture
 def harbor_eager(db: None) -> Iterator[None]:
     """Each job runs at once in this test."""
-    from harbor_refresh.testing.eager_mode import eager
+    from harbor_refresh.testing.worker import eager
 
     with eager():
         yield

@@ -1,4 +1,4 @@
-"""worker: a worker of Celery in a thread of this process, with a broker in its memory."""
+"""How jobs run in a test: at once (`eager`), or in a worker in a thread, with a broker in memory (`worker`)."""
 
 import logging
 from collections.abc import Iterator
@@ -23,6 +23,19 @@ SETTINGS: dict[str, Any] = {
 }
 #: Seconds in which a job that runs at the end may end.
 SHUTDOWN_SECONDS = 60.0
+
+
+@contextmanager
+def eager(*, propagates: bool = False) -> Iterator[None]:
+    """Run each job, and each plain task of Celery, at once in this process. `propagates`: the first error of a job
+    is raised where the job was started, when all is done."""
+    conf = current_app.conf
+    before = conf.task_always_eager, conf.task_eager_propagates
+    conf.task_always_eager, conf.task_eager_propagates = True, propagates
+    try:
+        yield
+    finally:
+        conf.task_always_eager, conf.task_eager_propagates = before
 
 
 @contextmanager

@@ -2,6 +2,12 @@
 
 Nothing here is used unless REFRESH_TRACES is set, and only then opentelemetry is imported. No other package of the
 service imports it. See docs/decisions/0031-traces.md.
+
+| module | owns |
+| --- | --- |
+| `spans` | the spans of each step, and the follower that makes them |
+| `contexts` | contexts as text: in the headers of a request, and beside the queue in Redis |
+| `tracer` | the tracer of a process, and its end |
 """
 
 from django.conf import settings
@@ -10,7 +16,7 @@ from django.conf import settings
 def connect() -> None:
     """Follow the steps of this process, if traces are on."""
     if getattr(settings, "REFRESH_TRACES", False):
-        from harbor_refresh.tracing import follower, tracer
+        from harbor_refresh.tracing import spans, tracer
 
         tracer.connect()
-        follower.connect()
+        spans.connect()

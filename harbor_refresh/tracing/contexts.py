@@ -4,10 +4,11 @@ The text is that of W3C Trace Context: the value of `traceparent`, and that of `
 is one. What cannot be read is no context. If Redis is away, only the context is lost.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from opentelemetry.context import Context
+from django.http import HttpRequest, HttpResponse
+from opentelemetry.context import Context, attach, detach
 from opentelemetry.trace import NonRecordingSpan, SpanContext, get_current_span, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -63,3 +64,27 @@ def of_reports(kept: Kept) -> list[tuple[int, SpanContext]]:
     """Return the moment and the context of each report, the latest last."""
     found = ((stamp, read(*text.split(" ", 1))) for stamp, text in kept.contexts)
     return [(stamp, context) for stamp, context in found if context]
+
+
+class OfRequests:
+    """Take the context that a caller sends with a request, for the spans of this request.
+
+    The request gets no span of its own: its `report` is the entry, so requests that are refused cost nothing, and
+    an instrumentation of Django that a project adds doubles nothing.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        given = request.headers.get("traceparent")
+        if not given or get_current_span().get_span_context().is_valid:
+            return self._get_response(request)
+        caller = read(given, request.headers.get("tracestate", ""))
+        if caller is None:
+            return self._get_response(request)
+        token = attach(around(caller))
+        try:
+            return self._get_response(request)
+        finally:
+            detach(token)

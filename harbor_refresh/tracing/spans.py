@@ -1,22 +1,51 @@
-"""What the spans of all steps share: to be current, to end with an error, and to be bound to log lines."""
+"""The spans of each step. A function here is a generator: it begins the spans from the facts of the step, yields
+once, gets the notes and the exception of the step, and ends the spans.
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+A chunk has many executions, and so reports of many traces. Each execution with a sampled report has a `refresh` in
+the trace of its last report, with links to its earlier reports and to the chunk. In the traces of the earlier
+reports `merged` links to it. A claim of one execution with a sampled report needs no `refresh chunk`.
+
+If the process dies, its open spans are lost, and the contexts stay in Redis: the attempt that succeeds is in the
+same trace. If two claims hold the execution at once, each of them is an attempt.
+"""
+
+import logging
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from time import time_ns
+from types import TracebackType
 from typing import Any
 
+from django.db import DatabaseError, InterfaceError, transaction
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
 
-from harbor_refresh.logs.context import bound
+from harbor_refresh.executions.database import Statements
+from harbor_refresh.executions.lifecycle.rollup import Refreshed
+from harbor_refresh.executions.news import steps
+from harbor_refresh.logs import context as log_context
+from harbor_refresh.tasks.queue import members as names
+from harbor_refresh.tasks.queue.claim import Batch, Claim
+from harbor_refresh.tasks.queue.node import this_node
+from harbor_refresh.tracing import contexts
 from harbor_refresh.tracing.tracer import of_this_process
 
+log = logging.getLogger("harbor_refresh")
+run = Statements(__package__)
+
 LONGEST_ERROR = 300
+#: The SDK keeps so many links of a span.
+MOST_LINKS = 128
+
+Spans = Generator[None, tuple[Mapping[str, Any], BaseException | None], None]
 
 
 def begun(
     name: str,
-    attributes: Mapping[str, Any] | None = None,
+    attributes: Mapping[str, Any],
     *,
     parent: Context | None = None,
     kind: SpanKind = SpanKind.INTERNAL,
@@ -24,42 +53,263 @@ def begun(
     at: int | None = None,
 ) -> Span:
     """Begin a span, below the current one unless `parent` is given."""
-    return of_this_process.get().start_span(
-        name, parent, kind, dict(attributes or {}), links=links, start_time=at, record_exception=False
-    )
+    tracer = of_this_process.get()
+    return tracer.start_span(name, parent, kind, _named(attributes), links=links, start_time=at)
 
 
-def current() -> trace.SpanContext | None:
-    """Return the context of the current span, if its trace is sampled."""
-    found = trace.get_current_span().get_span_context()
-    return found if found.is_valid and found.trace_flags.sampled else None
+def _named(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"harbor_refresh.{name}": value for name, value in attributes.items()}
 
 
-def fail(span: Span, why: str) -> None:
-    span.set_status(Status(StatusCode.ERROR, why[:LONGEST_ERROR]))
+def _end(span: Span, why: str = "", attributes: Mapping[str, Any] | None = None) -> None:
+    """End the span. `why` is the reason of a failure."""
+    span.set_attributes(_named(attributes or {}))
+    if why:
+        span.set_status(Status(StatusCode.ERROR, why[:LONGEST_ERROR]))
+    span.end()
 
 
-def reason(error: BaseException) -> str:
+def _kind(error: BaseException | None) -> str:
     """Return what a span may say of an error: its kind alone, because its text may quote what was reported."""
-    return type(error).__name__
+    return type(error).__name__ if error else ""
 
 
-class CurrentSpan:
-    """A span that is the current one until it ends. The log lines written meanwhile have the id of its trace."""
+@contextmanager
+def _current(span: Span) -> Iterator[None]:
+    """Make this span the current one. The log lines that are written inside have the id of its trace."""
+    recorded = span.is_recording()
+    bound = log_context.bound(trace=f"{span.get_span_context().trace_id:032x}") if recorded else nullcontext()
+    with trace.use_span(span, record_exception=False, set_status_on_exception=False), bound:
+        yield
 
-    def __init__(self, span: Span) -> None:
-        self.span = span
-        self._until_end = ExitStack()
-        self._until_end.enter_context(trace.use_span(span, record_exception=False, set_status_on_exception=False))
-        if span.is_recording():
-            self._until_end.enter_context(bound(trace=f"{span.get_span_context().trace_id:032x}"))
 
-    def leave(self) -> None:
-        """The span before it is the current one again."""
-        self._until_end.close()
+def _about(execution_ids: Sequence[int]) -> dict[str, Any]:
+    """Return how many executions there are, and the id of a single one."""
+    found = {"executions": len(execution_ids)}
+    return found | {"execution.id": execution_ids[0]} if len(execution_ids) == 1 else found
 
-    def end(self, notes: Mapping[str, Any], error: BaseException | None) -> None:
-        self.leave()
-        if error:
-            fail(self.span, reason(error))
-        self.span.end()
+
+def _of_member(member: str) -> dict[str, Any]:
+    return {
+        "execution.id": names.execution_id(member),
+        "execution.vendor_type": names.vendor_type(member),
+        "node": this_node.name,
+    }
+
+
+def _seconds_between(before: int | str, after: int | str) -> float:
+    """Return the seconds between two moments of Redis's clock (us)."""
+    return max(0, int(after) - int(before)) / 1_000_000
+
+
+def _report(source: str) -> Spans:
+    """The entry of the service if a caller has sent its context; else a part of the current span."""
+    is_entry = trace.get_current_span().get_span_context().is_remote
+    attributes = {"source": str(source)}
+    if request := log_context.ids().get("request"):
+        attributes["request"] = request
+    span = begun("report", attributes, kind=SpanKind.SERVER if is_entry else SpanKind.INTERNAL)
+    with _current(span):
+        notes, error = yield
+    counts = {f"reports.{name}": notes.get(name, 0) for name in ("applied", "unchanged", "refused")}
+    _end(span, _kind(error), counts | _about(notes.get("executions", ())))
+
+
+def _mark(members: Sequence[str]) -> Spans:
+    """Keep the context of the report beside its executions, before they are marked: a refresh may read it at any
+    moment after. A mark without a sampled report has no span."""
+    report = trace.get_current_span().get_span_context()
+    if not (report.is_valid and report.trace_flags.sampled):
+        return
+    span = begun("mark", _about(names.ids(members)), kind=SpanKind.PRODUCER)
+    contexts.keep(members, report)
+    with _current(span):
+        _, error = yield
+    _end(span, _kind(error))
+
+
+def _claim(batch: Batch, chunks: Sequence[Claim]) -> Spans:
+    """Read the contexts before the chunks are published: a fast worker may refresh them, and drop the contexts,
+    before this process continues."""
+    began = time_ns()
+    kept = contexts.kept_for([member for chunk in chunks for member in chunk.members])
+    _, error = yield
+    for member, one in kept.items():
+        if reports := contexts.of_reports(one):
+            stamp, report = reports[-1]
+            attributes = {
+                **_of_member(member),
+                "executions": len(batch.claim),
+                "backlog": batch.backlog,
+                "failed_before": batch.attempts.get(member, 0),
+                "waited_seconds": _seconds_between(stamp, batch.claim.stamp),
+            }
+            _end(begun("claim", attributes, parent=contexts.around(report), at=began), _kind(error))
+
+
+@dataclass
+class _Refresh:
+    """The followed executions of a refresh, and what it has changed of them: the attributes of each change."""
+
+    followed: Sequence[int]
+    changes: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+
+_of_this_refresh: ContextVar[_Refresh | None] = ContextVar("harbor_refresh_traced_refresh", default=None)
+
+
+@contextmanager
+def _followed(execution_ids: Sequence[int]) -> Iterator[_Refresh]:
+    refresh = _Refresh(execution_ids)
+    token = _of_this_refresh.set(refresh)
+    try:
+        yield refresh
+    finally:
+        _of_this_refresh.reset(token)
+
+
+def _refresh(claim: Claim, mine: Claim) -> Spans:
+    began = time_ns()
+    found = ((one, contexts.of_reports(one)) for one in contexts.kept_for(mine.members).values())
+    kept = [(one, [context for _, context in reports]) for one, reports in found if reports]
+    chunk = None
+    if len(mine) > 1 or not kept:
+        attributes = {"executions": len(mine), "node": this_node.name}
+        links = [Link(reports[-1]) for _, reports in kept[:MOST_LINKS]]
+        chunk = begun("refresh chunk", attributes, kind=SpanKind.CONSUMER, links=links)
+    to_chunk = [Link(chunk.get_span_context())] if chunk and chunk.is_recording() else []
+    attempts = []
+    for one, reports in kept:
+        attributes = {
+            **_of_member(one.member),
+            "executions": len(mine),
+            "reports": len(reports),
+            "in_broker_seconds": _seconds_between(claim.stamp, mine.stamp),
+        }
+        links = [*map(Link, reports[:-1]), *to_chunk]
+        parent = contexts.around(reports[-1])
+        attempts.append(begun("refresh", attributes, parent=parent, kind=SpanKind.CONSUMER, links=links, at=began))
+    ids = [names.execution_id(one.member) for one, _ in kept]
+    with _followed(ids) as refresh, _current(chunk or attempts[0]):
+        notes, error = yield
+    outcome: Refreshed | None = notes.get("outcome")
+    done = []
+    for execution_id, span, (one, reports) in zip(ids, attempts, kept, strict=True):
+        result, why = _result(execution_id, outcome, refresh, error)
+        _end(span, why, {"result": result, **refresh.changes.get(execution_id, {})})
+        if why:
+            continue
+        for report in reports[:-1]:
+            links = [Link(span.get_span_context())]
+            begun("merged", {}, parent=contexts.around(report), links=links, at=began).end()
+        if error is None:
+            done.append(one)
+    if chunk:
+        _end(chunk, _kind(error), {"changed": outcome.changed if outcome else 0})
+    if done:
+        contexts.drop(done)
+
+
+def _result(
+    execution_id: int, outcome: Refreshed | None, refresh: _Refresh, error: BaseException | None
+) -> tuple[str, str]:
+    """Return the result, and why it is no success."""
+    if outcome is None:
+        return "failed", _kind(error) or "?"
+    if execution_id in outcome.failed:
+        return "failed", outcome.failed[execution_id]
+    if execution_id in outcome.locked:
+        return "locked", "another transaction has locked the row"
+    return ("changed" if execution_id in refresh.changes else "unchanged"), ""
+
+
+def _refresh_at_once(execution_ids: Sequence[int]) -> Spans:
+    """The refresh in the process that reports: there is no queue, or a report has stopped a task."""
+    span = begun("refresh", _about(execution_ids))
+    followed = sorted(execution_ids)[: contexts.MOST_FOLLOWED] if span.is_recording() else ()
+    with _followed(followed) as refresh, _current(span):
+        notes, error = yield
+    outcome: Refreshed = notes.get("outcome") or Refreshed()
+    why = _kind(error) or next(iter(outcome.failed.values()), "")
+    result = "failed" if why else "changed" if outcome.changed else "unchanged"
+    change = next(iter(refresh.changes.values()), {}) if len(followed) == 1 else {}
+    _end(span, why, {"result": result, **change})
+
+
+def _write(execution_ids: Sequence[int]) -> Spans:
+    """The span ends inside the transaction, so it can read what this transaction has written, and only that. A
+    write outside a refresh, such as that of a stop, has no span."""
+    refresh = _of_this_refresh.get()
+    if refresh is None:
+        return
+    span = begun("write", {"executions": len(execution_ids)})
+    with _current(span):
+        notes, error = yield
+    changed = notes.get("changed", 0)
+    _end(span, _kind(error), {"changed": changed})
+    followed = set(refresh.followed).intersection(execution_ids)
+    if error is None and changed and followed:
+        # a savepoint: the refresh does not fail with it
+        with suppress(DatabaseError, InterfaceError), transaction.atomic():
+            for execution_id, *row in run("find_written_changes", ids=sorted(followed)):
+                refresh.changes[execution_id] = dict(
+                    zip(("revision", "status.from", "status.to"), row, strict=True)
+                )
+
+
+def _complete(claim: Claim) -> Spans:
+    span = begun("complete", {"executions": len(claim)})
+    with _current(span):
+        notes, error = yield
+    _end(span, _kind(error), {"claim_expired": notes.get("claim_expired", 0)})
+
+
+OF_STEP: Mapping[str, Callable[..., Spans]] = {
+    "report": _report,
+    "mark": _mark,
+    "claim": _claim,
+    "refresh": _refresh,
+    "refresh_at_once": _refresh_at_once,
+    "write": _write,
+    "complete": _complete,
+}
+
+
+class FollowedStep:
+    """The follower of the steps. Trouble of its own never fails a step."""
+
+    def __init__(self, name: str, facts: Mapping[str, Any]) -> None:
+        self._spans = OF_STEP[name](**facts)
+        self._notes: dict[str, Any] = {}
+
+    def __enter__(self) -> steps.Note:
+        with _no_trouble():
+            next(self._spans)
+        return self._notes.update
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with _no_trouble():
+            self._spans.send((self._notes, error))
+
+
+_is_logged = False
+
+
+@contextmanager
+def _no_trouble() -> Iterator[None]:
+    """Log the first error of this process; the same fault would come with each report."""
+    global _is_logged  # noqa: PLW0603
+    try:
+        yield
+    except StopIteration:  # the step has no spans, or they have ended
+        pass
+    except Exception:
+        if not _is_logged:
+            _is_logged = True
+            log.error("A step could not be traced; the next ones are tried", exc_info=True)
+
+
+def connect() -> None:
+    steps.follow_with(FollowedStep)

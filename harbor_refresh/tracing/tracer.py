@@ -1,7 +1,8 @@
 """The tracer of this process, configured by the standard variables OTEL_*.
 
-It is made on first use, so a forked child has an outbox of its own: threads and connections do not survive a fork.
-It is not the global tracer, so it changes nothing for code that has set one.
+It is made on first use, so a forked child has a sender of its own: threads and connections do not survive a fork.
+It is not the global tracer, so it changes nothing for code that has set one. The batch processor of the SDK sends
+the spans in a thread of its own, so no caller waits for the collector.
 """
 
 import atexit
@@ -11,17 +12,19 @@ import threading
 from typing import Any
 
 from celery import signals
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import NoOpTracer, Tracer
-
-from harbor_refresh.tracing.outbox import Outbox
 
 log = logging.getLogger("harbor_refresh")
 
 NAME = "harbor_refresh"
 #: The name of the service, unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES gives one.
 SERVICE = "harbor-refresh"
+#: How long a process that ends waits for its last spans: a collector that hangs must not hold up a restart.
+END_SECONDS = 2.0
 
 
 class ProcessTracer:
@@ -29,7 +32,8 @@ class ProcessTracer:
         self._lock = threading.Lock()
         self._pid = 0
         self._tracer: Tracer = NoOpTracer()
-        self._outbox: Outbox | None = None
+        self._ending = threading.Event()
+        self._closer: threading.Thread | None = None
 
     def get(self) -> Tracer:
         if self._pid != os.getpid():
@@ -40,21 +44,29 @@ class ProcessTracer:
 
     def _begin(self) -> None:
         """Make the tracer. If a variable OTEL_* is wrong, this process traces nothing, and says so once."""
-        self._tracer, self._outbox = NoOpTracer(), None
+        self._tracer, self._ending, self._closer = NoOpTracer(), threading.Event(), None
         try:
             provider = TracerProvider(resource=_resource(), shutdown_on_exit=False)
-            outbox = Outbox()
-            provider.add_span_processor(outbox)
-            self._tracer, self._outbox = provider.get_tracer(NAME), outbox
+            provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+            self._tracer = provider.get_tracer(NAME)
+            # started now, because a process that ends can start no thread
+            self._closer = threading.Thread(target=_close, args=(provider, self._ending), daemon=True)
+            self._closer.start()
         except Exception as exc:
             log.warning("Traces are off in this process: %s", exc)
         self._pid = os.getpid()
 
     def end(self, **_: Any) -> None:
         """Send what is left, and make no more spans. A process that has made none does nothing."""
-        if self._pid == os.getpid() and self._outbox:
-            outbox, self._outbox, self._tracer = self._outbox, None, NoOpTracer()
-            outbox.end()
+        if self._pid == os.getpid() and self._closer:
+            closer, self._closer, self._tracer = self._closer, None, NoOpTracer()
+            self._ending.set()
+            closer.join(END_SECONDS)
+
+
+def _close(provider: TracerProvider, ending: threading.Event) -> None:
+    ending.wait()
+    provider.shutdown()
 
 
 def _resource() -> Resource:

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path
 from django.utils.html import format_html
@@ -13,21 +14,19 @@ from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access.audit import Kind, Origin, Word
 from harbor_refresh.executions.actions.bulk import find, stop_action
-from harbor_refresh.executions.admin import live
 from harbor_refresh.executions.admin.audit import noted
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
-from harbor_refresh.executions.admin.formatters import NOTHING, elapsed, label, moment
+from harbor_refresh.executions.admin.confirmation import Question, asks_first
+from harbor_refresh.executions.admin.formatters import NOTHING, column, elapsed, label, percent_bar
+from harbor_refresh.executions.admin.live import live_view
 from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import page
-from harbor_refresh.executions.admin.unfold_api import action, display
-from harbor_refresh.executions.errors import NoSuchAction, Refused
+from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Action
 from harbor_refresh.executions.models.operations import State, Verb
-from harbor_refresh.executions.page_look import render_part
 from harbor_refresh.executions.queries.filters import Filter
-from harbor_refresh.tasks.actions.bulk import resume_and_wake
-from harbor_refresh.tasks.admin.bulk_actions import action_url
-from harbor_refresh.tasks.admin.job_actions import may_act, may_delete
+from harbor_refresh.tasks.admin.execution_actions import may_act, may_delete
+from harbor_refresh.tasks.operations.bulk import resume_and_wake
 
 COLOURS: dict[str, str] = {
     State.QUEUED: "default",
@@ -38,149 +37,6 @@ COLOURS: dict[str, str] = {
 }
 #: Milliseconds from one look of an open page at its action to the next.
 LOOK_EVERY = 1_000
-
-
-@page(Action)
-class ActionAdmin(ReadOnlyAdmin):
-    list_display = ("number", "verb", "shown_state", "chosen", "share", "changed", "failed", "person", "asked")
-    list_filter = ("state", "verb", "requested_from")
-    search_fields = ("requested_by",)
-    search_help_text = "The number of the action, or the user, token or terminal that asked for it"
-    fields = (("verb", "chosen"), ("person", "requested_from"), ("asked", "begun"), ("ended", "took"), "error")
-    readonly_fields = ("chosen", "person", "asked", "begun", "ended", "took")
-    change_form_before_template = "tasks/admin/action_progress.html"
-    actions_detail = ("stop_this", "resume_this")
-
-    def matching(self, rows: Any, text: str) -> Any:
-        for word in text.split():
-            found = parse_id(word)
-            rows = rows.filter(requested_by__icontains=word) if found is None else rows.filter(pk=found)
-        return rows
-
-    def get_urls(self) -> list[URLPattern]:
-        progress = self.admin_site.admin_view(self.progress_view)
-        name = f"{self.opts.app_label}_{self.opts.model_name}_progress"
-        return [path("<path:object_id>/progress/", progress, name=name), *super().get_urls()]
-
-    def has_act_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
-        return may_act(request)
-
-    def progress_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """The bar and the counts of an action, for its open page: one query by primary key. When the action has
-        ended, the page is loaded once more, because its buttons are others then."""
-        row = self._row(request, object_id)
-        html = render_to_string("tasks/admin/action_bar.html", progress_context(row), request=request)
-        return live.answer(request, live.encoded({"parts": {"bar": html}, "reload": row.has_ended}))
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        found = parse_id(object_id)
-        row = None if found is None else Action.objects.filter(pk=found).first()
-        context = {**(extra_context or {}), "look_every": LOOK_EVERY}
-        if row is not None:
-            context |= {**progress_context(row), "title": f"Action {row.pk}: {row.verb} executions"}
-        return super().change_view(request, object_id, form_url, context)
-
-    def get_actions_detail(self, request: HttpRequest, object_id: Any) -> list[Any]:
-        """Leave out the actions that would do nothing. An action of a terminal goes on in a terminal, or here."""
-        row = Action.objects.filter(pk=parse_id(str(object_id)) or 0).first()
-        shown = {
-            "stop": row is not None and not row.has_ended and not row.stop_asked,
-            "resume": row is not None and row.state in (State.STOPPED, State.FAILED) and may_resume(request, row),
-        }
-        return [one for one in super().get_actions_detail(request, object_id) if shown.get(one.path, True)]
-
-    @action(
-        description="Stop this action",
-        permissions=["act"],
-        icon="stop_circle",
-        url_path="stop",
-        dialog={
-            "title": "Stop this action?",
-            "description": "It ends with the executions that it works on now. What is done stays done.",
-            "form_submit_text": "Stop",
-        },
-    )
-    def stop_this(self, request: HttpRequest, form: Any, object_id: str) -> HttpResponse:
-        return self._act(request, self._row(request, object_id), Word.STOP, stop_action)
-
-    @action(
-        description="Go on",
-        permissions=["act"],
-        icon="play_circle",
-        url_path="resume",
-        dialog={
-            "title": "Go on with this action?",
-            "description": "Workers go on after the last execution that is done. Failed ones are not tried again.",
-            "form_submit_text": "Go on",
-        },
-    )
-    def resume_this(self, request: HttpRequest, form: Any, object_id: str) -> HttpResponse:
-        row = self._row(request, object_id)
-        if not may_resume(request, row):
-            messages.error(request, "Nothing was done: you may not delete executions.")
-            return HttpResponse(headers={"HX-Redirect": action_url(row)})
-        return self._act(request, row, Word.RESUME, partial(resume_and_wake, origin=Origin.ADMIN))
-
-    @staticmethod
-    def _act(request: HttpRequest, row: Action, word: Word, act: Callable[[int], object]) -> HttpResponse:
-        try:
-            with noted(request, word, Kind.ACTION, row):
-                act(row.pk)
-        except Refused as exc:
-            messages.warning(request, f"Nothing was done: {exc}.")
-        return HttpResponse(headers={"HX-Redirect": action_url(row)})
-
-    def _row(self, request: HttpRequest, object_id: str) -> Action:
-        found = parse_id(object_id)
-        if not self.has_view_permission(request):
-            raise Http404
-        try:
-            return find(found or 0)
-        except NoSuchAction as exc:
-            raise Http404(str(exc)) from exc
-
-    @display(description="Action")
-    def number(self, row: Action) -> int:
-        return row.pk
-
-    @display(description="State")
-    def shown_state(self, row: Action) -> SafeString:
-        return state_label(row)
-
-    @display(description="Executions")
-    def chosen(self, row: Action) -> str:
-        return filter_text(row)
-
-    @display(description="Done")
-    def share(self, row: Action) -> SafeString:
-        return bar_of(row)
-
-    @display(description="Asked for by")
-    def person(self, row: Action) -> str:
-        return row.requested_by or NOTHING
-
-    @display(description="Asked for")
-    def asked(self, row: Action) -> str | SafeString:
-        return moment(row.created_at)
-
-    @display(description="Begun")
-    def begun(self, row: Action) -> str | SafeString:
-        return moment(row.begun_at)
-
-    @display(description="Ended")
-    def ended(self, row: Action) -> str | SafeString:
-        return moment(row.ended_at)
-
-    @display(description="Took")
-    def took(self, row: Action) -> str | SafeString:
-        return elapsed(row.begun_at, row.ended_at)
-
-
-def may_resume(request: HttpRequest, row: Action) -> bool:
-    """A person who may not delete executions may not go on with a deletion."""
-    return row.verb != Verb.DELETE or may_delete(request)
 
 
 def state_label(row: Action) -> SafeString:
@@ -202,16 +58,106 @@ def bar_of(row: Action) -> SafeString:
     if share is None:
         return format_html("<span>{} so far</span>", f"{row.done:,}")
     percent = int(share * 100)
-    drawn = render_part("progress", {"value": percent})
-    bar = format_html('<span style="width: 8rem">{}</span>', drawn)
-    return format_html('<span class="flex items-center gap-3">{}<span>{}%</span></span>', bar, percent)
+    bar = format_html('<div style="width: 8rem">{}</div>', percent_bar(percent))
+    return format_html('<div class="flex items-center gap-3">{}<span>{}%</span></div>', bar, percent)
+
+
+@page(Action)
+class ActionAdmin(ReadOnlyAdmin):
+    list_display = ("number", "verb", "shown_state", "chosen", "share", "changed", "failed", "person", "asked")
+    list_filter = ("state", "verb", "requested_from")
+    search_fields = ("requested_by",)
+    search_help_text = "The number of the action, or the user, token or terminal that asked for it"
+    fields = (("verb", "chosen"), ("person", "requested_from"), ("asked", "begun"), ("ended", "took"), "error")
+    readonly_fields = ("chosen", "person", "asked", "begun", "ended", "took")
+    form_head = "tasks/admin/action_progress.html"
+    page_actions = ("stop", "resume")
+
+    def matching(self, rows: Any, text: str) -> Any:
+        for word in text.split():
+            found = parse_id(word)
+            rows = rows.filter(requested_by__icontains=word) if found is None else rows.filter(pk=found)
+        return rows
+
+    def get_urls(self) -> list[URLPattern]:
+        progress = live_view(self, self.progress_view)
+        name = "harbor_executions_action_progress"
+        return [path("<path:object_id>/progress/", progress, name=name), *super().get_urls()]
+
+    def has_act_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
+        return may_act(request)
+
+    def progress_view(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
+        """The bar and the counts of an action, for its open page: one query by primary key. When the action has
+        ended, the page is loaded once more, because its buttons are others then."""
+        row = find(parse_id(object_id) or 0)
+        html = render_to_string("tasks/admin/action_bar.html", progress_context(row), request=request)
+        return {"parts": {"bar": html}, "reload": row.has_ended}
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **options: Any) -> Any:
+        row = options["obj"]
+        context |= {**progress_context(row), "title": f"Action {row.pk}: {row.verb} executions"}
+        return super().render_change_form(request, context, *args, **options)
+
+    def pointless(self, request: HttpRequest, row: Action) -> set[str]:
+        """An action of a terminal goes on in a terminal, or here."""
+        may_stop = not row.has_ended and not row.stop_asked
+        may_go_on = row.state in (State.STOPPED, State.FAILED) and may_resume(request, row)
+        return {name for name, is_useful in (("stop", may_stop), ("resume", may_go_on)) if not is_useful}
+
+    @admin.action(description="Stop this action", permissions=["act"])
+    @asks_first(
+        Question("Stop {}", "It ends with the executions that it works on now. What is done stays done.", "Stop")
+    )
+    def stop(self, request: HttpRequest, queryset: QuerySet[Action]) -> None:
+        self._act(request, queryset.get(), Word.STOP, stop_action)
+
+    @admin.action(description="Go on", permissions=["act"])
+    @asks_first(
+        Question(
+            "Go on with {}",
+            "Workers go on after the last execution that is done. Failed ones are not tried again.",
+            "Go on",
+        )
+    )
+    def resume(self, request: HttpRequest, queryset: QuerySet[Action]) -> None:
+        row = queryset.get()
+        if may_resume(request, row):
+            self._act(request, row, Word.RESUME, partial(resume_and_wake, origin=Origin.ADMIN))
+        else:
+            messages.error(request, "Nothing was done: you may not delete executions.")
+
+    @staticmethod
+    def _act(request: HttpRequest, row: Action, word: Word, act: Callable[[int], object]) -> None:
+        try:
+            with noted(request, word, Kind.ACTION, row):
+                act(row.pk)
+        except Refused as exc:
+            messages.warning(request, f"Nothing was done: {exc}.")
+
+    shown_state = column(state_label, "State")
+    chosen = column(filter_text, "Executions")
+    share = column(bar_of, "Done")
+    number = column("pk", "Action", int)
+    person = column("requested_by", "Asked for by", lambda name: name or NOTHING)
+    asked = column("created_at", "Asked for")
+    begun = column("begun_at", "Begun")
+    ended = column("ended_at", "Ended")
+    took = column(lambda row: elapsed(row.begun_at, row.ended_at), "Took")
+
+
+def may_resume(request: HttpRequest, row: Action) -> bool:
+    """A person who may not delete executions may not go on with a deletion."""
+    return row.verb != Verb.DELETE or may_delete(request)
 
 
 def progress_context(row: Action) -> dict[str, Any]:
     return {
         "row": row,
+        "look_every": LOOK_EVERY,
         "state": state_label(row),
-        "percent": None if row.progress is None else round(row.progress * 100, 1),
+        "percent": (percent := None if row.progress is None else round(row.progress * 100, 1)),
+        "bar": "" if percent is None else percent_bar(percent),
         "total": row.total,
         "counts": (
             ("Changed", row.changed, "The action changed these executions."),

@@ -6,12 +6,12 @@ only the newest executions that match; the action is on all of them.
 """
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.http import QueryDict
 from django.utils.text import smart_split
 
+from harbor_refresh.executions.admin.filters import StartedFilter, started_between
 from harbor_refresh.executions.admin.search import executions_named, unquoted, vendors
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.vendor_keys import key_of
@@ -19,13 +19,15 @@ from harbor_refresh.executions.queries.filters import MAX_IDS, Filter
 
 #: Parameters that choose no rows: the page, the order, and what Django adds.
 OF_THE_VIEW = frozenset({"p", "o", "all", "e", "_changelist_filters"})
+STARTED = {"gte": "started_after", "lt": "started_before"}
 
 
 def all_matching(query: QueryDict) -> Filter:
     """Return the filter that chooses what the list with these parameters does, on all its pages. Raises Refused if
     there is none."""
     given = {name: values[-1].strip() for name, values in query.lists() if name not in OF_THE_VIEW}
-    fields: dict[str, Any] = _started(given)
+    between = started_between({name: given.pop(name, "") for name in StartedFilter.names})
+    fields: dict[str, Any] = {STARTED[bound]: at for bound, at in between.items()}
     for name, value in given.items():
         if not value:
             continue
@@ -68,23 +70,6 @@ def _yes(name: str) -> Callable[[str], Mapping[str, Any]]:
         return {name: True}
 
     return read
-
-
-def _started(given: dict[str, str]) -> dict[str, Any]:
-    """Take the two moments out of the parameters. They are in UTC; the last one belongs to the range."""
-    found: dict[str, Any] = {}
-    for side, field, otherwise, more in (
-        ("from", "started_after", "00:00:00", timedelta()),
-        ("to", "started_before", "23:59:59.999999", timedelta(microseconds=1)),
-    ):
-        day, time = (given.pop(f"start_time_{side}_{part}", "") for part in (0, 1))
-        if not day:
-            continue
-        try:
-            found[field] = datetime.fromisoformat(f"{day}T{time or otherwise}").replace(tzinfo=UTC) + more
-        except (ValueError, OverflowError) as exc:
-            raise Refused("a date is written 2026-01-31, and a time 23:59:59") from exc
-    return found
 
 
 PARAMETERS: Mapping[str, Callable[[str], Mapping[str, Any]]] = {

@@ -1,47 +1,314 @@
-"""The screen of executions with their jobs and the actions, in the list and on a page."""
+"""The screen of executions with the queue and the jobs: which have jobs, where an execution is at this moment, its
+jobs that run now, and the actions.
 
+It takes the place of ExecutionAdmin, which has the columns (executions/admin/execution.py).
+
+The list and the page of one execution have the same actions. Each asks first. Of the list, it acts on the rows
+chosen in the request, or workers act on all that match.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.contrib import admin, messages
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.loader import render_to_string
+from django.urls import URLPattern, path
 
-from harbor_refresh.executions.admin.confirmation import confirmed_action, redirect_to_execution
+from harbor_refresh.executions.access.audit import Note, Origin, Word, person_of
+from harbor_refresh.executions.actions.action_pages import Counted, count, highest_id
+from harbor_refresh.executions.admin import execution_page
+from harbor_refresh.executions.admin.audit import write_django_log
+from harbor_refresh.executions.admin.confirmation import Question, ask, asks_first, is_confirmed
 from harbor_refresh.executions.admin.execution import ExecutionAdmin
-from harbor_refresh.executions.admin.site_pages import page
-from harbor_refresh.executions.models import Execution
-from harbor_refresh.tasks.admin.bulk_actions import BulkActionsMixin
-from harbor_refresh.tasks.admin.execution_jobs import ExecutionJobsMixin
-from harbor_refresh.tasks.admin.job_actions import release_now
-from harbor_refresh.tasks.admin.refresh_action import refresh_now
+from harbor_refresh.executions.admin.filters import YesFilter
+from harbor_refresh.executions.admin.formatters import is_quarantined, task_link
+from harbor_refresh.executions.admin.live import live_view
+from harbor_refresh.executions.admin.search import add_bound, among, parse_id
+from harbor_refresh.executions.admin.site_pages import admin_url, page
+from harbor_refresh.executions.errors import NoSuchExecution, QueueUnavailable, Refused
+from harbor_refresh.executions.models import Action, Execution
+from harbor_refresh.executions.models.operations import Verb
+from harbor_refresh.executions.queries.progress import Progress
+from harbor_refresh.executions.status import Status, is_final
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.admin.all_matching import all_matching
+from harbor_refresh.tasks.admin.execution_actions import (
+    MAX_CHOSEN,
+    delete_now,
+    harbors,
+    may_act,
+    may_delete,
+    refresh_now,
+    release_now,
+    resume_now,
+    retry_now,
+    stop_now,
+)
+from harbor_refresh.tasks.admin.job_formatters import check_in_bar, heard_at, jobs_url
+from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.jobs.queries import executions_with_jobs, running_jobs
+from harbor_refresh.tasks.operations.bulk import ask_and_wake
+from harbor_refresh.tasks.pipeline.diagnosis import diagnose
+
+#: A confirmation counts no further, and no longer.
+MAX_COUNTED, COUNT_SECONDS = 10_000, 1.0
+#: Of the newest executions, how many are looked at; of each, how many tasks; and how many executions are listed.
+COMPARED, TASKS, MOST = 10_000, 5, 2_000
+#: So many running jobs are shown on the page of an execution.
+MOST_RUNNING = 20
+
+
+class HasJobsFilter(YesFilter):
+    title = "jobs"
+    parameter_name = "has_jobs"
+    choice = "Has jobs"
+
+    def chosen(self, request: HttpRequest, queryset: QuerySet[Execution]) -> QuerySet[Execution]:
+        rows = run("find_executions_with_jobs", compared=COMPARED, tasks=TASKS, most=MOST)
+        add_bound(request, f"With jobs: of the newest {COMPARED:,} executions, {MOST:,} at most.")
+        return queryset.filter(among([pk for (pk,) in rows]))
+
+
+def execution_action(
+    verb: Verb,
+    description: str,
+    now: Callable[[HttpRequest, Sequence[int]], None],
+    question: Question,
+    permission: str = "refresh",
+) -> Callable[..., HttpResponse | None]:
+    """An action on executions: `now` does it to a few in the request, and workers do `verb` to many."""
+
+    @admin.action(description=description, permissions=[permission])
+    def act(self: Any, request: HttpRequest, queryset: QuerySet[Execution]) -> HttpResponse | None:
+        if request.POST.get("select_across") == "1" and "action" in request.POST:  # of the list
+            return _on_all_that_match(self, request, verb, question)
+        ids = list(queryset.order_by("pk").values_list("pk", flat=True)[: MAX_CHOSEN + 1])
+        if not is_confirmed(request):
+            return ask(self, request, question, rows=[(pk, pk) for pk in ids])
+        now(request, ids)
+        return None
+
+    return act
+
+
+def _on_all_that_match(
+    screen: "ExecutionWithActionsAdmin", request: HttpRequest, verb: Verb, question: Question
+) -> HttpResponse | None:
+    try:
+        matching = all_matching(request.GET)
+        if is_confirmed(request):
+            return _in_background(request, verb, matching)
+        counted = count(matching, seconds=COUNT_SECONDS, at_most=MAX_COUNTED)
+    except Refused as exc:
+        messages.error(request, f"Nothing was done: {exc}.")
+        return None
+    if counted.is_complete and not counted.count:
+        messages.warning(request, "Nothing was done: no execution matches any more.")
+        return None
+    chosen = matching.as_text() or "none, so all executions"
+    return ask(
+        screen, request, question, of=how_many(counted), hidden=[("highest", counted.highest)], matching=chosen
+    )
+
+
+def _in_background(request: HttpRequest, verb: Verb, matching: Any) -> HttpResponse:
+    """Ask for an action on the executions that were counted, and not on later ones."""
+    counted = parse_id(request.POST.get("highest", ""))
+    person = person_of(request)
+    with transaction.atomic():
+        action = ask_and_wake(
+            verb,
+            matching,
+            by=person.name,
+            origin=Origin.ADMIN,
+            address=person.address,
+            everything=True,
+            highest=None if counted is None else min(counted, highest_id()),
+        )
+        write_django_log(request, Word(verb), action, Note(detail=f"asked for: {matching.as_text() or 'all'}"))
+    return HttpResponseRedirect(action_url(action))
+
+
+def how_many(counted: Counted) -> str:
+    if counted.is_complete:
+        return plural(counted.count, "execution")
+    return f"more than {counted.count:,} executions" if counted.count else "an unknown number of executions"
+
+
+def action_url(action: Action) -> str:
+    return admin_url("harbor_executions_action_change", action.pk)
 
 
 @page(Execution)
-class ExecutionWithActionsAdmin(BulkActionsMixin, ExecutionJobsMixin, ExecutionAdmin):
-    actions_detail = ("refresh_this", "release_this", "stop_this", "retry_this", "resume_this", "delete_this")
+class ExecutionWithActionsAdmin(ExecutionAdmin):
+    actions = ("refresh", "stop", "retry", "resume", "remove")
+    page_actions = ("refresh", "release", "stop", "retry", "resume", "remove")
+    acts_on_all = True
 
-    @confirmed_action(
-        "Refresh now",
-        "Brings the status to what the tasks say, at once, without the queue.",
-        icon="sync",
-        url_path="refresh",
-        submit="Refresh",
-    )
-    def refresh_this(self, request: HttpRequest, form: Any, object_id: str) -> HttpResponse:
-        chosen = Execution.objects.filter(pk=object_id)
-        refresh_now(request, list(chosen.values_list("pk", "vendor_type")))
-        return redirect_to_execution(object_id)
+    def get_urls(self) -> list[URLPattern]:
+        name = "harbor_executions_execution"
+        place = path("<path:object_id>/place/", live_view(self, self.place), name=f"{name}_place")
+        running = path("<path:object_id>/running/", live_view(self, self.running), name=f"{name}_running")
+        return [place, running, *super().get_urls()]
 
-    @confirmed_action(
-        "Release from quarantine",
-        "Its refresh failed too often, so workers leave it alone. A release puts it on the queue for another "
-        "try, as a report does.",
-        icon="lock_open",
-        url_path="release",
-        submit="Release",
-        permission="release",
-    )
-    def release_this(self, request: HttpRequest, form: Any, object_id: str) -> HttpResponse:
-        release_now(request, int(object_id))
-        return redirect_to_execution(object_id)
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        return (*super().get_list_filter(request), HasJobsFilter)
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        left_out = harbors()
+        return {name: one for name, one in super().get_actions(request).items() if name not in left_out}
+
+    def has_refresh_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return may_act(request)
+
+    def has_remove_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return may_delete(request)
 
     def has_release_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return request.user.has_perm("harbor_executions.change_quarantine")
+
+    def pointless(self, request: HttpRequest, row: Execution) -> set[str]:
+        """A quarantined execution is released, and not refreshed."""
+        found = progress_of(request, row.pk)
+        has_ended, is_held = is_final(row.status), is_quarantined(row)
+        useful = {
+            "refresh": not is_held,
+            "release": is_held,
+            "stop": not has_ended,
+            "retry": found is not None and bool(found.counts.get(Status.ERROR)),
+            "resume": found is not None and bool(found.counts.get(Status.STOPPED)),
+            "remove": has_ended,
+        }
+        return harbors() | {name for name, is_useful in useful.items() if not is_useful}
+
+    refresh = execution_action(
+        Verb.REFRESH,
+        "Refresh now",
+        refresh_now,
+        Question(
+            "Refresh {} now",
+            "Brings each status to what the tasks say, without the queue. Executions in quarantine stay there.",
+            "Refresh",
+        ),
+    )
+    stop = execution_action(
+        Verb.STOP,
+        "Stop",
+        stop_now,
+        Question(
+            "Stop {}",
+            "Unfinished tasks become Stopped. Waiting jobs do not begin any more, running jobs are asked to stop. "
+            "Executions that have ended stay as they are.",
+            "Stop",
+        ),
+    )
+    retry = execution_action(
+        Verb.RETRY,
+        "Try failed jobs again",
+        retry_now,
+        Question(
+            "Try the failed jobs of {} again",
+            "Each failed job runs once more, and so do the jobs of its chain that were stopped because of it. "
+            "Executions without failed jobs stay as they are.",
+            "Try again",
+        ),
+    )
+    resume = execution_action(
+        Verb.RESUME,
+        "Resume stopped jobs",
+        resume_now,
+        Question(
+            "Resume {}",
+            "Each job that was stopped runs once more. Jobs that were stopped because a job before them failed "
+            "wait for a retry of that job. Executions without stopped jobs stay as they are.",
+            "Resume",
+        ),
+    )
+    remove = execution_action(
+        Verb.DELETE,
+        "Delete",
+        delete_now,
+        Question(
+            "Delete {}",
+            "Tasks, jobs and history are deleted with them, for good. Executions that have not ended are not "
+            "deleted: stop them first.",
+            "Delete",
+            is_deletion=True,
+        ),
+        "remove",
+    )
+
+    @admin.action(description="Release from quarantine", permissions=["release"])
+    @asks_first(
+        Question(
+            "Release {} from quarantine",
+            "Its refresh failed too often, so workers leave it alone. A release puts it on the queue for another "
+            "try, as a report does.",
+            "Release",
+        )
+    )
+    def release(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
+        release_now(request, queryset)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        context = dict(extra_context or {})
+        if (execution_id := parse_id(object_id)) is not None and request.method == "GET":
+            context["where_url"] = admin_url("harbor_executions_execution_place", execution_id)
+            if progress_of(request, execution_id) is not None:
+                context["its_jobs_url"] = jobs_url(execution_id)
+                context["running_url"] = admin_url("harbor_executions_execution_running", execution_id)
+        return super().change_view(request, object_id, form_url, context)
+
+    def place(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
+        """Where it is: on the queue, claimed by a node, or in neither; and what ends that. It is loaded after the
+        page, because it asks Redis, which may hang."""
+        html = render_to_string("tasks/admin/execution_place.html", place_of(parse_id(object_id) or 0))
+        return {"parts": {"place": html}}
+
+    def running(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
+        """Its jobs that run now, and what each said last, loaded after the page."""
+        html = render_to_string("tasks/admin/running_jobs.html", running_table(parse_id(object_id) or 0))
+        return {"parts": {"running": html}}
+
+
+def progress_of(request: HttpRequest, execution_id: int) -> Progress | None:
+    """Read the progress, once for a page; None if the execution has no jobs or does not exist."""
+    known: dict[int, Progress | None] = request.__dict__.setdefault("progress_of_jobs", {})
+    if execution_id not in known:
+        try:
+            has_jobs = bool(executions_with_jobs([execution_id]))
+            known[execution_id] = execution_page.progress_of(request, execution_id) if has_jobs else None
+        except NoSuchExecution:
+            known[execution_id] = None
+    return known[execution_id]
+
+
+def place_of(execution_id: int) -> dict[str, Any]:
+    """Raises NoSuchExecution."""
+    try:
+        found = diagnose(execution_id)
+    except QueueUnavailable as exc:
+        return {"error": f"Redis is away, so this is unknown. {exc}"}
+    claims = [
+        {"node": token.node, "state": "waits for a worker" if token.is_waiting else "is being refreshed"}
+        for token in (found.where.tokens if found.where else ())
+    ]
+    return {
+        "is_queued": bool(found.where and found.where.is_queued),
+        "claims": claims,
+        "findings": found.findings,
+    }
+
+
+def running_table(execution_id: int) -> dict[str, Any]:
+    found = running_jobs(execution_id, MOST_RUNNING)
+    rows = [
+        [task_link(one.task_id), one.name, check_in_bar(one, with_message=True), heard_at(one)] for one in found
+    ]
+    title = "Jobs that run now" if len(found) < MOST_RUNNING else f"Jobs that run now, the first {MOST_RUNNING}"
+    return {"table": {"headers": ["Task", "Job", "Progress", "Last heard of"], "rows": rows}, "title": title}

@@ -1,29 +1,26 @@
-"""The screen of jobs: of all executions, newest first, or of one execution; with the totals of the reaper."""
+"""The screen of jobs: of all executions, newest first, or of one execution."""
 
 from typing import Any
 
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from harbor_refresh.executions.admin.base import CappedChangeList, ReadOnlyAdmin
 from harbor_refresh.executions.admin.formatters import (
     JOB_EXECUTION_PARAMETER,
+    column,
     execution_link,
-    moment,
     status_label,
     task_url,
 )
 from harbor_refresh.executions.admin.page_parts import TASK_MEANINGS, legend_context
 from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import page
-from harbor_refresh.executions.admin.unfold_api import display
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.admin.job_filters import NameFilter, StatusFilter, is_narrow
 from harbor_refresh.tasks.admin.job_formatters import attempt, waits_for
-from harbor_refresh.tasks.admin.repair_totals import repair_totals
 from harbor_refresh.tasks.models.job import Job
 
 JOB_MEANINGS = TASK_MEANINGS | {
@@ -49,7 +46,7 @@ class JobAdmin(ReadOnlyAdmin):
         "shown_status",
         "attempt",
         "waits_for",
-        "published",
+        "state",
         "short_message",
     )
     list_select_related = ("task", "follows__task")
@@ -60,7 +57,7 @@ class JobAdmin(ReadOnlyAdmin):
     )
     list_filter = (NameFilter, StatusFilter)
     lookups_of_links = (JOB_EXECUTION_PARAMETER,)
-    list_before_template = "tasks/admin/job_list_head.html"
+    list_head = "tasks/admin/job_list_head.html"
     search_fields = ("pk",)
     search_help_text = "Job id, task id or execution id"
 
@@ -72,7 +69,7 @@ class JobAdmin(ReadOnlyAdmin):
         return TaskLinkChangeList
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        context = {**(extra_context or {}), **legend_context(request, JOB_MEANINGS), **repair_totals()}
+        context = {**(extra_context or {}), **legend_context(request, JOB_MEANINGS)}
         if found := parse_id(request.GET.get(JOB_EXECUTION_PARAMETER, "")):
             context |= {"execution_link": execution_link(found)}
         return super().changelist_view(request, context)
@@ -85,33 +82,12 @@ class JobAdmin(ReadOnlyAdmin):
     def matching(self, rows: QuerySet[Job], text: str) -> QuerySet[Job]:
         return rows.filter(matching(text))
 
-    @display(description="Task")
-    def number(self, job: Job) -> int:
-        return job.task_id
-
-    @display(description="Execution")
-    def execution_number(self, job: Job) -> SafeString:
-        return execution_link(job.task.execution_id)
-
-    @display(description="Status")
-    def shown_status(self, job: Job) -> SafeString:
-        return status_label(job.task.status)
-
-    @display(description="Attempt")
-    def attempt(self, job: Job) -> SafeString:
-        return attempt(job)
-
-    @display(description="Waits for")
-    def waits_for(self, job: Job) -> SafeString | str:
-        return waits_for(job)
-
-    @display(description="Message sent")
-    def published(self, job: Job) -> str | SafeString:
-        return moment(job.published_at)
-
-    @display(description="Message")
-    def short_message(self, job: Job) -> str:
-        return Truncator(job.task.status_message).chars(80)
+    attempt = column(attempt, "Attempt")
+    waits_for = column(waits_for, "Waits for")
+    number = column("task_id", "Task", int)
+    execution_number = column("task.execution_id", "Execution", execution_link)
+    shown_status = column("task.status", "Status", status_label)
+    short_message = column("task.status_message", "Message", lambda text: Truncator(text).chars(80))
 
 
 def matching(text: str) -> Q:

@@ -4,16 +4,14 @@ its jobs; in the list of all jobs they take bounded time."""
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.options import IncorrectLookupParameters
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from harbor_refresh.executions.admin.bounds import add_bound
+from harbor_refresh.executions.admin.filters import StatusChoice
 from harbor_refresh.executions.admin.formatters import JOB_EXECUTION_PARAMETER
-from harbor_refresh.executions.admin.page_parts import STATUS_PARAMETER
-from harbor_refresh.executions.admin.search import among
+from harbor_refresh.executions.admin.search import add_bound, among
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.models.job import Job
 
 #: How many of the newest jobs are compared with a name.
@@ -35,21 +33,10 @@ def newest(jobs: QuerySet[Job], count: int) -> QuerySet[Job]:
     return jobs.filter(pk__gt=next(iter(pks[count : count + 1]), 0))
 
 
-class StatusFilter(admin.SimpleListFilter):
+class StatusFilter(StatusChoice):
     """The status is that of the task. An index finds the tasks of every status but Success."""
 
-    title = "status"
-    parameter_name = STATUS_PARAMETER
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return list(Status.choices)
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
-        status = self.value()
-        if not status:
-            return queryset
-        if status not in Status.values:
-            raise IncorrectLookupParameters(f"no status is called {status!r}")
+    def having(self, request: HttpRequest, queryset: QuerySet[Job], status: str) -> QuerySet[Job]:
         if is_narrow(request):
             return queryset.filter(task__status=status)
         if status == Status.SUCCESS:

@@ -1,16 +1,16 @@
-"""Render a job: its attempt, the job it waits for, its arguments, and what Redis knows of it now."""
+"""Render a job: its attempt, the job it waits for, its arguments, and what it does now."""
 
 import json
 from typing import Any
 from urllib.parse import urlencode
 
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.admin.formatters import (
     JOB_EXECUTION_PARAMETER,
     NOTHING,
-    label,
     number_bar,
     status_label,
     task_link,
@@ -18,10 +18,9 @@ from harbor_refresh.executions.admin.formatters import (
 from harbor_refresh.executions.admin.site_pages import admin_url
 from harbor_refresh.executions.durations import duration
 from harbor_refresh.executions.status import Status, is_final
-from harbor_refresh.tasks.jobs.overview.inspection import JobInspection
-from harbor_refresh.tasks.jobs.records.attachments import contents_of
-from harbor_refresh.tasks.jobs.records.check_in import CheckIn
-from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.jobs.queries import check_in_of
+from harbor_refresh.tasks.jobs.running.handle import CheckIn
+from harbor_refresh.tasks.models.job import Job, JobEnd, Node, State
 
 #: JSON of at most so many characters is shown in one line.
 LINE = 36
@@ -31,7 +30,8 @@ SCREEN = 4_000
 
 def attempt(job: Job) -> SafeString:
     """Show the number of the attempt that waits, runs or has ended, and how many there may be."""
-    now = min(job.task.run_count - job.runs_before + 1, job.max_attempts)
+    begun = job.run - job.runs_before
+    now = max(1, begun + (job.state in (State.WAITING, State.SENT)))
     return format_html('<span class="whitespace-nowrap">{} of {}</span>', now, job.max_attempts)
 
 
@@ -61,6 +61,14 @@ def pretty_result(value: Any) -> SafeString:
     return format_html('<pre class="text-sm" style="white-space: pre-wrap; word-break: break-all">{}</pre>', text)
 
 
+def result(end: JobEnd) -> SafeString | str:
+    return f"It was not kept: {end.why_not}." if end.why_not else pretty_result(end.result)
+
+
+def traceback(end: JobEnd) -> SafeString:
+    return folded("Show the traceback", end.traceback)
+
+
 def folded(summary: str, text: str) -> SafeString:
     """Show a long text once a person opens it."""
     return format_html(
@@ -71,30 +79,25 @@ def folded(summary: str, text: str) -> SafeString:
     )
 
 
-def node_label(seen: JobInspection) -> SafeString | str:
-    record = seen.record
-    if not record.is_running:
-        return f"No node: it is {record.status}"
-    if seen.is_alive:
-        return record.node
-    silent = label("Silent", "danger", title="Its job is recovered within seconds")
-    return format_html('<span class="inline-flex gap-2 items-center">{} {}</span>', record.node, silent)
+def node_label(job: Job) -> str:
+    name = Node.objects.filter(pk=job.node or 0).values_list("name", flat=True).first()
+    return f"{name or 'a worker that is dead; the job is given to another one in seconds'}, process {job.process}"
 
 
-def heard(seen: JobInspection) -> str:
-    """Show when it last reported, and its message. A result for the next job of its chain is no message."""
-    message = contents_of(seen.record).message
-    return f"{heard_at(seen)}: {message}" if message else heard_at(seen)
+def heard(job: Job) -> str:
+    """Show when it last said something, and what."""
+    said = check_in_of(job)
+    return f"{heard_at(job)}: {said.message}" if said and said.message else heard_at(job)
 
 
-def heard_at(seen: JobInspection) -> str:
-    seconds = round(abs(seen.ago))
-    return f"{duration(seconds)} ago" if seen.ago >= 0 else f"to run in {duration(seconds)}"
+def heard_at(job: Job) -> str:
+    seconds = (timezone.now() - job.heard_at).total_seconds() if job.heard_at else 0
+    return f"{duration(round(max(0, seconds)))} ago"
 
 
-def check_in_bar(seen: JobInspection, *, with_message: bool = False) -> SafeString | str:
+def check_in_bar(job: Job, *, with_message: bool = False) -> SafeString | str:
     """Show what the run said last, as a bar if it gave numbers."""
-    said = seen.check_in or CheckIn()
+    said = check_in_of(job) or CheckIn()
     message = said.message if with_message else ""
     if said.done is None or said.of is None:
         return message or NOTHING

@@ -1,7 +1,11 @@
 """The page of the queue: pauses, the claims of each node, the executions that wait, quarantine; and its verbs.
 
-A link of the page asks for a verb, and a page of its own confirms it. The page keeps itself up to date, and reads
-a bounded number of rows and keys. Without Redis it shows what the database knows.
+A link of the page asks for a verb, and its confirmation carries it out. The page keeps itself up to date, and
+reads a bounded number of rows and keys. Without Redis it shows what the database knows.
+
+Open pages ask every EVERY_MS. They share one look: a process makes the parts once in FRESH_SECONDS for all pages
+of a site whose users may do the same. A page that is loaded, for example after a pause, always looks by itself.
+FRESH_SECONDS is shorter than EVERY_MS, so that page is not told afterwards what was before.
 """
 
 from typing import Any
@@ -9,21 +13,43 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
+from django.template.loader import render_to_string
 from django.urls import URLPattern, path
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from harbor_refresh.executions.admin import live
-from harbor_refresh.executions.admin.live_access import remembered_permissions
+from harbor_refresh.executions.admin.base import ModelAdmin
+from harbor_refresh.executions.admin.confirmation import Question, ask, is_confirmed
+from harbor_refresh.executions.admin.live import Shared, remembered_permissions
 from harbor_refresh.executions.admin.site_pages import page
-from harbor_refresh.executions.admin.unfold_api import ModelAdmin, TextInputWidget
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable, Refused
-from harbor_refresh.tasks.admin.queue_parts import EVERY_MS, parts, shared_answer
-from harbor_refresh.tasks.admin.queue_verbs import CHANGE, RELEASE, VERBS, VIEW, Verb
-from harbor_refresh.tasks.celery_queues import WORK
+from harbor_refresh.tasks.admin.queue_tables import TABLES, queue_tables
+from harbor_refresh.tasks.admin.queue_verbs import CHANGE, RELEASE, VERBS, VIEW
+from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.models import Pause
-from harbor_refresh.tasks.models.state import MAX_REASON
+
+EVERY_MS = 3_000
+FRESH_SECONDS = 2.5
+STALE_SECONDS = 10.0
+
+#: The answers for open pages: by the name of the site, because links stay on it, and by what the user may do.
+_answers: dict[tuple[str, bool, bool], Shared[bytes]] = {}
+
+
+def parts(*, may_change: bool, may_release: bool) -> dict[str, SafeString]:
+    """Look, and return the parts of the page by name. With Redis away, those that it knows are empty."""
+    found = queue_tables(may_change=may_change, may_release=may_release)
+    tables = {
+        name: render_to_string(
+            "executions/admin/table.html", {"table": found[name], **look, **found["more"].get(name, {})}
+        )
+        if name in found
+        else SafeString("")
+        for name, look in TABLES.items()
+    }
+    return {"numbers": render_to_string("tasks/admin/queue_numbers.html", found), **tables}
 
 
 @page(Pause)
@@ -40,8 +66,7 @@ class QueueAdmin(ModelAdmin):
             return HttpResponse(status=403)
         try:
             with absence_translated():
-                may = {"may_change": CHANGE in found, "may_release": RELEASE in found}
-                news = shared_answer(self.admin_site.name, **may)
+                news = self._answers(may_change=CHANGE in found, may_release=RELEASE in found).value()
         except DatabaseAway:
             news = None
         return HttpResponse(status=503) if news is None else live.answer(request, news)
@@ -65,36 +90,30 @@ class QueueAdmin(ModelAdmin):
         verb = VERBS[name]
         if not request.user.has_perm(verb.permission):
             raise PermissionDenied
-        if request.method != "POST":
-            return self._ask(request, name, verb, target)
+        if not is_confirmed(request):
+            title = verb.title.format("refreshing" if target == WORK else target)
+            question = Question(title, verb.ask(target), verb.submit, form=verb.form)
+            return ask(self, request, question, hidden=[("verb", name), ("target", target)], cancel="?")
         try:
             messages.success(request, verb.act(request, target))
         except (Refused, QueueUnavailable) as exc:
             messages.error(request, f"{exc}")
         return HttpResponseRedirect(request.path)
 
-    def _ask(self, request: HttpRequest, name: str, verb: Verb, target: str) -> HttpResponse:
-        title = verb.title.format("refreshing" if target == WORK else target)
-        field = TextInputWidget({"id": "id_reason", "maxlength": MAX_REASON, "autofocus": True})
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "title": f"{title}?",
-            "verb": name,
-            "target": target,
-            "explanation": verb.ask(target),
-            "verb_text": verb.submit,
-            "reason": field.render("reason", "") if verb.takes_reason else "",
-        }
-        return TemplateResponse(request, "tasks/admin/queue/confirmation.html", context)
-
     def _show(self, request: HttpRequest) -> HttpResponse:
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "title": "Queue",
-            "can_change": (may_change := request.user.has_perm(CHANGE)),
-            "parts": parts(may_change=may_change, may_release=request.user.has_perm(RELEASE)),
-            "every": EVERY_MS,
-        }
-        return TemplateResponse(request, "tasks/admin/queue.html", context)
+        may_change = request.user.has_perm(CHANGE)
+        return self.own_page(
+            request,
+            "tasks/admin/queue.html",
+            "Queue",
+            can_change=may_change,
+            parts=parts(may_change=may_change, may_release=request.user.has_perm(RELEASE)),
+            every=EVERY_MS,
+        )
+
+    def _answers(self, *, may_change: bool, may_release: bool) -> Shared[bytes]:
+        def make() -> bytes:
+            return live.encoded({"parts": parts(may_change=may_change, may_release=may_release)})
+
+        key = (self.admin_site.name, may_change, may_release)
+        return _answers.setdefault(key, Shared(make, fresh=FRESH_SECONDS, stale=STALE_SECONDS))

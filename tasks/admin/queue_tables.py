@@ -1,10 +1,9 @@
-"""The tables of the page of the queue, as the table component of django-unfold takes them."""
+"""The tables of the page of the queue."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
@@ -14,10 +13,10 @@ from harbor_refresh.executions.admin.site_pages import admin_url
 from harbor_refresh.executions.durations import age, ago, duration
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.executions.models import Quarantine
-from harbor_refresh.tasks.celery_queues import TICKS
+from harbor_refresh.tasks.broker.celery_queues import TICKS
+from harbor_refresh.tasks.operations.pauses import Paused, paused
+from harbor_refresh.tasks.operations.queue_names import declared, name_of, what_of
 from harbor_refresh.tasks.overview import of_broker
-from harbor_refresh.tasks.pauses.pauses import Paused, paused
-from harbor_refresh.tasks.pauses.queue_names import declared, name_of, what_of
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim_overview import ClaimOverview, claims_in_flight
 from harbor_refresh.tasks.queue.members import execution_id
@@ -26,33 +25,48 @@ MOST_CLAIMS = 30
 MOST_WAITING = 20
 MOST_QUARANTINED = 10
 MOST_COUNTED = 10_000
+#: The tables in their order, and how each is shown.
+TABLES: Mapping[str, Mapping[str, Any]] = {
+    "queues": {"title": "Queues of the broker"},
+    "nodes": {"title": "Nodes", "height": 360},
+    "claims": {"title": "Claims in flight, the oldest first", "height": 360},
+    "waiting": {"title": "Executions that wait, the oldest first", "height": 360},
+    "quarantine": {},
+}
 
 
 def queue_tables(*, may_change: bool, may_release: bool) -> dict[str, Any]:
-    """Return what the page shows. With Redis away, `absent` says why the parts that it knows are missing."""
+    """Return the tables by name, `numbers`, and `notes` of what is paused or away; `more` of a table: its title or
+    its footer. With Redis away, the tables that it knows are missing."""
     known = paused()
+    table, more = _quarantine(may_release=may_release)
     shown: dict[str, Any] = {
-        **_quarantine(may_release=may_release),
-        "pauses": [_told(one) for one in known.values()],
+        "quarantine": table,
+        "more": {"quarantine": more},
+        "notes": [_told(one) for one in known.values()],
     }
+    is_away = False
     try:
         queue = execution_queue()
-        look, claims, waiting = queue.look(), claims_in_flight(queue), queue.oldest_waiting(MOST_WAITING)
+        look, claims, waiting = queue.stats(), claims_in_flight(queue), queue.oldest_waiting(MOST_WAITING)
         names = list(dict.fromkeys([*declared(), *sorted(queue.taken_queues()), *known]))
         shown |= {
-            "backlog": look.backlog,
-            "in_flight": look.in_flight,
-            "failed_before": look.failed_before,
-            "live": len(look.nodes),
+            "numbers": (
+                ("Waiting", look.backlog, "executions on the queue"),
+                ("In flight", look.in_flight, "claimed and not refreshed yet"),
+                ("Failed before", look.failed_before, "of these two"),
+                ("Live nodes", len(look.nodes), "worker processes"),
+            ),
             "nodes": _nodes(claims),
             "claims": _claims(claims),
-            "claims_note": _of_the_claims(claims),
             "waiting": _waiting([(member, look.ago(since)) for member, since in waiting]),
         }
+        shown["more"]["claims"] = {"footer": _of_the_claims(claims)}
     except QueueUnavailable as exc:
         names = list(dict.fromkeys([*declared(), *known]))
-        shown["absent"] = str(exc)
-    shown["queues"] = _queues(names, _lengths(names, shown), known, may_change=may_change)
+        shown["notes"].insert(0, str(exc))
+        is_away = True
+    shown["queues"] = _queues(names, _lengths(names, is_away=is_away), known, may_change=may_change)
     return shown
 
 
@@ -64,9 +78,9 @@ def _told(pause: Paused) -> str:
     )
 
 
-def _lengths(names: Sequence[str], shown: dict[str, Any]) -> dict[str, int]:
+def _lengths(names: Sequence[str], *, is_away: bool) -> dict[str, int]:
     """Count the messages that wait; nothing if the broker is away, or is the Redis that was found away."""
-    if "absent" in shown and of_broker.is_the_same_server():
+    if is_away and of_broker.is_the_same_server():
         return {}
     try:
         return of_broker.messages(names)
@@ -104,10 +118,8 @@ def _state(pause: Paused | None) -> SafeString:
 
 def _button(verb: str, target: object, text: str = "") -> SafeString:
     text = text or verb.capitalize()
-    return render_to_string(
-        "tasks/admin/verb_link.html",
-        {"href": "?" + urlencode({"verb": verb, "target": target}), "text": text, "title": f"{text} {target}"},
-    )
+    query = urlencode({"verb": verb, "target": target})
+    return format_html('<a class="harbor-button" href="?{}" title="{} {}">{}</a>', query, text, target, text)
 
 
 def _nodes(seen: ClaimOverview) -> dict[str, Any]:
@@ -171,7 +183,7 @@ def _waiting(found: Sequence[tuple[str, float]]) -> dict[str, Any]:
     }
 
 
-def _quarantine(*, may_release: bool) -> dict[str, Any]:
+def _quarantine(*, may_release: bool) -> tuple[dict[str, Any], dict[str, Any]]:
     rows = Quarantine.objects.select_related("execution").defer("execution__extra_attrs").order_by("-at", "pk")
     found = [
         [
@@ -188,11 +200,5 @@ def _quarantine(*, may_release: bool) -> dict[str, Any]:
     number = f"more than {MOST_COUNTED:,}" if count > MOST_COUNTED else f"{count:,}"
     url = admin_url("harbor_executions_quarantine_changelist")
     all_of_it = format_html('<a class="text-link" href="{}">All executions in quarantine</a>', url)
-    return {
-        "quarantine": {
-            "headers": ["Execution", "Vendor", "Last known status", "Reason", "Since", ""],
-            "rows": found,
-        },
-        "quarantine_title": f"Quarantine: {number}",
-        "quarantine_more": all_of_it if count > len(found) else "",
-    }
+    table = {"headers": ["Execution", "Vendor", "Last known status", "Reason", "Since", ""], "rows": found}
+    return table, {"title": f"Quarantine: {number}", "footer": all_of_it if count > len(found) else ""}

@@ -4,15 +4,17 @@ the API and the commands."""
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from django import forms
 from django.http import HttpRequest
 
 from harbor_refresh.executions.access.audit import Kind, Word, note, noted, person_of
 from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.lifecycle import quarantines
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.celery_queues import WORK
-from harbor_refresh.tasks.pauses.pauses import pause, resume
-from harbor_refresh.tasks.pauses.queue_names import name_of
+from harbor_refresh.tasks.broker.celery_queues import WORK
+from harbor_refresh.tasks.models.state import MAX_REASON
+from harbor_refresh.tasks.operations.pauses import pause, resume
+from harbor_refresh.tasks.operations.queue_names import name_of
 from harbor_refresh.tasks.pipeline.recovery import recover
 
 
@@ -25,7 +27,16 @@ class Verb:
     permission: str
     ask: Callable[[str], str]
     act: Callable[[HttpRequest, str], str]
-    takes_reason: bool = False
+    form: type[forms.Form] | None = None
+
+
+class ReasonForm(forms.Form):
+    reason = forms.CharField(
+        max_length=MAX_REASON,
+        required=False,
+        widget=forms.TextInput({"autofocus": True}),
+        help_text="The queue page, the commands and the API show it while the queue is paused.",
+    )
 
 
 def _pause(request: HttpRequest, queue: str) -> str:
@@ -52,7 +63,7 @@ def _release(request: HttpRequest, target: str) -> str:
     return f"Execution {target} will be refreshed soon." if entry.count else f"{target} is not in quarantine."
 
 
-STAYS = "It stays paused until it is resumed, whatever restarts meanwhile."
+STAYS = "It stays paused until it is resumed, whatever restarts in between."
 
 
 def _what_a_pause_does(queue: str) -> str:
@@ -73,7 +84,7 @@ VIEW, CHANGE, RELEASE = (
     "harbor_executions.change_quarantine",
 )
 VERBS: Mapping[str, Verb] = {
-    "pause": Verb("Pause {}", "Pause", CHANGE, _what_a_pause_does, _pause, takes_reason=True),
+    "pause": Verb("Pause {}", "Pause", CHANGE, _what_a_pause_does, _pause, form=ReasonForm),
     "resume": Verb(
         "Resume {}",
         "Resume",

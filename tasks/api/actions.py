@@ -18,7 +18,7 @@ from harbor_refresh.executions.models import Action
 from harbor_refresh.executions.models.operations import Origin, State, Verb
 from harbor_refresh.executions.queries.filters import MAX_ATTRIBUTES, MAX_IDS, MAX_TRIGGER, Filter
 from harbor_refresh.executions.status import MAX_VENDOR
-from harbor_refresh.tasks.actions.bulk import ask_and_wake
+from harbor_refresh.tasks.operations.bulk import ask_and_wake
 
 router = Router(tags=["Actions on many executions"])
 

@@ -1,6 +1,5 @@
-"""The jobs of tasks over HTTP: what each does at this moment. It is here, because it asks Redis."""
+"""The jobs of tasks over HTTP: what each does at this moment."""
 
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -12,12 +11,11 @@ from harbor_refresh.executions.api import pages
 from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.answers import answers, require_execution
 from harbor_refresh.executions.api.schemas import ExecutionId, Page, TaskId
-from harbor_refresh.executions.errors import NoSuchTask, QueueUnavailable
+from harbor_refresh.executions.errors import NoSuchTask
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs.lifecycle.kept_ends import PAGE, end_of, results_of
-from harbor_refresh.tasks.jobs.overview.running import InspectedJob, inspected
+from harbor_refresh.tasks.jobs.queries import check_in_of
+from harbor_refresh.tasks.jobs.running.kept_ends import PAGE, end_of, results_of
 from harbor_refresh.tasks.models.job import Job, JobEnd
-from harbor_refresh.tasks.queue.clock import at
 
 router = Router(tags=["Tasks"])
 
@@ -27,7 +25,7 @@ class CheckInOut(BaseModel):
     done: int | None = Field(examples=[3], description="How much is done. Null if the job gave no numbers.")
     of: int | None = Field(examples=[7], description="Of how much.")
     progress: float | None = Field(examples=[0.43], description="The share that is done, from 0 to 1.")
-    at: datetime = Field(description="When, by the clock of Redis.")
+    at: datetime = Field(description="When something was last heard of it.")
 
 
 class JobOut(BaseModel):
@@ -35,7 +33,7 @@ class JobOut(BaseModel):
     name: str = Field(examples=["mirror.replicate"], description="The Celery task.")
     status: str = Field(examples=["Running"], description=f"That of its task: one of {', '.join(Status.values)}.")
     check_in: CheckInOut | None = Field(
-        description="What its run said last. Null unless it runs, and while Redis is away."
+        description="What its run said last. Null unless it runs, and has said something."
     )
 
 
@@ -110,18 +108,10 @@ def get_job(request: HttpRequest, task_id: TaskId) -> Any:
 
 
 def _shown(rows: Any) -> list[dict[str, Any]]:
-    jobs = list(rows.select_related("task").defer("args", "kwargs", "handed_on", "task__extra_attrs"))
-    found = [InspectedJob(job, None) for job in jobs]
-    with suppress(QueueUnavailable):
-        found = inspected(jobs)
+    jobs = rows.select_related("task").defer("args", "kwargs", "handed_on", "task__extra_attrs")
     return [
-        {
-            "task_id": one.job.task_id,
-            "name": one.job.name,
-            "status": one.job.task.status,
-            "check_in": _check_in(one),
-        }
-        for one in found
+        {"task_id": job.task_id, "name": job.name, "status": job.task.status, "check_in": _check_in(job)}
+        for job in jobs
     ]
 
 
@@ -129,8 +119,7 @@ def _result(end: JobEnd) -> dict[str, Any]:
     return {"task_id": end.pk, "name": end.job.name, "value": end.result, "why_not": end.why_not}
 
 
-def _check_in(one: InspectedJob) -> dict[str, Any] | None:
-    if one.seen is None or (said := one.seen.check_in) is None:
+def _check_in(job: Job) -> dict[str, Any] | None:
+    if (said := check_in_of(job)) is None:
         return None
-    when = at(one.seen.record.checked_in)
-    return {"message": said.message, "done": said.done, "of": said.of, "progress": said.share, "at": when}
+    return {"message": said.message, "done": said.done, "of": said.of, "progress": said.share, "at": job.heard_at}

@@ -12,11 +12,11 @@ from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.answers import answers
 from harbor_refresh.executions.api.schemas import NO_NUL, Body
 from harbor_refresh.executions.models import Quarantine
-from harbor_refresh.tasks.celery_queues import JOBS, WORK
+from harbor_refresh.tasks.broker.celery_queues import JOBS, WORK
 from harbor_refresh.tasks.models.state import MAX_QUEUE, MAX_REASON
-from harbor_refresh.tasks.pauses.pauses import pause, paused, resume
-from harbor_refresh.tasks.pipeline import marks
+from harbor_refresh.tasks.operations.pauses import pause, paused, resume
 from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.strategies import strategy
 
 router = Router(tags=["Queue"])
 
@@ -62,7 +62,7 @@ class QueueOut(Schema):
 def get_queue(request: HttpRequest) -> Any:
     stats = execution_queue().stats()
     return {
-        "backlog": marks.backlog(),
+        "backlog": strategy().backlog(),
         "in_flight": stats.in_flight,
         "failed_before": stats.failed_before,
         "quarantined": Quarantine.objects.count(),

@@ -11,8 +11,8 @@ from harbor_refresh.executions.access.audit import Kind, Outcome, Word, noted, p
 from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.answers import answers, detail
 from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionId, TaskId
-from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_job_of, stop_jobs
-from harbor_refresh.tasks.jobs.lifecycle.retries import resume_stopped, retry_failed, run_job_again
+from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed, run_job_again
+from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
 
 router = Router(tags=["Executions"])
 

@@ -3,9 +3,8 @@
 | question | of Redis | of RabbitMQ |
 | --- | --- | --- |
 | how to connect (`connecting.py`) | `redis_address.py` | `amqp_address.py` |
-| how many messages wait (`lengths.py`) | LLEN | a passive declaration of the queue |
+| how many messages wait (`pooled.py`) | LLEN | a passive declaration of the queue |
 | whether messages were lost (`mark.py`) | a key | the name of an empty queue |
-| which messages are fetched (`unacknowledged.py`) | a sorted set and a hash | needs none |
 
 `rabbitmq.py` has what is sent to RabbitMQ. Outside of this package four places ask which of the two it is: the
 looks of pages (`tasks/overview/of_broker.py`), the check of the strategy, the doctor, and the masking of passwords

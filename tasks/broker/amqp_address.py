@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from harbor_refresh.tasks.redis_address import TLS, BadAddress, Place, read_options, read_place, read_tls
+from harbor_refresh.tasks.broker.redis_address import TLS, BadAddress, Place, read_options, read_place, read_tls
 
 TAKES = "amqp://user:password@host:port/vhost, or amqps for TLS; several with ; between them"
 PORTS = {"amqp": 5672, "amqps": 5671}

@@ -17,10 +17,11 @@ The connections of our Celery app use it (amqp_connection.py).
    host.
 6. The properties of a message may hold what py-amqp cannot read: text that is no UTF-8, a moment beyond the
    calendar. The error would end the worker, and the message would end the next. The transport reads such a message
-   as one without properties. It names no task, so the worker refuses it (tasks/jobs/runtime/message_guard.py).
+   as one without properties. It names no task, so the worker refuses it (tasks/jobs/messages/guard.py).
 """
 
 import select
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -29,8 +30,6 @@ from amqp.method_framing import frame_handler
 from amqp.serialization import GenericContent
 from kombu.exceptions import OperationalError
 from kombu.transport import pyamqp
-
-from harbor_refresh.tasks.broker.blame import is_raised_in
 
 #: The server has closed its side; only Linux tells that while unread bytes are there.
 _CLOSED = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
@@ -114,3 +113,8 @@ def _is_closed(sock: Any) -> bool:
     poll = select.poll()
     poll.register(sock, _CLOSED)
     return bool(poll.poll(0))
+
+
+def is_raised_in(exc: BaseException, function: Any) -> bool:
+    """Whether this function was running when the error was raised: one call of a library does several things."""
+    return any(frame.f_code is function.__code__ for frame, _ in traceback.walk_tb(exc.__traceback__))

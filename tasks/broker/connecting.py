@@ -8,8 +8,8 @@ from typing import Any
 
 from harbor_refresh.tasks.broker.amqp_address import TAKES as AMQP_TAKES
 from harbor_refresh.tasks.broker.amqp_address import is_amqp, read_amqp_servers, tls_for_celery
-from harbor_refresh.tasks.redis_address import TAKES as REDIS_TAKES
-from harbor_refresh.tasks.redis_address import OfCelery, for_celery, read_address
+from harbor_refresh.tasks.broker.redis_address import TAKES as REDIS_TAKES
+from harbor_refresh.tasks.broker.redis_address import OfCelery, for_celery, read_address
 
 TAKES = f"{REDIS_TAKES}; or {AMQP_TAKES}"
 

@@ -11,28 +11,25 @@ message, if it is still there, finds no token.
 | Redis | a key; it also names the server | emptied, or it does not keep its keys |
 | RabbitMQ | a durable queue without messages, whose name ends with the moment | emptied, or unused for 30 days |
 
-A broker that was emptied has no mark. Then all messages of jobs are lost, too, and the jobs are looked up as
-after an emptied Redis. If the mark of a Redis names another server, it was restarted or failed over. The jobs
-are not looked up then, because nearly all messages are still there; the reaper finds the others. RabbitMQ loses
-no message that it has confirmed, so there the server makes no difference. Old marks of RabbitMQ expire, because
-nothing asks for them; to ask for the noted one makes it last.
+A broker that was emptied has no mark. If the mark of a Redis names another server, it was restarted or failed
+over. RabbitMQ loses no message that it has confirmed, so there the server makes no difference. Old marks of
+RabbitMQ expire, because nothing asks for them; to ask for the noted one makes it last. Jobs need no mark: those
+whose message is lost are overdue (tasks/jobs/sender.py).
 
-What if the process dies between the mark and the note: they do not agree, and the next pass makes both again;
-the jobs are looked up before the note. What if two do it at once: in Redis the last mark and the last note may
-differ, and then the next pass makes both again; in RabbitMQ both marks are there, and the last note names one
-of them. What if the user of the broker may not write the mark, or no node of RabbitMQ can make the queue: it is
-never noted, and nothing counts as lost. What if another broker is named in the settings: it has no mark, and
-counts as emptied.
+If the process dies between the mark and the note, they do not agree, and the next pass makes both again. If two do
+it at once, in Redis the last mark and the last note may differ, and then the next pass makes both again; in
+RabbitMQ both marks are there, and the last note names one of them. If the user of the broker may not write the
+mark, or no node of RabbitMQ can make the queue, it is never noted, and nothing counts as lost. If another broker
+is named in the settings, it has no mark, and counts as emptied.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from amqp.exceptions import ChannelError
 
-from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.broker import rabbitmq
 from harbor_refresh.tasks.broker.pooled import pooled_channel
+from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.queue import execution_queue
 
 MARK = "harbor_refresh.broker"
@@ -40,26 +37,26 @@ MARK = "harbor_refresh.broker"
 MARK_MILLISECONDS = 30 * 86_400_000
 
 
-def lost_before(look_up_jobs: Callable[[], None]) -> int:
+def lost_before() -> int:
     """Return the moment (us) before which messages of claims may be lost; 0 if the broker cannot tell.
 
-    If the broker was emptied, call `look_up_jobs` before the mark is noted.
+    Jobs need no such look: those whose message is lost are overdue (tasks/jobs/sender.py).
     """
     with pooled_channel() as (driver, channel):
         if driver == rabbitmq.DRIVER:
             try:
-                return _lost_by_rabbitmq(channel, look_up_jobs)
+                return _lost_by_rabbitmq(channel)
             except ChannelError:  # this user may not make the mark
                 return 0
         if driver != "redis":
             return 0
         try:
-            return _lost_before(channel.client, look_up_jobs)
+            return _lost_before(channel.client)
         except channel.ResponseError:  # it is full, or this user may not ask
             return 0
 
 
-def _lost_before(broker: Any, look_up_jobs: Callable[[], None]) -> int:
+def _lost_before(broker: Any) -> int:
     queue = execution_queue()
     server = broker.info("server")["run_id"]
     mark = broker.get(MARK) if broker.type(MARK) == b"string" else None
@@ -70,14 +67,12 @@ def _lost_before(broker: Any, look_up_jobs: Callable[[], None]) -> int:
     if noted:
         is_empty = mark is None
         signals.messages_lost.send(sender=lost_before, is_empty=is_empty)
-        if is_empty:
-            look_up_jobs()
     broker.set(MARK, f"{server} {now}")
     queue.note_broker_mark(now)
     return now if noted else 0
 
 
-def _lost_by_rabbitmq(channel: Any, look_up_jobs: Callable[[], None]) -> int:
+def _lost_by_rabbitmq(channel: Any) -> int:
     queue = execution_queue()
     noted = queue.broker_marked()
     if noted and rabbitmq.has_queue(channel, f"{MARK}.{noted}"):
@@ -89,7 +84,6 @@ def _lost_by_rabbitmq(channel: Any, look_up_jobs: Callable[[], None]) -> int:
     try:
         if noted:
             signals.messages_lost.send(sender=lost_before, is_empty=True)
-            look_up_jobs()
         queue.note_broker_mark(now)
     except Exception:  # else a Redis that takes no notes would leave a mark behind in each pass
         channel.queue_delete(f"{MARK}.{now}")

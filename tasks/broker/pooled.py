@@ -1,10 +1,14 @@
-"""Celery's pool of connections, over which this process sends its messages: a channel, or a producer."""
+"""Celery's pool of connections, over which this process sends its messages: a channel, a producer, and the lengths
+of queues. A length is without the messages that a worker has fetched. `tasks/overview/of_broker.py` counts for
+pages."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from celery import current_app
+
+from harbor_refresh.tasks.broker import rabbitmq
 
 
 @contextmanager
@@ -20,3 +24,28 @@ def batch_producer() -> Iterator[Any]:
     """Yield a producer that sends all its messages in one batch. Before 5.7, kombu sends each by itself."""
     with current_app.producer_or_acquire() as producer, getattr(producer, "batch", nullcontext)():
         yield producer
+
+
+def waiting(queue: str) -> int:
+    """Count the messages without a priority.
+
+    With Redis this is one LLEN. Kombu's own way, a passive declaration of the queue, takes seven commands there.
+    RabbitMQ has one list for all priorities, and one command. Other brokers are asked in kombu's way.
+    """
+    return _length(queue, lambda channel: channel.client.llen(queue))
+
+
+def waiting_in_all(queue: str) -> int:
+    """Count the messages of every priority. In Redis each priority has its own list."""
+    return _length(queue, lambda channel: channel._size(queue))
+
+
+def _length(queue: str, of_redis: Callable[[Any], int]) -> int:
+    with pooled_channel() as (driver, channel):
+        match driver:
+            case rabbitmq.DRIVER:
+                return rabbitmq.length(channel, queue)
+            case "redis":
+                return int(of_redis(channel))
+            case _:
+                return int(channel.queue_declare(queue).message_count or 0)

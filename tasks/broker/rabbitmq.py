@@ -48,8 +48,8 @@ def _count(channel: Any, queue: str) -> int | None:
 class Glance:
     """A connection for looks that many pages share: it gives up soon and never tries again.
 
-    It stays open, because to open one takes longer than the look. One thread at a time uses it. What if it breaks,
-    or an answer comes too late: it is closed, and the next look opens another.
+    It stays open, because to open one takes longer than the look. One thread at a time uses it. If it breaks,
+    or an answer comes too late, it is closed, and the next look opens another.
     """
 
     def __init__(self, seconds: float) -> None:

@@ -15,13 +15,13 @@ from kombu.transport import redis, virtual
 from kombu.utils.json import loads
 
 from harbor_refresh.executions.text import made_storable, refuse_nesting, said_by, shown, storable
-from harbor_refresh.tasks.broker.blame import is_raised_in
+from harbor_refresh.tasks.broker.amqp_transport import is_raised_in
 
 log = logging.getLogger("harbor_refresh")
 
 MAX_WHY = 200
 #: Python reads nearly 1,000 levels of JSON. Kombu writes the message again, somewhat deeper in its calls, to note
-#: that it was fetched. With fewer levels, the guard of messages ends the job (../jobs/runtime/message_guard.py).
+#: that it was fetched. With fewer levels, the guard of messages ends the job (../jobs/messages/guard.py).
 MAX_LEVELS = 910
 
 

@@ -19,10 +19,10 @@ from harbor_refresh.executions.news.callbacks import MAX_HANDLER, Call, NewCallb
 from harbor_refresh.executions.news.handlers import Change
 from harbor_refresh.executions.status import FINAL, Status
 from harbor_refresh.executions.text import MAX_JSON, json_text, shown
-from harbor_refresh.tasks.jobs.celery_json import as_json, native
-from harbor_refresh.tasks.jobs.declarations import refuse_unplain
 from harbor_refresh.tasks.jobs.execution import TrackedExecution
-from harbor_refresh.tasks.jobs.job_task import JobTask
+from harbor_refresh.tasks.jobs.starting.celery_json import as_json, native
+from harbor_refresh.tasks.jobs.starting.declarations import refuse_unplain
+from harbor_refresh.tasks.jobs.starting.job_task import JobTask
 
 #: When each is called, by its name in `start`.
 STATUSES: dict[str, Sequence[Status]] = {

@@ -15,10 +15,12 @@ from harbor_refresh.executions.models.execution import ExecutionQuerySet
 from harbor_refresh.executions.queries import progress as of_tasks
 from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.executions.status import is_final
+from harbor_refresh.tasks.jobs import again
 from harbor_refresh.tasks.jobs.asynchronous import asynchronous
-from harbor_refresh.tasks.jobs.lifecycle import job_creation, kept_ends, retries
-from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_jobs
-from harbor_refresh.tasks.jobs.signatures import chains_of
+from harbor_refresh.tasks.jobs.running import kept_ends as kept
+from harbor_refresh.tasks.jobs.starting import records as creation
+from harbor_refresh.tasks.jobs.starting.signatures import chains_of
+from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.without_redis import agenda, mode
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from celery import group
     from celery.canvas import Signature
 
-    from harbor_refresh.tasks.jobs.lifecycle.kept_ends import JobResult
+    from harbor_refresh.tasks.jobs.running.kept_ends import JobResult
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 
@@ -60,7 +62,7 @@ class TrackedExecution(Execution):
 
         `once`: any text that names this addition within the execution. If it was made before, nothing is added and
         0 is returned. So a producer that does not know whether it died before or after the commit repeats it."""
-        return job_creation.add(self.pk, chains_of(jobs), once=once)
+        return creation.add(self.pk, chains_of(jobs), once=once)
 
     def close(self) -> bool:
         """Say that all jobs were added: it ends when they have ended. False if it was closed or stopped before, or
@@ -110,7 +112,7 @@ class TrackedExecution(Execution):
     def results(self) -> "Iterator[JobResult]":
         """Yield what its jobs have returned, in the order in which they were given: those that have succeeded and
         whose task says `keep_result=True`. It reads a page at a time."""
-        return kept_ends.results(self.pk)
+        return kept.results(self.pk)
 
     def stop(self) -> int:
         """Stop waiting jobs, and ask running jobs to stop. It has ended when this returns: as Error if a job had
@@ -122,17 +124,17 @@ class TrackedExecution(Execution):
     def retry_failed(self) -> int:
         """Run failed jobs once more, and the jobs after them in their chains. It is Running when this returns.
         Returns how many jobs; 0 if no job had failed, and then the execution is unchanged."""
-        again = retries.retry_failed(self.pk)
+        count = again.retry_failed(self.pk)
         self.refresh_from_db()
-        return again
+        return count
 
     def resume_stopped(self) -> int:
         """Run stopped jobs once more, in a new revision. It is Running when this returns. Returns how many jobs; 0
         if none was stopped, and then the execution is unchanged, unless it was stopped while it was open: it ends
         as its jobs have."""
-        again = retries.resume_stopped(self.pk)
+        count = again.resume_stopped(self.pk)
         self.refresh_from_db()
-        return again
+        return count
 
     aprogress = asynchronous(progress)
     aadd = asynchronous(add)

@@ -23,5 +23,5 @@ def first_revision() -> int:
 
 
 def next_revision(revision: int, now: float) -> int:
-    """The revision of the run after this one. `now` is in seconds; see `next_revision` in records/lua/_job.lua."""
+    """The revision of the run after this one. `now` is in seconds."""
     return max(revision + 1, int(now)) if are_unix_seconds() else revision + 1

@@ -21,9 +21,6 @@ class Migration(migrations.Migration):
             fields=[
                 ("at", models.DateTimeField(primary_key=True, serialize=False)),
                 ("backlog", models.BigIntegerField(null=True)),
-                ("in_flight", models.BigIntegerField(null=True)),
-                ("oldest_waiting", models.FloatField(null=True)),
-                ("nodes", models.IntegerField(null=True)),
                 ("refreshed", models.BigIntegerField()),
                 ("failed", models.BigIntegerField()),
                 ("recovered", models.BigIntegerField()),
@@ -62,7 +59,7 @@ class Migration(migrations.Migration):
                             ("jobs_recovered", "Jobs Recovered"),
                             ("drift", "Drift"),
                             ("quarantined", "Quarantined"),
-                            ("paroled", "Paroled"),
+                            ("released_from_quarantine", "Released From Quarantine"),
                             ("deliveries_died", "Deliveries Died"),
                         ],
                         max_length=32,
@@ -85,7 +82,7 @@ class Migration(migrations.Migration):
                                     "jobs_recovered",
                                     "drift",
                                     "quarantined",
-                                    "paroled",
+                                    "released_from_quarantine",
                                     "deliveries_died",
                                 ],
                             )
@@ -268,8 +265,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.RunSQL(text("harbor_refresh.tasks", "jobs_go_with_their_tasks"), migrations.RunSQL.noop),
-        migrations.RunSQL(
-            text("harbor_refresh.tasks", "task_state_function"), "DROP FUNCTION execution_task_state"
-        ),
+        migrations.RunSQL(text("harbor_refresh.tasks.jobs", "jobs_go_with_their_tasks"), migrations.RunSQL.noop),
     ]

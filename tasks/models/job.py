@@ -3,35 +3,71 @@ from typing import Any
 
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Now
 
 from harbor_refresh.executions.models.execution import Task
 
-#: The parts of the index of waiting jobs: a prime number, so that no regular pattern of keys fills only one part.
-PARTS = 1009
+MAX_QUEUE = 255
+
+
+class State(models.TextChoices):
+    """Where a job is (docs/architecture.md has the picture)."""
+
+    WAITING = "waiting"
+    SENT = "sent"
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+class Node(models.Model):
+    """A worker: its main process beats for the processes below it (tasks/jobs/nodes.py).
+
+    Its `slots` are the jobs that it runs at a time, and `began` has the unix seconds at which a run of each of its
+    queues has last begun (jobs/sql/note_begun.sql). A node that was not heard for the ttl is suspected, and dead
+    if it is silent for another ttl. Then its row is deleted, and the jobs that it ran are released.
+    """
+
+    id = models.BigIntegerField(primary_key=True)
+    name = models.CharField(max_length=255)
+    slots = models.PositiveIntegerField()
+    queues = models.JSONField()
+    started_at = models.DateTimeField(db_default=Now())
+    heard_at = models.DateTimeField(db_default=Now())
+    suspected_at = models.DateTimeField(null=True)
+    began = models.JSONField(db_default={})
+
+    class Meta:
+        db_table = "execution_node"
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Job(models.Model):
-    """The work of a task: all that its message needs, to publish it at any time.
+    """The work of a task, and the one owner of where it is: `state`, and `run`, the number of runs that have
+    begun.
 
-    A job is written with its task, before any message. Its status is that of its task. It may begin `max_attempts`
-    times, and as often again when it is tried again by hand; `runs_before` counts the runs before that. A unique
-    job keeps its key, and holds it while no other job with that key may run.
+    A job is written with its task, before any message. A message carries the task and `run`, and nothing that the
+    row knows. A job may begin `max_attempts` times, and as often again when it is tried again by hand;
+    `runs_before` counts the runs before that. A unique job keeps its key, and holds it while no other job with
+    that key may run.
 
-    A job of a chain `follows` another job. The result of a successful run of that job is written to `handed_on`,
-    with the revision of the run. A job that takes no result gets only the revision.
-
-    `args` and `kwargs` have a revision, which is 0 until a run asks for others (records/arguments.py).
+    A job of a chain `follows` another job, and its turn has not come while that is `unmet`. The result of a
+    successful run of that job is written to `handed_on`, with the revision of the run. `revision` is that of the
+    run that waits or runs, as reports have it. `report` is the report that the target of a hook has not taken yet.
     """
 
-    # both constraints are in sql/jobs_go_with_their_tasks.sql: there they can say ON DELETE CASCADE
+    # both constraints are in jobs/sql/jobs_go_with_their_tasks.sql: there they can say ON DELETE CASCADE
     task = models.OneToOneField(
         Task, on_delete=models.CASCADE, primary_key=True, related_name="job", db_constraint=False
     )
     name = models.CharField(max_length=255)
     args = models.JSONField(default=list)
     kwargs = models.JSONField(default=dict)
-    arguments_revision = models.BigIntegerField(default=0, db_default=0)
     options = models.JSONField(default=dict)
+    queue = models.CharField(max_length=MAX_QUEUE)
+    priority = models.SmallIntegerField(default=0)
     max_attempts = models.PositiveSmallIntegerField()
     runs_before = models.PositiveIntegerField(default=0)
     unique_key = models.CharField(max_length=64, null=True)  # noqa: DJ001  # NULL: it is not unique
@@ -42,33 +78,62 @@ class Job(models.Model):
     takes_result = models.BooleanField(default=False)
     handed_on = models.JSONField(null=True)
     handed_on_revision = models.BigIntegerField(null=True)
-    published_at = models.DateTimeField(null=True)
+
+    state = models.CharField(max_length=8, choices=State, default=State.WAITING)
+    run = models.IntegerField(default=0)
+    revision = models.BigIntegerField(default=0)
+    unmet = models.BooleanField(default=False)
+    not_before = models.DateTimeField(null=True)
+    retries = models.IntegerField(default=0)
+    sent_at = models.DateTimeField(null=True)
+    resent = models.SmallIntegerField(default=0)
+    node = models.BigIntegerField(null=True)
+    process = models.IntegerField(null=True)
+    begun_at = models.DateTimeField(null=True)
+    heard_at = models.DateTimeField(null=True)
+    check_in = models.JSONField(null=True)
+    report = models.JSONField(null=True)
 
     class Meta:
         db_table = "execution_job"
         indexes = (
-            # publication: jobs that have no message and may have their turn
+            # pick.sql: the next jobs of a queue
             models.Index(
-                fields=["task"],
-                name="job_unpublished",
-                condition=Q(published_at__isnull=True)
-                & (Q(follows__isnull=True) | Q(handed_on_revision__isnull=False)),
+                fields=["queue", "priority", "task"],
+                name="job_ready",
+                condition=Q(state="waiting", unmet=False, not_before=None),
             ),
-            # find_waiting_behind_ended.sql: jobs of chains that have no message
+            # due.sql: jobs whose time has come
             models.Index(
-                F("task_id") % PARTS,
-                "task_id",
-                include=["follows"],
-                name="job_waits",
-                condition=Q(published_at__isnull=True, follows__isnull=False),
+                fields=["not_before"],
+                name="job_later",
+                condition=Q(state="waiting", unmet=False, not_before__isnull=False),
             ),
+            # pick.sql counts them, resend.sql finds the oldest
+            models.Index(fields=["queue", "sent_at"], name="job_sent", condition=Q(state="sent")),
+            # nodes: what a node or a process runs
+            models.Index(fields=["node", "process"], name="job_running", condition=Q(state="running")),
+            # count_states.sql: jobs of chains
+            models.Index(fields=["task"], name="job_unmet", condition=Q(state="waiting", unmet=True)),
             # the end of a job: the job after it in its chain
             models.Index(fields=["follows"], name="job_follows", condition=Q(follows__isnull=False)),
+            # the reaper: reports that a hook has not taken
+            models.Index(fields=["task"], name="job_unreported", condition=Q(report__isnull=False)),
         )
         constraints = (
-            # a unique job holds its key until its task is final, see jobs/lifecycle/unique_keys.py
+            # a unique job holds its key until its task is final, see jobs/starting/unique_keys.py
             models.UniqueConstraint(fields=["unique_key"], condition=Q(holds_key=True), name="job_unique"),
-            models.CheckConstraint(name="job_may_run", condition=Q(max_attempts__gte=1)),
+            models.CheckConstraint(
+                name="job_begins_as_often_as_it_may",
+                condition=Q(max_attempts__gte=1, run__lte=F("runs_before") + F("max_attempts")),
+            ),
+            models.CheckConstraint(name="job_state_known", condition=Q(state__in=State.values)),
+            models.CheckConstraint(
+                name="job_runs_in_a_process",
+                condition=Q(state="running", node__isnull=False, process__isnull=False, run__gte=1)
+                | (~Q(state="running") & Q(node=None, process=None)),
+            ),
+            models.CheckConstraint(name="job_sent_at", condition=~Q(state="sent") | Q(sent_at__isnull=False)),
             models.CheckConstraint(
                 name="job_handed_on_by_a_run",
                 condition=Q(handed_on__isnull=True, handed_on_revision__isnull=True)
@@ -81,7 +146,7 @@ class Job(models.Model):
 
     @property
     def may_begin(self) -> int:
-        """Return how often it may begin in all, in the count of its task's `run_count`."""
+        """Return how often it may begin in all."""
         return self.runs_before + self.max_attempts
 
     @property

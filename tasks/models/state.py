@@ -1,6 +1,4 @@
-"""The state of the service: events, samples for the charts, pauses, the watermark of reconcile, Redis's memory."""
-
-from uuid import uuid4
+"""The state of the service: events, samples for the charts, pauses, and the watermark of reconcile."""
 
 from django.db import models
 from django.db.models import Q
@@ -15,7 +13,7 @@ class Kind(models.TextChoices):
     JOBS_RECOVERED = "jobs_recovered"
     DRIFT = "drift"
     QUARANTINED = "quarantined"
-    PAROLED = "paroled"
+    RELEASED_FROM_QUARANTINE = "released_from_quarantine"
     DELIVERIES_DIED = "deliveries_died"
 
 
@@ -43,16 +41,13 @@ class Event(models.Model):
 class Sample(models.Model):
     """The state of the service at one moment, for the charts (tasks/overview/samples.py).
 
-    A value of Redis is NULL if Redis was away. The counters only grow: `refreshed`, `failed` and `recovered`
+    `backlog` is NULL if Redis was away. The counters only grow: `refreshed`, `failed` and `recovered`
     executions; and `latency`, the buckets of the histogram `report_to_true_seconds` (executions/news/counters.py).
     What happened between two samples is their difference.
     """
 
     at = models.DateTimeField(primary_key=True)
     backlog = models.BigIntegerField(null=True)
-    in_flight = models.BigIntegerField(null=True)
-    oldest_waiting = models.FloatField(null=True)
-    nodes = models.IntegerField(null=True)
     refreshed = models.BigIntegerField()
     failed = models.BigIntegerField()
     recovered = models.BigIntegerField()
@@ -65,13 +60,13 @@ class Sample(models.Model):
         return f"the state at {self.at}"
 
 
-#: As in tasks/jobs/options.py.
+#: As in tasks/jobs/starting/options.py.
 MAX_QUEUE = 255
 MAX_REASON = 500
 
 
 class Pause(models.Model):
-    """A queue of the broker that is paused: while the row exists, its work waits. See tasks/pauses.
+    """A queue of the broker that is paused: while the row exists, its work waits. See tasks/operations.
 
     The queue of the refreshes stands for refreshing itself: while it is paused, no execution is claimed.
     """
@@ -90,29 +85,6 @@ class Pause(models.Model):
 
     def __str__(self) -> str:
         return f"{self.queue} is paused"
-
-
-class RedisMemory(models.Model):
-    """One row: the memory of Redis as last read, so that a Redis that comes back older is noticed.
-
-    `looked_up` is the last epoch for which the database was searched for what Redis had forgotten. `database`
-    is the name of this database in messages; a worker leaves messages for another database alone. `made_in` is
-    where it was when it got that name, see jobs/records/own_database.py.
-    """
-
-    id = models.SmallIntegerField(primary_key=True, default=1)
-    epoch = models.BigIntegerField(default=0)
-    sequence = models.BigIntegerField(default=0)
-    looked_up = models.BigIntegerField(default=0)
-    database = models.UUIDField(default=uuid4)
-    made_in = models.CharField(max_length=64, default="", db_default="")
-
-    class Meta:
-        db_table = "execution_redis_memory"
-        constraints = (models.CheckConstraint(name="redis_memory_is_one_row", condition=Q(id=1)),)
-
-    def __str__(self) -> str:
-        return f"epoch {self.epoch}, {self.sequence}"
 
 
 class Watermark(models.Model):

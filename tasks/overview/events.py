@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import Error, transaction
 
-from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.models.state import Event, Kind
+from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.overview.state import Node
 
 if TYPE_CHECKING:
-    from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered
     from harbor_refresh.tasks.pipeline.reconciliation import Reconciled
 
 #: A node that died longer ago is not noted again.
@@ -49,14 +48,14 @@ SENTENCES: dict[Kind, tuple[str, str]] = {
         "{count} execution failed too often and was quarantined",
         "{count} executions failed too often and were quarantined",
     ),
-    Kind.PAROLED: (
+    Kind.RELEASED_FROM_QUARANTINE: (
         "{count} execution left quarantine for another try",
         "{count} executions left quarantine for another try",
     ),
     Kind.DELIVERIES_DIED: ("{count} notification was given up", "{count} notifications were given up"),
 }
 #: What heals; the rest is trouble.
-HEALING = frozenset({Kind.RECOVERED, Kind.JOBS_RECOVERED, Kind.DRIFT, Kind.PAROLED})
+HEALING = frozenset({Kind.RECOVERED, Kind.JOBS_RECOVERED, Kind.DRIFT, Kind.RELEASED_FROM_QUARANTINE})
 
 
 @dataclass(frozen=True)
@@ -105,8 +104,8 @@ def on_recovered(count: int, **_: Any) -> None:
     note(Kind.RECOVERED, count)
 
 
-def on_jobs_recovered(outcome: "Recovered", **_: Any) -> None:
-    note(Kind.JOBS_RECOVERED, outcome.given_back)
+def on_runs_released(count: int, **_: Any) -> None:
+    note(Kind.JOBS_RECOVERED, count)
 
 
 def on_reconciled(outcome: "Reconciled", **_: Any) -> None:
@@ -117,8 +116,8 @@ def on_quarantined(execution_ids: Sequence[int], **_: Any) -> None:
     note(Kind.QUARANTINED, len(execution_ids))
 
 
-def on_paroled(execution_ids: Sequence[int], **_: Any) -> None:
-    note(Kind.PAROLED, len(execution_ids))
+def on_released_from_quarantine(execution_ids: Sequence[int], **_: Any) -> None:
+    note(Kind.RELEASED_FROM_QUARANTINE, len(execution_ids))
 
 
 def on_deliveries_died(deliveries: Iterable[object], **_: Any) -> None:

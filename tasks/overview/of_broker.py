@@ -14,11 +14,11 @@ from celery import current_app
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks.broker.amqp_address import is_amqp
+from harbor_refresh.tasks.broker.celery_queues import QUEUES
 from harbor_refresh.tasks.broker.rabbitmq import Glance
-from harbor_refresh.tasks.celery_queues import QUEUES
+from harbor_refresh.tasks.broker.redis_address import Address, BadAddress, from_celery, read_address
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue.connection import brief, brief_seconds, brief_to, redis_errors_translated
-from harbor_refresh.tasks.redis_address import Address, BadAddress, from_celery, read_address
 
 
 def address() -> Address:

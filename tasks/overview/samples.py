@@ -1,9 +1,10 @@
-"""Samples: the state of the service in the last two days, one row every ten seconds, for the charts.
+"""Samples: what the charts of the dashboard show of two days, one row every ten seconds. Prometheus has all other
+figures over time.
 
 They are rows in PostgreSQL, so they survive restarts and an emptied Redis. `tasks.sample` adds them. What if no
 worker is alive: a web process with an open dashboard adds them; without one, the charts have a gap. What if two
 add one at once: the second changes nothing. What if the process dies: one sample is missing, and the counters of
-the next hold what happened meanwhile.
+the next hold what happened in between.
 """
 
 import json
@@ -49,9 +50,6 @@ class Point:
 
     begins: datetime
     backlog: int | None = None
-    in_flight: int | None = None
-    oldest_waiting: float | None = None
-    nodes: int | None = None
     refreshes: float | None = None
     failed: int | None = None
     recovered: int | None = None
@@ -64,9 +62,6 @@ class _Row:
     begins: datetime
     at: datetime
     backlog: int | None
-    in_flight: int | None
-    oldest_waiting: float | None
-    nodes: int | None
     refreshed: int
     failed: int
     recovered: int
@@ -79,9 +74,6 @@ def record(state: State) -> None:
     run(
         "add_sample",
         backlog=state.backlog,
-        in_flight=state.in_flight,
-        oldest_waiting=state.oldest_waiting,
-        nodes=None if state.nodes is None else len(state.nodes),
         refreshed=_sum(totals, "refreshes", "result=changed", "result=unchanged"),
         failed=_sum(totals, "refreshes", "result=failed"),
         recovered=_sum(totals, "executions_recovered", ""),
@@ -116,17 +108,13 @@ def _between(before: _Row, row: _Row) -> Point:
     """Return what happened between two rows. A counter that went back comes from a database that was restored, so
     nothing is known of that time."""
     seconds = (row.at - before.at).total_seconds()
-    known = Point(row.begins, row.backlog, row.in_flight, row.oldest_waiting, row.nodes)
     earlier, later = _histogram(before.latency), _histogram(row.latency)
     new = later.since(earlier)
     changes = (row.refreshed - before.refreshed, row.failed - before.failed, row.recovered - before.recovered)
     if seconds <= 0 or min(*changes, *new.buckets) < 0:
-        return known
-    return Point(
-        *(row.begins, row.backlog, row.in_flight, row.oldest_waiting, row.nodes),
-        *(changes[0] / seconds, changes[1], changes[2]),
-        *(new.quantile(0.5), new.quantile(0.95)),
-    )
+        return Point(row.begins, row.backlog)
+    of_counters = (changes[0] / seconds, changes[1], changes[2])
+    return Point(row.begins, row.backlog, *of_counters, new.quantile(0.5), new.quantile(0.95))
 
 
 def _read_row(row: Sequence[Any]) -> _Row:

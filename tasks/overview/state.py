@@ -7,16 +7,30 @@ read is None, and `absent` says why.
 Ages are in seconds, each by the clock of the server that knows the moment, so that no two clocks are compared.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harbor_refresh.executions.errors import NotMigrated, RefreshError
+from django.db import DatabaseError, InterfaceError, connection, transaction
+
+from harbor_refresh.executions.database import absence_translated, first_line, sqlstate
+from harbor_refresh.executions.errors import DatabaseAway, NotMigrated, RefreshError
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.overview import of_broker, of_database, of_redis
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.overview import of_broker
+from harbor_refresh.tasks.queue import brief_queue
+from harbor_refresh.tasks.schedule import ROWS, has_rows
+from harbor_refresh.tasks.strategies import strategy
 
 #: A count stops here; it means "so many or more".
 MOST = 10_000
+#: How long the statement may take.
+PATIENCE_MS = 2_000
+#: A table or a column does not exist.
+MISSING = ("42P01", "42703")
+#: A node that died before is not shown any more.
+LATELY_SECONDS = 3_600
 
 
 @dataclass(frozen=True)
@@ -29,13 +43,16 @@ class Node:
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A row of beat's schedule. `sent`: how long ago beat sent it; None if it never did."""
+    """A row of beat's schedule. `sent`: how long ago beat sent it; None if it never did. `begins_in`: the time
+    until its start, if it has one."""
 
     name: str
     task: str
     is_enabled: bool
     interval: float | None
     sent: float | None
+    is_one_off: bool = False
+    begins_in: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +85,6 @@ class State:
     last_heartbeat: float | None = None
     last_tick: float | None = None
     last_claim: float | None = None
-    jobs_in_progress: int | None = None
     # from the broker
     messages: Mapping[str, int] | None = None
     # from PostgreSQL
@@ -79,6 +95,7 @@ class State:
     drifted: int | None = None
     schedule: tuple[Scheduled, ...] | None = None
     paused: tuple[str, ...] | None = None
+    jobs_in_progress: int | None = None
 
     @property
     def beat_silent(self) -> float | None:
@@ -104,10 +121,21 @@ def look() -> State:
 
 
 def _redis() -> dict[str, Any]:
-    known = of_redis.read()
-    for name in ("nodes", "dead"):
-        known[name] = tuple(Node(*one) for one in known[name])
-    return known
+    """What Redis knows, by one script. Raises QueueUnavailable."""
+    seen = brief_queue().stats()
+    ago = seen.ago
+    return {
+        "backlog": seen.backlog if strategy().marks_on_queue else None,  # to count them is to read all of them
+        "in_flight": seen.in_flight,
+        "failed_before": seen.failed_before,
+        "oldest_waiting": ago(seen.waiting_since) if seen.waiting_since else (None if seen.backlog else 0.0),
+        "pause": seen.pause_ms / 1000,
+        "nodes": tuple(Node(name, ago(heard)) for name, heard in seen.signs),
+        "dead": tuple(Node(name, ago(heard)) for name, heard in seen.dead if ago(heard) <= LATELY_SECONDS),
+        "last_heartbeat": ago(seen.heard) if seen.heard else None,
+        "last_tick": ago(seen.ticked) if seen.ticked else None,
+        "last_claim": ago(seen.stamp) if seen.stamp else None,
+    }
 
 
 def _broker() -> dict[str, Any]:
@@ -115,10 +143,43 @@ def _broker() -> dict[str, Any]:
 
 
 def _database() -> dict[str, Any]:
-    known = of_database.read(MOST)
-    if known["schedule"] is not None:
-        known["schedule"] = tuple(Scheduled(*row) for row in known["schedule"])
-    return known
+    """What PostgreSQL knows, by one statement, and one for beat's schedule. Raises DatabaseAway, too, if the
+    database takes too long, and NotMigrated if a table or a column is missing."""
+    try:
+        with absence_translated(), transaction.atomic():
+            # inside a transaction of the caller the limit would outlive the look
+            if not connection.savepoint_ids:
+                with connection.cursor() as cursor:
+                    cursor.execute(f"SET LOCAL statement_timeout = {PATIENCE_MS}")
+            [seen] = run("look", most=MOST)
+            schedule = _schedule()
+    except (DatabaseError, InterfaceError) as exc:
+        kind = NotMigrated if sqlstate(exc) in MISSING else DatabaseAway
+        raise kind(f"PostgreSQL: {first_line(exc)}") from exc
+    quarantined, dead_letters, open_actions, last_reconcile, drifted, paused, jobs = seen
+    return {
+        "quarantined": quarantined,
+        "dead_letters": dead_letters,
+        "open_actions": open_actions,
+        "last_reconcile": last_reconcile,
+        "drifted": drifted,
+        "schedule": schedule,
+        "paused": tuple(_read(paused)),
+        "jobs_in_progress": jobs,
+    }
+
+
+def _schedule() -> tuple[Scheduled, ...] | None:
+    """The rows of beat's schedule; None in a project without django-celery-beat."""
+    if not has_rows():
+        return None
+    planned = {"tasks": [row.task for row in ROWS], "names": [row.name for row in ROWS]}
+    ((rows,),) = run("look_at_schedule", **planned)
+    return tuple(Scheduled(*row) for row in _read(rows))
+
+
+def _read(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value
 
 
 _PARTS: Mapping[str, Callable[[], dict[str, Any]]] = {"redis": _redis, "broker": _broker, "database": _database}

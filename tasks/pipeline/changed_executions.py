@@ -1,7 +1,7 @@
 """Which executions a pass of reconcile compares: those whose tasks changed between two moments, or all of them.
 
-Each function yields pages: the ids of the executions, and how many rows were looked at for them. What if rows
-change between two pages: such a change is later than the end of the pass, and belongs to the next one.
+Each function yields pages: the ids of the executions, and how many rows were looked at for them. If rows
+change between two pages, such a change is later than the end of the pass, and belongs to the next one.
 """
 
 from collections.abc import Iterator

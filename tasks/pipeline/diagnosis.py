@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from harbor_refresh.executions.lifecycle.comparison import Comparison, compare
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.pauses.pauses import is_refreshing_paused
+from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import Token, member
 from harbor_refresh.tasks.queue.replies import Stats, Whereabouts

@@ -1,25 +1,17 @@
 """Dispatch: claim waiting executions and publish them to the workers, no more than they can take soon."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import raise_if_away
 from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
 from harbor_refresh.executions.news.steps import step
-from harbor_refresh.tasks import pacing, signals
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.pacing import (
-    CHUNKS_TOGETHER,
-    GATHERING_SECONDS,
-    LEAST_CHUNK,
-    SHRINK,
-    SLOTS,
-    SMALL,
-    SPACING_SECONDS,
-)
-from harbor_refresh.tasks.pauses.pauses import is_refreshing_paused
+from harbor_refresh.tasks.news import signals
+from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
+from harbor_refresh.tasks.pacing import CHUNKS_TOGETHER, LEAST_CHUNK, SHRINK, SLOTS, SMALL
 from harbor_refresh.tasks.pipeline import legacy_marks, wakeup
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Batch, Claim
@@ -34,15 +26,14 @@ def dispatch(publish: Publish, waiting: int, together: int = CHUNKS_TOGETHER) ->
     `waiting` is how many messages already wait for the workers; in total there will be at most `depth` for each
     live node (or SLOTS). `together` is how many chunks are claimed at a time. Returns how many executions were
     claimed. While the database is away no process claims anything, for DATABASE_PAUSE_SECONDS at a time. While
-    refreshing is paused (tasks/pauses), a tick claims nothing. It leaves the wake key, which expires: so marks
+    refreshing is paused (tasks/operations), a tick claims nothing, and the state of the wake-up stays: so marks
     send one tick every WAKE_TTL_MS, and not one for each mark.
 
-    What if the process dies after a claim and before it is published: its heartbeats stop, and recovery releases
-    the claim. What if publishing fails: the claim is released here, uncounted; a chunk that was sent all the same
-    finds its tokens gone and does nothing. A separate broker that is dead takes no tick either: the next one is
-    sent by recovery's check (5 s), a mark or beat.
-    What if Redis goes away: this node cannot know what it holds, so it takes a new name, and recovery releases
-    what the old one held.
+    If the process dies after a claim and before it is published, its heartbeats stop, and recovery releases the
+    claim. If publishing fails, the claim is released here, uncounted; a chunk that was sent all the same finds its
+    tokens gone and does nothing. A separate broker that is dead takes no tick either: the next one is sent by
+    recovery's check (5 s), a mark or beat. If Redis goes away, this node cannot know what it holds, so it takes a
+    new name, and recovery releases what the old one held.
     """
     try:
         return _dispatch(publish, waiting, together)
@@ -59,48 +50,41 @@ def _dispatch(publish: Publish, waiting: int, together: int) -> int:
         is_paused = is_refreshing_paused()
     except DatabaseAway as exc:
         queue.pause()
-        queue.forget_wake()
+        wakeup.tick_ended()
         signals.database_away.send(sender=dispatch, count=queue.stats().backlog, error=str(exc))
         return 0
     if is_paused:
         queue.tick_ran()
         return 0
     legacy_marks.take_some()
-    room = Room(pacing.DEPTH, waiting)
-    if room.slots <= 0:
-        room.live_nodes = len(queue.stats().nodes)
-    if room.slots <= 0:
-        queue.forget_wake()
+    live_nodes = 0
+    if _slots(waiting, live_nodes) <= 0:
+        live_nodes = len(queue.stats().nodes)
+    if _slots(waiting, live_nodes) <= 0:
+        wakeup.tick_ended()
         return 0
     total, is_last = 0, False
     while not is_last:
-        batch = queue.claim(this_node.name, queue.size * min(room.slots, together))
-        room.live_nodes = max(room.live_nodes, batch.live_nodes)
+        batch = queue.claim(this_node.name, queue.size * min(_slots(waiting, live_nodes), together))
+        live_nodes = max(live_nodes, batch.live_nodes)
+        slots = _slots(waiting, live_nodes)
         if batch.unreadable:
             signals.discarded.send(sender=dispatch, members=batch.unreadable)
         chunks = chunked(batch, conf.fanout, pacing.CHUNK) if batch.claim.members else []
-        is_last = not batch.more or len(chunks) >= room.slots
+        is_last = not batch.more or len(chunks) >= slots
         if chunks:
             crash_points.reach("claimed", batch.claim)
             if is_last and batch.backlog > SMALL:
-                queue.forget_wake()
-            total += _publish(publish, batch, chunks, room.slots)
-            room.waiting += len(chunks)
-        _check_later(batch)
+                wakeup.tick_ended()
+            total += _publish(publish, batch, chunks, slots)
+            waiting += len(chunks)
+        wakeup.check_after(batch)
     return total
 
 
-@dataclass
-class Room:
-    """How many messages may still be sent: at most `depth` for each live node, or SLOTS, wait with the broker."""
-
-    depth: int
-    waiting: int
-    live_nodes: int = 0
-
-    @property
-    def slots(self) -> int:
-        return max(SLOTS, self.live_nodes * self.depth) - self.waiting
+def _slots(waiting: int, live_nodes: int) -> int:
+    """How many messages may still be sent: at most DEPTH for each live node, or SLOTS, wait with the broker."""
+    return max(SLOTS, live_nodes * pacing.DEPTH) - waiting
 
 
 def _publish(publish: Publish, batch: Batch, chunks: Sequence[Claim], slots: int) -> int:
@@ -117,16 +101,6 @@ def _publish(publish: Publish, batch: Batch, chunks: Sequence[Claim], slots: int
     count = sum(map(len, chunks[:slots]))
     signals.claimed.send(sender=dispatch, count=count)
     return count
-
-
-def _check_later(batch: Batch) -> None:
-    """Check a short queue again: in a moment, for marks of that moment; and when the first member has rested."""
-    if batch.backlog <= SMALL and (batch.claim.members or batch.wait):
-        wakeup.check_later(GATHERING_SECONDS)
-    if batch.wait:
-        # not merged with the check above: that one would find no new mark and leave the resting members waiting
-        is_apart = abs(batch.wait - GATHERING_SECONDS) >= SPACING_SECONDS
-        wakeup.check_later(batch.wait if is_apart else GATHERING_SECONDS + SPACING_SECONDS)
 
 
 def chunked(batch: Batch, fanout: int | None, chunk: int) -> list[Claim]:

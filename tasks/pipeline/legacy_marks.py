@@ -1,44 +1,142 @@
 """Legacy marks: take the marks that Harbor itself writes onto the queue, and turn ours back into Harbor's.
 
-The marks are those of tasks/queue/legacy_keys.py. A tick takes some of them in (`take_some`), so that an old
-release may go on writing beside the new one. Two commands move all of them, for a migration and for a way back.
+Harbor's keys (tasks/queue/keys.py) have no index, so all keys of the server are looked at, a page at a time. A
+tick takes some marks in (`take_some`), so that an old release may go on writing beside the new one. Two commands
+move all of them, for a migration and for a way back. In each direction a mark moves by one script, which adds it
+on the one side and removes it on the other.
 
-In each direction a mark moves by one script, which adds it on the one side and removes it on the other.
+Harbor works with one Redis, or with one behind Sentinel, and never with a Redis Cluster. So on a Cluster there are
+no such keys, and a script could not move them, because they are in other slots than the queue.
 
-What if the process dies between two pages: what has moved has moved, and the next tick or the next run of the
-command moves the rest. What if two processes do it at once: each script moves what it finds at that moment, so
-each mark moves once. What if an old release writes a key again after it was taken: the key is new, and a later
-look takes it. What if an old release refreshes an execution whose key is taken at that moment: it is refreshed
-twice.
+If the process dies between two pages, the next tick or the next run of the command moves the rest. If two
+processes do it at once, each script moves what it finds at that moment, so each mark moves once. If an old release
+writes a key again after it was taken, the key is new, and a later look takes it. If an old release refreshes an
+execution whose key is taken at that moment, it is refreshed twice.
 """
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from functools import cache
 from time import monotonic, sleep
+from typing import NamedTuple
 
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks import pacing, signals
+from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.broker.redis_address import is_cluster
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.pacing import EXPORT_LOOK_SECONDS, EXPORT_PASSES, LOOKS_A_TICK, REFUSED_SECONDS
-from harbor_refresh.tasks.pauses.pauses import is_refreshing_paused
+from harbor_refresh.tasks.news import signals
+from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
+from harbor_refresh.tasks.pacing import EXPORT_LOOK_SECONDS, EXPORT_PASSES, LOOK, LOOKS_A_TICK, REFUSED_SECONDS
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.queue.legacy_transfer import legacy_transfer
+from harbor_refresh.tasks.queue import members as names
+from harbor_refresh.tasks.queue.claim import Claim
+from harbor_refresh.tasks.queue.connection import patient, redis_errors_translated, single
+from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_PATTERN, HARBORS_SET, SEEDS_KEY
+from harbor_refresh.tasks.queue.members import Token
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from harbor_refresh.tasks.redis_address import is_cluster
+from harbor_refresh.tasks.queue.scripts import Verbs
+from harbor_refresh.tasks.queue.sets import pages
 from harbor_refresh.tasks.strategies import strategy
 
+#: The forms of a key as patterns of Lua, with the id and the vendor.
+READERS = tuple(f"^{form % ('(%d+)', '([^:%z]+)')}$" for form in (HARBORS_KEY, SEEDS_KEY))
 
-@dataclass
+
+class Page(NamedTuple):
+    """What take_legacy-3.lua replies."""
+
+    taken: int
+    unreadable: int
+    wait_us: int = 0
+    cursor: bytes = b""
+    set_cursor: bytes = b""
+
+
+class LegacyMarks(Verbs):
+    @property
+    def is_set_the_queue(self) -> bool:
+        """Whether the queue is Harbor's own set, so that its members are marks of Harbor as they are."""
+        return self.keys.queue == HARBORS_SET
+
+    def look(self) -> Page:
+        """Take a page of marks onto the queue, if it is time to look. All processes together keep to the rate."""
+        return self._take(pacing.LEGACY_KEYS_PER_SECOND, b"", b"", is_dry_run=False)
+
+    def pages(self, *, is_dry_run: bool = False) -> Iterator[Page]:
+        """Take all marks onto the queue, page by page. A mark that is written meanwhile may be taken or not. A dry
+        run changes nothing and says what would be taken and left. It counts a key twice that Redis tells twice, as
+        it may while it resizes its table."""
+        cursor = set_cursor = b"0"
+        if self.is_set_the_queue:
+            set_cursor = b""
+        while cursor or set_cursor:
+            page = self._take(0, cursor, set_cursor, is_dry_run=is_dry_run)
+            cursor, set_cursor = page.cursor, page.set_cursor
+            yield page
+
+    def _take(self, rate: int, cursor: bytes, set_cursor: bytes, *, is_dry_run: bool) -> Page:
+        return Page(
+            *self._run(
+                "take_legacy",
+                *READERS,
+                match=HARBORS_PATTERN,
+                set="" if self.is_set_the_queue else HARBORS_SET,
+                count=min(LOOK, rate) if rate else LOOK,
+                rate=rate,
+                cursor=cursor,
+                set_cursor=set_cursor,
+                is_dry_run=int(is_dry_run),
+            )
+        )
+
+    def export(self, queue: ExecutionQueue, *, as_set: bool) -> Iterator[int]:
+        """Release the claims, and then turn the queue into Harbor's marks, page by page. Yields how many members
+        each page moved. A member that is claimed or marked meanwhile may be left. If the queue is Harbor's own
+        set, and the set is written, it is enough to release the claims."""
+        is_turned = as_set and self.is_set_the_queue
+        claims: dict[tuple[str, str], set[str]] = defaultdict(set)  # a scan may yield a token twice
+        for token in queue.tokens():
+            if isinstance(token, Token):
+                claims[token.holder, str(token.stamp)].add(token.member)
+        for (holder, stamp), members in claims.items():
+            count = queue.release(Claim(holder, stamp, tuple(members))).returned
+            if is_turned:
+                with redis_errors_translated():  # its failures are nothing to Harbor
+                    for part in pages(members, LOOK):
+                        self._redis.hdel(self.keys.attempts, *part)
+                yield count
+        if is_turned:
+            return
+        for page in queue.pages_of_members():
+            for part in pages(names.sorted_out(page)[0], LOOK):
+                yield self._run("give_legacy", *part, key="" if as_set else HARBORS_KEY, set=HARBORS_SET)
+
+
+@cache
+def legacy_marks() -> LegacyMarks:
+    return LegacyMarks(refresh_settings(), patient(), single())
+
+
+def keys_of_server() -> int:
+    """Return how many keys there are, of all programs."""
+    with redis_errors_translated():
+        return int(patient().dbsize())
+
+
+@dataclass(frozen=True)
 class Imported:
     """How many marks were taken onto the queue, and how many were left because they cannot be read."""
 
     taken: int = 0
     unreadable: int = 0
+
+    def __add__(self, page: Page) -> "Imported":
+        return Imported(self.taken + page.taken, self.unreadable + page.unreadable)
 
 
 class _Rest:
@@ -69,12 +167,12 @@ def take_some() -> int:
     total = 0
     try:
         for _ in range(LOOKS_A_TICK):
-            look = legacy_transfer().look()
+            look = legacy_marks().look()
             total += look.taken
             if look.taken:
                 crash_points.reach("imported", [])
-            if not look.is_due_again:
-                _Rest.until = monotonic() + look.next_in
+            if look.wait_us:
+                _Rest.until = monotonic() + look.wait_us / 1_000_000
                 break
     except QueueUnavailable as exc:
         _Rest.until = monotonic() + REFUSED_SECONDS
@@ -96,26 +194,22 @@ def import_marks(on_page: Callable[[int], None] = lambda _: None) -> Imported:
             "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS is 0 or less: there is no queue. Import with an interval "
             "above 0, and set it to 0 when the queue is empty"
         )
-    done, looked_at = Imported(), 0
-    transfer = legacy_transfer()
-    for page in chain(transfer.import_keys(), transfer.import_set()):
-        done.taken += page.taken
-        done.unreadable += page.left
-        looked_at += page.looked_at
+    done = Imported()
+    for count, page in enumerate(legacy_marks().pages(), start=1):
+        done += page
         if page.taken:
             crash_points.reach("imported", [])
             wakeup.check()
-        on_page(looked_at)
+        on_page(count * LOOK)
     return done
 
 
 def count_marks() -> Imported:
     """Return what an import would take, and what it would leave. Changes nothing."""
     _refuse_where_nothing_moves()
-    found, transfer = Imported(), legacy_transfer()
-    for page in chain(transfer.import_keys(is_dry_run=True), transfer.import_set(is_dry_run=True)):
-        found.taken += page.taken
-        found.unreadable += page.left
+    found = Imported()
+    for page in legacy_marks().pages(is_dry_run=True):
+        found += page
     return found
 
 
@@ -127,24 +221,24 @@ def export_marks(
     is on the queue is a mark of Harbor as it is.
 
     1. Refuse if workers run and refreshing is not paused: their ticks would take the marks in again.
-    2. Move the claims, then the queue, and repeat until a pass moves nothing: while the command reads, a claim may
-       be released, and a worker may claim.
+    2. Release the claims, then move the queue, and repeat until a pass moves nothing: while the command reads, a
+       claim may be released, and a worker may claim.
 
-    A claim is moved whether its process has ended by itself, was killed, or lives. Its message may still be in the
-    broker. Whenever it is delivered, it finds its tokens gone and does nothing.
+    A claim is released whether its process has ended by itself, was killed, or lives. Its message may still be in
+    the broker. Whenever it is delivered, it finds its tokens gone and does nothing.
 
-    What if a worker is refreshing a claim that is moved: its refresh is committed, its completion changes nothing,
-    and Harbor refreshes the execution once more. What if a program still marks: its marks stay on the queue. Stop
-    it, or run the command again.
+    If a worker is refreshing a claim that is released, its refresh is committed, its completion changes nothing,
+    and Harbor refreshes the execution once more. If a program still marks, its marks stay on the queue. Stop it,
+    or run the command again.
     """
     _refuse_where_nothing_moves()
-    transfer, queue = legacy_transfer(), execution_queue()
+    queue = execution_queue()
     if not force:
         _refuse_beside_workers(queue)
     total = 0
     for _ in range(EXPORT_PASSES):
         before = total
-        for count in transfer.export(queue, as_set=as_set):
+        for count in legacy_marks().export(queue, as_set=as_set):
             total += count
             if count:
                 crash_points.reach("exported", [])
@@ -157,7 +251,7 @@ def export_marks(
 def count_left(*, as_set: bool) -> int:
     """Return how many marks of ours there are that an export would turn, or could not read."""
     stats = execution_queue().stats()
-    is_queue_ours = not (as_set and legacy_transfer().is_set_the_queue)
+    is_queue_ours = not (as_set and legacy_marks().is_set_the_queue)
     return stats.in_flight + (stats.backlog if is_queue_ours else 0)
 
 

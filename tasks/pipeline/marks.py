@@ -4,14 +4,14 @@ A mark that cannot be sent is logged and not raised: the change is committed, so
 reconcile finds the execution in the database.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.executions.lifecycle.rollup import refresh_at_once
 from harbor_refresh.executions.news.after_commit import Member
-from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.strategies import strategy
@@ -24,8 +24,8 @@ def mark(members: Iterable[str]) -> bool:
     With an interval ≤ 0 there is no queue: the executions are refreshed here and at once. Without Redis they are
     refreshed here, once for all that happens at once.
 
-    What if two processes mark at once: marking is idempotent. What if the process dies before the mark: reconcile
-    finds the execution. What if it dies between the mark and the wake-up: the scheduled tick claims it.
+    If two processes mark at once, marking is idempotent. If the process dies before the mark, reconcile
+    finds the execution. If it dies between the mark and the wake-up, the scheduled tick claims it.
     """
     members = list(members)
     if not members:
@@ -49,13 +49,3 @@ def mark(members: Iterable[str]) -> bool:
 def on_executions_touched(members: Iterable[Member], **_: Any) -> None:
     """Receive the news that harbor_refresh.executions.news.after_commit.tell_touched sends after a commit."""
     mark(names.member(*one) for one in members)
-
-
-def lost(members: Sequence[str]) -> list[str]:
-    """Return the members that are not marked and, as far as is known, not claimed by any worker."""
-    return strategy().lost(members)
-
-
-def backlog() -> int:
-    """Count the executions that are marked and not yet begun by a worker."""
-    return strategy().backlog()

@@ -6,16 +6,18 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
 
-from harbor_refresh.executions.errors import Overtaken, QueueUnavailable
+from harbor_refresh.executions.errors import LeaseLost, QueueUnavailable
 from harbor_refresh.executions.lifecycle.quarantines import release_expired
 from harbor_refresh.executions.pacing import DANGLING_HOURS
 from harbor_refresh.executions.retention.lease import Held, Lease
-from harbor_refresh.tasks import pacing, signals
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.pipeline.changed_executions import BEGINNING, PAGE, all_executions, changed_between
-from harbor_refresh.tasks.pipeline.marks import backlog, lost, mark
+from harbor_refresh.tasks.pipeline.marks import mark
 from harbor_refresh.tasks.queue.members import member
+from harbor_refresh.tasks.strategies import strategy
 
 LONG_QUEUE = 10 * PAGE
 EXAMPLES = 20
@@ -36,19 +38,19 @@ class Reconciled:
     `drifted` executions differ from their tasks. `waiting` of them are on the queue or in flight, as they should
     be; the rest were lost and are `marked`, unless it is a dry run.
 
-    `held`: another pass has the lease, so this one did nothing. `overtaken`: this pass lost its lease and ended
-    early. `doubt`: why the watermark could not be trusted, so that all executions were compared.
+    `held`: another pass has the lease, so this one did nothing. `lease_lost`: this pass lost its lease and ended
+    early. `rescan_reason`: why the watermark could not be trusted, so that all executions were compared.
     """
 
     looked_at: int = 0
     drifted: int = 0
     waiting: int = 0
     marked: int = 0
-    paroled: int = 0
+    released_from_quarantine: int = 0
     held: Held | None = None
-    overtaken: bool = False
+    lease_lost: bool = False
     postponed: bool = False
-    doubt: str | None = None
+    rescan_reason: str | None = None
     examples: list[Drift] = field(default_factory=list)
     oldest: datetime | None = None
 
@@ -77,14 +79,14 @@ def reconcile(
     `yielding` postpones the pass while the queue is long: it would take the database from the workers that drain
     the queue, and find little else than what waits there. A dry run writes nothing and takes no lease.
 
-    What if the process dies: the lease expires, the watermark has not moved, and the next pass does the same work.
-    What if Redis is away: QueueUnavailable, and the watermark has not moved. What if two processes do it at once:
-    the second reports that a pass is running, and returns. What if the process stands still until its lease has
-    expired and another pass has taken it over: it ends without a further write. What if a release commits during
-    the pass: the pass may have read past its changes, so the row of the release stays for the next pass.
+    If the process dies, the lease expires, the watermark has not moved, and the next pass does the same work.
+    If Redis is away, it raises QueueUnavailable, and the watermark has not moved. If two processes do it at once,
+    the second reports that a pass is running, and returns. If the process stands still until its lease has
+    expired and another pass has taken it over, it ends without a further write. If a release commits during
+    the pass, the pass may have read past its changes, so the row of the release stays for the next pass.
     """
     outcome = Reconciled()
-    if yielding and not refresh_settings().in_process and backlog() > LONG_QUEUE:
+    if yielding and not refresh_settings().in_process and strategy().backlog() > LONG_QUEUE:
         outcome.postponed = True
     elif dry_run:
         _look(outcome, full, progress, None)
@@ -96,8 +98,8 @@ def reconcile(
         if not outcome.held:
             try:
                 _look(outcome, full, progress, lease)
-            except Overtaken:
-                outcome.overtaken = True
+            except LeaseLost:
+                outcome.lease_lost = True
             finally:
                 lease.release()
     signals.reconciled.send(sender=reconcile, outcome=outcome)
@@ -128,16 +130,16 @@ def _look(outcome: Reconciled, full: bool, progress: Progress, lease: Lease | No
     """Do a pass. Without a lease it is a dry run."""
     if lease:
         after = timedelta(seconds=pacing.QUARANTINE_SECONDS)
-        outcome.paroled = len(release_expired(after, lease.extend))
+        outcome.released_from_quarantine = len(release_expired(after, lease.extend))
         with lease.fenced():
             run("make_watermark")
             run("notice_releases")
-    since, outcome.doubt, last_pass_at, timeline = run("read_watermark")[0]
-    if outcome.doubt:
-        signals.watermark_doubted.send(sender=reconcile, doubt=outcome.doubt)
+    since, outcome.rescan_reason, last_pass_at, timeline = run("read_watermark")[0]
+    if outcome.rescan_reason:
+        signals.watermark_untrusted.send(sender=reconcile, rescan_reason=outcome.rescan_reason)
         since = BEGINNING
     ready, settled = run("settled_moment", grace=timedelta(seconds=pacing.RECONCILE_GRACE_SECONDS))[0]
-    pages = all_executions() if full or outcome.doubt else changed_between(since, ready)
+    pages = all_executions() if full or outcome.rescan_reason else changed_between(since, ready)
     for ids, looked_at in pages:
         if lease:
             lease.extend()
@@ -182,7 +184,7 @@ def _lost(drifts: Sequence[Drift], names: Sequence[str]) -> list[str]:
     more: a claim may have been completed between the first read of the database and the read of the queue."""
     if refresh_settings().in_process:
         return list(names)
-    missing = set(lost(names))
+    missing = set(strategy().lost(names))
     ids = [one.execution_id for one, name in zip(drifts, names, strict=True) if name in missing]
     still = _find_drift(ids) if ids else []
     return [member(one.execution_id, one.vendor_type) for one in still]

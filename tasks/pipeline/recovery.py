@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
-from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.pipeline import legacy_marks, wakeup
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue import members as names

@@ -5,8 +5,8 @@ from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from harbor_refresh.executions.news.steps import step
-from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.pacing import LOCKED_SECONDS, SMALL
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import execution_queue
@@ -22,15 +22,15 @@ def refresh_claim(claim: Claim) -> Refreshed:
     2. Refresh.
     3. Complete what succeeded; release what failed; release, uncounted, what another process has locked.
 
-    What if the process dies on any line: its tokens stay in processing under its node's name, its heartbeats stop,
-    and recovery releases them. What if the database goes away: all members are released uncounted, and
-    no process claims for a moment. What if Redis goes away: this node cannot know what it holds, so it takes a new
+    If the process dies on any line, its tokens stay in processing under its node's name, its heartbeats stop,
+    and recovery releases them. If the database goes away, all members are released uncounted, and
+    no process claims for a moment. If Redis goes away, this node cannot know what it holds, so it takes a new
     name, and recovery releases what the old one held; to refresh again is harmless.
     """
     queue = execution_queue()
     try:
         mine = queue.take_over(claim, this_node.name)
-        _tell_outlived(claim, len(claim) - len(mine))
+        _tell_claim_expired(claim, len(claim) - len(mine))
         if not mine.members:
             return Refreshed()
         with step("refresh", claim=claim, mine=mine) as note:
@@ -68,8 +68,8 @@ def _end(mine: Claim, outcome: Refreshed) -> None:
     if done.members:
         with step("complete", claim=done) as note:
             completed = queue.complete(done)
-            note(outlived=completed.outlived)
-        _tell_outlived(done, completed.outlived)
+            note(claim_expired=completed.claim_expired)
+        _tell_claim_expired(done, completed.claim_expired)
         if completed.wake:
             wakeup.send_tick()
     if locked.members:
@@ -82,6 +82,6 @@ def _end(mine: Claim, outcome: Refreshed) -> None:
         quarantine(names.ids(exhausted), attempts, reasons=outcome.failed)
 
 
-def _tell_outlived(claim: Claim, count: int) -> None:
+def _tell_claim_expired(claim: Claim, count: int) -> None:
     if count:
-        signals.outlived.send(sender=refresh_claim, claim=claim, count=count)
+        signals.claim_expired.send(sender=refresh_claim, claim=claim, count=count)

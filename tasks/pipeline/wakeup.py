@@ -1,10 +1,27 @@
-"""The wake-up: send a tick for waiting work before the schedule does.
+"""Whether a tick is sent before that of the schedule: one state machine, whose state is the key `wake` in Redis.
 
-    a mark on an empty queue, a completion while more waits    send_tick
-    little waits, a member rests, rows are locked              check_later
-    recovery                                                   check
+| state          | means                                                         |
+| -------------- | ------------------------------------------------------------- |
+| no key         | no tick is on its way: the next event that needs one sends it |
+| `TICK_SENT`    | a tick was sent, or looked for work a moment ago              |
+| `MARKED_SINCE` | the same, and a member was marked since                       |
 
-If a tick cannot be sent, the scheduled tick does its work.
+| event     | comes from                                          | no key      | `TICK_SENT`    | `MARKED_SINCE` |
+| --------- | --------------------------------------------------- | ----------- | -------------- | -------------- |
+| marked    | `mark`: a new member; few wait, or none is claimed  | send        | `MARKED_SINCE` | stays          |
+| completed | `complete`: members wait, and half the room is free | send        | stays          | stays          |
+| checked   | `check`, a moment after a tick                      | send, if    | no key         | send, if       |
+| lost      | `check`, where the tick that was sent may be lost   | send, if    | send, if       | send, if       |
+| emptied   | `claim`: the tick has taken all of a short queue    | `TICK_SENT` | `TICK_SENT`    | `TICK_SENT`    |
+| ended     | `claim`, `tick_ended`: the tick claims no more      | stays       | no key         | no key         |
+
+*send*: the state is `TICK_SENT`, and the process that caused the event sends a tick. *if*: members wait and the
+database is not away; else the state stays. Each event but that of `tick_ended` is part of the script that causes
+it (queue/lua/_ticks.lua), so no mark falls between two states. While refreshing is paused, a tick causes no event.
+
+If the process dies between the event and the tick, or the tick cannot be sent, the key ends after WAKE_TTL_MS, and
+the next event, recovery (5 s) or the schedule sends one. A tick is not sent while enough ticks wait in the broker
+(tick.py). The older designs wait for their schedule.
 """
 
 import logging
@@ -12,8 +29,10 @@ import threading
 from time import monotonic
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks import tick
-from harbor_refresh.tasks.pacing import MERGED_SECONDS
+from harbor_refresh.tasks.pacing import GATHERING_SECONDS, MERGED_SECONDS, SMALL, SPACING_SECONDS
+from harbor_refresh.tasks.pipeline import tick
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.claim import Batch
 from harbor_refresh.tasks.strategies import strategy
 
 log = logging.getLogger("harbor_refresh")
@@ -33,20 +52,37 @@ def check(*, ignore_pending_wake: bool = False, ignore_empty_queue: bool = False
     """Send a tick if members wait and no tick was sent yet. With `ignore_pending_wake`, send one although one was
     sent, because that one may have been lost. With `ignore_empty_queue`, send one although no member waits,
     because marks may wait that only a tick takes onto the queue. True if a tick was sent.
-
-    The older designs wait for their schedule.
     """
-    is_needed = strategy().wake(ignore_pending_wake=ignore_pending_wake, ignore_empty_queue=ignore_empty_queue)
+    if strategy().runs_cycles:
+        return False
+    is_needed = execution_queue().must_send_tick(
+        ignore_pending_wake=ignore_pending_wake, ignore_empty_queue=ignore_empty_queue
+    )
     if is_needed:
         send_tick()
     return is_needed
 
 
+def tick_ended() -> None:
+    """Allow the next tick: this one has claimed its last."""
+    execution_queue().tick_has_ended()
+
+
+def check_after(batch: Batch) -> None:
+    """Check a short queue again: in a moment, for marks of that moment; and when the first member has rested."""
+    if batch.backlog <= SMALL and (batch.claim.members or batch.wait):
+        check_later(GATHERING_SECONDS)
+    if batch.wait:
+        # not merged with the check above: that one would find no new mark and leave the resting members waiting
+        is_apart = abs(batch.wait - GATHERING_SECONDS) >= SPACING_SECONDS
+        check_later(batch.wait if is_apart else GATHERING_SECONDS + SPACING_SECONDS)
+
+
 def check_later(seconds: float, *, ignore_pending_wake: bool = False) -> None:
     """Check after so many seconds. Checks that are due close together are one.
 
-    The process waits, and not the message, because a countdown compares the clocks of two machines. What if the
-    process dies meanwhile: recovery checks every few seconds.
+    The process waits, and not the message, because a countdown compares the clocks of two machines. If the process
+    dies before, recovery checks within a few seconds.
     """
     due = monotonic() + seconds
     with _lock:

@@ -49,7 +49,7 @@ class ClaimOverview:
 
 def claims_in_flight(queue: ExecutionQueue, most: int = MOST_TOKENS) -> ClaimOverview:
     """Read the tokens, and group them by claim and by node. Changes nothing."""
-    look = queue.look()
+    look = queue.stats()
     counts: Counter[bytes] = Counter()
     firsts: dict[bytes, bytes] = {}
     read = 0
@@ -61,7 +61,7 @@ def claims_in_flight(queue: ExecutionQueue, most: int = MOST_TOKENS) -> ClaimOve
         read += len(page)
         if read >= most:
             break
-    heard = dict(look.nodes)
+    heard = dict(look.signs)
     claims, unreadable = [], 0
     for suffix, raw in firsts.items():
         token = Token.read(raw)
@@ -79,7 +79,7 @@ def claims_in_flight(queue: ExecutionQueue, most: int = MOST_TOKENS) -> ClaimOve
             )
         )
     claims.sort(key=lambda one: -one.age)
-    silent = {name: look.ago(moment) for name, moment in (*look.dead, *look.nodes)}
+    silent = {name: look.ago(moment) for name, moment in (*look.dead, *look.signs)}
     its: dict[str, list[ClaimInFlight]] = {name: [] for name in sorted(heard)}
     for one in claims:
         its.setdefault(one.node, []).append(one)

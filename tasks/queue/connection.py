@@ -39,10 +39,10 @@ from redis.retry import Retry
 
 from harbor_refresh.executions.errors import QueueRefused, QueueRightMissing, QueueUnavailable
 from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.broker.redis_address import Address, Kind, Place, read_address
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue.keys import Keys
-from harbor_refresh.tasks.queue.primaries import NOT_ADMITTED, ClusterNodes, Follows, Guides, Sentinels
-from harbor_refresh.tasks.redis_address import Address, Kind, Place, read_address
+from harbor_refresh.tasks.queue.primaries import NOT_ADMITTED, ClusterNodes, Guides, Sentinels
 
 #: Another server should be asked: this one is a replica, lost its primary or its cluster, or was demoted while
 #: the client waited. (While a server loads its data, the library raises a connection error.) A node of a Cluster
@@ -110,12 +110,30 @@ def _at_most(timeout: float | None) -> float | None:
     return min(timeout, max(LEAST_SECONDS, _verb.began + PATIENCE * timeout - monotonic()))
 
 
-class _Wary:
-    """A connection that reconnects after an answer of the wrong server, and keeps to the time of the operation."""
+class _Rerouting:
+    """A connection that reconnects after an answer of the wrong server, and keeps to the time of the operation.
+    With `guides` it asks them each time it connects, and doubts them if the server that they named does not
+    serve."""
 
     _socket_connect_timeout: float | None
     _sock: Any
+    host: str
+    port: int
     disconnect: Callable[[], None]
+
+    def __init__(self, *, guides: Guides | None = None, **options: Any) -> None:
+        self._guides = guides
+        super().__init__(**options)
+
+    def _connect(self) -> Any:
+        if self._guides is None:
+            return super()._connect()  # type: ignore[misc]
+        self.host, self.port = self._guides.primary()
+        try:
+            return super()._connect()  # type: ignore[misc]
+        except OSError:
+            self._guides.doubt()
+            raise
 
     @property
     def socket_connect_timeout(self) -> float | None:
@@ -137,8 +155,8 @@ class _Wary:
                 raise NotServing(answer) from exc
             # early versions of the library can only disconnect at once, and then lose the rest of a pipeline
             getattr(self, "mark_for_reconnect", self.disconnect)()
-            if isinstance(self, Follows):
-                self.is_not_here()
+            if self._guides:
+                self._guides.doubt()
             raise WrongServer(answer) from exc
 
     @contextmanager
@@ -157,19 +175,11 @@ class _Wary:
                 self._sock.settimeout(whole)
 
 
-class WaryConnection(_Wary, redis.Connection):
+class ReroutingConnection(_Rerouting, redis.Connection):
     pass
 
 
-class WarySSLConnection(_Wary, redis.SSLConnection):
-    pass
-
-
-class Follower(Follows, WaryConnection):
-    pass
-
-
-class SSLFollower(Follows, WarySSLConnection):
+class ReroutingSSLConnection(_Rerouting, redis.SSLConnection):
     pass
 
 
@@ -274,17 +284,17 @@ class WaitsOnce:
 
 
 def connect(address: Address | str, timeout: float, *, tries: int) -> Redis:
-    """Make a client for an address of any kind (tasks/redis_address.py)."""
+    """Make a client for an address of any kind (tasks/broker/redis_address.py)."""
     address = read_address(address) if isinstance(address, str) else address
     options: dict[str, Any] = {**address.login, **(address.tls or {}), **_timeouts(timeout)}
-    is_safe = address.tls is not None
     if address.kind is Kind.SERVER:
         host, port = address.places[0]
-        options |= {"connection_class": wary(is_safe), "host": host, "port": port}
+        options |= {"host": host, "port": port}
     else:
-        options |= {"connection_class": follower(is_safe), "guides": _guides(address, options, timeout)}
+        options |= {"guides": _guides(address, options, timeout)}
     pool = ConnectionPool(
         **options,
+        connection_class=rerouting(with_tls=address.tls is not None),
         db=address.number,
         socket_keepalive=True,
         health_check_interval=30,
@@ -294,19 +304,15 @@ def connect(address: Address | str, timeout: float, *, tries: int) -> Redis:
     return Redis.from_pool(pool)
 
 
-def wary(is_safe: bool) -> type[redis.Connection]:
-    return WarySSLConnection if is_safe else WaryConnection
-
-
-def follower(is_safe: bool) -> type[redis.Connection]:
-    return SSLFollower if is_safe else Follower
+def rerouting(*, with_tls: bool) -> type[redis.Connection]:
+    return ReroutingSSLConnection if with_tls else ReroutingConnection
 
 
 def _guides(address: Address, options: dict[str, Any], timeout: float) -> Guides:
     if address.kind is Kind.SENTINEL:
         return sentinels(address.primary, address.places, address.of_sentinels, timeout)
     key = Keys(refresh_settings().key_prefix).queue
-    connection_class = wary(address.tls is not None)
+    connection_class = rerouting(with_tls=address.tls is not None)
     return ClusterNodes(key, address.places, connection_class, {**options, **_timeouts(timeout * GUIDE_SHARE)})
 
 
@@ -314,7 +320,7 @@ def sentinels(name: str, places: Sequence[Place], options: Mapping[str, Any], ti
     """`options` as redis-py's Sentinel takes them: `ssl` says whether to use TLS."""
     own = {option: value for option, value in options.items() if option != "ssl"}
     timeouts = _timeouts(timeout * GUIDE_SHARE)
-    return Sentinels(name, places, wary(bool(options.get("ssl"))), {**own, **timeouts})
+    return Sentinels(name, places, rerouting(with_tls=bool(options.get("ssl"))), {**own, **timeouts})
 
 
 def _timeouts(seconds: float) -> dict[str, float]:

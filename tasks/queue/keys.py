@@ -19,54 +19,50 @@ Attached to a running Harbor, the queue is the set of Harbor's cores, and the ot
 | `ticked`       | string | when a tick last looked for work                        | one                        |
 | `left`         | zset   | nodes that stopped by themselves, by when they did      | 1,000                      |
 | `dead`         | zset   | nodes that fell silent, by their last heartbeat         | 100                        |
-| `search`       | hash   | the search for lost messages after the last death       | one, of three fields       |
 | `presence`     | hash   | since when heartbeats come without a gap; the server    | one, of three fields       |
-| `jobs`         | hash   | job → its record in progress; empty field → the memory  | jobs begun and not ended   |
-| `arguments`    | hash   | job → what it asked for, until the database has it      | jobs that ask, 60 kB each  |
-| `counts`       | hash   | what passes over the jobs have done, and when           | one, with fixed fields     |
 | `deliverer`    | string | exists for a second after the deliverer was woken       | one, expires               |
 | `queues`       | zset   | queue of the broker → when a worker last said it takes  | 1,000, of a week           |
 | `traces`       | hash   | `ID:VENDOR` → trace contexts of its latest reports      | 500 of 4 each, expires     |
 | `broker`       | string | since when the broker has kept its messages             | one                        |
 | `instances`    | zset   | `ID:NODE` by its last heartbeat (`hash` design only)    | live workers, expires      |
 | `legacy`       | hash   | how far ticks have looked for Harbor's own marks        | one, of three fields       |
+
+The marks that Harbor itself writes have no prefix, no expiry and no index:
+
+| Harbor          | key                                                                    | type   |
+| --------------- | ---------------------------------------------------------------------- | ------ |
+| 2.8 to 2.15     | `cache:execution:id:ID:vendor:VENDOR:status_outdate`, one an execution | string |
+| the same, seeds | `execution:id:ID:vendor:VENDOR:status_outdate`                         | string |
+| its main branch | `execution:status_outdate`, of `ID:VENDOR`                             | set    |
 """
 
+import re
+from typing import TYPE_CHECKING
+
 from harbor_refresh.executions.attached.attachment import is_attached
+from harbor_refresh.tasks.queue import members
 
 #: The type of each key. A key of another type is not ours (`ExecutionQueue.drop_foreign_keys`).
 KINDS = {
-    "queue": "set",
-    "processing": "set",
-    "attempts": "hash",
-    "nodes": "zset",
-    "wake": "string",
-    "pause": "string",
-    "stamp": "string",
-    "cursor": "string",
-    "heat": "hash",
-    "marks": "hash",
-    "lock": "string",
-    "waiting": "zset",
-    "ticked": "string",
-    "left": "zset",
-    "dead": "zset",
-    "search": "hash",
-    "presence": "hash",
-    "jobs": "hash",
-    "arguments": "hash",
-    "counts": "hash",
-    "deliverer": "string",
-    "queues": "zset",
-    "traces": "hash",
-    "broker": "string",
-    "instances": "zset",
-    "legacy": "hash",
+    name: kind
+    for kind, names in {
+        "set": "queue processing",
+        "hash": "attempts heat marks presence traces legacy",
+        "zset": "nodes waiting left dead queues instances",
+        "string": "wake pause stamp cursor lock ticked deliverer broker",
+    }.items()
+    for name in names.split()
 }
 #: Keys that stop something for as long as they exist.
 EXPIRING = frozenset({"wake", "pause", "lock", "deliverer"})
 #: The set in which the cores of a running Harbor mark executions, and from which they take them, without a prefix.
 HARBORS_SET = "execution:status_outdate"
+#: Harbor's keys, for SCAN.
+HARBORS_PATTERN = "*execution:id:*:vendor:*:status_outdate"
+#: What Harbor writes, and its seeds, with the id and the vendor. Redis's Lua fills them in as well.
+HARBORS_KEY = "cache:execution:id:%s:vendor:%s:status_outdate"
+SEEDS_KEY = HARBORS_KEY.removeprefix("cache:")
+_READ = re.compile(rb"(?:cache:)?execution:id:([^:]+):vendor:([^:]+):status_outdate", re.DOTALL)
 
 
 def queue_key(prefix: str) -> str:
@@ -75,34 +71,27 @@ def queue_key(prefix: str) -> str:
 
 
 class Keys:
+    """The names of the keys of `KINDS`, as attributes."""
+
     def __init__(self, prefix: str) -> None:
-        self.queue = queue_key(prefix)
-        self.processing = prefix + "processing"
-        self.attempts = prefix + "attempts"
-        self.nodes = prefix + "nodes"
-        self.wake = prefix + "wake"
-        self.pause = prefix + "pause"
-        self.stamp = prefix + "stamp"
-        self.cursor = prefix + "cursor"
-        self.heat = prefix + "heat"
-        self.marks = prefix + "marks"
-        self.waiting = prefix + "waiting"
-        self.ticked = prefix + "ticked"
-        self.left = prefix + "left"
-        self.dead = prefix + "dead"
-        self.search = prefix + "search"
-        self.presence = prefix + "presence"
-        self.jobs = prefix + "jobs"
-        self.arguments = prefix + "arguments"
-        self.counts = prefix + "counts"
-        self.lock = prefix + "lock"
-        self.deliverer = prefix + "deliverer"
-        self.queues = prefix + "queues"
-        self.instances = prefix + "instances"
-        self.traces = prefix + "traces"
-        self.legacy = prefix + "legacy"
-        self.broker = prefix + "broker"
+        vars(self).update({name: prefix + name for name in KINDS}, queue=queue_key(prefix))
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> str: ...
 
     def named(self, *names: str) -> list[str]:
         """Return these keys in the order that a script takes them."""
         return [getattr(self, name) for name in names]
+
+
+def harbors_keys(member: str) -> tuple[str, str]:
+    """Return Harbor's keys of a member: the one that it writes, and the one of the seeds."""
+    number, _, vendor = member.partition(":")
+    return HARBORS_KEY % (number, vendor), SEEDS_KEY % (number, vendor)
+
+
+def member_of_harbors(key: bytes) -> str | None:
+    """Return the member `ID:VENDOR` of a key of Harbor; None if it cannot be read."""
+    match = _READ.fullmatch(key)
+    return members.readable(match[1] + b":" + match[2]) if match else None

@@ -20,7 +20,7 @@ from redis.exceptions import AuthenticationError, AuthorizationError, NoPermissi
 from redis.exceptions import ConnectionError as NoConnection
 from redis.retry import Retry
 
-from harbor_refresh.tasks.redis_address import Place
+from harbor_refresh.tasks.broker.redis_address import Place
 
 #: The server answers, and refuses this client.
 NOT_ADMITTED = (AuthenticationError, AuthorizationError, NoPermissionError)
@@ -113,23 +113,3 @@ class ClusterNodes(Guides):
 def _text(raw: Any) -> str:
     text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw or "")
     return "" if text == "?" else text
-
-
-class Follows:
-    """A connection that asks the guides each time it connects."""
-
-    def __init__(self, *, guides: Guides, **kwargs: Any) -> None:
-        self._guides = guides
-        super().__init__(**kwargs)
-
-    def _connect(self) -> Any:
-        self.host, self.port = self._guides.primary()
-        try:
-            return super()._connect()  # type: ignore[misc]
-        except OSError:
-            self.is_not_here()
-            raise
-
-    def is_not_here(self) -> None:
-        """Note that the server that the guides named does not serve."""
-        self._guides.doubt()

@@ -5,33 +5,19 @@ live token can be completed or released. Knows nothing of the database: the use 
 execution exists, and what its status is.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
-from redis import Redis
-
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.conf import Refresh
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue import sets
 from harbor_refresh.tasks.queue.claim import Batch, Claim
 from harbor_refresh.tasks.queue.connection import redis_errors_translated
 from harbor_refresh.tasks.queue.keys import EXPIRING, HARBORS_SET, KINDS
 from harbor_refresh.tasks.queue.members import WAITING, Token
-from harbor_refresh.tasks.queue.replies import (
-    Completed,
-    FirstPage,
-    Heartbeat,
-    Look,
-    Marked,
-    NextPage,
-    Released,
-    Stats,
-    Whereabouts,
-)
-from harbor_refresh.tasks.queue.scripts import SCRIPTS
+from harbor_refresh.tasks.queue.replies import Completed, Heartbeat, Marked, Page, Released, Stats, Whereabouts
+from harbor_refresh.tasks.queue.scripts import Verbs
 from harbor_refresh.tasks.queue.sets import PAGE, pages
-from harbor_refresh.tasks.queue.verbs import Verbs
 
 #: What PTTL says of a key without an expiry.
 NO_EXPIRY = -1
@@ -40,13 +26,9 @@ TOKENS_PAGE = 4_000
 
 
 class ExecutionQueue(Verbs):
-    scripts = SCRIPTS
-
-    def __init__(
-        self, conf: Refresh, patient: Redis, single: Redis, edited: Callable[[str], str] = lambda text: text
-    ) -> None:
-        super().__init__(conf, patient, single, edited)
-        self._longest_rest_us = round(pacing.LONGEST_REST_SECONDS * 1_000_000)
+    @property
+    def _longest_rest_us(self) -> int:
+        return round(pacing.LONGEST_REST_SECONDS * 1_000_000)
 
     @property
     def size(self) -> int:
@@ -71,27 +53,19 @@ class ExecutionQueue(Verbs):
 
         Unreadable members were claimed like other members. They are completed at once, and the batch lists them.
         """
-        first = FirstPage(
-            *self._run(
-                "claim",
-                node=node,
-                holder=WAITING + node,
-                most=min(PAGE, most),
-                worth=self.size,
-                share=self.share,
-                ttl=self._ttl_us,
-                longest_rest=self._longest_rest_us,
-                once=True,
-            )
-        )
+        first = page = self._page(node, most, self.share)
         claim = Claim(WAITING + node, first.stamp.decode(), ())
-        raw, failed, room = first.members, _failed_before(first), first.room
+        raw, failed = first.members, first.failed_before
         # if hot members rest, a short queue gets no second page, because only the first page lets them rest
-        if first.backlog > pacing.SMALL or not self._longest_rest_us:
-            for page in self._further_pages(claim, most, first):
-                raw += page.members
-                failed |= _failed_before(page)
-                room = page.room
+        while (
+            (first.backlog > pacing.SMALL or not self._longest_rest_us)
+            and len(raw) < min(most, first.backlog)
+            and page.room > 0
+            and page.members
+        ):
+            limit = first.live_nodes * self.share
+            page = self._page(node, most - len(raw), limit, further=first.stamp, cursor=page.cursor)
+            raw, failed = raw + page.members, failed | page.failed_before
         taken, dropped = names.sorted_out(raw)
         for part in pages(dropped):
             self._run("complete", *part, suffix=claim.suffix, share=0, ttl=self._ttl_us, is_last=0)
@@ -100,20 +74,27 @@ class ExecutionQueue(Verbs):
             attempts={text: times for member, times in failed.items() if (text := names.readable(member))},
             backlog=first.backlog,
             live_nodes=first.live_nodes,
-            more=not first.wait_us and 0 < len(raw) < first.backlog and room >= self.size,
+            more=not first.wait_us and 0 < len(raw) < first.backlog and page.room >= self.size,
             wait=first.wait_us / 1_000_000,
             unreadable=tuple(dropped),
         )
 
-    def _further_pages(self, claim: Claim, most: int, first: FirstPage) -> Iterator[NextPage]:
-        limit = first.live_nodes * self.share
-        page: FirstPage | NextPage = first
-        taken = len(page.members)
-        while taken < min(most, first.backlog) and page.room > 0 and page.members:
-            named = {"suffix": claim.suffix, "most": min(PAGE, most - taken), "limit": limit}
-            page = NextPage(*self._run("claim_more", **named, cursor=page.cursor, once=True))
-            taken += len(page.members)
-            yield page
+    def _page(self, node: str, most: int, share: int, *, further: bytes = b"", cursor: bytes = b"") -> Page:
+        return Page(
+            *self._run(
+                "claim",
+                node=node,
+                holder=WAITING + node,
+                most=min(PAGE, most),
+                worth=self.size,
+                share=share,
+                ttl=self._ttl_us,
+                longest_rest=self._longest_rest_us,
+                further=further,
+                cursor=cursor,
+                once=True,
+            )
+        )
 
     def take_over(self, claim: Claim, node: str) -> Claim:
         """Move the part of the claim that is still live to `node`, and return it."""
@@ -168,7 +149,7 @@ class ExecutionQueue(Verbs):
                 missing -= {token.member for token in self.tokens() if isinstance(token, Token)}
         return sorted(missing)
 
-    def wake(self, *, ignore_pending_wake: bool = False, ignore_empty_queue: bool = False) -> bool:
+    def must_send_tick(self, *, ignore_pending_wake: bool = False, ignore_empty_queue: bool = False) -> bool:
         """Return whether members wait and the caller must send a tick, even if a tick was sent, or even if no
         member waits."""
         return bool(
@@ -179,7 +160,7 @@ class ExecutionQueue(Verbs):
             )
         )
 
-    def forget_wake(self) -> None:
+    def tick_has_ended(self) -> None:
         """Allow the next tick: this one has finished claiming."""
         with redis_errors_translated():
             self._redis.delete(self.keys.wake)
@@ -202,12 +183,21 @@ class ExecutionQueue(Verbs):
                 self._redis.set(self.keys.pause, 1, px=milliseconds)
 
     def heartbeat(self, node: str) -> Heartbeat:
-        return Heartbeat(*self._run("heartbeat", node=node, ttl=self._ttl_us))
+        return Heartbeat(*self._run("heartbeat", node=node, ttl=self._ttl_us, is_last=0))
+
+    def leave(self, node: str) -> None:
+        """Note that this node stops by itself, so that its silence is no death."""
+        self._run("heartbeat", node=node, ttl=self._ttl_us, is_last=1)
 
     def take_queues(self, queues: Iterable[str]) -> None:
-        """Note that a live worker takes from these queues of the broker."""
-        if page := list(queues):
-            self._run("take_queues", *page)
+        """Note that a live worker takes from these queues of the broker, and forget old ones."""
+        if not (taken := dict.fromkeys(queues, now := self.stats().now)):
+            return
+        with redis_errors_translated(), self._redis.pipeline(transaction=False) as pipe:
+            pipe.zadd(self.keys.queues, taken)
+            pipe.zremrangebyscore(self.keys.queues, "-inf", now - pacing.FORGOTTEN_US)
+            pipe.zremrangebyrank(self.keys.queues, 0, -1 - pacing.MOST_QUEUES)
+            pipe.execute()
 
     def taken_queues(self) -> dict[str, int]:
         """Return the queues of the broker that workers take from, and when each was noted last."""
@@ -215,15 +205,11 @@ class ExecutionQueue(Verbs):
             found = cast("list[tuple[bytes, float]]", self._redis.zrange(self.keys.queues, 0, -1, withscores=True))
         return {name.decode(errors="replace"): int(noted) for name, noted in found}
 
-    def leave(self, node: str) -> None:
-        """Note that this node stops by itself, so that its silence is no death."""
-        self._run("leave", node=node)
-
     def tick_ran(self) -> None:
         """Note that a tick looked for work. A claim notes that by itself."""
+        now = self.stats().now
         with redis_errors_translated():
-            seconds, microseconds = self._redis.time()
-            self._redis.set(self.keys.ticked, seconds * 1_000_000 + microseconds)
+            self._redis.set(self.keys.ticked, now)
 
     def broker_marked(self) -> int:
         """Return when the broker got the mark that is known here (us); 0 if none is known."""
@@ -235,24 +221,12 @@ class ExecutionQueue(Verbs):
         with redis_errors_translated():
             self._redis.set(self.keys.broker, moment)
 
-    def look(self) -> Look:
-        """Return what an overview shows. The cost does not grow with the backlog."""
+    def stats(self) -> Stats:
+        """Return the state of the queue at this moment. The cost does not grow with the backlog."""
         numbers, nodes, dead = self._run("look", ttl=self._ttl_us)
-        now, backlog, in_flight, failed, pause_ms, waiting_since, ticked, stamp, jobs, heard = map(int, numbers)
-        return Look(
-            now,
-            backlog,
-            in_flight,
-            failed,
-            pause_ms,
-            _pairs(nodes),
-            _pairs(dead),
-            waiting_since,
-            ticked,
-            stamp,
-            jobs,
-            heard,
-        )
+        return Stats(_pairs(nodes), _pairs(dead), *map(int, numbers))
+
+    look = stats
 
     def oldest_waiting(self, most: int) -> list[tuple[str, int]]:
         """Return members on the queue whose time is noted, and when they were put on it; the oldest first."""
@@ -264,46 +238,17 @@ class ExecutionQueue(Verbs):
         gone = set(sets.missing(self._redis, self.keys.queue, [text for text, _ in found]))
         return [one for one in found if one[0] not in gone]
 
-    def stats(self) -> Stats:
-        now, backlog, in_flight, failed, pause_ms, nodes, since, is_settled = self._run("stats", ttl=self._ttl_us)
-        live = tuple(sorted(node.decode() for node in nodes))
-        return Stats(int(now), backlog, in_flight, failed, pause_ms, live, int(since), bool(is_settled))
-
     def working_nodes(self) -> dict[str, int]:
         """Return the live nodes, without those that said that they stop, and their last heartbeats (us). A node
         that was killed counts as live until its silence is noticed, because it may be at work as well."""
-        live = self.look().nodes
         left = self.nodes_that_left()
-        return {node: heard for node, heard in live if node not in left}
+        return {node: heard for node, heard in self.stats().signs if node not in left}
 
     def nodes_that_left(self) -> frozenset[str]:
         """Return the latest nodes that said that they stop."""
         with redis_errors_translated():
             left = cast("list[bytes]", self._redis.zrange(self.keys.left, 0, -1))
         return frozenset(node.decode(errors="replace") for node in left)
-
-    def last_death(self, before: int) -> int | None:
-        """Return the last heartbeat (us) of the node that was the last to fall silent before that moment (us)."""
-        with redis_errors_translated():
-            found = cast(
-                "list[tuple[bytes, float]]",
-                self._redis.zrange(
-                    self.keys.dead, before, 0, desc=True, byscore=True, offset=0, num=1, withscores=True
-                ),
-            )
-        return int(found[0][1]) if found else None
-
-    def begin_search(self, pause: float, longest: float, within: float) -> int:
-        """Return the last heartbeat (us) of the last dead node, if this process is to do a pass of the search for
-        what was lost with it; else 0. Seconds: from the first pass to the second, the longest pause, and how long
-        after the death."""
-        us = {"pause": pause, "longest": longest, "within": within}
-        found = {name: round(seconds * 1_000_000) for name, seconds in us.items()}
-        return int(self._run("begin_search", ttl=self._ttl_us, **found, once=True))
-
-    def end_search(self, death: int) -> None:
-        """Note that no further pass is needed after this death."""
-        self._run("end_search", death=death)
 
     def whereabouts(self, member: str) -> Whereabouts:
         """Return where this member is. Reads all tokens in flight, in pages."""
@@ -322,11 +267,11 @@ class ExecutionQueue(Verbs):
                 yield Token.read(raw) or raw
 
     def pages_of_tokens(self) -> Iterator[Sequence[bytes]]:
-        return sets.scan(self._redis, self.keys.processing, TOKENS_PAGE)
+        return sets.scan(lambda cursor: self._redis.sscan(self.keys.processing, cursor, count=TOKENS_PAGE))
 
     def pages_of_members(self) -> Iterator[Sequence[bytes]]:
         """Yield the members on the queue, in pages."""
-        return sets.scan(self._redis, self.keys.queue, PAGE)
+        return sets.scan(lambda cursor: self._redis.sscan(self.keys.queue, cursor, count=PAGE))
 
     def drop_foreign_keys(self) -> list[str]:
         """Drop the keys with our names that are not ours: of another type, or without the expiry that ours have.
@@ -354,12 +299,6 @@ class ExecutionQueue(Verbs):
         for page in pages(unreadable):
             with redis_errors_translated():
                 self._redis.srem(self.keys.processing, *page)
-
-
-def _failed_before(page: FirstPage | NextPage) -> dict[bytes, int]:
-    """Return the members that failed before, and how often."""
-    pairs = zip(page.members, page.failures, strict=False)  # no failures at all if no member failed ever
-    return {member: int(times) for member, times in pairs if int(times)}
 
 
 def _pairs(flat: Sequence[bytes]) -> tuple[tuple[str, int], ...]:

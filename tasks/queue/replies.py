@@ -1,6 +1,8 @@
 """What the scripts of the queue reply, read into named values."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
 from typing import NamedTuple
 
 from harbor_refresh.tasks.queue.members import Token
@@ -16,10 +18,10 @@ class Marked:
 
 @dataclass(frozen=True)
 class Completed:
-    """`outlived` members were recovered before they were completed, and stay unchanged."""
+    """`claim_expired` members were recovered before they were completed, and stay unchanged."""
 
     count: int
-    outlived: int
+    claim_expired: int
     wake: bool
 
 
@@ -44,37 +46,28 @@ class Heartbeat:
 
 @dataclass(frozen=True)
 class Stats:
-    """`since`: heartbeats have come without a gap since then. If it `is_settled`, a node that is not in `nodes` is
-    dead."""
+    """What look-11.lua replies. Moments are in microseconds of Redis's clock, 0 if there was none. `heard`: the
+    last heartbeat of any node. `since`: heartbeats have come without a gap since then. If it `is_settled`, a node
+    that is not in `nodes` is dead. `signs` of the live nodes and `dead` ones are pairs of a node and its last
+    heartbeat."""
 
-    now: int
-    backlog: int
-    in_flight: int
-    failed_before: int
-    pause_ms: int
-    nodes: tuple[str, ...]
-    since: int
-    is_settled: bool
-
-
-@dataclass(frozen=True)
-class Look:
-    """What look-12.lua replies. Moments are in microseconds of Redis's clock, 0 if there was none; `nodes` and
-    `dead` are pairs of a node and its last heartbeat. `jobs` are in progress. `heard`: the last heartbeat of any
-    node."""
-
-    now: int
-    backlog: int
-    in_flight: int
-    failed_before: int
-    pause_ms: int
-    nodes: tuple[tuple[str, int], ...]
+    signs: tuple[tuple[str, int], ...]
     dead: tuple[tuple[str, int], ...]
+    now: int
+    backlog: int
+    in_flight: int
+    failed_before: int
+    pause_ms: int
     waiting_since: int
     ticked: int
     stamp: int
-    jobs: int
     heard: int
+    since: int
+    is_settled: int
+
+    @cached_property
+    def nodes(self) -> tuple[str, ...]:
+        return tuple(sorted(node for node, _ in self.signs))
 
     def ago(self, moment: int) -> float:
         """Return the seconds since that moment."""
@@ -91,7 +84,7 @@ class Whereabouts:
     tokens: tuple[Token, ...]
 
 
-class FirstPage(NamedTuple):
+class Page(NamedTuple):
     """What claim-12.lua replies."""
 
     stamp: bytes
@@ -103,11 +96,13 @@ class FirstPage(NamedTuple):
     members: list[bytes]
     failures: list[bytes]
 
+    @property
+    def failed_before(self) -> dict[bytes, int]:
+        """The members that failed before, and how often."""
+        pairs = zip(self.members, self.failures, strict=False)  # no failures at all if no member failed ever
+        return {member: int(times) for member, times in pairs if int(times)}
 
-class NextPage(NamedTuple):
-    """What claim_more-5.lua replies."""
 
-    cursor: bytes
-    room: int
-    members: list[bytes]
-    failures: list[bytes]
+def at(microseconds: int) -> datetime:
+    """Return a moment of the clock of Redis. Compare it only with moments of the same clock."""
+    return datetime.fromtimestamp(microseconds / 1_000_000, UTC)

@@ -1,32 +1,43 @@
-"""The Lua scripts of a package, with the keys and the arguments that each of them takes, in order.
+"""The Lua scripts of a package, and the base of the classes that run them.
 
-A script names what it uses in its header:
+The header of a script declares what it takes and what it uses:
 
+    -- KEYS[1] queue                         a key of keys.py
+    -- ARGV[1] suffix  of the claim          a named argument; `-- ARGV[2..] members` follow the named ones
     -- include _tokens                       the file of that name; it may belong to this package
     -- from tasks/pacing.py: SMALL, SLOTS    these constants, as locals of the script
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from redis import Redis
 
 from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import Refresh
+from harbor_refresh.tasks.queue.connection import redis_errors_translated
+from harbor_refresh.tasks.queue.keys import Keys
 
+if TYPE_CHECKING:
+    from redis.commands.core import Script as Registered
+
+_KEY = re.compile(r"KEYS\[\d+\] (\w+)")
+_ARGUMENT = re.compile(r"^-- ARGV\[\d+\] (\w+)  ", re.MULTILINE)
 _INCLUDE = re.compile(r"^-- include (\w+)$", re.MULTILINE)
-#: Files of this package that the scripts of other packages include.
-_SHARED = ("_clock", "_nodes", "_tokens")
 _CONSTANTS = re.compile(r"^-- from tasks/pacing\.py: (.+)$", re.MULTILINE)
+_FILE = re.compile(r"([a-z]\w*)-(\d+)\.lua")
 
 
 class Script(NamedTuple):
-    """`args` are the named arguments. A list of items may follow them, see `arguments`."""
+    """`args` are the named arguments. A list of items may follow them."""
 
     keys: tuple[str, ...]
-    args: tuple[str, ...] = ()
+    args: tuple[str, ...]
 
-    def arguments(self, named: Mapping[str, Any], items: tuple[Any, ...]) -> list[Any]:
+    def arguments(self, named: dict[str, Any], items: tuple[Any, ...]) -> list[Any]:
         if named.keys() != set(self.args):
             raise TypeError(f"a script takes {self.args}, and got {tuple(named)}")
         return [*(named[name] for name in self.args), *items]
@@ -35,19 +46,25 @@ class Script(NamedTuple):
 class Scripts(dict[str, Script]):
     """The files `NAME-COUNT.lua` in the folder `lua` of a package, by name; COUNT is the number of keys."""
 
-    def __init__(self, package: str, scripts: Mapping[str, Script]) -> None:
-        super().__init__(scripts)
+    def __init__(self, package: str) -> None:
+        super().__init__()
         self.package = package
+        found = (_FILE.fullmatch(path.name) for path in files(package).joinpath("lua").iterdir())
+        self._files = {match[1]: f"{match[1]}-{match[2]}" for match in found if match}
+        for name, file in self._files.items():
+            header = _text(package, file).partition("\nlocal ")[0]
+            self[name] = Script(tuple(_KEY.findall(header)), tuple(_ARGUMENT.findall(header)))
 
     def source(self, name: str) -> str:
         """Return the text of the script, with what it includes before it."""
         parts: dict[str, str] = {}
-        self._collect(f"{name}-{len(self[name].keys)}", parts)
+        self._collect(self._files[name], parts)
         constants = sorted({name for text in parts.values() for name in _names(text)})
         return "".join([*map(_as_local, constants), *parts.values()])
 
     def _collect(self, file: str, parts: dict[str, str]) -> None:
-        text = _text(__package__ if file in _SHARED else self.package, file)
+        is_here = files(self.package).joinpath("lua", f"{file}.lua").is_file()
+        text = _text(self.package if is_here else __package__, file)
         for included in _INCLUDE.findall(text):
             if included not in parts:
                 self._collect(included, parts)
@@ -69,38 +86,31 @@ def _text(package: str, file: str) -> str:
     return files(package).joinpath("lua", f"{file}.lua").read_text(encoding="utf-8")
 
 
-SCRIPTS = Scripts(
-    __package__,
-    {
-        "mark": Script(("queue", "wake", "marks", "processing", "waiting")),
-        "wake": Script(("queue", "wake", "pause"), ("ignore_pending_wake", "ignore_empty_queue")),
-        "claim": Script(
-            (
-                *("queue", "processing", "attempts", "nodes", "wake", "pause", "stamp", "cursor", "heat", "marks"),
-                *("waiting", "ticked"),
-            ),
-            ("node", "holder", "most", "worth", "share", "ttl", "longest_rest"),
-        ),
-        "claim_more": Script(
-            ("queue", "processing", "attempts", "cursor", "waiting"), ("suffix", "most", "limit", "cursor")
-        ),
-        "take_over": Script(("processing", "nodes", "stamp"), ("suffix", "node", "new_stamp")),
-        "complete": Script(
-            ("queue", "processing", "attempts", "nodes", "wake", "pause"), ("suffix", "share", "ttl", "is_last")
-        ),
-        "release": Script(("queue", "processing", "attempts", "waiting"), ("suffix", "limit")),
-        "heartbeat": Script(("nodes", "presence", "left", "dead"), ("node", "ttl")),
-        "leave": Script(("left",), ("node",)),
-        "begin_search": Script(("dead", "search"), ("ttl", "pause", "longest", "within")),
-        "end_search": Script(("search",), ("death",)),
-        "take_queues": Script(("queues",)),
-        "stats": Script(("queue", "processing", "attempts", "nodes", "pause", "presence"), ("ttl",)),
-        "look": Script(
-            (
-                *("queue", "processing", "attempts", "nodes", "pause", "waiting", "ticked", "stamp"),
-                *("left", "dead", "jobs", "presence"),
-            ),
-            ("ttl",),
-        ),
-    },
-)
+SCRIPTS = Scripts(__package__)
+
+
+class Verbs:
+    """Runs scripts over the keys, by one of two clients: `patient` may send a command twice, `single` does not."""
+
+    scripts: ClassVar[Scripts] = SCRIPTS
+
+    def __init__(
+        self, conf: Refresh, patient: Redis, single: Redis, edited: Callable[[str], str] = lambda text: text
+    ) -> None:
+        """`edited` may change the text of each script: a test inserts its clock."""
+        self.conf = conf
+        self.keys = Keys(conf.key_prefix)
+        self._redis = patient
+        self._single = single
+        self._edited = edited
+        self._registered: dict[str, Registered] = {}
+        self._ttl_us = round(pacing.NODE_TTL_SECONDS * 1_000_000)
+
+    def _run(self, name: str, *items: Any, once: bool = False, **named: Any) -> Any:
+        """Run a script with its named arguments, and the items that follow them."""
+        taken = self.scripts[name]
+        if (script := self._registered.get(name)) is None:
+            script = self._registered[name] = self._redis.register_script(self._edited(self.scripts.source(name)))
+        client = self._single if once else self._redis
+        with redis_errors_translated():
+            return script(self.keys.named(*taken.keys), taken.arguments(named, items), client)

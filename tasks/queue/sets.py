@@ -1,8 +1,8 @@
-"""Read a set of any size in pages: its members, and which members are missing from it."""
+"""Read a set of any size, or all keys, in pages; and which members are missing from a set."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from redis import Redis
 
@@ -35,12 +35,13 @@ def sized_pages(items: Iterable[tuple[T, int]], most: int, *, count: int | None 
         yield page
 
 
-def scan(redis: Redis, key: str, count: int) -> Iterator[Sequence[bytes]]:
-    """Yield the members of the set in pages. A member that is in it all the time is seen, perhaps twice."""
+def scan(page_at: Callable[[int], Any]) -> Iterator[Sequence[bytes]]:
+    """Yield what SCAN or SSCAN find, in pages; `page_at` reads the one at a cursor. A member that is there all the
+    time is seen, perhaps twice."""
     cursor = 0
     while True:
         with redis_errors_translated():
-            cursor, page = cast("tuple[int, list[bytes]]", redis.sscan(key, cursor, count=count))
+            cursor, page = page_at(cursor)
         if page:
             yield page
         if not cursor:

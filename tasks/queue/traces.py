@@ -6,7 +6,7 @@ a trace ends at its report. So its client gives up soon and never tries again.
 
 A context is kept before its execution is marked, and after the commit of its report. So every context that a
 refresh reads before its statement belongs to a report that the statement sees. The refresh drops what it has read
-when it has succeeded. What if its process dies before: the contexts stay, and the next refresh finds them, so the
+when it has succeeded. If its process dies before, the contexts stay, and the next refresh finds them, so the
 second attempt is in the same trace.
 """
 
@@ -17,17 +17,11 @@ from typing import cast
 
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue.connection import brief, redis_errors_translated
-from harbor_refresh.tasks.queue.scripts import Script, Scripts
+from harbor_refresh.tasks.queue.scripts import Verbs
 from harbor_refresh.tasks.queue.sets import pages
-from harbor_refresh.tasks.queue.verbs import Verbs
 
 #: With more members than this, it is asked first whether there is any context at all.
 FEW = 100
-
-TRACES = Scripts(
-    __package__,
-    {"keep_context": Script(("traces",), ("context",)), "drop_contexts": Script(("traces",))},
-)
 
 
 @dataclass(frozen=True)
@@ -45,8 +39,6 @@ class Kept:
 
 
 class Traces(Verbs):
-    scripts = TRACES
-
     def keep(self, members: Sequence[str], context: str) -> int:
         """Keep the context beside these members. Return how many had room for it."""
         return int(self._run("keep_context", *members, context=context)) if members else 0

@@ -1,18 +1,14 @@
 -- Adds a sample of the state at this moment, and deletes samples that are older than two days.
 --
--- :backlog :in_flight :nodes bigint or NULL  :oldest_waiting float or NULL
--- :refreshed :failed :recovered bigint  :latency jsonb, an array
+-- :backlog bigint or NULL  :refreshed :failed :recovered bigint  :latency jsonb, an array
 -- returns  one row if it was added
 --
 -- There is one sample for each five seconds: a second process that samples at the same time changes nothing.
 WITH forgotten AS (DELETE FROM service_sample WHERE at < now() - interval '2 days')
-INSERT INTO service_sample (at, backlog, in_flight, oldest_waiting, nodes, refreshed, failed, recovered, latency)
+INSERT INTO service_sample (at, backlog, refreshed, failed, recovered, latency)
 VALUES (
     date_bin('5 seconds', now(), timestamptz '2000-01-01 00:00Z'),
     %(backlog)s::bigint,
-    %(in_flight)s::bigint,
-    %(oldest_waiting)s::float,
-    %(nodes)s::integer,
     %(refreshed)s,
     %(failed)s,
     %(recovered)s,

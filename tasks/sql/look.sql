@@ -5,6 +5,7 @@
 --          seconds since the last pass of reconcile began, and the executions that it found and marked; NULL if there
 --          was none
 --          the paused queues, as JSON, the oldest pause first
+--          the jobs that run
 SELECT
     (SELECT count(*) FROM (SELECT FROM execution_quarantine LIMIT %(most)s) AS counted),
     (SELECT count(*) FROM (SELECT FROM execution_delivery WHERE state = 'dead' LIMIT %(most)s) AS counted),
@@ -13,4 +14,5 @@ SELECT
     ) AS counted),
     (SELECT extract(EPOCH FROM now() - last_pass_at)::float FROM execution_watermark WHERE id = 1),
     (SELECT last_drifted FROM execution_watermark WHERE id = 1),
-    (SELECT coalesce(jsonb_agg(queue ORDER BY at, queue), '[]') FROM execution_pause)
+    (SELECT coalesce(jsonb_agg(queue ORDER BY at, queue), '[]') FROM execution_pause),
+    (SELECT count(*) FROM (SELECT FROM execution_job WHERE state = 'running' LIMIT %(most)s) AS counted)

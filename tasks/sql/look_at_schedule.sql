@@ -1,7 +1,9 @@
 -- Reads the rows of beat's schedule that are ours. Only a project with django-celery-beat has its tables.
 --
 -- :tasks text[]  the Celery tasks of the rows
--- returns  the rows as JSON: [name, task, enabled, interval in seconds or null, seconds since beat sent it or null]
+-- :names text[]  the names of the rows, whatever task an administrator has written there
+-- returns  the rows as JSON: [name, task, enabled, interval in seconds or null, seconds since beat sent it or null,
+--          whether it is sent once only, seconds until its start or null]
 SELECT coalesce(jsonb_agg(jsonb_build_array(
     planned.name,
     planned.task,
@@ -12,8 +14,10 @@ SELECT coalesce(jsonb_agg(jsonb_build_array(
         mins => CASE rhythm.period WHEN 'minutes' THEN rhythm.every ELSE 0 END,
         secs => CASE rhythm.period WHEN 'seconds' THEN rhythm.every WHEN 'microseconds' THEN rhythm.every / 1e6 ELSE 0 END
     ))::float,
-    extract(EPOCH FROM now() - planned.last_run_at)::float
+    extract(EPOCH FROM now() - planned.last_run_at)::float,
+    planned.one_off,
+    extract(EPOCH FROM planned.start_time - now())::float
 ) ORDER BY planned.name), '[]')
 FROM django_celery_beat_periodictask AS planned
 LEFT JOIN django_celery_beat_intervalschedule AS rhythm ON rhythm.id = planned.interval_id
-WHERE planned.task = ANY(%(tasks)s)
+WHERE planned.task = ANY(%(tasks)s) OR planned.name = ANY(%(names)s)

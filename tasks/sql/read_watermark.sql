@@ -1,7 +1,7 @@
 -- Reads where a pass of reconcile begins, and whether its times can be trusted.
 --
 -- returns  since     every change before it is settled; the beginning of time if there is no watermark
---          doubt     NULL, or why earlier times cannot be trusted: then every execution must be compared
+--          rescan_reason  NULL, or why earlier times cannot be trusted: then every execution must be compared
 --          now, timeline  to be remembered with the watermark if it moves
 --
 -- A server that was promoted or restored is on another WAL timeline, and its clock may be behind the clock that set
@@ -18,7 +18,7 @@ SELECT
             format('PostgreSQL failed over or was restored (timeline %%s, then %%s)', w.timeline, s.timeline)
         WHEN w.last_pass_at > s.now THEN 'the clock of PostgreSQL went back'
         WHEN w.settled_before > s.now THEN 'it lies in the future'
-    END AS doubt,
+    END AS rescan_reason,
     s.now,
     s.timeline
 FROM server s

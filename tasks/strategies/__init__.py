@@ -15,10 +15,10 @@ __all__ = ["STRATEGIES", "Strategy", "strategy"]
 
 STRATEGIES = {
     "claim": "harbor_refresh.tasks.strategies.claim.Claim",
-    "scan": "harbor_refresh.tasks.strategies.scan.Scan",
-    "lock": "harbor_refresh.tasks.strategies.lock.Lock",
-    "hash": "harbor_refresh.tasks.strategies.hash.Hash",
-    "upstream": "harbor_refresh.tasks.strategies.upstream.Upstream",
+    "scan": "harbor_refresh.tasks.strategies.older.Scan",
+    "lock": "harbor_refresh.tasks.strategies.older.Lock",
+    "hash": "harbor_refresh.tasks.strategies.older.Hash",
+    "upstream": "harbor_refresh.tasks.strategies.older.Upstream",
 }
 
 

@@ -31,16 +31,10 @@ class WorkerMutex:
             yield False
             return
         try:
-            if self.file is None:
-                yield True
-            elif _try_lock_file(self.file):
-                try:
-                    yield True
-                finally:
-                    fcntl.lockf(self.file, fcntl.LOCK_UN)
-            else:
-                yield False
+            yield self.file is None or _try_lock_file(self.file)
         finally:
+            if self.file is not None:
+                fcntl.lockf(self.file, fcntl.LOCK_UN)  # nothing, if another process has the lock
             self._thread_lock.release()
 
 

@@ -19,8 +19,8 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.flower import pages
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.services import FLOWER
-from harbor_refresh.tasks.celery_queues import JOBS, QUEUES
-from harbor_refresh.tasks.pauses.pauses import pause
+from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES
+from harbor_refresh.tasks.operations.pauses import pause
 from tests.faults.cluster import Cluster
 from tests.waiting import wait_for
 

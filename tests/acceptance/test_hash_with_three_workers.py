@@ -13,7 +13,7 @@ from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.mark import MARK
 from harbor_refresh.tasks.celery_tasks import broadcast, claim_batch
-from harbor_refresh.tasks.strategies.hash import announcements
+from harbor_refresh.tasks.strategies import instances
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, succeed
 from tests.waiting import wait_for
@@ -83,7 +83,7 @@ def test_three_workers_refresh_a_third_each_and_a_fourth_with_a_duplicate_number
     hashing.env["HARBOR_REFRESH_TEST_NODE_TTL_SECONDS"] = "60"
     monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 60)
     workers = [hashing.worker(f"w{number}", CORE_INSTANCE_ID=str(number)) for number in range(3)]
-    wait_for(lambda: sorted(announcements.announced()) == [0, 1, 2], "three announcements")
+    wait_for(lambda: sorted(instances.announced()) == [0, 1, 2], "three announcements")
     ids = many(90)
     succeed(ids)
     wait_for(ticked_until_true(ids), "every status to be true")
@@ -95,7 +95,7 @@ def test_three_workers_refresh_a_third_each_and_a_fourth_with_a_duplicate_number
     wait_for(fourth.died, "the fourth to give up", log=fourth.log)
     assert fourth.process.returncode == 1
     refusal = [line for line in fourth.text().splitlines() if "CORE_INSTANCE_ID" in line]
-    (holder,) = announcements.announced()[2]
+    (holder,) = instances.announced()[2]
     assert len(refusal) == 1
     assert refusal[0].startswith(f"CORE_INSTANCE_ID: got 2, which {holder} has and is alive; ")
     assert "Traceback" not in fourth.text()
@@ -124,7 +124,7 @@ def test_a_worker_that_ends_releases_its_number_at_once(hashing: Cluster, monkey
     worker = hashing.worker("w0", CORE_INSTANCE_ID="0")
     worker.signal(signal.SIGTERM)
     wait_for(worker.died, "the worker to end", log=worker.log)
-    assert announcements.announced() == {}
+    assert instances.announced() == {}
 
 
 def test_workers_that_are_killed_and_restarted_leave_no_bindings_and_no_messages(

@@ -118,9 +118,9 @@ STARTS = {
     "make fuzz": ["-m pytest -n auto tests/integration/service/test_api_description.py"],
     "make package": ["-m pip wheel -q --no-deps --wheel-dir dist ."],
     "make bench": [
-        "manage.py bench --executions 10000 --budget 25",
-        "manage.py bench intake --executions 20000 --rounds 20",
-        "manage.py bench hooks --executions 500 --tasks-per-execution 1",
+        "-m benchmarks --executions 10000 --budget 25",
+        "-m benchmarks intake --executions 20000 --rounds 20",
+        "-m benchmarks hooks --executions 500 --tasks-per-execution 1",
     ],
     "make pictures": ["-m pytest -q -n 0 -m pictures tests/browser/test_pictures.py"],
     "make clean": [],  # `up` has not run there

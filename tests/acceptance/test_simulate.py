@@ -1,4 +1,4 @@
-"""`manage.py simulate` on the command line, over real servers and a real worker."""
+"""`python -m examples.simulation` on the command line, over real servers and a real worker."""
 
 import json
 import os
@@ -13,9 +13,9 @@ import psycopg
 import pytest
 from redis import Redis
 
+from examples.simulation.command import Command
 from harbor_refresh.local.process import kill_tree
 from tests import servers
-from tests.integration.command_output import misuse
 from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +48,7 @@ def worker(environment: dict[str, str], tmp_path: Path) -> Iterator[None]:
 
 def simulate(environment: dict[str, str], *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "manage.py", "simulate", *words],
+        [sys.executable, "-m", "examples.simulation", *words],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -135,14 +135,16 @@ def test_without_a_database_it_fails_and_says_so(environment: dict[str, str]) ->
 def test_bad_options_are_refused_before_anything_is_written(
     environment: dict[str, str], words: tuple[str, ...], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert complaint in misuse(capsys, "simulate", *words)
+    with pytest.raises(SystemExit, match=r"^2$"):
+        Command().run_from_argv(["python -m", "examples.simulation", *words])
+    assert complaint in capsys.readouterr().err
     assert rows(environment, "SELECT count(*) FROM execution") == [(0,)]
 
 
 @pytest.fixture
 def demo(environment: dict[str, str]) -> Iterator["subprocess.Popen[str]"]:
     process = subprocess.Popen(
-        [sys.executable, "manage.py", "simulate", "--demo", "--seed", "1"],
+        [sys.executable, "-m", "examples.simulation", "--demo", "--seed", "1"],
         cwd=ROOT,
         env=environment,
         stdout=subprocess.PIPE,

@@ -39,24 +39,21 @@ def add_link(page: Page, address: str) -> Locator:
 
 
 def action_of(page: Page, name: str) -> Locator:
-    """An action of a page: its name stands behind the name of its icon."""
-    return page.get_by_role("link", name=re.compile(rf"\b{name}$"))
+    """An action of a page."""
+    return page.get_by_role("link", name=name, exact=True)
 
 
-def press(page: Page, action: str) -> Locator:
-    """Press an action of a page, and return the dialog that asks. The dialog has the focus."""
+def press(page: Page, action: str) -> None:
+    """Press an action of a page. A page asks whether it is meant."""
     action_of(page, action).click()
-    dialog = page.get_by_role("dialog")
-    expect(dialog).to_be_visible()
-    expect(dialog.locator(":focus")).to_have_count(1)
-    return dialog
+    expect(page.get_by_role("link", name="Cancel")).to_be_visible()
 
 
 def confirm(page: Page, action: str, submit: str) -> None:
-    """Press an action, and say yes. The page is loaded again."""
-    dialog = press(page, action)
+    """Press an action, and say yes."""
+    press(page, action)
     with page.expect_navigation():
-        dialog.get_by_role("button", name=submit).click()
+        page.get_by_role("button", name=submit, exact=True).click()
 
 
 def confirm_on_rows(page: Page, action: str, submit: str) -> None:

@@ -1,6 +1,6 @@
 """What the admin lets a person do, and which test of a browser does it.
 
-    @acts("execution.stop_this", "execution.resume_this")
+    @acts("execution.stop", "execution.resume")
     def test_...
 
 An act is `MODEL.NAME`: an action of the list or of the page of a model, a form (`add`, `change`), or a verb of the
@@ -58,8 +58,7 @@ def _acts_of(screen: Any) -> Iterator[str]:
     request = as_root()
     own = screen.opts.model_name not in OF_DJANGO
     yield from (name for name in screen.get_actions(request) if own or name != "delete_selected")
-    for kind in ("actions_list", "actions_detail", "actions_row", "actions_submit_line"):
-        yield from getattr(screen, kind, ())
+    yield from (f"{name} on its page" for name in getattr(screen, "page_actions", ()))
     if screen.model is Pause:
         yield from VERBS
     elif own:

@@ -29,8 +29,8 @@ from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.models import Job
-from tests.integration.actions.sample_bulk import with_jobs
 from tests.integration.executions.api.api_client import token
+from tests.integration.operations.actions.sample_bulk import with_jobs
 
 LABELS = {"repository": {"name": "library/nginx"}, "tag": "1.27"}
 BROKEN = "the registry answered 503: too many requests"

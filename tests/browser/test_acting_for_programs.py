@@ -35,7 +35,7 @@ def shown_once(page: Page) -> str:
     return page.locator("pre").inner_text().strip()
 
 
-@acts("apitoken.add", "apitoken.revoke_selected")
+@acts("apitoken.add", "apitoken.revoke")
 def test_a_token_is_shown_once_opens_the_api_and_is_revoked(open_page: OpenPage, service: Service) -> None:
     page = open_page(TOKENS, "administrator")
     add_link(page, TOKENS).click()

@@ -1,6 +1,8 @@
 """Stop, resume, retry, refresh and delete on the page of one execution, and stop and retry of one task: the real
 pipeline does what the page says."""
 
+import re
+
 from playwright.sync_api import expect
 
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -14,7 +16,7 @@ from tests.integration.sample_executions import made
 from tests.waiting import wait_for
 
 
-@acts("execution.stop_this", "execution.resume_this")
+@acts("execution.stop on its page", "execution.resume on its page")
 def test_stop_ends_the_jobs_of_an_execution_and_resume_runs_them_again(
     open_page: OpenPage, service: Service
 ) -> None:
@@ -40,7 +42,7 @@ def test_stop_ends_the_jobs_of_an_execution_and_resume_runs_them_again(
     ]
 
 
-@acts("execution.retry_this")
+@acts("execution.retry on its page")
 def test_retry_runs_a_failed_job_again_until_it_succeeds(open_page: OpenPage, service: Service) -> None:
     execution = started(service, jobs.flaky.s("flaky in the browser", 3))
     status_becomes(execution, "Error")
@@ -52,17 +54,17 @@ def test_retry_runs_a_failed_job_again_until_it_succeeds(open_page: OpenPage, se
     expect(shown_status(page)).to_have_text("Success")
 
 
-def test_escape_leaves_everything_as_it_is_and_gives_the_focus_back(open_page: OpenPage) -> None:
+def test_cancel_leads_back_and_leaves_everything_as_it_is(open_page: OpenPage) -> None:
     execution, _ = made(1)
     page = open_page(page_of(execution))
-    dialog = press(page, "Stop")
-    page.keyboard.press("Escape")
-    expect(dialog).to_be_hidden()
-    expect(page.locator(":focus")).to_contain_text("Stop")
+    press(page, "Stop")
+    expect(page.locator(":focus")).to_have_text("Stop")
+    page.get_by_role("link", name="Cancel").click()
+    expect(page).to_have_url(re.compile(rf"{page_of(execution)}$"))
     assert Execution.objects.get(pk=execution.pk).status == "Running"
 
 
-@acts("task.stop_this")
+@acts("task.stop on its page")
 def test_one_task_is_stopped(open_page: OpenPage, service: Service) -> None:
     execution, (first, second) = made(2)
     page = open_page(f"/admin/harbor_executions/task/{first}/change/")
@@ -73,7 +75,7 @@ def test_one_task_is_stopped(open_page: OpenPage, service: Service) -> None:
     status_becomes(execution, "Stopped")
 
 
-@acts("task.retry_this")
+@acts("task.retry on its page")
 def test_the_job_of_one_failed_task_runs_again(open_page: OpenPage, service: Service) -> None:
     execution = started(service, jobs.flaky.s("one task in the browser", 3))
     status_becomes(execution, "Error")
@@ -85,7 +87,7 @@ def test_the_job_of_one_failed_task_runs_again(open_page: OpenPage, service: Ser
     assert service.runs_of("flaky one task in the browser") == 4
 
 
-@acts("execution.delete_this")
+@acts("execution.remove on its page")
 def test_an_execution_that_has_ended_is_deleted_by_an_administrator(open_page: OpenPage) -> None:
     execution, (task,) = made(1)
     report([Report(task, "Success", 1)])

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Action, AuditEntry, Execution
+from harbor_refresh.tasks.models import Job
 from tests.browser.acting import (
     EXECUTIONS,
     choose_all,
@@ -22,7 +23,7 @@ from tests.browser.acts import acts
 from tests.browser.conftest import OpenPage
 from tests.browser.service import Service
 from tests.faults import jobs
-from tests.integration.actions.sample_bulk import with_jobs
+from tests.integration.operations.actions.sample_bulk import with_jobs
 from tests.integration.sample_executions import drifted, made, status_of
 from tests.waiting import wait_for
 
@@ -37,7 +38,7 @@ def outcomes(verb: str, *executions: Any) -> list[str]:
     return list(entries.order_by("pk").values_list("outcome", flat=True))
 
 
-@acts("execution.stop_selected", "execution.resume_selected")
+@acts("execution.stop", "execution.resume")
 def test_the_rows_chosen_are_stopped_and_their_jobs_resumed(open_page: OpenPage, service: Service) -> None:
     names = [f"endless row {number}" for number in range(2)]
     for name in names:
@@ -59,7 +60,7 @@ def test_the_rows_chosen_are_stopped_and_their_jobs_resumed(open_page: OpenPage,
     wait_for(lambda: statuses("RESUMED") == ["Stopped"] * 2, "both to be stopped")
 
 
-@acts("execution.retry_selected")
+@acts("execution.retry")
 def test_the_failed_jobs_of_the_rows_chosen_are_tried_again(open_page: OpenPage, service: Service) -> None:
     for number in range(2):
         started(service, jobs.flaky.s(f"row {number}", 3), vendor="RETRIED")
@@ -71,7 +72,7 @@ def test_the_failed_jobs_of_the_rows_chosen_are_tried_again(open_page: OpenPage,
     wait_for(lambda: statuses("RETRIED") == ["Success"] * 2, "both to succeed")
 
 
-@acts("execution.refresh_selected", "execution.refresh_this", "execution.remove_selected")
+@acts("execution.refresh", "execution.refresh on its page", "execution.remove")
 def test_a_refresh_mends_a_wrong_status_says_so_and_a_second_one_is_unchanged(
     open_page: OpenPage, service: Service
 ) -> None:
@@ -98,6 +99,7 @@ def test_a_refresh_mends_a_wrong_status_says_so_and_a_second_one_is_unchanged(
 def test_all_that_have_jobs_are_stopped(open_page: OpenPage, service: Service) -> None:
     service.start_worker()
     with_jobs(60, "HAS_JOBS")
+    Job.objects.update(queue="that no worker takes")
     without, (task,) = made(1, "HAS_JOBS")
     page = open_page(f"{EXECUTIONS}?vendor=HAS_JOBS&has_jobs=yes")
     choose_all(page)

@@ -13,8 +13,8 @@ from tests.browser.acting import EXECUTIONS, choose_all, run_on_rows
 from tests.browser.acts import acts
 from tests.browser.conftest import OpenPage
 from tests.browser.service import Service
-from tests.integration.actions.sample_bulk import with_jobs
 from tests.integration.concurrency import transaction_held_open
+from tests.integration.operations.actions.sample_bulk import with_jobs
 from tests.waiting import wait_for
 
 COUNT = 3_000
@@ -35,7 +35,7 @@ TELL_EACH_WIDTH = """
 
 
 @pytest.mark.slow
-@acts("execution.stop_selected")
+@acts("execution.stop")
 def test_three_thousand_executions_are_stopped_by_a_filter_while_a_bar_grows(
     open_page: OpenPage, service: Service
 ) -> None:

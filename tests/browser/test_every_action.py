@@ -33,7 +33,7 @@ def test_each_page_of_the_admin_is_opened_by_a_test_in_the_browser() -> None:
     for model, screen in admin.site._registry.items():
         name = f"{model._meta.app_label}_{model._meta.model_name}"
         usual = {f"{name}_{page}" for page in OF_A_MODEL}
-        acts = {f"{name}_{act}" for act in getattr(screen, "actions_detail", ())}
+        acts = {f"{name}_{act}" for act in getattr(screen, "page_actions", ())}
         named = {one.name for one in screen.get_urls() if isinstance(one, URLPattern) and one.name}
         found |= named - usual - acts
     assert found == set(OTHERS)

@@ -98,7 +98,7 @@ def test_the_page_of_errors_is_named_so_in_the_heading_and_in_the_sidebar(open_p
     expect(page.get_by_role("link").and_(page.locator(".active"))).to_have_text(re.compile("Errors"))
 
 
-def test_a_dialog_has_no_serious_violation(open_page: OpenPage, samples: Samples) -> None:
+def test_a_question_has_no_serious_violation(open_page: OpenPage, samples: Samples) -> None:
     page = open_page(PAGES["running execution"].format(running=samples.running.pk), "root")
     press(page, "Stop")
     must_be_usable(page)

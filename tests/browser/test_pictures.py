@@ -23,7 +23,7 @@ pytestmark = pytest.mark.pictures
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs/images"
 COLOURS = 256
-TRAFFIC = {"demo": ["manage.py", "simulate", "--demo"], "mirrors": ["-m", "examples.traffic"]}
+TRAFFIC = {"demo": ["-m", "examples.simulation", "--demo"], "mirrors": ["-m", "examples.traffic"]}
 ENOUGH = 60
 FOR_A_WHILE = 75_000
 

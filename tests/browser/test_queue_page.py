@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Quarantine
-from harbor_refresh.tasks.pauses.pauses import paused
+from harbor_refresh.tasks.operations.pauses import paused
 from tests.browser.acting import confirm, page_of, run_on_rows, status_becomes
 from tests.browser.acts import acts
 from tests.browser.conftest import OpenPage
@@ -56,7 +56,7 @@ def test_recover_now_asks_and_says_what_it_did(open_page: OpenPage) -> None:
     expect(page.get_by_text("0 executions of dead nodes went back on the queue.")).to_be_visible()
 
 
-@acts("pause.release", "execution.release_this")
+@acts("pause.release", "execution.release on its page")
 def test_executions_in_quarantine_come_to_the_open_page_and_are_released_there_and_on_their_own(
     open_page: OpenPage, service: Service
 ) -> None:
@@ -73,7 +73,7 @@ def test_executions_in_quarantine_come_to_the_open_page_and_are_released_there_a
     expect(page.get_by_text(f"Execution {one.pk} will be refreshed soon.")).to_be_visible()
     page.goto(page_of(other))
     confirm(page, "Release from quarantine", "Release")
-    expect(page.get_by_text("The execution left quarantine and will be refreshed soon.")).to_be_visible()
+    expect(page.get_by_text("1 execution is free again and will be refreshed soon.")).to_be_visible()
     assert not Quarantine.objects.filter(pk__in=[one.pk, other.pk]).exists()
 
 

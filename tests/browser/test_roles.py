@@ -39,7 +39,7 @@ def test_what_a_viewer_sends_by_hand_is_refused_and_changes_nothing(open_page: O
     with httpx2.Client(base_url=service.url, cookies=cookies, trust_env=False, timeout=60) as client:
         stop = client.post(
             f"{EXECUTIONS}{execution.pk}/stop/",
-            data={"csrfmiddlewaretoken": "0" * 32, "_form_submitted": "True"},
+            data={"csrfmiddlewaretoken": "0" * 32, "confirmed": "yes"},
         )
         pause = client.post(
             QUEUE, data={"csrfmiddlewaretoken": "0" * 32, "verb": "pause", "target": "harbor_refresh"}

@@ -13,15 +13,15 @@ from tests.browser.acting import EXECUTIONS, choose_all, confirm, run_on_rows
 from tests.browser.acts import acts
 from tests.browser.conftest import OpenPage
 from tests.browser.service import Service
-from tests.integration.actions.sample_bulk import with_jobs
 from tests.integration.concurrency import transaction_held_open
+from tests.integration.operations.actions.sample_bulk import with_jobs
 from tests.waiting import wait_for
 
 COUNT = 1_200
 VENDOR = "HALTED"
 
 
-@acts("action.stop_this", "action.resume_this")
+@acts("action.stop on its page", "action.resume on its page")
 def test_an_action_on_many_is_stopped_while_it_runs_and_goes_on(open_page: OpenPage, service: Service) -> None:
     worker = service.start_worker()
     middle = with_jobs(COUNT, VENDOR)[COUNT // 2]

@@ -9,7 +9,9 @@ import subprocess
 from pathlib import Path
 
 import psycopg
+import pytest
 import yaml
+from django.core.management import execute_from_command_line
 from django.db import connection
 from psycopg.conninfo import conninfo_to_dict
 
@@ -113,6 +115,14 @@ def test_the_page_says_of_each_command_that_no_test_runs_that_it_was_not_run() -
     assert named == engine | {"kubectl", *(prefix[-1] for prefix in NEED_A_CLUSTER)}
     in_sentences = [words[1:] if "=" in words[0] else words for words in IN_SENTENCES]
     assert [words for words in in_sentences if not begins(words, [*NEED_AN_ENGINE, *NEED_A_CLUSTER])] == []
+
+
+def test_each_command_of_manage_on_the_page_is_one() -> None:
+    """Those that need an engine, too: they are looked up here and not run."""
+    for verb in re.findall(r"\bmanage ((?:[a-z]+ )+)", PAGE):
+        with pytest.raises(SystemExit) as ended:
+            execute_from_command_line(["manage.py", *verb.split(), "--help"])
+        assert ended.value.code == 0, verb
 
 
 def test_what_the_page_names_in_a_cluster_is_there() -> None:

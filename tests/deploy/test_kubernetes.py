@@ -13,11 +13,11 @@ import pytest
 from redis import Redis
 
 from harbor_refresh.monitoring.views import VIEWS
-from harbor_refresh.tasks.celery_queues import JOBS
+from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.keys import Keys
-from harbor_refresh.tasks.strategies.hash.instance import Instance, this_instance
+from harbor_refresh.tasks.strategies.instances import Instance, this_instance
 from tests.deploy.container import HEALTH, SERVICE
 from tests.deploy.dockerfile import ROOT
 from tests.deploy.manifests import OVERLAYS, built, one, pods

@@ -4,7 +4,7 @@ from collections import Counter
 
 from packaging.utils import canonicalize_name
 
-from harbor_refresh.tasks.checks import package_checks
+from harbor_refresh.tasks.checks.project import RANGES
 from tests.distribution.metadata import ROOT, declared, extras, pinned, project
 
 #: Pinned for the service, and imported by nothing that the wheel carries.
@@ -22,7 +22,7 @@ def test_each_pin_lies_within_its_range() -> None:
 
 
 def test_the_check_of_a_project_knows_the_same_ranges() -> None:
-    assert list(package_checks.RANGES) == project()["dependencies"]
+    assert list(RANGES) == project()["dependencies"]
 
 
 def test_no_package_is_named_twice() -> None:

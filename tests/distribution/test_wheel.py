@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 #: The packages that each extra brings and our modules import, and the modules that cannot be imported without it.
 EXTRAS = {
     "admin": ({"unfold"}, ("executions.admin", "tasks.admin")),
-    "beat": ({"django_celery_beat"}, ("tasks.beat",)),
+    "beat": ({"django_celery_beat"}, ("tasks.pipeline.beat",)),
     "flower": ({"flower", "prometheus_client"}, ("flower",)),
     "http": (
         {"ninja", "pydantic", "httpx2", "httpcore2", "standardwebhooks"},
@@ -36,7 +36,7 @@ EXTRAS = {
             "executions.access.signatures",
             "monitoring",
             "tasks.api",
-            "tasks.jobs.delivery.hook",
+            "tasks.jobs.hook",
         ),
     ),
     "prometheus": ({"prometheus_client"}, ("monitoring",)),
@@ -169,7 +169,7 @@ def test_without_extras_the_apps_can_be_imported(environment: Make, tmp_path: Pa
     assert {
         "executions.api.access",
         "flower.pages",
-        "tasks.beat",
+        "tasks.pipeline.beat",
         "client",
     } <= found.keys()
 
@@ -205,7 +205,7 @@ def test_a_type_checker_sees_the_types(environment: Make, tmp_path: Path) -> Non
         '2: error: Module "harbor_refresh" has no attribute "stard"; maybe "start"?  [attr-defined]',
         '5: note: Revealed type is "dict[str, int]"',
         '6: error: Missing positional argument "vendor_type" in call to "start"  [call-arg]',
-        '10: error: "Handle" has no attribute "chek_in"; maybe "check_in" or "_check_in"?  [attr-defined]',
+        '10: error: "Handle" has no attribute "chek_in"; maybe "check_in"?  [attr-defined]',
         "Found 3 errors in 1 file (checked 1 source file)",
     ]
     assert revealed.startswith('4: note: Revealed type is "def (vendor_type: str, ')

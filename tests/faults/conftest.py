@@ -11,10 +11,8 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, 
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.invariants import set_aside, violations
-from harbor_refresh.tasks.celery_queues import JOBS, WORK
-from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.jobs.records.records import MEMORY
-from harbor_refresh.tasks.queue.keys import Keys
+from harbor_refresh.tasks.broker.celery_queues import JOBS, WORK
+from harbor_refresh.tasks.models.job import Job, State
 from tests.elsewhere import forget_connections_to_the_broker
 from tests.faults.cluster import Cluster
 from tests.waiting import wait_for
@@ -23,11 +21,11 @@ from tests.waiting import wait_for
 REPLIES = b".reply.celery.pidbox"
 
 #: Our keys that may exist when all work is done, and those that end with the work (tasks/queue/keys.py).
-OF_NODES = {"nodes", "left", "dead", "search", "presence", "queues", "broker"}
-OF_PASSES = {"wake", "cursor", "ticked", "counts", "legacy", "deliverer"}
-STAY = {"stamp", "heat", "marks", "jobs"} | OF_NODES | OF_PASSES
+OF_NODES = {"nodes", "left", "dead", "presence", "queues", "broker"}
+OF_PASSES = {"wake", "cursor", "ticked", "legacy", "deliverer"}
+STAY = {"stamp", "heat", "marks"} | OF_NODES | OF_PASSES
 OF_CLAIMS = {"queue", "waiting", "processing", "attempts", "lock", "instances"}
-END_WITH_THE_WORK = {"pause", "traces", "arguments"} | OF_CLAIMS
+END_WITH_THE_WORK = {"pause", "traces"} | OF_CLAIMS
 #: Every key that may exist when all work is done. Any other key has leaked.
 EXPECTED = (
     *(f"cache:execution:refresh:{name}".encode() for name in sorted(STAY)),
@@ -37,12 +35,6 @@ EXPECTED = (
     b"harbor_refresh.deliveries",
     b"harbor_refresh.broker",
 )
-
-
-def records(redis: Redis) -> list[bytes]:
-    """The jobs in progress according to Redis."""
-    name = Keys(refresh_settings().key_prefix).jobs
-    return [job for job in redis.hkeys(name) if job != MEMORY]
 
 
 @pytest.fixture
@@ -93,7 +85,7 @@ def holds(redis: Redis, broker_redis: Redis, in_broker: Callable[[], int]) -> Ca
         def all_hold() -> bool:
             found[:] = violations(broker=in_broker, at_most=5)
             found.extend(f"K5: the key {key!r} is left" for key in keys() if not key.startswith(EXPECTED))
-            found.extend(f"K5: the record of job {job!r} is left" for job in records(redis))
+            found.extend(f"{job} is {job.state}" for job in Job.objects.exclude(state=State.ENDED)[:5])
             found.extend(f"set aside: {one}" for one in set_aside() if not expect_quarantine)
             return not found
 

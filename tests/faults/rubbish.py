@@ -15,7 +15,7 @@ from typing import Any
 from amqp import Message
 from amqp.serialization import dumps
 
-from harbor_refresh.tasks.celery_queues import ROUTES
+from harbor_refresh.tasks.broker.celery_queues import ROUTES
 
 REFUSED = re.compile(r"Dropped (?:a message for the task|the message of job|an entry of the queue) ")
 #: A message that is taken. The ids of our own are UUIDs; none of these has one.
@@ -157,7 +157,7 @@ def _sound(chance: random.Random, number: int) -> dict[str, Any]:
         "origin": "somewhere",
     }
     if chance.random() < 0.2:  # of no job that exists
-        headers["harbor_job"] = {"task": 10**12 + number, "revision": 0, "runs": 0, "followed": False}
+        headers["harbor_job"] = {"task": 10**12 + number, "run": 0}
     links = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
     return {
         "body": _encoded([[], {}, links]),
@@ -231,7 +231,7 @@ def _changes_limits(chance: random.Random, envelope: dict[str, Any]) -> None:
 
 def _changes_job(chance: random.Random, envelope: dict[str, Any]) -> None:
     if isinstance(envelope.get("headers"), dict) and isinstance(envelope["headers"].get("harbor_job"), dict):
-        envelope["headers"]["harbor_job"][chance.choice(("task", "revision", "runs", "database"))] = _value(chance)
+        envelope["headers"]["harbor_job"][chance.choice(("task", "run"))] = _value(chance)
 
 
 def _lacks_header(chance: random.Random, envelope: dict[str, Any]) -> None:

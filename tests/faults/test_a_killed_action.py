@@ -9,7 +9,7 @@ from harbor_refresh.executions.actions.bulk import find
 from harbor_refresh.executions.models import Execution, StatusChange, Task
 from harbor_refresh.executions.models.operations import Origin, Verb
 from harbor_refresh.executions.queries.filters import Filter
-from harbor_refresh.tasks.actions.bulk import ask_and_wake
+from harbor_refresh.tasks.operations.bulk import ask_and_wake
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses
 from tests.integration.sample_actions import lease_runs_out, result

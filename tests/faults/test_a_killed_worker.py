@@ -11,7 +11,7 @@ from redis import Redis
 
 from harbor_refresh.executions.models import Quarantine, StatusChange
 from harbor_refresh.invariants import violations
-from harbor_refresh.tasks.celery_queues import WORK
+from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.queue import execution_queue
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses, succeed
@@ -161,7 +161,7 @@ def test_claims_whose_message_a_killed_worker_had_fetched_do_not_wait_for_the_br
         """By the victim: the heir takes one at a time."""
         if not execution_queue().stats().backlog:  # what was marked before is in a message
             succeed([next(left)])
-            execution_queue().forget_wake()
+            execution_queue().tick_has_ended()
         return sum(b"tasks.refresh_executions" in one for one in redis.hvals("unacked")) > 2
 
     wait_for(are_taken, "the victim to take messages it does not begin", log=victim.log)

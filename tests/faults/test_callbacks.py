@@ -36,9 +36,6 @@ def servers_run_again() -> Iterator[None]:
 
 @pytest.fixture
 def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
-    """The reaper looks often: a message is lost if its worker is killed between taking and noting it."""
-    cluster.every["Reap jobs"] = 10
-
     def begin(name: str = "worker", include: Sequence[str] = (), **options: object) -> Member:
         env = {"JOBS_LOG": str(log)}
         modules = ["tests.faults.jobs", *include]

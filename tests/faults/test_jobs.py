@@ -5,19 +5,21 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from celery import chain
-from redis import Redis
+from django.utils import timezone
 
+from harbor_refresh.celery import app
 from harbor_refresh.executions.errors import AlreadyUnderWay
 from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.jobs import start
-from harbor_refresh.tasks.models import RedisMemory
+from harbor_refresh.tasks.jobs.messages import header
+from harbor_refresh.tasks.models import Job
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
-from tests.faults.conftest import records
 from tests.waiting import wait_for
 
 Statuses = dict[str, int]
@@ -25,11 +27,8 @@ Statuses = dict[str, int]
 
 @pytest.fixture
 def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
-    """A worker that stands still for seconds is not taken for dead, because its jobs would run again."""
-
-    def begin(name: str = "worker", *, silent_seconds: int = 60, **options: int) -> Member:
-        env = {"JOBS_LOG": str(log), "HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": str(silent_seconds)}
-        return cluster.worker(name, include=["tests.faults.jobs"], **options, **env)
+    def begin(name: str = "worker", **options: int) -> Member:
+        return cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log), **options)
 
     return begin
 
@@ -54,16 +53,13 @@ def ends(execution: Execution, expected: str, member: Member | None = None) -> N
     wait_for(lambda: status(execution) == expected, f"{execution} to be {expected}", log=member and member.log)
 
 
-def test_an_execution_of_jobs_ends_when_they_have_and_nothing_is_kept_of_them(
-    worker: Callable[..., Member], redis: Redis, log: Path
-) -> None:
+def test_an_execution_of_jobs_ends_when_they_have(worker: Callable[..., Member], log: Path) -> None:
     member = worker()
     execution = start("REPLICATION", vendor_id=7, jobs=[team.copy.s(str(n)) for n in range(20)])
     ends(execution, "Success", member)
     assert statuses(execution) == {"Success": 20}
     assert Counter(log.read_text().splitlines()) == Counter(f"copy {n}" for n in range(20))
     assert (execution.vendor_type, execution.vendor_id) == ("REPLICATION", 7)
-    wait_for(lambda: not records(redis), "every record to be forgotten")
 
 
 def test_stop_ends_what_runs_and_what_waits(worker: Callable[..., Member], log: Path) -> None:
@@ -92,15 +88,12 @@ def test_a_unique_job_is_not_started_while_its_like_is_queued_or_running_and_is_
     ends(again, "Success", member)
 
 
-def test_a_worker_that_is_killed_gives_its_jobs_to_another(
-    cluster: Cluster, worker: Callable[..., Member], log: Path
-) -> None:
-    cluster.beat()
+def test_a_worker_that_is_killed_gives_its_jobs_to_another(worker: Callable[..., Member], log: Path) -> None:
     first = worker("first", concurrency=2)
     execution = start("SCAN", jobs=[team.copy.s(str(n), 1.5) for n in range(4)])
     wait_for(lambda: len(log.read_text().splitlines()) >= 2, "two to run", log=first.log)
     first.kill()
-    second = worker("second", concurrency=2, silent_seconds=6)
+    second = worker("second", concurrency=2)
     ends(execution, "Success", second)
     runs = Counter(log.read_text().splitlines())
     assert runs.keys() == {f"copy {n}" for n in range(4)}
@@ -120,13 +113,17 @@ def test_a_job_gets_the_values_that_it_was_given_and_hands_such_values_on(
 
 
 def test_a_worker_leaves_the_message_of_another_database_alone(worker: Callable[..., Member], log: Path) -> None:
-    """The database gets a new name after the message was sent, so to the worker it is of another one."""
-    foreign = start("SCAN", jobs=[team.copy.s("foreign"), team.copy.s("expired").set(expires=0.01)])
-    RedisMemory.objects.update(database=UUID(int=7))
+    """In that database another job has the task of this id. One message is to be run; the other has expired."""
     member = worker()
-    told = "its message was sent for another database"
-    wait_for(lambda: member.text().count(told) == 2, "both messages to be told of", log=member.log)
+    ours = start("SCAN", jobs=[team.copy.s("later").set(countdown=3600)])
+    Job.objects.update(state="sent", sent_at=timezone.now())
+    foreign, expired = str(uuid4()), str(uuid4())
+    for job, options in ((foreign, {}), (expired, {"expires": 0.01})):
+        headers = header.of(ours.tasks.get().pk, 0)
+        app.send_task("tests.copy", ["foreign"], task_id=job, queue=JOBS, headers=headers, **options)
+    wait_for(lambda: f"[{foreign}] ignored" in member.text(), "the message to be ignored", log=member.log)
+    wait_for(lambda: f"[{expired}] received" in member.text(), "the other message", log=member.log)
     ends(start("SCAN", jobs=[team.copy.s("ours")]), "Success", member)
     assert log.read_text().splitlines() == ["copy ours"]
-    assert list(foreign.tasks.values_list("status", "run_count")) == [("Pending", 0)] * 2
-    foreign.stop()
+    assert list(ours.tasks.values_list("status", "run_count")) == [("Scheduled", 0)]
+    ours.stop()

@@ -17,16 +17,17 @@ from typing import Any
 
 import pytest
 from django.db import connection, connections
-from redis import Redis
 
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.jobs import start
+from harbor_refresh.tasks.jobs.nodes import TTL_SECONDS
+from harbor_refresh.tasks.models.job import Node
 from tests import servers
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
-from tests.faults.conftest import records
 from tests.serving import serving
+from tests.standing_still import standing_still
 from tests.waiting import slowness, wait_for
 
 JOBS = int(os.environ.get("JOBS", "100"))
@@ -40,10 +41,8 @@ PROCESSES = 4
 @pytest.fixture
 def workers(cluster: Cluster, log: Path) -> Callable[..., list[Member]]:
     def begin(**env: str) -> list[Member]:
-        """None dies. One that stands still for seconds must not be taken for dead: its job would run again."""
-        env |= {"JOBS_LOG": str(log), "HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": "30"}
         cluster.beat()
-        return [cluster.worker(name, include=["tests.faults.jobs"], **env) for name in "ab"]
+        return [cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log), **env) for name in "ab"]
 
     return begin
 
@@ -123,8 +122,8 @@ def runs(log: Path) -> list[str]:
     return [line.split()[1] for line in log.read_text().splitlines()]
 
 
-def all_right_again(execution: Execution, log: Path, redis: Redis, began: float) -> None:
-    """Soon after `began`; each job was done once; nothing of it is left."""
+def all_right_again(execution: Execution, log: Path, began: float) -> None:
+    """Soon after `began`; each job was done once."""
 
     def is_right() -> bool:
         execution.refresh_from_db()
@@ -134,16 +133,11 @@ def all_right_again(execution: Execution, log: Path, redis: Redis, began: float)
     wait_for(is_right, "the execution to be Success", seconds=left)
     assert Counter(execution.tasks.values_list("status", "run_count")) == {("Success", 0): JOBS}
     assert Counter(runs(log)) == Counter(str(number) for number in range(JOBS))
-    wait_for(lambda: not records(redis), "every record to be forgotten")
     print(f"{JOBS} jobs, away {AWAY_SECONDS:g} s: right {time.monotonic() - began:.1f} s after it is back")  # noqa: T201
 
 
 def test_while_postgresql_is_away_jobs_end_and_none_begins_and_none_is_run_again_for_it(
-    workers: Callable[..., list[Member]],
-    holds: Callable[..., None],
-    redis: Redis,
-    log: Path,
-    postgres_runs_again: None,
+    workers: Callable[..., list[Member]], holds: Callable[..., None], log: Path, postgres_runs_again: None
 ) -> None:
     first, _ = workers()
     execution = started()
@@ -157,13 +151,31 @@ def test_while_postgresql_is_away_jobs_end_and_none_begins_and_none_is_run_again
     )
     assert runs(log) == begun, "it is not known whether they have ended"
     servers.postgres.start()
-    all_right_again(execution, log, redis, time.monotonic())
+    all_right_again(execution, log, time.monotonic())
+    holds()
+
+
+@pytest.mark.slow
+def test_a_postgresql_that_stands_still_makes_no_node_dead_and_no_job_run_twice(
+    workers: Callable[..., list[Member]], holds: Callable[..., None], log: Path
+) -> None:
+    """It does so for four times the ttl of a node. The first heartbeats come before the second look."""
+    workers()
+    execution = started()
+    wait_for(lambda: log.read_text().count("held") == PROCESSES, "a job of each process to hold on")
+    nodes = set(Node.objects.values_list("pk", flat=True))
+    connection.close()
+    with standing_still(servers.postgres):
+        let_end(log)
+        time.sleep(4 * TTL_SECONDS)  # for so long it answers nothing
+    all_right_again(execution, log, time.monotonic())
+    assert set(Node.objects.values_list("pk", flat=True)) == nodes
     holds()
 
 
 @pytest.mark.slow
 def test_jobs_end_while_the_hook_answers_500_and_none_is_run_again_for_it(
-    workers: Callable[..., list[Member]], holds: Callable[..., None], redis: Redis, log: Path, target: Target
+    workers: Callable[..., list[Member]], holds: Callable[..., None], log: Path, target: Target
 ) -> None:
     first, _ = workers(REFRESH_REPORT_URL=target.url)
     execution = started()
@@ -176,5 +188,5 @@ def test_jobs_end_while_the_hook_answers_500_and_none_is_run_again_for_it(
     wait_for(lambda: time.monotonic() - broke > AWAY_SECONDS, "it to be so for as long", seconds=AWAY_SECONDS + 1)
     wait_for(lambda: target.answers[500] > 0, "a report to be refused", log=first.log)
     target.answer = 200
-    all_right_again(execution, log, redis, time.monotonic())
+    all_right_again(execution, log, time.monotonic())
     holds()

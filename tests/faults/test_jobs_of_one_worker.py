@@ -25,8 +25,6 @@ def member(
     with fresh_database(template, django_db_blocker) as name, Redis.from_url(servers.redis.url) as client:
         client.flushall()
         cluster = Cluster(name, folder)
-        # it is sound, also if it stands still for seconds: taken for dead, its jobs would run again
-        cluster.env["HARBOR_REFRESH_TEST_NODE_TTL_SECONDS"] = "60"
         yield cluster.worker(include=["tests.faults.jobs"], JOBS_LOG=str(folder / "jobs.txt"))
         cluster.end()
 

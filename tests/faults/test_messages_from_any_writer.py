@@ -12,7 +12,7 @@ import pytest
 from redis import Redis
 
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.tasks.celery_queues import QUEUES
+from harbor_refresh.tasks.broker.celery_queues import QUEUES
 from harbor_refresh.tasks.jobs import start
 from tests.faults import jobs as team
 from tests.faults import rubbish

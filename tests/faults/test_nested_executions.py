@@ -47,9 +47,6 @@ def test_every_level_is_right_and_the_root_is_refreshed_seldom(
     root = start("SCAN", jobs=[team.spread.s("r", [first, second, leaves])])
     note = {"point": "deciding", "act": "note", "notes": str(notes), "id": root.pk}
 
-    # the message of a job is lost if its worker is killed between taking and noting it
-    cluster.every["Reap jobs"] = 10
-
     def worker(name: str) -> Member:
         return cluster.worker(name, include=["tests.faults.jobs"], sabotage=note, JOBS_LOG=str(log))
 

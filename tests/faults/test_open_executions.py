@@ -27,11 +27,8 @@ PAGES, JOBS = 3, 2
 
 @pytest.fixture
 def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
-    """One that stands still for seconds must not be taken for dead: its jobs would run again."""
-
     def begin(name: str = "worker", **options: int) -> Member:
-        env = {"JOBS_LOG": str(log), "HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": "10"}
-        return cluster.worker(name, include=["tests.faults.jobs"], **options, **env)
+        return cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log), **options)
 
     return begin
 

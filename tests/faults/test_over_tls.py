@@ -13,7 +13,7 @@ from harbor_refresh.tasks.queue.connection import connect
 from tests.elsewhere import uses
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
-from tests.faults.conftest import many, records, statuses, succeed
+from tests.faults.conftest import many, statuses, succeed
 from tests.harbor.restricted import line_of, login_of
 from tests.redis_with_tls import Certificates, RedisWithTLS
 from tests.waiting import wait_for
@@ -79,9 +79,6 @@ def test_work_goes_on_after_a_killed_worker_and_a_restart_of_redis(  # noqa: PLR
     def worker(name: str) -> Member:
         return cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log), **env)
 
-    env["HARBOR_REFRESH_TEST_NODE_TTL_SECONDS"] = (
-        "6"  # a worker that stands still for a few seconds is not taken for dead
-    )
     beat, first = cluster.beat(**env), worker("first")
     ids = many(200)
     succeed(ids[:100])
@@ -98,12 +95,11 @@ def test_work_goes_on_after_a_killed_worker_and_a_restart_of_redis(  # noqa: PLR
     assert refused(redis) == []
     server.restart(immediate=True)
     succeed(ids[150:])
-    for gate in ("a.2", "a.3", "b.2", "b.3"):  # the third run is that of a job whose heartbeats came too late
+    for gate in ("a.2", "b.2"):
         log.with_name(gate).touch()
     holds()
     assert statuses() == {"Success": 201}
     assert set(Task.objects.filter(execution=execution.pk).values_list("status", flat=True)) == {"Success"}
     assert runs(log).keys() == {"held a", "held b", *(f"copy {n}" for n in range(20))}
-    assert records(redis) == []
     assert refused(redis) == []
     assert [member.log.name for member in (beat, second) if member.died()] == []

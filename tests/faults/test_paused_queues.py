@@ -7,9 +7,10 @@ import pytest
 from redis import Redis
 
 from harbor_refresh.executions.access.audit import Origin, Person
-from harbor_refresh.tasks.celery_queues import JOBS, WORK
+from harbor_refresh.tasks.broker.celery_queues import JOBS, WORK
 from harbor_refresh.tasks.jobs import start
-from harbor_refresh.tasks.pauses.pauses import pause, resume
+from harbor_refresh.tasks.models import Job
+from harbor_refresh.tasks.operations.pauses import pause, resume
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, statuses, succeed
@@ -48,7 +49,7 @@ def test_a_paused_queue_of_jobs_stays_paused_through_a_kill_a_broken_connection_
     second = worker("second", pool)
     assert HELD in second.text(), "held before the first message"
     refreshes_work(second)
-    assert (redis.llen(JOBS), log.read_text()) == (1, "")
+    assert (Job.objects.get().state, log.read_text()) == ("waiting", "")
 
     def is_broken() -> bool:
         """Cut the connections, again and again: the client mends one that no command waits on without a word."""
@@ -57,7 +58,7 @@ def test_a_paused_queue_of_jobs_stays_paused_through_a_kill_a_broken_connection_
 
     wait_for(is_broken, "the connection to break", log=second.log)
     refreshes_work(second)
-    assert (redis.llen(JOBS), log.read_text()) == (1, "")
+    assert (Job.objects.get().state, log.read_text()) == ("waiting", "")
     resume(JOBS, ALICE)
     wait_for(lambda: log.read_text() == "copy a\n", "the job", log=second.log)
     wait_for(lambda: execution.tasks.filter(status="Success").exists(), "its report", log=second.log)

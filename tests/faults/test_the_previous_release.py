@@ -63,10 +63,7 @@ def test_workers_of_two_releases_share_the_work_and_either_takes_over_what_the_o
     tmp_path: Path,
 ) -> None:
     """The victim dies with claims that it has taken and not published; jobs wait, run and end meanwhile."""
-    env = {
-        "JOBS_LOG": str(log),
-        "HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": "6",
-    }  # taken for dead, a worker's jobs run again
+    env = {"JOBS_LOG": str(log)}
     include = ["tests.faults.jobs"]
     victims, heirs = (previous, cluster) if dies == "the old one" else (cluster, previous)
     plan = {"point": "claimed", "act": "kill_group", "once": str(tmp_path / "acted")}

@@ -6,8 +6,8 @@ import pytest
 from pytest_django import DjangoDbBlocker, Settings
 
 from harbor_refresh.executions.attached.attachment import HARBOR
+from harbor_refresh.tasks.pipeline.legacy_marks import legacy_marks
 from harbor_refresh.tasks.queue import brief_queue, execution_queue
-from harbor_refresh.tasks.queue.legacy_transfer import legacy_transfer
 from tests.conftest import fresh_database
 from tests.harbor.databases import connections_attached, make_harbors_database, manage_attached
 
@@ -44,4 +44,4 @@ def forget_queues() -> None:
     """The queues that this process has made have the key of the mode in which they were made."""
     execution_queue.cache_clear()
     brief_queue.cache_clear()
-    legacy_transfer.cache_clear()
+    legacy_marks.cache_clear()

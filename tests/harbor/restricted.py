@@ -54,9 +54,16 @@ def login_of(user: str) -> str:
     return f"{user}:{PASSWORD.replace(' ', '-')}@"
 
 
+def knows_setinfo(server: Redis) -> bool:
+    """Redis 7.0 does not know this command of the files, so it is left out there, as docs/attach.md says."""
+    return not server.info("server")["redis_version"].startswith("7.0.")
+
+
 def give_rights(file: str, server: Redis) -> str:
     """Make the user of the file; return the user's name."""
     _, user, *rules = line_of(file).split()
+    if not knows_setinfo(server):
+        rules.remove("+client|setinfo")
     server.execute_command("ACL", "SETUSER", user, *rules)
     return user
 

@@ -119,10 +119,10 @@ def test_the_doctor_says_that_nothing_is_deleted_until_the_project_has_decided(
     tmp_path: Path, database: str
 ) -> None:
     doctor = """
-        from harbor_refresh.doctor.facts import Facts
-        from harbor_refresh.doctor.tables import retention
+        from harbor_refresh.tasks.checks.facts import Facts
+        from harbor_refresh.tasks.checks.tables import retention
 
-        print(json.dumps([[one.what, one.todo] for one in retention(Facts())]))
+        print(json.dumps([[one.msg, one.hint] for one in retention(Facts())]))
     """
     host = project(tmp_path / "silent", database)
     assert host.ask(doctor, CELERY_BROKER_URL="") == []

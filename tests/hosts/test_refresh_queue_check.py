@@ -38,7 +38,7 @@ REFRESHES = ["-n", "refresh@%h", "-Q", "harbor_refresh,harbor_refresh.ticks,harb
 def found(host: Host) -> tuple[int, list[str]]:
     """How the command ends, and the ids of what it finds."""
     code, problems = asked(host)
-    return code, sorted(one["id"].partition(".")[2] for one in problems)
+    return code, sorted(one["id"] for one in problems)
 
 
 def asked(host: Host) -> tuple[int, list[dict[str, str]]]:
@@ -51,11 +51,15 @@ def test_it_finds_what_does_not_run(tmp_path: Path, database: str, redis: Redis,
     host = Host(tmp_path / "shop", database, celery=JOINED, settings=SOUND + often, people__tasks=TASKS)
     cluster.root, cluster.env = host.folder, {**host.env, "CELERY_BROKER_URL": servers.redis.url}
     celery = [sys.executable, "-m", "celery", "-A", "shop"]
-    assert found(host) == (1, ["E104", "E105", "E108", "W104"])
+    assert found(host) == (1, ["workers.alive"])
 
     worker = cluster.start("refresh", [*celery, "worker", *REFRESHES, "-c", "1", "--max-tasks-per-child", "1"])
     # no beat runs, so no tick comes
-    wait_for(lambda: found(host) == (1, ["E106", "W105"]), "the heartbeat of the worker", log=worker.log)
+    wait_for(
+        lambda: found(host) == (1, ["workers.processes", "workers.ticks"]),
+        "the heartbeat of the worker",
+        log=worker.log,
+    )
 
     worker.kill()
     worker = cluster.start("refresh", [*celery, "worker", *REFRESHES, "-c", "1"])
@@ -65,7 +69,7 @@ def test_it_finds_what_does_not_run(tmp_path: Path, database: str, redis: Redis,
     host.ask(STARTS, CELERY_BROKER_URL="")
     (told,) = asked(host)[1]
     assert (told["id"], told["what"]) == (
-        "harbor_refresh.E110",
+        "workers.jobs",
         "No worker takes the queue slwo, in which 1 job waits: it does not begin.",
     )
     assert told["todo"].startswith("Start a worker with -Q slwo. If the name is a mistake, correct it")
@@ -84,15 +88,19 @@ def test_it_finds_jobs_that_no_worker_knows(tmp_path: Path, database: str, redis
 
     module.write_text(sound.replace(DISCOVERS, ""), encoding="utf-8")
     worker = cluster.start("refresh", [*celery, "worker", *REFRESHES, "-c", "1"])
-    wait_for(lambda: "E109" in found(host)[1], "the answer of the worker", log=worker.log)
-    (told,) = [one for one in asked(host)[1] if one["id"] == "harbor_refresh.E109"]
+    wait_for(lambda: "workers.tasks" in found(host)[1], "the answer of the worker", log=worker.log)
+    (told,) = [one for one in asked(host)[1] if one["id"] == "workers.tasks"]
     assert told["what"] == "No worker knows these jobs: shop.a, shop.b, shop.c and 2 more. They end as Error."
     assert told["todo"].startswith("Add app.autodiscover_tasks() where the project makes its Celery app")
 
     worker.kill()
     module.write_text(sound, encoding="utf-8")
     worker = cluster.start("refresh", [*celery, "worker", *REFRESHES, "-c", "1"])
-    wait_for(lambda: not {"E104", "E109"} & set(found(host)[1]), "a worker that knows them", log=worker.log)
+    wait_for(
+        lambda: not {"workers.queues", "workers.tasks", "workers.alive"} & set(found(host)[1]),
+        "a worker that knows them",
+        log=worker.log,
+    )
 
 
 def test_it_finds_servers_that_do_not_answer(tmp_path: Path, database: str, redis: Redis) -> None:
@@ -100,23 +108,23 @@ def test_it_finds_servers_that_do_not_answer(tmp_path: Path, database: str, redi
     queue = Host(
         tmp_path / "queue", database, celery=JOINED, settings=f"{SOUND}HARBOR_REFRESH = {{'REDIS_URL': '{away}'}}"
     )
-    assert "E102" in found(queue)[1]
+    assert "redis.reachable" in found(queue)[1]
     broker = f"{SOUND}HARBOR_REFRESH = {{'REDIS_URL': '{servers.redis.url}'}}"
     assert found(Host(tmp_path / "broker", database, broker=away, celery=JOINED, settings=broker))[1] == [
-        "E103",
-        "E108",
+        "broker.reachable",
+        "workers.alive",
     ]
 
 
 @pytest.mark.parametrize(
     ("name", "todo"),
     [
-        ("postgres", "Type: python manage.py migrate"),
-        ("none", "Look at the database server, and at DATABASES in the settings. Workers go on by themselves"),
+        ("postgres", "manage.py migrate"),
+        ("none", "Correct the account, the password and the name of the database in DATABASES in the settings."),
     ],
     ids=["without our tables", "that does not exist"],
 )
 def test_it_says_what_to_do_about_a_database(name: str, todo: str, tmp_path: Path, redis: Redis) -> None:
     host = Host(tmp_path, name, celery=JOINED, settings=SOUND)
-    (told,) = [one["todo"] for one in asked(host)[1] if one["id"] == "harbor_refresh.E101"]
+    (told,) = [one["todo"] for one in asked(host)[1] if one["id"] in ("database.reachable", "tables.migrations")]
     assert told.startswith(todo)

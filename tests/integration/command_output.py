@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import BaseCommand, ManagementUtility, call_command
 from django.db import connection
 
 from harbor_refresh.executions.management.output import Failed
-from manage import Utility
 from tests import servers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,8 +21,13 @@ ROOT = Path(__file__).resolve().parents[2]
 def said(*words: object) -> str:
     """What the command prints, without the blanks at the ends of lines."""
     out = StringIO()
-    call_command(*map(str, words), stdout=out)
+    call_command(*_typed(words), stdout=out)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def _typed(words: tuple[object, ...]) -> list[Any]:
+    """A program beside manage.py is given as its Command."""
+    return [one if isinstance(one, BaseCommand) else str(one) for one in words]
 
 
 def data(*words: object) -> Any:
@@ -34,7 +38,7 @@ def failing(*words: object) -> tuple[str, str]:
     """What it printed and what it failed with."""
     out = StringIO()
     with pytest.raises(Failed) as failure:
-        call_command(*map(str, words), stdout=out)
+        call_command(*_typed(words), stdout=out)
     assert failure.value.returncode == 1
     return out.getvalue(), str(failure.value)
 
@@ -43,7 +47,7 @@ def misuse(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     """What `manage.py` says of a misused command line. It ends with 2 and prints nothing else. It is run in this
     process, because a process of its own for each of many misuses takes a second each and proves no more."""
     with pytest.raises(SystemExit) as end:
-        Utility(["manage.py", *words]).execute()
+        ManagementUtility(["manage.py", *words]).execute()
     out, err = capsys.readouterr()
     assert (end.value.code, out) == (2, "")
     return err

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 
-from harbor_refresh.tasks.queue.legacy_keys import FORM
+from harbor_refresh.tasks.queue.keys import HARBORS_KEY
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.redis_state import PREFIX, new_client
 
@@ -15,7 +15,7 @@ VENDOR = "A"
 
 
 def key_of(number: int) -> str:
-    return FORM % (number, VENDOR)
+    return HARBORS_KEY % (number, VENDOR)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from harbor_refresh.dashboard import badges
 
 def queries(client: Client, address: str) -> int:
     """Count the queries of a page, with those that the sidebar makes once in a while."""
-    badges.forget()
+    badges.COUNTS.forget()
     with CaptureQueriesContext(connection) as captured:
         assert client.get(address).status_code == 200
     return len(captured)

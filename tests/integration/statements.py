@@ -8,10 +8,10 @@ from harbor_refresh.executions.sql import text
 PACKAGES = (
     "harbor_refresh.executions",
     "harbor_refresh.tasks",
+    "harbor_refresh.tasks.checks",
     "harbor_refresh.tasks.strategies",
     "harbor_refresh",
     "harbor_refresh.attach",
-    "harbor_refresh.doctor",
     "harbor_refresh.tracing",
 )
 #: Statements that make something, which a migration runs, and those that set something.

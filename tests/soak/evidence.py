@@ -14,8 +14,6 @@ from typing import Any
 SESSION = "soak-traffic"
 #: Seconds by which the beginning of a process may seem later than it was.
 CLOCK_TICK = 0.05
-#: The faults with which Redis loses something.
-LOSSES = ("redis_restore", "redis_flush", "redis_lose_key", "redis_failover", "redis_another_type")
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,6 @@ class JobRow:
     status: str
     message: str
     before: int | None = None
-    published: float | None = None
 
 
 @dataclass(frozen=True)
@@ -110,8 +107,6 @@ class Evidence:
     jobs: list[JobRow]
     freezes: list[Freeze]
     asks: list[Ask]
-    #: The times (since, until) at which Redis lost data: it came back older or empty, or lost a key.
-    losses: list[tuple[float, float]] = field(default_factory=list)
 
     def changes_by_task(self) -> dict[int, list[Change]]:
         """The changes of each task in the order of its row's versions, which is the order of the commits."""
@@ -161,9 +156,6 @@ class Diary:
 
     def freezes(self) -> list[Freeze]:
         return [Freeze(line["pid"], line["since"], line["until"]) for line in self.of("worker frozen")]
-
-    def losses(self) -> list[tuple[float, float]]:
-        return [(line["since"], line["until"]) for line in self.of("fault") if line["name"] in LOSSES]
 
     def asks(self) -> list[Ask]:
         return [Ask(line["ask"], line["execution"], line["outcome"], line["at"]) for line in self.of("asked")]
@@ -215,8 +207,7 @@ CHANGES = """
     FROM soak_change ORDER BY number
 """
 JOBS = """
-    SELECT t.job_id, t.id, t.execution_id, j.name, t.status, t.status_message, j.follows_id,
-           extract(epoch FROM j.published_at)::float8
+    SELECT t.job_id, t.id, t.execution_id, j.name, t.status, t.status_message, j.follows_id
     FROM execution_job j JOIN task t ON t.id = j.task_id ORDER BY t.id
 """
 

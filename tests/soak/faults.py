@@ -10,9 +10,9 @@ from random import Random
 
 from redis import Redis, RedisError, ResponseError
 
-from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
+from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.nodes import TTL_SECONDS
 from harbor_refresh.tasks.queue.keys import EXPIRING, KINDS, Keys
 from tests.soak.evidence import Diary
 from tests.soak.plan import Fault
@@ -21,6 +21,8 @@ from tests.soak.servers import PostgresTier, RedisTier, Workers
 #: The keys of the broker, and the share of them among the keys that are deleted.
 BROKER_KEYS = ("unacked", "unacked_index", WORK, TICKS, JOBS, DELIVERIES)
 BROKER_SHARE = 0.15
+#: A node that is silent for so long may be dead: it is suspected after its ttl, and dead after another.
+DEAD_SECONDS = 2 * TTL_SECONDS
 
 #: How rubbish gets into the keys of ours that hold members of others' making.
 RUBBISH: dict[str, Callable[[Redis, str, bytes], object]] = {
@@ -31,10 +33,7 @@ RUBBISH: dict[str, Callable[[Redis, str, bytes], object]] = {
     "waiting": lambda client, key, word: client.zadd(key, {word: 1}),
     "heat": lambda client, key, word: client.hset(key, word, word),
     "marks": lambda client, key, word: client.hset(key, word, b"1"),
-    "jobs": lambda client, key, word: client.hset(key, word, word),
     "presence": lambda client, key, word: client.hset(key, mapping={"since": word, "heard": word}),
-    "counts": lambda client, key, word: client.hset(key, word, word),
-    "arguments": lambda client, key, word: client.hset(key, word, b"7|1|" + word),
     "ticked": lambda client, key, word: client.set(key, word),
     "cursor": lambda client, key, word: client.set(key, word),
     "stamp": lambda client, key, word: client.set(key, word),
@@ -179,6 +178,10 @@ class Faults:
         with self.postgres.lock:
             self.postgres.restart(random.uniform(0, 5))
 
+    def postgres_freeze(self, random: Random) -> None:
+        with self.postgres.lock:
+            self.postgres.freeze(random.uniform(5, 25))
+
     def postgres_promote(self, random: Random) -> None:
         with self.postgres.lock:
             self.postgres.fail_over(random.uniform(0, 3), random.uniform(0, 2))
@@ -201,7 +204,7 @@ class Faults:
         """Freeze a worker for longer than a node may be silent."""
         name, more = random.choice(self.workers.names), random.uniform(0.5, 4)
         with self.workers.locks[name]:
-            self.workers.freeze(name, pacing.NODE_TTL_SECONDS + more)
+            self.workers.freeze(name, DEAD_SECONDS + more)
         return name
 
     def worker_terminate(self, random: Random) -> str:

@@ -27,12 +27,6 @@ def history(job: str, evidence: Evidence, diary: Diary, logs: Iterable[Path]) ->
         who = "the traffic" if change.is_ours else "a worker"
         what = f"task {change.task} of execution {change.execution} is {change.status}, revision {change.revision}"
         lines.append((change.at, f'database  {what}, runs {change.runs}, by {who}: "{change.message}"'))
-    for row in (one for one in evidence.jobs if one.job == job):
-        behind = f", behind task {row.before}" if row.before else ""
-        if row.published is None:
-            lines.append((changes[-1].at, f"database  at the end it has no message{behind}"))
-        else:
-            lines.append((row.published, f"database  published_at, as it is at the end{behind}"))
     for run in (one for one in evidence.runs if one.job == job):
         who = f"{run.kind} in process {run.pid} of worker {run.worker}, revision {run.revision}"
         lines.append((run.began, f"run       begins: {who} {run.said or ''}"))

@@ -7,8 +7,6 @@ harbor_refresh/invariants.py checks K1 to K4, and `seed` checks K5.
 | ran after its end      | began a run although its task had its final status, or was deleted              |
 | reopened               | had a final status, and a worker changed it                                     |
 | did not end            | has no final status when the quiet time is over, although its turn has come     |
-| lost alive             | is Error, "lost", and its run was alive or came to its end                      |
-| lost with its process  | is Error, "lost", and its process had died: it had to run again                 |
 | stopped by nothing     | is Stopped, no call stopped its execution, and the job before it has succeeded  |
 | error without a reason | is Error, and its code never raises this error                                  |
 | gave up too early      | is Error for max_attempts, and ran much less often                              |
@@ -32,14 +30,9 @@ from tests.soak.evidence import Change, Evidence, Freeze, JobRow, Run
 from tests.soak.jobs import ERRORS, MAX_ATTEMPTS
 
 FINAL = ("Stopped", "Error", "Success")
-RUNNING = 2
 SLACK = 1.0
 #: A shorter overlap of two runs does not count, because the lines of both are written a moment late.
 MOMENT = 0.05
-#: A process that was last seen at most so many seconds ago may be alive.
-ALIVE = 0.5
-#: The outcomes of a run whose process is told to end, at its time limit for example.
-TOLD_TO_END = ("SystemExit", "KeyboardInterrupt")
 #: So many runs may have left no line, because the process died before it could write.
 UNWRITTEN = 2
 
@@ -56,19 +49,15 @@ class Violation:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The violations, and two counts of what is allowed.
-
-    `explained`: runs at the same time, because a worker was frozen for longer than the node's ttl. `forgotten`:
-    runs above max_attempts that Redis lost before the database had recorded them, which docs/jobs.md allows.
-    """
+    """The violations, and how many runs at the same time are explained: a worker was frozen for longer than a node
+    may be silent."""
 
     violations: list[Violation]
     explained: int
-    forgotten: int
 
 
-def judge(evidence: Evidence, *, node_ttl: float) -> Verdict:
-    at_once, explained = two_at_once(evidence, node_ttl)
+def judge(evidence: Evidence, *, silent_seconds: float) -> Verdict:
+    at_once, explained = two_at_once(evidence, silent_seconds)
     late = list(ran_after_the_end(evidence))
     found = [
         *late,
@@ -80,10 +69,9 @@ def judge(evidence: Evidence, *, node_ttl: float) -> Verdict:
     ]
     # these two checks add nothing about a job that ran after its end
     ran_late = {one.job for one in late}
-    too_many, forgotten = too_many_runs(evidence)
-    others = (*too_many, *forgotten_arguments(evidence))
+    others = (*too_many_runs(evidence), *forgotten_arguments(evidence))
     found += [one for one in others if one.job not in ran_late]
-    return Verdict(found, explained, forgotten)
+    return Verdict(found, explained)
 
 
 def ran_after_the_end(evidence: Evidence) -> Iterator[Violation]:
@@ -113,7 +101,6 @@ def badly_ended(evidence: Evidence) -> Iterator[Violation]:
     runs = evidence.runs_by_job()
     may_stop = {one.execution for one in evidence.asks if one.what != "retry" and one.outcome != "rolled back"}
     lives = _lives(evidence)
-    changes = evidence.changes_by_task()
     for row in evidence.jobs:
         before = rows.get(row.before) if row.before else None
         its_runs = [run for run in runs.get(row.job, []) if run.revision >= lives.get(row.task, [0])[-1]]
@@ -125,7 +112,7 @@ def badly_ended(evidence: Evidence) -> Iterator[Violation]:
                 is_explained = is_broken or row.execution in may_stop
                 found = None if is_explained else ("stopped by nothing", f'is Stopped: "{row.message}"')
             case "Error":
-                found = _of_error(row, its_runs, changes[row.task][-1].at if row.task in changes else 0.0)
+                found = _of_error(row, its_runs)
             case _ if before is not None and before.status not in FINAL:
                 found = None  # it waits for its turn; the violation belongs to the job before it
             case _:
@@ -140,11 +127,7 @@ def _of_success(row: JobRow, runs: list[Run]) -> tuple[str, str] | None:
     return "success without a run", f"is Success, and its runs ended as {[run.outcome for run in runs]}"
 
 
-def _of_error(row: JobRow, runs: list[Run], lost_at: float) -> tuple[str, str] | None:
-    if row.message.startswith("lost"):
-        came_to_its_end = any(run.ended and run.outcome not in TOLD_TO_END for run in runs)
-        has_lived = came_to_its_end or any(not run.ended and run.alive_until >= lost_at - ALIVE for run in runs)
-        return ("lost alive" if has_lived else "lost with its process"), f'is Error: "{row.message}"'
+def _of_error(row: JobRow, runs: list[Run]) -> tuple[str, str] | None:
     if row.message.startswith("it has begun "):
         most = MAX_ATTEMPTS[row.kind]
         is_early = len(runs) + UNWRITTEN < most
@@ -154,48 +137,17 @@ def _of_error(row: JobRow, runs: list[Run], lost_at: float) -> tuple[str, str] |
     return "error without a reason", f'is Error: "{row.message}"'
 
 
-def too_many_runs(evidence: Evidence) -> tuple[list[Violation], int]:
-    """The violations, and how many runs do not count, because Redis lost them before the database recorded
-    them."""
+def too_many_runs(evidence: Evidence) -> Iterator[Violation]:
     lives = _lives(evidence)
-    changes = evidence.changes_by_task()
-    found: list[Violation] = []
-    forgotten = 0
     for job, runs in evidence.runs_by_job().items():
         most = MAX_ATTEMPTS[runs[0].kind]
-        beginnings = lives.get(runs[0].task, [0])
-        for first, after in pairwise([*beginnings, sys.maxsize]):
-            its_runs = [run for run in runs if first <= run.revision < after]
-            count = len(its_runs)
+        for first, after in pairwise([*lives.get(runs[0].task, [0]), sys.maxsize]):
+            count = sum(first <= run.revision < after for run in runs)
             if count > most:
-                its_changes = changes.get(its_runs[0].task, [])
-                lost = sum(_was_forgotten(evidence, its_changes, run, its_runs) for run in its_runs)
-                forgotten += lost
-                if count - lost > most:
-                    what = f"({runs[0].kind}) ran {count} times of {most}, and Redis forgot {lost} of them"
-                    found.append(Violation("too many runs", job, what))
-    return found, forgotten
+                yield Violation("too many runs", job, f"({runs[0].kind}) ran {count} times of {most}")
 
 
-def _was_forgotten(evidence: Evidence, changes: list[Change], run: Run, runs: list[Run]) -> bool:
-    """Whether a later run has no later revision, because Redis lost this run before the database recorded it."""
-    after = next((one for one in runs if one.began > run.began and one.revision <= run.revision), None)
-    return after is not None and _was_lost(evidence, changes, run, after)
-
-
-def _was_lost(evidence: Evidence, changes: list[Change], run: Run, after: Run) -> bool:
-    """Whether Redis lost data between two runs, and the database had not recorded the first run."""
-    meanwhile = (one for one in changes if run.began <= one.at <= after.began and not _is_beginning_of(after, one))
-    has_landed = any((change.revision, change.code) >= (run.revision, RUNNING) for change in meanwhile)
-    return not has_landed and any(since <= after.began and run.began <= until for since, until in evidence.losses)
-
-
-def _is_beginning_of(run: Run, change: Change) -> bool:
-    """Whether the change is the beginning of the run. It may be recorded before the job has written its line."""
-    return (change.revision, change.code) == (run.revision, RUNNING) and change.at > run.began - SLACK
-
-
-def two_at_once(evidence: Evidence, node_ttl: float) -> tuple[list[Violation], int]:
+def two_at_once(evidence: Evidence, silent_seconds: float) -> tuple[list[Violation], int]:
     found: list[Violation] = []
     explained = 0
     for job, runs in evidence.runs_by_job().items():
@@ -204,7 +156,7 @@ def two_at_once(evidence: Evidence, node_ttl: float) -> tuple[list[Violation], i
                 together = min(first.until, second.until) - second.began
                 if first.until - second.began <= MOMENT:
                     continue
-                if _was_taken_for_dead(evidence.freezes, first, second.began, node_ttl):
+                if _was_taken_for_dead(evidence.freezes, first, second.began, silent_seconds):
                     explained += 1
                     continue
                 what = (
@@ -236,10 +188,8 @@ def ran_before_its_turn(evidence: Evidence) -> Iterator[Violation]:
 
 def forgotten_arguments(evidence: Evidence) -> Iterator[Violation]:
     """Find runs that go back to an earlier page. A run with page 2 proves that a try with page 2 was asked for, so
-    no later run may have page 1. A try by hand begins at the last page or at the first. A try that Redis lost
-    before the database recorded it may be forgotten."""
+    no later run may have page 1. A try by hand begins at the last page or at the first."""
     lives = _lives(evidence)
-    changes = evidence.changes_by_task()
     for job, runs in evidence.runs_by_job().items():
         beginnings = lives.get(runs[0].task, [0])
         furthest: dict[int, Run] = {}
@@ -248,8 +198,7 @@ def forgotten_arguments(evidence: Evidence) -> Iterator[Violation]:
                 continue
             life = sum(first <= run.revision for first in beginnings)
             before = furthest.setdefault(life, run)
-            is_lost = _was_lost(evidence, changes.get(run.task, []), before, run)
-            if is_lost or run.said["page"] >= before.said["page"]:
+            if run.said["page"] >= before.said["page"]:
                 furthest[life] = run
             else:
                 what = f"({run.kind}) ran with page {run.said['page']} after page {before.said['page']}"
@@ -280,8 +229,8 @@ def _stood_still(freezes: list[Freeze], worker: int, since: float, until: float)
     return sum(max(0.0, min(one.until, until) - max(one.since, since)) for one in freezes if one.worker == worker)
 
 
-def _was_taken_for_dead(freezes: list[Freeze], run: Run, moment: float, node_ttl: float) -> bool:
+def _was_taken_for_dead(freezes: list[Freeze], run: Run, moment: float, silent_seconds: float) -> bool:
     """Whether the run's worker was frozen for about as long as a node may be silent, after the run had begun and
     before the moment."""
-    its_own = (one for one in freezes if one.worker == run.worker and one.until - one.since > node_ttl / 2)
+    its_own = (one for one in freezes if one.worker == run.worker and one.until - one.since > silent_seconds / 2)
     return any(run.began < one.until and one.since < moment for one in its_own)

@@ -20,6 +20,7 @@ WEIGHTS = {
     "postgres_restart": 2,
     "postgres_promote": 1,
     "postgres_cut": 3,
+    "postgres_freeze": 1,
     "postgres_hold_rows": 3,
     "postgres_hold_table": 1,
     "worker_kill": 3,

@@ -4,23 +4,17 @@ The intervals are short, so that a recovery that is promised within an interval 
 
 | recovery                         | setting                              | here     |
 | -------------------------------- | ------------------------------------ | -------- |
-| a dead node is noticed           | NODE_TTL_SECONDS, heartbeat          | 4 s, 0.5 |
-| its jobs and claims are recovered, unsent jobs are sent | the row *Recover stale claims* | 1 s |
+| a node of the queue is dead      | NODE_TTL_SECONDS, heartbeat          | 4 s, 0.5 |
+| its claims are recovered         | the row *Recover stale claims*       | 1 s      |
 | drift is found                   | the row *Reconcile*, and its grace   | 1 s, 2 s |
 | a fetched message comes back     | REFRESH_VISIBILITY_TIMEOUT_SECONDS   | 6 s      |
-| an emptied Redis is compared with the database | a reaper's pass, asked for by recovery | 10 s |
 
-The reaper's own pass (every hour, and five minutes after a worker starts) and REFRESH_JOB_HOURS are longer than
-the quiet time: a job that needs them is late. If anything is late, the seed asks the reaper for a pass, and the
-verdict says what is left after it. One delay is allowed: a worker that is killed or cut off from Redis may take
-one message with it (lost_messages.py).
+Jobs of dead nodes are released, and overdue jobs sent again, as in production (tasks/jobs/nodes.py, sender.py).
 """
 
 import argparse
-import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -30,12 +24,11 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
-from harbor_refresh.tasks.celery_queues import JOBS, WORK
+from harbor_refresh.tasks.broker.celery_queues import JOBS, WORK
 from tests import servers
-from tests.faults.cluster import ROOT, SHORT, Cluster, set_intervals
+from tests.faults.cluster import SHORT, Cluster, set_intervals
 from tests.soak.evidence import SESSION, Diary, Evidence, Process, from_database, lasting, lines_of, runs_of
 from tests.soak.history import history
-from tests.soak.lost_messages import lost_with_workers
 from tests.soak.plan import plan
 from tests.soak.proxy import Proxy
 from tests.soak.servers import PostgresTier, RedisTier, Workers, children_of
@@ -48,7 +41,6 @@ SETTINGS = {
     "REFRESH_VISIBILITY_TIMEOUT_SECONDS": "6",
     "HARBOR_REFRESH_TEST_STALE_SECONDS": "300",
     "HARBOR_REFRESH_TEST_QUARANTINE_SECONDS": "3",
-    "HARBOR_REFRESH_TEST_REAP_DELAY_SECONDS": "3600",
     "REFRESH_JOB_HOURS": "1",
 }
 EVERY = {"Recover stale claims": 1.0, "Reconcile": 1.0}
@@ -59,10 +51,6 @@ STEADY_SECONDS = 8.0
 LONGEST_SECONDS = 900.0
 #: How many more looks are compared with the last one. A line that some of them lack is a tick at work.
 LAST_LOOKS = 10
-#: Seconds without progress after the reaper's pass, after which the remaining work counts as left.
-REAPER_SECONDS = 30.0
-#: After so many seconds the reaper counts a message as lost: 30 times the node's ttl, and a little more.
-PATIENCE_SECONDS = 125.0
 HISTORIES = 5
 
 
@@ -104,11 +92,11 @@ class Soak:
 
     def run(self) -> bool:
         self.prepare()
-        from tests.soak.faults import Faults
+        from tests.soak.faults import DEAD_SECONDS, Faults
         from tests.soak.judge import judge
         from tests.soak.traffic import Traffic
 
-        self.judge = partial(judge, node_ttl=float(os.environ["HARBOR_REFRESH_TEST_NODE_TTL_SECONDS"]))
+        self.judge = partial(judge, silent_seconds=DEAD_SECONDS)
         self.cluster = cluster = Cluster(DATABASE, self.folder)
         cluster.every.clear()  # `prepare` has written them, on another server
         cluster.env.update(os.environ, PGAPPNAME="soak-worker", SOAK_RUNS=str(self.runs))
@@ -147,23 +135,11 @@ class Soak:
     def _settle(self) -> bool:
         self.diary.note("quiet")
         began = time.monotonic()
-        late: list[str] = []
-        left = self._wait(self.given.quiet)
+        late = self._wait(self.given.quiet)
         seconds = time.monotonic() - began
-        self.records = self._records()
-        if left:
-            late, self._before_reaping = left, self._gather()
-            self._over.wait(max(0.0, began + PATIENCE_SECONDS - time.monotonic()))
-            self.diary.note("reaped", outcome=self._reap())
-            left = self._wait(REAPER_SECONDS)
+        self.unfinished = self._unfinished()
         self._over.wait(STEADY_SECONDS)
-        return self._tell(seconds, late, left)
-
-    def _reap(self) -> str:
-        """Ask the reaper for a pass, as an operator does."""
-        command = [sys.executable, "manage.py", "harbor", "repair", "jobs", "--json"]
-        done = subprocess.run(command, cwd=ROOT, env=self.cluster.env, capture_output=True, text=True, check=False)
-        return done.stdout + done.stderr
+        return self._tell(seconds, late)
 
     def _wait(self, seconds: float) -> list[str]:
         """Wait until all holds. Return what does not hold after so many seconds in which no run began or ended."""
@@ -195,7 +171,7 @@ class Soak:
     def what_does_not_hold(self) -> list[str]:
         """Check K1 to K5, as the fault tests do."""
         from harbor_refresh.invariants import set_aside, violations
-        from tests.faults.conftest import EXPECTED, REPLIES, records
+        from tests.faults.conftest import EXPECTED, REPLIES
 
         client = self.redis.client()
 
@@ -205,57 +181,29 @@ class Soak:
         found = [str(one) for one in violations(broker=broker, at_most=20)]
         keys = [key for key in client.keys("*") if not key.startswith(EXPECTED) and not key.endswith(REPLIES)]
         found += [f"K5: the key {key!r} is left" for key in keys]
-        recorded = len(records(client))
-        found += [f"K5: {recorded} records of jobs are left"] * bool(recorded)
         return found + [f"set aside: {one}" for one in set_aside()]
 
-    def _records(self) -> dict[str, str]:
-        """The records and messages of jobs that Redis has at the end of the quiet time."""
-        from harbor_refresh.tasks.conf import refresh_settings
-        from harbor_refresh.tasks.queue.keys import Keys
+    def _unfinished(self) -> dict[str, str]:
+        """Where the jobs are that have not ended when the quiet time is over, and why they do not run."""
+        from harbor_refresh.tasks.jobs.queries import why
+        from harbor_refresh.tasks.models import Job
 
-        keys = Keys(refresh_settings().key_prefix)
-        client = self.redis.client()
-        known = {
-            job.decode(errors="replace"): f"its record in Redis: {text.decode(errors='replace')}"
-            for job, text in client.hgetall(keys.jobs).items()
+        left = Job.objects.exclude(state="ended").select_related("task")[:200]
+        return {
+            job.task.job_id: f"{job.state}, run {job.run}, sent again {job.resent} times: {why(job)}"
+            for job in left
         }
-        for message in client.hvals("unacked"):
-            body = json.loads(message)
-            job = (body[0] if isinstance(body, list) else body).get("headers", {}).get("id", "")
-            known[job] = known.get(job, "no record in Redis") + "; a message of it is with a worker"
-        for message in client.lrange(JOBS, 0, -1):
-            job = json.loads(message).get("headers", {}).get("id", "")
-            known[job] = known.get(job, "no record in Redis") + "; a message of it waits"
-        return known
-
-    def _made_good(self, late: list[str], left: list[str]) -> int:
-        """Return how many jobs waited for the reaper because their message was lost with a worker; 0 if anything
-        else was late."""
-        if left or not late or not all(one.endswith("jobs have not ended") for one in late):
-            return 0
-        kills = [line["at"] for line in self.diary.of("worker killed")]
-        cuts = [line["until"] for line in self.diary.of("fault") if line["name"] == "redis_cut"]
-        return lost_with_workers(self._before_reaping, [*kills, *(cuts * len(self.workers.names))]) or 0
 
     def _gather(self) -> Evidence:
         changes, jobs = from_database()
         runs = runs_of(lines_of(self.runs), self.alive_until)
-        return Evidence(runs, changes, jobs, self.diary.freezes(), self.diary.asks(), self.diary.losses())
+        return Evidence(runs, changes, jobs, self.diary.freezes(), self.diary.asks())
 
-    def _tell(self, seconds: float, late: list[str], left: list[str]) -> bool:
+    def _tell(self, seconds: float, late: list[str]) -> bool:
         evidence = self._gather()
         verdict = self.judge(evidence)
         violations = [*verdict.violations]
-        made_good = self._made_good(late, left)
-        if made_good:
-            late = []
-        if late:  # jobs that the reaper has repaired were late nevertheless
-            known = {(one.name, one.job) for one in violations}
-            before = self.judge(self._before_reaping).violations
-            violations += [one for one in before if (one.name, one.job) not in known]
         others = [f"late: {one}" for one in late]
-        others += [f"left after the reaper's pass: {one}" for one in left]
         others += [
             f"ended by itself: {line['name']}, see {line['log']}" for line in self.diary.of("ended by itself")
         ]
@@ -271,8 +219,7 @@ class Soak:
             f" | faults {_listed(self.faults.done)}"
             f" | traffic {_listed(self.traffic.done)}"
             f" | {len(evidence.jobs)} jobs ({_listed(kinds)}), {len(evidence.runs)} runs,"
-            f" {verdict.explained} beside a run that stood still, {verdict.forgotten} forgotten by Redis,"
-            f" {made_good} whose message was lost with a worker or its connection"
+            f" {verdict.explained} beside a run that stood still"
             f" | longest pause of the machine {self.longest_pause:.1f} s"
             f" | slowest call {slowest:.1f} s ({slowest_call})"
             f" | {'held after' if not late else 'did not hold within'} {seconds:.1f} s"
@@ -294,12 +241,11 @@ class Soak:
             parts.append(str(one))
             if told[one.name] <= HISTORIES:
                 lines = history(one.job, evidence, self.diary, logs)
-                lines.append(
-                    f"when the quiet time was over: {self.records.get(one.job, 'nothing of it in Redis')}"
-                )
+                lines.append(f"when the quiet time was over: {self.unfinished.get(one.job, 'it had ended')}")
                 parts.append("\n".join("    " + line for line in lines))
         (self.folder / "violations.txt").write_text("\n\n".join(parts) + "\n")
-        (self.folder / "redis.txt").write_text("".join(f"{job} {what}\n" for job, what in self.records.items()))
+        lines = (f"{job} {what}\n" for job, what in self.unfinished.items())
+        (self.folder / "unfinished.txt").write_text("".join(lines))
         changes = (f"{change}\n" for change in evidence.changes)
         (self.folder / "changes.txt").write_text("".join(changes))
 
@@ -323,7 +269,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("seed", type=int)
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--quiet", type=float, default=45)
+    parser.add_argument("--quiet", type=float, default=90)
     parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--no-broker-keys", action="store_true")

@@ -22,6 +22,7 @@ from tests import servers
 from tests.faults.cluster import Cluster, Member
 from tests.soak.evidence import Diary, Process
 from tests.soak.proxy import HOST, Proxy
+from tests.standing_still import standing_still
 from tests.waiting import wait_for
 
 #: The defaults of redis.conf, except that the soak takes the snapshots.
@@ -172,6 +173,10 @@ class PostgresTier:
         self.primary.kill()
         time.sleep(seconds_away)  # chance decides how long the server is away
         self.primary.start()
+
+    def freeze(self, seconds: float) -> None:
+        with standing_still(self.primary):
+            time.sleep(seconds)  # chance decides how long it is frozen
 
     def fail_over(self, seconds_together: float, seconds_away: float, *, synchronous: bool = True) -> None:
         """Fail over to a standby. If it is synchronous, it has each commit before it is acknowledged, so that none

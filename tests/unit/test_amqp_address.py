@@ -9,7 +9,7 @@ from kombu import Connection
 
 from harbor_refresh.tasks.broker.amqp_address import AmqpServer, amqp_secrets, is_amqp, read_amqp_servers
 from harbor_refresh.tasks.broker.connecting import OF_REDIS, PUBLISHERS, broker_of_celery, check_broker
-from harbor_refresh.tasks.redis_address import BadAddress, Place
+from harbor_refresh.tasks.broker.redis_address import BadAddress, Place
 
 CHECKED = {"ssl_cert_reqs": "required", "ssl_check_hostname": True}
 

@@ -11,9 +11,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from benchmarks import options, plots, stale_executions
+from benchmarks.command import Command
 from benchmarks.errors import BenchError
 from benchmarks.experiments import backlog
-from benchmarks.management.commands.bench import Command
 from benchmarks.percentiles import percentile, summary
 from benchmarks.pictures import canvas
 from benchmarks.reporters import deal, split

@@ -4,7 +4,7 @@ import pytest
 from pytest_django import Settings
 
 from harbor_refresh.executions.attached.attachment import HARBOR
-from harbor_refresh.tasks.checks.setting_checks import check_settings
+from harbor_refresh.tasks.checks.settings import check_settings
 
 CLUSTER = "redis+cluster://h1,h2"
 PREFIX = "cache:execution:refresh:"
@@ -13,7 +13,7 @@ SERVER = "redis://h/0"
 
 
 def ids() -> list[str]:
-    return [str(message.id) for message in check_settings(None)]
+    return [str(message.id) for message in check_settings()]
 
 
 CASES: list[tuple[tuple[str, str, str, str], list[str]]] = [

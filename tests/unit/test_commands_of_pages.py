@@ -30,6 +30,7 @@ MONITORING = f"{SERVICE}/test_monitoring_commands.py"
 PROBES = f"{MONITORING}::test_the_probes_fail_until_the_programs_of_the_alerts_run"
 NOTIFICATIONS = "integration/executions/deliveries/test_notifications_page.py"
 API = f"{SERVICE}/test_api_page.py"
+SIMULATION = "acceptance/test_simulate.py"
 CLIENT = f"{SERVICE}/client/test_client_calls.py"
 HOOK = f"{SERVICE}/test_hook_page.py"
 JOBS = "integration/testing/test_jobs_page.py"
@@ -89,7 +90,7 @@ BLOCKS = {
     },
     "docs/doctor.md": {
         "python manage.py doctor": (
-            "integration/doctor/test_the_doctor_page.py::test_each_command_of_the_page_does_what_the_page_says"
+            "integration/checks/test_the_doctor_page.py::test_each_command_of_the_page_does_what_the_page_says"
         )
     },
     "docs/hook.md": {
@@ -201,7 +202,7 @@ BLOCKS = {
 }
 
 #: test_every_command.py finds those of the first kind in the sentences of all pages, and test_make.py the others.
-FOUND_BY_THEIR_TEST = re.compile(r"(python )?manage\.py |make ")
+FOUND_BY_THEIR_TEST = re.compile(r"(python )?manage\.py |make |python -m benchmarks ")
 #: What else is a command in a sentence.
 COMMAND = re.compile(
     r"(\w+=\S+ )?(python -|pip |celery |gunicorn |psql |pg_isready |redis-cli |docker |kubectl |promtool |curl "
@@ -255,6 +256,12 @@ SENTENCES = {
     "python -c \"import base64, secrets; print('whsec_' + base64.b64encode(secrets.token_bytes(32)).decode())\"": (
         f"{HOOK}::test_the_secret_that_the_page_makes_signs_the_report_that_it_shows"
     ),
+    "python -m benchmarks": (
+        "integration/benchmarks/test_bench.py::test_there_is_a_row_for_every_strategy_and_for_both_limits"
+    ),
+    "python -m examples.simulation": f"{SIMULATION}::test_runners_with_every_fault_leave_every_status_right",
+    "python -m examples.simulation --demo": f"{SIMULATION}::test_the_demo_makes_traffic_and_ends_at_once",
+    "python -m harbor_refresh.api_docs": f"{API}::test_the_command_writes_the_page_and_checks_it",
     "python -m benchmarks.scaling": "unit/test_scaling.py::test_the_program_writes_the_page_and_the_picture",
     "python -m benchmarks.scaling --write docs/scaling.md --into docs/images": (
         "unit/test_scaling.py::test_the_program_writes_the_page_and_the_picture"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.tasks import redis_address
+from harbor_refresh.tasks.broker import redis_address
 from settings import env
 
 NAME = "SOME_VARIABLE"

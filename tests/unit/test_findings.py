@@ -1,11 +1,13 @@
-"""Findings: each fault has one, with what it means and the way out; a sound service has none."""
+"""The checks of the dashboard: each fault is found by one, with what it means and the way out."""
 
 from dataclasses import replace
 
 import pytest
 
+from harbor_refresh.tasks.checks import examination
+from harbor_refresh.tasks.checks.facts import Facts
+from harbor_refresh.tasks.checks.registry import Shown, told
 from harbor_refresh.tasks.conf import DECLARED, Refresh
-from harbor_refresh.tasks.overview.findings import Finding, Level, findings
 from harbor_refresh.tasks.overview.state import Node, Scheduled, State
 from harbor_refresh.tasks.schedule import ROWS
 
@@ -35,59 +37,66 @@ SOUND = State(
 SILENT_BEAT = tuple(replace(row, sent=None if row.sent is None else 95.0) for row in SCHEDULE)
 
 FAULTS: dict[str, tuple[State, list[str]]] = {
-    "database_away": (State(absent={"database": "PostgreSQL: refused"}), ["database_away"]),
+    "database_away": (State(absent={"database": "PostgreSQL: refused"}), ["database.reachable"]),
     "not_migrated": (
         State(absent={"database": 'PostgreSQL: relation "execution" does not exist'}, is_migrated=False),
-        ["not_migrated"],
+        ["tables.migrations"],
     ),
     "redis_away": (
         replace(SOUND, absent={"redis": "Redis: refused", "broker": "Redis: refused"}, nodes=None, backlog=None),
-        ["redis_away"],
+        ["redis.reachable"],
     ),
-    "broker_away": (replace(SOUND, absent={"broker": "Redis: refused"}, messages=None), ["broker_away"]),
-    "no worker": (replace(SOUND, nodes=(), last_heartbeat=90.0, last_tick=90.0), ["no_worker"]),
-    "no worker ever": (replace(SOUND, nodes=(), last_heartbeat=None, last_tick=None), ["no_worker"]),
-    "ticks stopped": (replace(SOUND, last_tick=95.0), ["ticks_stopped"]),
-    "no tick since Redis was emptied": (replace(SOUND, last_tick=None), ["ticks_stopped"]),
-    "beat is silent": (replace(SOUND, schedule=SILENT_BEAT), ["beat_silent"]),
+    "broker_away": (replace(SOUND, absent={"broker": "Redis: refused"}, messages=None), ["broker.reachable"]),
+    "no worker": (replace(SOUND, nodes=(), last_heartbeat=90.0, last_tick=90.0), ["workers.alive"]),
+    "no worker ever": (replace(SOUND, nodes=(), last_heartbeat=None, last_tick=None), ["workers.alive"]),
+    "ticks stopped": (replace(SOUND, last_tick=95.0), ["workers.ticks"]),
+    "no tick since Redis was emptied": (replace(SOUND, last_tick=None), ["workers.ticks"]),
+    "beat is silent": (replace(SOUND, schedule=SILENT_BEAT), ["beat.alive"]),
     "beat never ran": (
         replace(SOUND, schedule=tuple(replace(row, sent=None) for row in SCHEDULE)),
-        ["beat_silent"],
+        ["beat.alive"],
     ),
-    "a row is gone": (replace(SOUND, schedule=SCHEDULE[1:]), ["schedule_row_missing"]),
+    "a row is gone": (replace(SOUND, schedule=SCHEDULE[1:]), ["beat.rows"]),
     "a row is disabled": (
         replace(SOUND, schedule=(replace(SCHEDULE[0], is_enabled=False), *SCHEDULE[1:])),
-        ["schedule_row_disabled"],
+        ["beat.rows"],
     ),
-    "the database was away": (replace(SOUND, pause=1.5), ["database_was_away"]),
-    "an execution waits": (replace(SOUND, oldest_waiting=61.0), ["oldest_waits"]),
-    "a long backlog": (replace(SOUND, backlog=10_001), ["long_backlog"]),
-    "quarantine": (replace(SOUND, quarantined=1), ["quarantined"]),
-    "dead letters": (replace(SOUND, dead_letters=2), ["dead_letters"]),
-    "reconcile is late": (replace(SOUND, last_reconcile=300.0), ["reconcile_late"]),
-    "drift": (replace(SOUND, drifted=4), ["drift"]),
-    "paused": (replace(SOUND, paused=("refreshing", "the queue harbor_refresh.jobs")), ["paused", "paused"]),
-    "a worker died": (replace(SOUND, dead=(Node("host-3-c", 34.0),)), ["worker_died"]),
+    "the database was away": (replace(SOUND, pause=1.5), ["status.paused"]),
+    "an execution waits": (replace(SOUND, oldest_waiting=61.0), ["status.waiting"]),
+    "a long backlog": (replace(SOUND, backlog=10_001), ["status.waiting"]),
+    "quarantine": (replace(SOUND, quarantined=1), ["status.quarantine"]),
+    "dead letters": (replace(SOUND, dead_letters=2), ["status.deliveries"]),
+    "reconcile is late": (replace(SOUND, last_reconcile=300.0), ["status.reconcile"]),
+    "drift": (replace(SOUND, drifted=4), ["status.repaired"]),
+    "paused": (
+        replace(SOUND, paused=("refreshing", "the queue harbor_refresh.jobs")),
+        ["status.paused", "status.paused"],
+    ),
+    "a worker died": (replace(SOUND, dead=(Node("host-3-c", 34.0),)), ["workers.died"]),
 }
 
 
-def told(state: State) -> list[Finding]:
-    return findings(state, CONF)
+def found(state: State, conf: Refresh = CONF) -> list[dict[str, str]]:
+    """What the dashboard shows; no server is asked."""
+    facts = Facts(glance=state)
+    facts.conf = conf
+    return [told(one) for one in examination.problems(Shown.DASHBOARD, facts)]
 
 
 def test_nothing_is_found_on_a_sound_service() -> None:
-    assert told(SOUND) == []
+    assert found(SOUND) == []
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found_and_nothing_else(fault: str) -> None:
     state, codes = FAULTS[fault]
-    found = told(state)
-    assert [one.code for one in found] == codes
-    for one in found:
-        for sentence in (one.what, one.meaning, one.todo):
+    shown = found(state)
+    assert [one["id"] for one in shown] == codes
+    for one in shown:
+        assert one["todo"]
+        for sentence in (one["what"], one["meaning"]):
             assert sentence[0].isupper() or sentence[0].isdigit() or sentence[0] == "“"
-        assert one.what.endswith(".")
+        assert one["what"].endswith(".")
 
 
 #: At each border, what is still right.
@@ -106,31 +115,31 @@ BORDERS = {
 
 @pytest.mark.parametrize("border", BORDERS)
 def test_what_is_within_its_limit_is_no_finding(border: str) -> None:
-    assert told(BORDERS[border]) == []
+    assert found(BORDERS[border]) == []
 
 
 def test_reconcile_is_not_late_while_a_long_queue_postpones_it() -> None:
     state = replace(SOUND, last_reconcile=900.0, backlog=50_001)
-    assert [one.code for one in told(state)] == ["long_backlog"]
+    assert [one["id"] for one in found(state)] == ["status.waiting"]
 
 
 def test_without_a_queue_no_tick_is_missed() -> None:
     conf = replace(CONF, interval=0.0)
-    assert findings(replace(SOUND, last_tick=None, oldest_waiting=0.0), conf) == []
+    assert found(replace(SOUND, last_tick=None, oldest_waiting=0.0), conf) == []
 
 
 def test_what_a_person_must_do_comes_before_what_is_worth_knowing() -> None:
     state = replace(SOUND, dead=(Node("host-3-c", 34.0),), backlog=20_000, quarantined=7)
-    assert [(one.code, one.level) for one in told(state)] == [
-        ("quarantined", Level.WRONG),
-        ("long_backlog", Level.NOTICE),
-        ("worker_died", Level.NOTICE),
+    assert [(one.id, one.is_serious()) for one in examination.findings(state)] == [
+        ("status.quarantine", True),
+        ("workers.died", False),
+        ("status.waiting", False),
     ]
 
 
 def test_the_sentences_name_numbers_and_the_command() -> None:
-    (found,) = told(replace(SOUND, nodes=(), last_heartbeat=90.0))
-    assert found.what == "No worker is alive; the last heartbeat came 1 min 30 s ago."
-    assert found.todo == "Start one with: celery -A harbor_refresh worker --concurrency 2"
-    (found,) = told(replace(SOUND, quarantined=1))
-    assert found.what == "1 execution could not be refreshed and is in quarantine."
+    (one,) = found(replace(SOUND, nodes=(), last_heartbeat=90.0))
+    assert one["what"] == "No worker is alive; the last heartbeat came 1 min 30 s ago."
+    assert one["todo"] == "Start one with: celery -A harbor_refresh worker --concurrency 2"
+    (one,) = found(replace(SOUND, quarantined=1))
+    assert one["what"] == "1 execution could not be refreshed and is in quarantine."

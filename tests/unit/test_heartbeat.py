@@ -1,4 +1,4 @@
-"""The heartbeat: silent nodes are recovered at once, forgotten runs are recorded again, errors are logged."""
+"""The heartbeat: silent nodes are recovered at once, and errors are logged."""
 
 import os
 from collections.abc import Iterator
@@ -9,9 +9,6 @@ import pytest
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import heartbeat, pacing
 from harbor_refresh.tasks.celery_tasks import reap, recover_stale
-from harbor_refresh.tasks.jobs.records.run import Run
-from harbor_refresh.tasks.jobs.runtime import current_runs
-from harbor_refresh.tasks.queue.node import this_node
 from harbor_refresh.tasks.queue.replies import Heartbeat
 from tests.waiting import wait_for
 
@@ -59,81 +56,42 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return calls
 
 
-@pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """After how many beats leases were renewed."""
-    return []
-
-
-def beaten(monkeypatch: pytest.MonkeyPatch, told: list[int], *answers: Heartbeat | QueueUnavailable) -> Queue:
+def beaten(monkeypatch: pytest.MonkeyPatch, *answers: Heartbeat | QueueUnavailable) -> Queue:
     queue = Queue(*answers)
     monkeypatch.setattr(heartbeat, "execution_queue", lambda: queue)
-    monkeypatch.setattr(current_runs, "renew", lambda: told.append(len(queue.beats)))
     heartbeat.send_until_stopped()
     return queue
 
 
 def test_a_heartbeat_that_finds_a_silent_node_asks_for_recovery_once(
-    monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]], told: list[int]
+    monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]]
 ) -> None:
-    queue = beaten(monkeypatch, told, sign(), sign(dead=3), sign(), sign(dead=1), sign())
+    queue = beaten(monkeypatch, sign(), sign(dead=3), sign(), sign(dead=1), sign())
     assert (len(queue.beats), len(set(queue.beats))) == (5, 1)
     assert asked == [{"retry": False}] * 2
-    assert told == [0, 1, 2, 3, 4], "before each sign of life"
 
 
 def test_a_redis_that_is_away_is_logged_once_for_each_outage(
     monkeypatch: pytest.MonkeyPatch,
     asked: list[dict[str, Any]],
-    told: list[int],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     gone = QueueUnavailable("Redis: gone")
-    beaten(monkeypatch, told, sign(), gone, gone, sign(dead=1), gone, sign())
+    beaten(monkeypatch, sign(), gone, gone, sign(dead=1), gone, sign())
     assert len(asked) == 1
     assert [line.partition(" gives ")[2] for line in caplog.messages] == ["no sign of life: Redis: gone"] * 2, (
         "it is logged once for each outage"
     )
 
 
-def test_a_renewed_node_sends_heartbeats_under_its_old_name_while_runs_of_that_name_go_on(
-    monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]], told: list[int]
-) -> None:
-    for number, node in enumerate(["former", "former", this_node.name]):
-        current_runs.begin(Run(f"j{number}", 7, node, 0, 1))
-    try:
-        queue = beaten(monkeypatch, told, sign(), sign())
-    finally:
-        for number, node in enumerate(["former", "former", this_node.name]):
-            current_runs.end(Run(f"j{number}", 7, node, 0, 1))
-    assert sorted(queue.beats) == sorted(["former", this_node.name])
-    assert current_runs.nodes() == set()
-
-
-def test_no_sign_of_life_is_sent_until_the_leases_are_renewed(
-    monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]], told: list[int]
-) -> None:
-    queue = Queue(sign(), sign())
-
-    def renew() -> None:
-        told.append(len(queue.beats))
-        if len(told) == 1:
-            raise QueueUnavailable("Redis: gone")
-
-    monkeypatch.setattr(heartbeat, "execution_queue", lambda: queue)
-    monkeypatch.setattr(current_runs, "renew", renew)
-    heartbeat.send_until_stopped()
-    assert told == [0, 0, 1]
-
-
 def test_a_broker_that_fails_is_logged_and_ends_no_heartbeat(
-    monkeypatch: pytest.MonkeyPatch, told: list[int], caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(**_: Any) -> None:
         raise RuntimeError("no broker")
 
     monkeypatch.setattr(recover_stale, "apply_async", fail)
-    queue = beaten(monkeypatch, told, sign(dead=1), sign(), sign())
+    queue = beaten(monkeypatch, sign(dead=1), sign(), sign())
     assert len(queue.beats) == 3
     assert caplog.messages == ["Could not ask for recovery, the schedule will in a few seconds: no broker"]
 

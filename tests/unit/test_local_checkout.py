@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from harbor_refresh.local import logs
-from harbor_refresh.local.checkout import Checkout
+from harbor_refresh.local.checkout import LARGEST_LOG, Checkout
 
 
 def test_the_secret_key_is_made_once_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
@@ -33,21 +32,25 @@ def test_only_its_owner_can_enter_the_local_directory(tmp_path: Path) -> None:
 
 
 def test_a_fresh_log_keeps_the_previous_one_beside_it(tmp_path: Path) -> None:
-    log = logs.fresh(tmp_path / "web.log")
+    checkout = Checkout(tmp_path)
+    checkout.prepare()
+    log = checkout.fresh_log("web")
     log.write_text("first run")
 
-    logs.fresh(log)
+    checkout.fresh_log("web")
 
     assert log.read_text() == ""
-    assert (tmp_path / "web.log.1").read_text() == "first run"
+    assert (checkout.logs / "web.log.1").read_text() == "first run"
 
 
 def test_a_log_that_is_too_large_is_truncated_while_its_writer_goes_on(tmp_path: Path) -> None:
-    log = tmp_path / "worker1.log"
+    checkout = Checkout(tmp_path)
+    checkout.prepare()
+    log = checkout.logs / "worker1.log"
     with log.open("ab", buffering=0) as writer:
-        writer.write(b"x" * (logs.LARGEST_BYTES + 1))
-        logs.bound(tmp_path)
+        writer.write(b"x" * (LARGEST_LOG + 1))
+        checkout.bound_logs()
         writer.write(b"goes on")
 
     assert log.read_bytes() == b"goes on"
-    assert (tmp_path / "worker1.log.1").stat().st_size == logs.LARGEST_BYTES + 1
+    assert (checkout.logs / "worker1.log.1").stat().st_size == LARGEST_LOG + 1

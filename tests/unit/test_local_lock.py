@@ -15,8 +15,8 @@ ADDRESS = "http://127.0.0.1:8001/admin/"
 
 def test_a_second_holder_learns_where_the_first_runs(tmp_path: Path) -> None:
     path = tmp_path / "up.lock"
-    with held(path) as lock:
-        lock.announce(admin=ADDRESS, database_url="postgresql://db")
+    with held(path) as announce:
+        announce(ADDRESS, {"DATABASE_URL": "postgresql://db"})
         with pytest.raises(LocalError, match=ADDRESS), held(path):
             pass
 

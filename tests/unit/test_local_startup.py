@@ -9,6 +9,8 @@ from harbor_refresh.local.__main__ import main
 from harbor_refresh.local.checkout import Checkout
 from harbor_refresh.local.errors import LocalError
 from harbor_refresh.local.ports import choose_port
+from harbor_refresh.local.screen import Screen
+from harbor_refresh.local.up import StopRequested, Up
 
 
 @pytest.fixture
@@ -73,18 +75,19 @@ def test_a_given_secret_key_is_kept(checkout: Checkout, monkeypatch: pytest.Monk
 
 
 def test_a_step_that_fails_is_reported_with_the_end_of_its_log(checkout: Checkout) -> None:
-    steps = startup.Steps(checkout, {}, stopping=lambda: False)
+    up = Up(checkout, Screen())
 
-    with pytest.raises(LocalError, match=r"manage\.py migrate"):
-        steps.migrate()  # there is no manage.py in this directory
+    with pytest.raises(LocalError, match=r"(?s)manage\.py migrate failed.*No such file"):
+        up.run_to_end("migrate", "manage.py", "migrate")  # there is no manage.py in this directory
 
 
-def test_a_stop_ends_the_running_step(checkout: Checkout) -> None:
+def test_a_stop_ends_the_running_step(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     (checkout.root / "manage.py").write_text("import time; time.sleep(60)")
-    steps = startup.Steps(checkout, {}, stopping=lambda: True)
+    up = Up(checkout, Screen())
+    monkeypatch.setattr(up, "_is_stopping", True)
 
-    with pytest.raises(startup.StopRequested):
-        steps.migrate()
+    with pytest.raises(StopRequested):
+        up.run_to_end("migrate", "manage.py", "migrate")
 
 
 def test_an_unknown_command_is_misuse(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,9 +12,9 @@ from django.test import Client, RequestFactory
 from pytest_django import Settings
 
 from harbor_refresh.logs import context
+from harbor_refresh.logs.context import RequestIds
 from harbor_refresh.logs.formatters import JSONLines, TextLines
-from harbor_refresh.logs.request_ids import RequestIds
-from harbor_refresh.tasks import redaction
+from harbor_refresh.tasks.broker import redaction
 
 
 @pytest.fixture(autouse=True)

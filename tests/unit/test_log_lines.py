@@ -12,9 +12,8 @@ from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.executions.news import execution_log
 from harbor_refresh.executions.news import signals as signals_of_executions
 from harbor_refresh.executions.retention.lease import Held
-from harbor_refresh.tasks import event_counts, pipeline_log, signals
-from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered
-from harbor_refresh.tasks.jobs.repair.reaper import Reaped
+from harbor_refresh.tasks.jobs.reaper import Reaped
+from harbor_refresh.tasks.news import event_counts, pipeline_log, signals
 from harbor_refresh.tasks.overview import events
 from harbor_refresh.tasks.pipeline.reconciliation import Reconciled
 from harbor_refresh.tasks.queue.claim import Claim
@@ -43,13 +42,6 @@ def test_every_signal_has_its_line_and_every_line_its_signal() -> None:
         name.removeprefix("on_") for name in (*vars(execution_log), *vars(pipeline_log)) if name.startswith("on_")
     ]
     assert sorted(told) == sorted(news)
-
-
-def test_the_table_of_signals_lists_every_signal() -> None:
-    pages = f"{signals_of_executions.__doc__}{signals.__doc__}"
-    for name, one in {**vars(signals_of_executions), **vars(signals)}.items():
-        if isinstance(one, Signal):
-            assert f"| `{name}`" in pages
 
 
 def test_connecting_twice_logs_everything_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -82,7 +74,7 @@ def test_failures_are_logged_with_their_reason_but_not_a_thousand_times(
 
 def test_the_other_lines(caplog: pytest.LogCaptureFixture) -> None:
     claim = Claim("n1", "7", ("1:A",))
-    assert lines(caplog, signals.outlived, claim=claim, count=1) == [
+    assert lines(caplog, signals.claim_expired, claim=claim, count=1) == [
         ("INFO", "1 of a claim of n1 had been recovered meanwhile: left alone")
     ]
     assert lines(caplog, signals_of_executions.quarantined, execution_ids=[7], reason="cursed") == [
@@ -91,7 +83,7 @@ def test_the_other_lines(caplog: pytest.LogCaptureFixture) -> None:
             "Quarantined execution 7: cursed. Release it with: manage.py harbor quarantine --release 7",
         )
     ]
-    assert lines(caplog, signals_of_executions.paroled, execution_ids=[7, 8]) == [
+    assert lines(caplog, signals_of_executions.released_from_quarantine, execution_ids=[7, 8]) == [
         ("INFO", "Released 2 executions from quarantine for another try")
     ]
     assert lines(caplog, signals_of_executions.closed_overdue, execution_ids=[7, 8]) == [
@@ -136,16 +128,15 @@ def test_a_pass_over_the_jobs_that_found_nothing_logs_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     assert lines(caplog, signals.reaped, outcome=Reaped()) == []
-    assert lines(caplog, signals.jobs_recovered, outcome=Recovered()) == []
-    assert lines(caplog, signals.reaped, outcome=Reaped(reported=1, lost=2)) == [
-        (
-            "WARNING",
-            "Reaped jobs: 1 reported again, 0 forgotten, 0 failed for silence, 0 brought to what has landed, "
-            "2 lost, 0 to be sent again",
-        )
+    assert lines(caplog, signals.runs_released, count=0) == []
+    assert lines(caplog, signals.reaped, outcome=Reaped(reported=1, failed=2)) == [
+        ("WARNING", "Reaped jobs: 1 reported again, 2 failed for silence")
     ]
-    assert lines(caplog, signals.jobs_recovered, outcome=Recovered(given_back=3, sent=4)) == [
-        ("WARNING", "Recovered jobs: 3 given back by dead nodes, 0 reported again, 4 sent")
+    assert lines(caplog, signals.runs_released, count=3) == [
+        ("WARNING", "Recovered jobs: 3 given back by dead processes")
+    ]
+    assert lines(caplog, signals.nodes_died, names=["one", "two"]) == [
+        ("WARNING", "Nodes are dead, and their jobs are released: one, two")
     ]
 
 

@@ -1,28 +1,24 @@
-"""`manage.py` finds the commands of the packages that are not installed apps."""
+"""`manage.py` has four commands of ours; programs of packages that are not installed apps are `python -m`."""
+
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from django.core.management import get_commands
 
-from manage import COMMANDS, Utility
+ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_benchmarks_and_examples_are_no_installed_apps() -> None:
-    assert not set(COMMANDS) & set(get_commands())
+def test_the_commands_of_ours_are_those_of_the_pages() -> None:
+    ours = {name for name, app in get_commands().items() if str(app).startswith("harbor_refresh")}
+    assert ours == {"alive", "attach", "doctor", "harbor"}
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_of_the_table_is_found(name: str) -> None:
-    command = Utility(["manage.py"]).fetch_command(name)
-    assert type(command).__module__ == f"{COMMANDS[name]}.management.commands.{name}"
-
-
-def test_help_lists_the_commands_of_the_table() -> None:
-    text = Utility(["manage.py"]).main_help_text()
-    assert "[benchmarks]" in text
-    assert "    simulate" in text.splitlines()
-    names = Utility(["manage.py"]).main_help_text(commands_only=True).splitlines()
-    assert names == sorted([*get_commands(), *COMMANDS])
-
-
-def test_a_command_of_django_is_still_found() -> None:
-    assert type(Utility(["manage.py"]).fetch_command("migrate")).__module__.startswith("django.")
+@pytest.mark.parametrize("name", ["benchmarks", "examples.simulation", "harbor_refresh.api_docs"])
+def test_a_program_beside_manage_py_says_how_it_is_typed(name: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", name, "--help"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith(f"usage: python -m {name} ")

@@ -6,9 +6,9 @@ from types import ModuleType
 import pytest
 from celery import shared_task
 
-from harbor_refresh.tasks.celery_queues import ROUTES
-from harbor_refresh.tasks.checks import name_checks
-from harbor_refresh.tasks.checks.name_checks import check_names
+from harbor_refresh.tasks.broker.celery_queues import ROUTES
+from harbor_refresh.tasks.checks import celery_options
+from harbor_refresh.tasks.checks.celery_options import check_celery
 
 
 def print_nothing() -> None:
@@ -16,13 +16,13 @@ def print_nothing() -> None:
 
 
 def test_our_own_celery_tasks_are_no_clash() -> None:
-    assert check_names(None) == []
+    assert check_celery() == []
 
 
 def test_a_task_that_took_the_name_of_ours_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if our modules were elsewhere, and these were those of a project."""
-    monkeypatch.setattr(name_checks, "PACKAGE", "elsewhere")
-    found = [(one.id, one.msg) for one in check_names(None)]
+    monkeypatch.setattr(celery_options, "PACKAGE", "elsewhere")
+    found = [(one.id, one.msg) for one in check_celery()]
     ours = "harbor_refresh.tasks.celery_tasks"
     assert found == [
         ("harbor_tasks.E030", f"{ours}.{name[6:]} is a Celery task with the name {name}, which is one of ours.")
@@ -35,5 +35,5 @@ def test_a_task_that_celery_has_dropped_for_ours_is_named(monkeypatch: pytest.Mo
     project.sweep = shared_task(name="shop.sweep")(print_nothing)  # type: ignore[attr-defined]
     project.act = "no Celery task"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "tasks", project)
-    (one,) = check_names(None)
+    (one,) = check_celery()
     assert one.msg == "tasks.sweep is a Celery task with the name tasks.sweep, which is one of ours."

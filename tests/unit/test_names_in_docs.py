@@ -33,7 +33,7 @@ VALUES = {
     "harbor_refresh.consumer:Consumer",
     "harbor_refresh.executions",
     "harbor_refresh.tasks",
-    "harbor_refresh.tasks.beat:PatientScheduler",
+    "harbor_refresh.tasks.pipeline.beat:PatientScheduler",
     "harbor_refresh.tasks_backend.TrackedBackend",
     "harbor_refresh.testing.fixtures",
 }
@@ -139,7 +139,7 @@ def test_a_public_module_is_named_on_the_page_of_the_package(module: str) -> Non
         ("harbor_refresh.start", True),
         ("harbor_refresh.stard", False),
         ("harbor_refresh.testing.eager", True),
-        ("harbor_refresh.testing.eager_mode.eager", False),
+        ("harbor_refresh.testing.worker.eager", False),
         ("harbor_refresh.client.Client", True),
         ("harbor_refresh.local", False),
         ("harbor_refresh.executions.errors.Refused", False),

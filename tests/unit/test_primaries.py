@@ -6,8 +6,8 @@ import pytest
 import redis
 from redis.crc import key_slot
 
+from harbor_refresh.tasks.broker.redis_address import Place
 from harbor_refresh.tasks.queue.primaries import ClusterNodes
-from harbor_refresh.tasks.redis_address import Place
 
 KEY = "queue"
 SLOTS = 16_384

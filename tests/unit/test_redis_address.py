@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.tasks.redis_address import (
+from harbor_refresh.tasks.broker.redis_address import (
     DROPPED,
     Address,
     BadAddress,

@@ -1,4 +1,4 @@
-"""The Lua files: the name gives the number of keys, the header names them, and no script contains a key."""
+"""The Lua files: the name gives the number of keys, the header declares them, and no script contains a key."""
 
 import re
 from pathlib import Path
@@ -6,18 +6,15 @@ from pathlib import Path
 import pytest
 
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.jobs.records.scripts import COUNTS, RECORDS
 from harbor_refresh.tasks.queue import keys
-from harbor_refresh.tasks.queue.legacy_transfer import LEGACY
 from harbor_refresh.tasks.queue.scripts import SCRIPTS, Script
-from harbor_refresh.tasks.queue.traces import TRACES
-from harbor_refresh.tasks.strategies.hash import announcements
+from harbor_refresh.tasks.strategies.instances import Instances
 
 ROOT = Path(__file__).resolve().parents[2]
 
-ALL = (SCRIPTS, TRACES, LEGACY, RECORDS, COUNTS, announcements.SCRIPTS)
+ALL = (SCRIPTS, Instances.scripts)
 TAKEN = {name: script for scripts in ALL for name, script in scripts.items()}
-FOLDERS = [Path(ROOT / scripts.package.replace(".", "/")) / "lua" for scripts in (SCRIPTS, RECORDS, ALL[-1])]
+FOLDERS = [Path(ROOT / scripts.package.replace(".", "/")) / "lua" for scripts in ALL]
 FILES = sorted(path for folder in FOLDERS for path in folder.glob("*.lua") if not path.name.startswith("_"))
 INCLUDED = sorted(path for folder in FOLDERS for path in folder.glob("_*.lua"))
 CATALOGUE = vars(keys.Keys(""))
@@ -34,7 +31,7 @@ def test_there_is_one_file_for_each_script_and_no_other() -> None:
 
 
 def test_every_key_of_a_script_is_in_the_catalogue_and_every_key_is_used() -> None:
-    plain = {"lock", "deliverer", "broker"}  # kept by redis-py's own script, or by a SET alone
+    plain = {"lock", "deliverer", "broker", "queues"}  # kept by a script of redis-py, or by plain commands
     assert {key for script in TAKEN.values() for key in script.keys} == CATALOGUE.keys() - plain
     assert keys.__doc__ is not None
     for name in CATALOGUE.values():
@@ -53,8 +50,10 @@ def test_the_header_of_a_script_states_its_purpose_keys_arguments_and_answer(pat
     assert int(count) == len(TAKEN[name].keys)
     assert "-- returns " in top
     used = {int(number) for number in re.findall(r"ARGV\[(\d+)\]", text[len(top) :])}
-    told = {int(number) for number in re.findall(r"ARGV\[(\d+)(?:\.\.)?\]", top)}
-    assert used <= told
+    told = [int(number) for number in re.findall(r"ARGV\[(\d+)(?:\.\.)?\]", top)]
+    assert used <= set(told)
+    assert told == list(range(1, len(told) + 1))
+    assert len(told) - len(TAKEN[name].args) == len(re.findall(r"ARGV\[\d+\.\.\]", top)), "two blanks after a name"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -66,13 +65,6 @@ def test_a_script_uses_each_of_its_keys_once_and_names_none_by_hand(path: Path) 
     assert "cache:" not in text
     for command, first in re.findall(r"redis\.call\('(\w+)',? ?([^,)]*)", body):
         assert "'" not in first, f"{command} of a key written by hand"
-
-
-@pytest.mark.parametrize("name", [name for name, script in TAKEN.items() if script.args])
-def test_the_header_of_a_script_names_its_arguments_in_their_order(name: str) -> None:
-    (path,) = (path for path in FILES if path.stem.rsplit("-", 1)[0] == name)
-    top = header(path.read_text(encoding="utf-8"))
-    assert tuple(re.findall(r"ARGV\[\d+\] (\w+)  ", top)) == TAKEN[name].args
 
 
 def test_a_script_refuses_arguments_that_it_does_not_take_or_misses() -> None:
@@ -115,7 +107,7 @@ def test_what_a_script_includes_stands_before_it_once_with_its_constants_as_loca
     source = SCRIPTS.source("claim")
     assert source.startswith("local FIRST_REST_US = 50000\n")
     assert "local TICK_SENT = 'sent'\n" in source
-    for path in (*(one for one in INCLUDED if one.stem not in ("_job", "_legacy")), FOLDERS[0] / "claim-12.lua"):
+    for path in (*INCLUDED, FOLDERS[0] / "claim-12.lua"):
         assert source.count(path.read_text(encoding="utf-8")) == 1
     assert source.index("local function text(") < source.index("local function heartbeat(")
 

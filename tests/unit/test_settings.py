@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from harbor_refresh.tasks.broker.connecting import TAKES as BROKER_TAKES
-from harbor_refresh.tasks.redis_address import TAKES
+from harbor_refresh.tasks.broker.redis_address import TAKES
+from harbor_refresh.tasks.pacing import CHUNK
 
 ROOT = Path(__file__).resolve().parents[2]
 DATABASE = "postgresql://u:s3cret@127.0.0.1:1/n"
@@ -37,7 +38,7 @@ def setting(expression: str, **variables: str) -> str:
 
 BAD = {
     "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": ("soon", "a number from -1"),
-    "REFRESH_FANOUT": ("many", "'auto' or a whole number from 1 to 10,000"),
+    "REFRESH_FANOUT": ("many", "'auto' or a whole number from 1 to 6,000"),
     "REFRESH_MAX_ATTEMPTS": ("1.5", "a whole number from 1 to 100"),
     "REFRESH_ATTACH": ("harbour", "one of harbor"),
     "REFRESH_STRATEGY": ("fastest", "one of claim, scan, lock, hash, upstream"),
@@ -87,11 +88,11 @@ def test_an_unusual_prefix_gives_a_warning() -> None:
     assert run(CHECK, REFRESH_KEY_PREFIX="{cache:execution:refresh}:").stderr == ""
 
 
-def test_a_subtask_of_ten_thousand_is_the_largest() -> None:
-    assert setting("settings.REFRESH_FANOUT", REFRESH_FANOUT="10000") == "10000"
-    ran = run([sys.executable, "-c", "import settings.base"], REFRESH_FANOUT="10001")
+def test_a_subtask_is_at_most_a_whole_chunk() -> None:
+    assert setting("settings.REFRESH_FANOUT", REFRESH_FANOUT=f"{CHUNK}") == f"{CHUNK}"
+    ran = run([sys.executable, "-c", "import settings.base"], REFRESH_FANOUT=f"{CHUNK + 1}")
     assert (ran.returncode, len(ran.stderr.splitlines())) == (1, 1)
-    assert ran.stderr.startswith(f"REFRESH_FANOUT: got '10001', takes {BAD['REFRESH_FANOUT'][1]}")
+    assert ran.stderr.startswith(f"REFRESH_FANOUT: got '{CHUNK + 1}', takes {BAD['REFRESH_FANOUT'][1]}")
 
 
 def test_the_program_decides_the_size_of_subtasks_unless_told_otherwise() -> None:
@@ -107,7 +108,7 @@ def test_a_variable_that_no_setting_reads_is_named_at_the_start_and_stops_no_pro
         "MAX_DANGLING_HOURS",
     ]
     named = run([sys.executable, "-c", "from harbor_refresh import wsgi"], REFRESH_CHUNK="7").stderr
-    assert named.startswith("harbor_tasks.W002: REFRESH_CHUNK is no setting")
+    assert "WARNING harbor_refresh: At the start: harbor_tasks.W002: REFRESH_CHUNK is no setting" in named
 
 
 def test_the_strategy_is_claim_unless_told_otherwise_and_an_instance_has_no_default() -> None:

@@ -7,8 +7,8 @@ from django.dispatch import Signal
 
 from harbor_refresh.executions.news import execution_log
 from harbor_refresh.executions.news import signals as signals_of_executions
-from harbor_refresh.tasks import pipeline_log
-from harbor_refresh.tasks import signals as signals_of_tasks
+from harbor_refresh.tasks.news import pipeline_log
+from harbor_refresh.tasks.news import signals as signals_of_tasks
 
 #: Signals that write no log line on purpose.
 WITHOUT_A_LINE: frozenset[str] = frozenset()

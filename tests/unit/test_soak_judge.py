@@ -9,7 +9,7 @@ from tests.soak.evidence import Ask, Change, Evidence, Freeze, JobRow, Process, 
 from tests.soak.judge import SLACK, judge
 from tests.soak.plan import WEIGHTS, plan
 
-NODE_TTL = 4.0
+SILENT = 4.0
 WORKER, OTHER_WORKER = 100, 200
 
 
@@ -127,24 +127,6 @@ BAD: dict[str, tuple[Evidence, list[str]]] = {
         evidence([], [], [row("Pending"), row("Pending", job="k", task=2, before=1)]),
         ["did not end"],
     ),
-    "a job is lost and returns": (
-        evidence([run(1, 9)], changes((5, "Error", 0)), [row("Error", "lost: it had begun")]),
-        ["lost alive"],
-    ),
-    "a job is lost while its process lives": (
-        evidence([run(1, None, alive_until=4.9)], changes((5, "Error", 0)), [row("Error", "lost: it had begun")]),
-        ["lost alive"],
-    ),
-    "a job is lost after its time limit": (
-        evidence(
-            [run(1, 2, outcome="SystemExit")], changes((5, "Error", 0)), [row("Error", "lost: it had begun")]
-        ),
-        ["lost with its process"],
-    ),
-    "a job is lost long after its process died": (
-        evidence([run(1, None, alive_until=2)], changes((5, "Error", 0)), [row("Error", "lost: it had begun")]),
-        ["lost with its process"],
-    ),
     "a stop was rolled back and stops it all the same": (
         evidence([], [], [row("Stopped")], asks=[Ask("stop", 1, "rolled back", 1)]),
         ["stopped by nothing"],
@@ -217,13 +199,6 @@ BAD: dict[str, tuple[Evidence, list[str]]] = {
         evidence([run(3, 4, job="k", task=2)], [], [row("Stopped"), row(job="k", task=2, before=1)], asks=STOP),
         ["ran before its turn"],
     ),
-    "pages that Redis lost after they had landed": (
-        replace(
-            evidence(with_pages(1, 2, 1), changes((0, "Pending", 0), (1.4, "Running", 1), (3, "Success", 3))),
-            losses=[(1.5, 1.6)],
-        ),
-        ["forgotten arguments"],
-    ),
     "a try with other arguments, then one with those of before": (
         evidence(
             with_pages(1, 2, 1),
@@ -275,13 +250,6 @@ ALLOWED: dict[str, Evidence] = {
     "a chain that hands on the right value": evidence(
         [run(1, 2, kind="takes", said={"got": {"value": "1"}, "wanted": {"value": "1"}})], []
     ),
-    "pages that Redis forgot before they had landed": replace(
-        evidence(
-            with_pages(1, 2, 3, 1, 2, 3),
-            changes((0, "Pending", 0), (1.9, "Scheduled", 1), (4.5, "Running", 1), (6, "Success", 3)),
-        ),
-        losses=[(2.5, 2.6)],
-    ),
     "pages one after the other, and one of them twice": evidence(
         with_pages(1, 2, 2, 3),
         [],
@@ -292,17 +260,17 @@ ALLOWED: dict[str, Evidence] = {
 @pytest.mark.parametrize("case", BAD)
 def test_each_violation_is_found_once_and_by_its_name(case: str) -> None:
     given, names = BAD[case]
-    assert [one.name for one in judge(given, node_ttl=NODE_TTL).violations] == names
+    assert [one.name for one in judge(given, silent_seconds=SILENT).violations] == names
 
 
 @pytest.mark.parametrize("case", ALLOWED)
 def test_allowed_evidence_is_no_violation(case: str) -> None:
-    assert judge(ALLOWED[case], node_ttl=NODE_TTL).violations == []
+    assert judge(ALLOWED[case], silent_seconds=SILENT).violations == []
 
 
 def test_runs_at_the_same_time_are_explained_by_a_worker_that_stood_still_for_longer_than_the_ttl() -> None:
     both = [run(1, 9), run(8, 10, pid=201, worker=OTHER_WORKER)]
-    verdict = judge(evidence(both, [], freezes=[Freeze(WORKER, 2, 7)]), node_ttl=NODE_TTL)
+    verdict = judge(evidence(both, [], freezes=[Freeze(WORKER, 2, 7)]), silent_seconds=SILENT)
     assert (verdict.violations, verdict.explained) == ([], 1)
 
 
@@ -314,43 +282,6 @@ def test_incomplete_evidence_contradicts_itself() -> None:
         "task 3 is Success, and the last change that was written down is nothing",
         "job k ran, and its task is not known",
     ]
-
-
-LOST_BEFORE_IT_LANDED = [run(1, None), *(run(10 + at, 10.5 + at, revision=at, outcome="Retry") for at in range(5))]
-
-
-@pytest.mark.parametrize(
-    ("losses", "life", "names", "forgotten"),
-    [
-        ([(5, 6)], [], [], 1),
-        ([(5, 6)], changes((7, "Pending", 0)), [], 1),
-        ([(5, 6)], changes((9.99, "Running", 0)), [], 1),
-        ([(5, 6)], changes((2, "Running", 0)), ["too many runs"], 0),
-        ([(0.4, 0.5), (12, 13)], [], ["too many runs"], 0),
-    ],
-    ids=[
-        "Redis lost it",
-        "what landed was no run",
-        "what landed was the beginning of the next one",
-        "it had landed before Redis lost it",
-        "Redis lost nothing in between",
-    ],
-)
-def test_a_run_that_redis_lost_before_it_had_landed_is_not_counted(
-    losses: list[tuple[float, float]], life: list[Change], names: list[str], forgotten: int
-) -> None:
-    given = replace(evidence(LOST_BEFORE_IT_LANDED, life, [row("Error", EXHAUSTED)]), losses=losses)
-    verdict = judge(given, node_ttl=NODE_TTL)
-    assert ([one.name for one in verdict.violations], verdict.forgotten) == (names, forgotten)
-
-
-@pytest.mark.parametrize(("loss", "names"), [((5, 6), []), ((1.5, 1.6), ["too many runs"])])
-def test_several_lost_runs_in_a_row_are_not_counted_if_each_was_lost(
-    loss: tuple[float, float], names: list[str]
-) -> None:
-    in_a_row = [run(1, 1.1), run(2, 2.1, revision=1), *LOST_BEFORE_IT_LANDED[1:]]
-    given = replace(evidence(in_a_row, [], [row("Error", EXHAUSTED)]), losses=[loss])
-    assert [one.name for one in judge(given, node_ttl=NODE_TTL).violations] == names
 
 
 def test_the_lines_of_jobs_become_runs_whatever_their_order_and_a_killed_one_has_no_end() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harbor_refresh.executions.news import steps
-from harbor_refresh.tracing.follower import BEGINNINGS
+from harbor_refresh.tracing.spans import OF_STEP
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,11 +28,11 @@ def calls() -> dict[str, set[str]]:
 def test_each_step_has_its_row_with_its_facts_and_is_followed() -> None:
     rows = re.findall(r"^\| `(\w+)` +\|[^|]+\|([^|]+)\|", steps.__doc__ or "", re.MULTILINE)
     assert {name: set(re.findall(r"`(\w+)`", facts)) for name, facts in rows} == calls()
-    assert BEGINNINGS.keys() == calls().keys()
+    assert OF_STEP.keys() == calls().keys()
 
 
 def test_without_a_follower_a_step_is_one_shared_value_and_work_stays_itself() -> None:
-    first, second = steps.step("report", door="api"), steps.step("mark", members=[])
+    first, second = steps.step("report", source="api"), steps.step("mark", members=[])
     assert first is second
     with first as note, second:
         note(applied=1)

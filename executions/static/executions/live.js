@@ -1,13 +1,13 @@
-// Keeps an open page up to date. The element with `data-live` names the address that is asked every `data-every`
-// milliseconds; in it, `data-part` are the pieces that the answer replaces, `data-at` is the time of the last answer,
-// and `data-trouble` says since when the service has not answered. A hidden page asks nothing.
+// Keeps an open page up to date. Each element with `data-live` names the address that is asked every `data-every`
+// milliseconds, and with `data-at-once` when the page is loaded; in it, `data-part` are the pieces that the answer
+// replaces, `data-at` is the time of the last answer, and `data-trouble` says since when the service has not answered.
+// A hidden page asks nothing.
 //
 // A page that shows more than pieces, as the dashboard does, adds functions: `live.onNews` is called with each answer,
 // `live.onRound` after each round.
 "use strict";
 
-const live = (() => {
-    const page = document.querySelector("[data-live]");
+const follow = (page) => {
     const LONGEST_MS = 30000;
     const etags = new Map();
     const newsListeners = [];
@@ -44,7 +44,7 @@ const live = (() => {
 
     const forget = (address) => etags.delete(address);
 
-    const scrollable = (part) => [...part.querySelectorAll(".simplebar-content-wrapper")];
+    const scrollable = (part) => [...part.querySelectorAll(".harbor-table")];
 
     // A part that holds the focus waits until the focus has left it: then the answer is asked for as a whole again.
     // Tables keep their place.
@@ -94,6 +94,7 @@ const live = (() => {
                 await listener();
             }
             troubleSince = null;
+            every = news?.every ?? every;
             delay = every;
             setText(page.querySelector("[data-trouble]"), "");
             if (news?.reload) {
@@ -106,18 +107,16 @@ const live = (() => {
         timer = setTimeout(update, delay);
     };
 
-    if (page) {
-        every = delay = Number(page.dataset.every);
-        page.querySelectorAll("[data-part]").forEach((part) => {
-            part.dataset.shown = "";
-        });
-        document.addEventListener("visibilitychange", () => {
-            if (!document.hidden && timer === null) {
-                update();
-            }
-        });
-        timer = setTimeout(update, every);
-    }
+    every = delay = Number(page.dataset.every);
+    page.querySelectorAll("[data-part]").forEach((part) => {
+        part.dataset.shown = "";
+    });
+    document.addEventListener("visibilitychange", () => {
+        if (!document.hidden && timer === null) {
+            update();
+        }
+    });
+    timer = setTimeout(update, "atOnce" in page.dataset ? 0 : every);
 
     return {
         page,
@@ -128,4 +127,6 @@ const live = (() => {
         onNews: (listener) => newsListeners.push(listener),
         onRound: (listener) => roundListeners.push(listener),
     };
-})();
+};
+
+const [live] = [...document.querySelectorAll("[data-live]")].map(follow);

@@ -1,8 +1,8 @@
 -- Looks for an index of task that answers the rollup without reading the table: it begins with execution_id and holds
 -- status and end_time.
 --
--- returns  whether it is there, the schema of task, how many tasks and executions there are about (by statistics, -1:
---          not known), the size of task in bytes
+-- returns  whether it is there, the schema of task, how many tasks there are about (by statistics, -1: not known), the
+--          size of task in bytes
 SELECT
     EXISTS (
         SELECT
@@ -20,7 +20,6 @@ SELECT
     ),
     quote_ident(t.relnamespace::regnamespace::text),
     t.reltuples::bigint,
-    e.reltuples::bigint,
     pg_table_size(t.oid)
-FROM pg_class t, pg_class e
-WHERE t.oid = to_regclass('task') AND e.oid = to_regclass('execution')
+FROM pg_class t
+WHERE t.oid = to_regclass('task')

@@ -5,16 +5,17 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from harbor_refresh.doctor.check import Level
-from harbor_refresh.doctor.examination import CHECKS, examine
-from harbor_refresh.doctor.output import as_data, as_text
 from harbor_refresh.executions.management.command import AnswerCommand
 from harbor_refresh.executions.management.output import Answer
 from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.checks.examination import selection
+from harbor_refresh.tasks.checks.facts import Facts
+from harbor_refresh.tasks.checks.output import STYLES, as_data, as_text
+from harbor_refresh.tasks.checks.registry import Shown, examine
 
 
 def check_name(text: str) -> str:
-    if not any(check.name.startswith(text) for check in CHECKS):
+    if not any(check.id.startswith(text) for check in selection(Shown.DOCTOR)):
         raise ArgumentTypeError(f"got {text[:40]!r}, takes a check or the beginning of one, such as redis")
     return text
 
@@ -37,20 +38,15 @@ class Command(AnswerCommand):
         )
         parser.add_argument(
             "--fail-level",
-            choices=[str(level) for level in Level],
-            default=str(Level.ERROR),
+            choices=list(STYLES),
+            default="error",
             help="exit with 1 from this level on (error)",
         )
 
     def answer(self, options: dict[str, Any]) -> Answer:
-        chosen = [
-            check
-            for check in CHECKS
-            if not options["only"]
-            or check.answers_for
-            or any(check.name.startswith(one) for one in options["only"])
-        ]
-        results = list(examine(chosen))
+        only = tuple(options["only"] or ("",))
+        chosen = [one for one in selection(Shown.DOCTOR) if one.answers_for or one.id.startswith(only)]
+        results = list(examine(chosen, Facts()))
         found = [problem for result in results for problem in result.problems]
-        failing = [one for one in found if one.level == Level.ERROR or options["fail_level"] == Level.WARNING]
+        failing = [one for one in found if one.is_serious() or options["fail_level"] == "warning"]
         return Answer(as_data(results), as_text(results), plural(len(failing), "problem") if failing else "")

@@ -13,7 +13,7 @@ from rich.progress import Progress as Bar
 from harbor_refresh.executions.actions.bulk import find
 from harbor_refresh.executions.management.output import Failed
 from harbor_refresh.executions.models import Action
-from harbor_refresh.tasks.actions.bulk import work
+from harbor_refresh.tasks.operations.bulk import work
 
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -18,8 +18,7 @@ from harbor_refresh.executions.management.command import Subcommand
 from harbor_refresh.executions.management.output import Answer, Failed, Misused
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.id_list import id_list
+from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks.management.verbs import filter_options
 from harbor_refresh.tasks.management.verbs.action_data import answer_of
 from harbor_refresh.tasks.management.verbs.action_run import run_to_end

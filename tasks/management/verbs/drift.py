@@ -35,7 +35,7 @@ def answer(options: dict[str, Any]) -> Answer:
             f"another reconcile is running, so this one did nothing. Repeat it in a moment. "
             f"{outcome.held.holder} has the lease until {outcome.held.until.isoformat()}."
         )
-    if outcome.overtaken:
+    if outcome.lease_lost:
         raise Failed("this reconcile stood still for so long that another took over, so it ended early.")
     if not options["dry_run"]:
         note(at_terminal(), Word.RECONCILE, Kind.QUEUE, count=outcome.marked)
@@ -46,22 +46,22 @@ def _answer(outcome: Reconciled, options: dict[str, Any]) -> Answer:
     data = {
         "full": options["full"],
         "dry_run": options["dry_run"],
-        "doubt": outcome.doubt,
+        "rescan_reason": outcome.rescan_reason,
         "looked_at": outcome.looked_at,
         "drifted": outcome.drifted,
         "waiting": outcome.waiting,
         "marked": outcome.marked,
-        "paroled": outcome.paroled,
+        "released_from_quarantine": outcome.released_from_quarantine,
         "first_drifts": [_as_data(drift) for drift in outcome.examples[:MAX_DRIFTS]],
     }
-    what = "execution" if options["full"] or outcome.doubt or is_attached() else "changed task"
+    what = "execution" if options["full"] or outcome.rescan_reason or is_attached() else "changed task"
     done = "dry run: nothing marked" if options["dry_run"] else f"{outcome.marked:,} marked"
     summary = (
         f"Looked at {plural(outcome.looked_at, what)}: {outcome.drifted:,} drifted, "
         f"{outcome.waiting:,} of them waiting already, {done}, "
-        f"{outcome.paroled:,} released from quarantine."
+        f"{outcome.released_from_quarantine:,} released from quarantine."
     )
-    why = [f"The watermark could not be trusted: {outcome.doubt}."] if outcome.doubt else []
+    why = [f"The watermark could not be trusted: {outcome.rescan_reason}."] if outcome.rescan_reason else []
     return Answer(data, [summary, *why, *_first(outcome.examples, outcome.drifted)])
 
 

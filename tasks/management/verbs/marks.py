@@ -19,14 +19,18 @@ from harbor_refresh.executions.management.command import Subcommand
 from harbor_refresh.executions.management.output import Answer, Misused
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.status import Status
-from harbor_refresh.executions.text import plural
+from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.id_list import id_list
 from harbor_refresh.tasks.management.verbs.page_bar import page_bar
-from harbor_refresh.tasks.pipeline.legacy_marks import count_left, count_marks, export_marks, import_marks
+from harbor_refresh.tasks.pipeline.legacy_marks import (
+    count_left,
+    count_marks,
+    export_marks,
+    import_marks,
+    keys_of_server,
+)
 from harbor_refresh.tasks.pipeline.marks import mark
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.queue.legacy_transfer import keys_of_server
 from harbor_refresh.tasks.queue.members import member
 from harbor_refresh.tasks.queue.sets import pages
 

@@ -7,8 +7,8 @@ from django.core.management.base import CommandParser
 from harbor_refresh.executions.access.audit import at_terminal
 from harbor_refresh.executions.management.command import Subcommand
 from harbor_refresh.executions.management.output import Answer
-from harbor_refresh.tasks.celery_queues import WORK
-from harbor_refresh.tasks.pauses.pauses import pause, resume
+from harbor_refresh.tasks.broker.celery_queues import WORK
+from harbor_refresh.tasks.operations.pauses import pause, resume
 
 
 def _queue(parser: CommandParser) -> None:

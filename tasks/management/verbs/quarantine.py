@@ -9,8 +9,7 @@ from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.management.argument_types import positive_integer
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.models import Quarantine
-from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.id_list import id_list
+from harbor_refresh.executions.text import id_list, plural
 
 SHOWN = 10
 

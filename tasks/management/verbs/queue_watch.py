@@ -13,6 +13,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from django.core.checks import CheckMessage
 from django.core.management.base import OutputWrapper
 from rich.console import Console, Group
 from rich.live import Live
@@ -24,7 +25,8 @@ from harbor_refresh.executions.durations import age, ago, duration
 from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.executions.management.output import Misused, printable
 from harbor_refresh.executions.news.counters import totals
-from harbor_refresh.tasks.overview.findings import Finding, Level, findings
+from harbor_refresh.tasks.checks.examination import findings
+from harbor_refresh.tasks.checks.registry import told
 from harbor_refresh.tasks.overview.state import State, look
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -52,7 +54,7 @@ def data(state: State) -> dict[str, Any]:
         "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         **asdict(state),
         "absent": dict(state.absent),
-        "findings": [asdict(finding) for finding in findings(state)],
+        "findings": [told(finding) for finding in findings(state)],
     }
 
 
@@ -156,7 +158,7 @@ def _counts(state: State, past: Past) -> Table:
     made.add_row("refreshed", past.refreshes(), Text("a second", "dim"))
     made.add_row("failed before", _number(state.failed_before), Text("of these, failed at least once", "dim"))
     made.add_row("quarantined", _number(state.quarantined), Text("set aside", "dim"))
-    made.add_row("jobs in progress", _number(state.jobs_in_progress), _messages(state))
+    made.add_row("jobs that run", _number(state.jobs_in_progress), _messages(state))
     made.add_row("dead letters", _number(state.dead_letters), Text("notifications that were given up", "dim"))
     return made
 
@@ -191,14 +193,15 @@ def _nodes(state: State) -> Table:
     return made
 
 
-def _wrong(found: list[Finding]) -> Iterator[Text]:
+def _wrong(found: list[CheckMessage]) -> Iterator[Text]:
     yield Text()
     if not found:
         yield Text("Nothing is wrong.", "green")
     for one in found:
-        style = "bold red" if one.level == Level.WRONG else "yellow"
-        yield Text.assemble((printable(one.what), style), f" {printable(one.meaning)}")
-        yield Text.assemble(("  → ", "dim"), printable(one.todo))
+        parts = told(one)
+        style = "bold red" if one.is_serious() else "yellow"
+        yield Text.assemble((printable(parts["what"]), style), f" {printable(parts['meaning'])}")
+        yield Text.assemble(("  → ", "dim"), printable(parts["todo"]))
 
 
 def _number(value: int | None) -> str:

@@ -2,9 +2,13 @@
 
 from typing import Any
 
+from django.utils import timezone
+
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.jobs.overview.running import InspectedJob, running_jobs
+from harbor_refresh.tasks.jobs.queries import check_in_of, running_jobs
+from harbor_refresh.tasks.jobs.running.handle import CheckIn
+from harbor_refresh.tasks.models import Job
 
 HELP = "list instead its jobs that run now, with how much each has done and what it said last"
 
@@ -17,7 +21,7 @@ def answer(options: dict[str, Any]) -> Answer:
     if not found:
         return Answer(data, ["No job runs now."])
     rows = [
-        (str(one["task_id"]), one["name"], _done(one), one["message"], _ago(one["seconds_ago"]))
+        (str(one["task_id"]), one["name"], _done(one), one["message"], f"{one['seconds_ago']:g} s ago")
         for one in data["running"]
     ]
     shown: list[Any] = [table(("task", "job", "done", "message", "last heard of"), rows)]
@@ -26,21 +30,18 @@ def answer(options: dict[str, Any]) -> Answer:
     return Answer(data, shown)
 
 
-def _as_data(one: InspectedJob) -> dict[str, Any]:
-    said = one.seen.check_in if one.seen else None
+def _as_data(job: Job) -> dict[str, Any]:
+    said = check_in_of(job) or CheckIn()
+    ago = (timezone.now() - job.heard_at).total_seconds() if job.heard_at else 0
     return {
-        "task_id": one.job.task_id,
-        "name": one.job.name,
-        "message": said.message if said else "",
-        "done": said.done if said else None,
-        "of": said.of if said else None,
-        "seconds_ago": round(one.seen.ago, 1) if one.seen else None,
+        "task_id": job.task_id,
+        "name": job.name,
+        "message": said.message,
+        "done": said.done,
+        "of": said.of,
+        "seconds_ago": round(max(0, ago), 1),
     }
 
 
 def _done(one: dict[str, Any]) -> str:
     return "" if one["of"] is None else f"{one['done']:,} of {one['of']:,}"
-
-
-def _ago(seconds: float | None) -> str:
-    return "" if seconds is None else f"{seconds:g} s ago"

@@ -10,11 +10,10 @@ from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.management.verbs import claims, job_stats
 from harbor_refresh.tasks.management.verbs.queue_watch import watch
-from harbor_refresh.tasks.pauses.pauses import Paused, paused
-from harbor_refresh.tasks.pauses.queue_names import name_of
+from harbor_refresh.tasks.operations.pauses import Paused, paused
+from harbor_refresh.tasks.operations.queue_names import name_of
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.strategies import strategy
-from harbor_refresh.tasks.strategies.hash import announcements
+from harbor_refresh.tasks.strategies import instances, strategy
 
 __all__ = ["HELP", "answer", "arguments", "watch"]
 
@@ -41,7 +40,7 @@ def answer(options: dict[str, Any]) -> Answer:
     stats, design = execution_queue().stats(), strategy()
     known = paused()
     quarantined = Quarantine.objects.count()
-    backlog = design.backlog() if design.runs_cycles else stats.backlog
+    backlog = stats.backlog if design.marks_on_queue else design.backlog()
     data = {
         "strategy": design.name,
         "backlog": backlog,
@@ -93,10 +92,10 @@ def _of_a_pause(one: Paused) -> str:
 def _instances() -> tuple[dict[str, Any], list[str]]:
     """Show which node announces which CORE_INSTANCE_ID, and which are doubled or missing. The total comes from
     the environment of this command; without it, no number is known to be missing."""
-    seen = announcements.announced()
+    seen = instances.announced()
     total = refresh_settings().instance_total
-    doubled = announcements.doubled(seen)
-    missing = announcements.unannounced(seen, total or 0)
+    doubled = instances.doubled(seen)
+    missing = instances.unannounced(seen, total or 0)
     notes = [f"Instance {number} of {total or '?'}: {', '.join(nodes)}" for number, nodes in sorted(seen.items())]
     notes += [f"CORE_INSTANCE_ID {one} is announced by several workers: they do the same work." for one in doubled]
     if missing:

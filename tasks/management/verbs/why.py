@@ -1,4 +1,5 @@
-"""Say why the status of an execution is not what its tasks say, and what to do. Changes nothing."""
+"""Say why the status of an execution is not what its tasks say, and what to do; or why a job does not run. Changes
+nothing."""
 
 from typing import Any
 
@@ -6,16 +7,21 @@ from django.core.management.base import CommandParser
 
 from harbor_refresh.executions.management.argument_types import positive_integer
 from harbor_refresh.executions.management.output import Answer, table
+from harbor_refresh.tasks.management.verbs import why_job
 from harbor_refresh.tasks.pipeline.diagnosis import diagnose
 
-HELP = "say where an execution is, why it is not refreshed, and what to do"
+HELP = "say where an execution is, why it is not refreshed, and what to do; or why a job does not run"
 
 
 def arguments(parser: CommandParser) -> None:
-    parser.add_argument("id", type=positive_integer, metavar="ID", help="the execution")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("id", nargs="?", type=positive_integer, metavar="ID", help="the execution")
+    which.add_argument("--task", type=positive_integer, metavar="TASK", help=why_job.HELP)
 
 
 def answer(options: dict[str, Any]) -> Answer:
+    if options["task"]:
+        return why_job.answer(options)
     found = diagnose(options["id"])
     row, where = found.comparison, found.where
     data = {

@@ -1,10 +1,10 @@
--- Claims members: moves them from the queue to processing, as tokens of one node and one stamp.
+-- Claims a page of members: moves them from the queue to processing, as tokens of one node and one stamp.
 --
 -- KEYS[1] queue       set     ID:VENDOR
 -- KEYS[2] processing  set     ID:VENDOR:NODE:TIMESTAMP
 -- KEYS[3] attempts    hash    ID:VENDOR -> how often it failed
 -- KEYS[4] nodes       zset    NODE by its last heartbeat (us)
--- KEYS[5] wake        string  see wake-3.lua
+-- KEYS[5] wake        string  see _ticks.lua
 -- KEYS[6] pause       string  exists while the database is away
 -- KEYS[7] stamp       string  the last stamp issued
 -- KEYS[8] cursor      string  where the last claim stopped scanning the queue
@@ -14,25 +14,61 @@
 -- KEYS[12] ticked     string  when a tick last looked for work (us)
 -- ARGV[1] node          the node that claims
 -- ARGV[2] holder        the node as its tokens name it: `waiting@NODE`, because the claim waits for a worker
--- ARGV[3] most          most members of this claim
+-- ARGV[3] most          most members of this page
 -- ARGV[4] worth         smallest room worth a claim: if there is less room and other claims are in flight, nothing is
 --                       claimed, because many small claims cost more than they gain
--- ARGV[5] share         members a node may have in flight; the limit is share times the number of live nodes
+-- ARGV[5] share         members a node may have in flight; the limit is share times the number of live nodes. For a
+--                       further page, the limit
 -- ARGV[6] ttl           node ttl, us
 -- ARGV[7] longest_rest  the longest rest of a hot member, us; 0 for none
--- returns {stamp, cursor, backlog before, live nodes, room left, wait (us), {members}, {failures}}; wait is the time
---         until the first resting member may be claimed, 0 if no member rests; failures is empty if no member failed
---         ever
+-- ARGV[8] further       the stamp of the claim, for its further pages; empty for the first
+-- ARGV[9] cursor        where the page before stopped scanning
+-- returns {stamp, cursor, backlog before, live nodes, room left, wait (us), {members}, {failures}}; the backlog and the
+--         nodes are those of the first page; wait is the time until the first resting member may be claimed, 0 if no
+--         member rests; failures is empty if no member failed ever
+--
+-- Other nodes claim between two pages, so each page computes the room that is left.
 --
 -- include _nodes
--- include _claim
+-- include _ticks
+-- include _tokens
 -- include _waiting
--- from tasks/pacing.py: SMALL, TICK_SENT, WAKE_TTL_MS, FIRST_REST_US, MANY_MARKS, MOST_COUNTERS
+-- from tasks/pacing.py: SMALL, FIRST_REST_US, MANY_MARKS, MOST_COUNTERS
 local queue, processing, attempts, nodes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wake, pause, stamp_key, cursor_key, heat, marks = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local waiting, ticked = KEYS[11], KEYS[12]
 local node, holder, most, worth = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local share, ttl, longest_rest = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local stamp, cursor = ARGV[8], ARGV[9]
+local is_first = stamp == ''
+
+-- Take up to `most` members off the queue, by scanning it from the cursor.
+-- SPOP chooses each member at random, which costs ten times as much as a page of SSCAN. So a long queue is scanned in
+-- order, and the cursor wraps around, so every member is claimed eventually. A scan that finds nothing is followed by
+-- a pop.
+local function scan()
+    cursor = string.match(cursor or '', '^%d+$') and #cursor < 20 and cursor or '0'
+    local found
+    cursor, found = unpack(redis.call('SSCAN', queue, cursor, 'COUNT', most))
+    if #found == 0 then
+        found = redis.call('SPOP', queue, most)
+    else
+        if #found > most then
+            -- SSCAN found too many. A random start decides which members wait for the next round. With a fixed start
+            -- the same members could wait forever, if the members before them return before the cursor does.
+            local start, chosen = now_us() % #found, {}
+            for i = 1, most do
+                chosen[i] = found[(start + i) % #found + 1]
+            end
+            found = chosen
+        end
+        redis.call('SREM', queue, unpack(found))
+    end
+    if #found > 0 then
+        forget_waiting(waiting, found)
+    end
+    return found
+end
 
 -- Split the members into those that may be claimed now and those that rest. A claimed member rests. If many marks
 -- arrived while it waited, its next rest is twice as long; if few arrived, half. So an execution with many reports is
@@ -76,49 +112,69 @@ local function rested(members)
     return free, wait
 end
 
-heartbeat(nodes, node)
-redis.call('SET', ticked, text(now_us()))
-local backlog, live, in_flight = redis.call('SCARD', queue), live_nodes(nodes, ttl), redis.call('SCARD', processing)
+local backlog, live = math.huge, 1
+if is_first then
+    heartbeat(nodes, node)
+    redis.call('SET', ticked, text(now_us()))
+    backlog, live = redis.call('SCARD', queue), live_nodes(nodes, ttl)
+end
+local in_flight = redis.call('SCARD', processing)
 local room = live * share - in_flight
-if in_flight > 0 and room < math.min(worth, backlog) then
+if is_first and in_flight > 0 and room < math.min(worth, backlog) then
     room = 0 -- the next process that completes finds more room
 end
 most = math.min(most, room)
-local paused, last_stamp, cursor = unpack(redis.call('MGET', pause, stamp_key, cursor_key))
-local stamp = stamp_after(last_stamp)
+local paused, last_stamp
+if is_first then
+    paused, last_stamp, cursor = unpack(redis.call('MGET', pause, stamp_key, cursor_key))
+    stamp = stamp_after(last_stamp)
+end
+local function reply(wait, members, failures)
+    return { stamp, cursor or '0', is_first and backlog or 0, live, room, wait, members, failures }
+end
 if paused or most <= 0 or backlog == 0 then
-    redis.call('DEL', wake)
-    return { stamp, '0', backlog, live, room, 0, {}, {} }
+    if is_first then
+        tick_ended(wake)
+    end
+    return reply(0, {}, {})
 end
 
 local members, wait = nil, 0
 if backlog <= most then
-    members, cursor = redis.call('SPOP', queue, most), '0'
+    members = redis.call('SPOP', queue, most)
     redis.call('DEL', waiting)
+    cursor = '0'
 else
-    cursor = string.match(cursor or '', '^%d+$') and #cursor < 20 and cursor or '0'
-    members, cursor = scan(queue, waiting, cursor, most)
+    members = scan()
 end
 redis.call('SET', cursor_key, cursor)
 if backlog <= SMALL then
-    -- A mark after this moment must send a tick or be noticed, because this tick may have made its last claim.
-    -- * All waiting members were taken: the wake key stays, and the process of this tick checks again in a moment
-    --   (wake-3.lua).
-    -- * There was no room for all: the key is deleted, so the next process that completes may send a tick at once.
-    -- With a long queue the key stays until the caller publishes its last chunk. Otherwise every process that
-    -- completes in the meantime would send another tick.
+    -- A mark after this moment must send a tick or be noticed, because this tick may have made its last claim. If all
+    -- waiting members were taken, the process of this tick checks again in a moment. If there was no room for all, the
+    -- next process that completes may send a tick at once. With a long queue the state stays until the caller
+    -- publishes its last chunk. Otherwise every process that completes in the meantime would send another tick.
     if #members == backlog then
-        redis.call('SET', wake, TICK_SENT, 'PX', WAKE_TTL_MS)
+        tick_emptied(wake)
     else
-        redis.call('DEL', wake)
+        tick_ended(wake)
     end
     if longest_rest > 0 then
         members, wait = rested(members)
     end
 end
 if #members == 0 then
-    return { stamp, cursor, backlog, live, room, wait, {}, {} }
+    return reply(wait, {}, {})
 end
-redis.call('SET', stamp_key, stamp)
-local failures = hold(processing, attempts, members, holder .. ':' .. stamp)
-return { stamp, cursor, backlog, live, room - #members, wait, members, failures }
+if is_first then
+    redis.call('SET', stamp_key, stamp)
+end
+redis.call('SADD', processing, unpack(tokens_of(members, holder .. ':' .. stamp)))
+local failures = {}
+if redis.call('EXISTS', attempts) == 1 then
+    failures = redis.call('HMGET', attempts, unpack(members))
+    for i = 1, #members do
+        failures[i] = text(number(failures[i]))
+    end
+end
+room = room - #members
+return reply(wait, members, failures)

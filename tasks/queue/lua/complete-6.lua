@@ -4,7 +4,7 @@
 -- KEYS[2] processing  set     ID:VENDOR:NODE:TIMESTAMP
 -- KEYS[3] attempts    hash    ID:VENDOR -> how often it failed
 -- KEYS[4] nodes       zset    NODE by its last heartbeat (us)
--- KEYS[5] wake        string  see wake-3.lua
+-- KEYS[5] wake        string  see _ticks.lua
 -- KEYS[6] pause       string  exists while the database is away
 -- ARGV[1] suffix   of the claim, NODE:TIMESTAMP
 -- ARGV[2] share    members a node may have in flight
@@ -18,8 +18,9 @@
 -- of the workers, not of the schedule.
 --
 -- include _nodes
+-- include _ticks
 -- include _tokens
--- from tasks/pacing.py: ENOUGH_ROOM, TICK_SENT, WAKE_TTL_MS
+-- from tasks/pacing.py: ENOUGH_ROOM
 local queue, processing, attempts, nodes, wake, pause = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local suffix, share, ttl, is_last = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 local members = { unpack(ARGV, 5) }
@@ -40,9 +41,8 @@ end
 local must_wake = 0
 if is_last and redis.call('EXISTS', queue) == 1 and redis.call('EXISTS', pause) == 0 then
     local most = math.max(live_nodes(nodes, ttl), 1) * share
-    if redis.call('SCARD', processing) <= most * (1 - ENOUGH_ROOM)
-        and redis.call('SET', wake, TICK_SENT, 'NX', 'PX', WAKE_TTL_MS) then
-        must_wake = 1
+    if redis.call('SCARD', processing) <= most * (1 - ENOUGH_ROOM) then
+        must_wake = tick_completed(wake)
     end
 end
 return { completed, must_wake }

@@ -1,12 +1,14 @@
--- Records the heartbeat of one node, and removes the nodes that are dead. Each dead node is removed by exactly one
+-- Records the heartbeat of one node, or that it stops, and removes the nodes that are dead. Each dead node is removed by exactly one
 -- heartbeat of another node, which gets their number; its process then asks for recovery at once.
 --
 -- KEYS[1] nodes     zset  NODE by its last heartbeat (us)
 -- KEYS[2] presence  hash  since when heartbeats have come without a gap (us), the last one, the server
--- KEYS[3] left      zset  nodes that stopped by themselves
+-- KEYS[3] left      zset  NODE by when it stopped by itself (us); the latest are kept, because a claim of such a node may
+--                   still wait for the worker that has its message
 -- KEYS[4] dead      zset  nodes that fell silent, by their last heartbeat (us)
 -- ARGV[1] node  the node that is alive
 -- ARGV[2] ttl   node ttl, us
+-- ARGV[3] is_last  1 if the node stops by itself, so that its silence is no death
 -- returns {live nodes, nodes that this heartbeat found dead}. A silent node that said that it stops is not dead. If it
 --         were, a pool that ends each process after a task would recover for ever: each recovery ends a process
 --
@@ -15,9 +17,15 @@
 -- that it stops is remembered as dead, for operators.
 --
 -- include _nodes
--- from tasks/pacing.py: MOST_DEAD
+-- from tasks/pacing.py: MOST_DEAD, MOST_LEFT
 local nodes, presence, left, dead_nodes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local node, ttl = ARGV[1], tonumber(ARGV[2])
+local node, ttl, is_last = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
+
+if is_last then
+    redis.call('ZADD', left, text(now_us()), node)
+    redis.call('ZREMRANGEBYRANK', left, 0, -MOST_LEFT - 1)
+    return { 0, 0 }
+end
 
 local function bury(from, to)
     local silent, dead = redis.call('ZRANGEBYSCORE', nodes, from, to, 'WITHSCORES'), 0

@@ -1,7 +1,7 @@
 -- Marks executions: puts members on the queue. Idempotent.
 --
 -- KEYS[1] queue  set     ID:VENDOR
--- KEYS[2] wake   string  see wake-3.lua
+-- KEYS[2] wake   string  see _ticks.lua
 -- KEYS[3] marks  hash    ID:VENDOR -> how often it was marked while it waited
 -- KEYS[4] processing  set  ID:VENDOR:NODE:TIMESTAMP
 -- KEYS[5] waiting     zset  ID:VENDOR by when it was put on the queue (us)
@@ -15,8 +15,9 @@
 -- been released because their rows were locked, and a release wakes no tick. A member that is marked often while it
 -- waits is hot. Its marks are counted only where that is cheap: one mark of one execution on a short queue.
 --
+-- include _ticks
 -- include _waiting
--- from tasks/pacing.py: SMALL, TICK_SENT, MARKED_SINCE, WAKE_TTL_MS, MARKS_TTL_MS, MOST_COUNTERS
+-- from tasks/pacing.py: SMALL, MARKS_TTL_MS, MOST_COUNTERS
 local queue, wake, marks, processing, waiting = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
 local added, must_wake = redis.call('SADD', queue, unpack(ARGV)), 0
@@ -33,10 +34,6 @@ if added == 0 and #ARGV == 1 and redis.call('SCARD', queue) <= SMALL then
     redis.call('PEXPIRE', marks, MARKS_TTL_MS)
 elseif added > 0
     and (redis.call('SCARD', queue) - added <= SMALL or redis.call('EXISTS', processing) == 0) then
-    if redis.call('SET', wake, TICK_SENT, 'NX', 'PX', WAKE_TTL_MS) then
-        must_wake = 1
-    else
-        redis.call('SET', wake, MARKED_SINCE, 'XX', 'KEEPTTL')
-    end
+    must_wake = tick_marked(wake)
 end
 return { added, must_wake }

@@ -10,7 +10,8 @@
 -- returns {returned, {exhausted}}: how many members are on the queue again, and the members that failed too often
 --         and are not
 --
--- A token that is no longer live (completed, or recovered by another process) changes nothing.
+-- A token that is no longer live (completed, or recovered by another process) changes nothing. Members are put on the
+-- queue first: if Redis refuses it, the tokens are still there.
 --
 -- include _tokens
 -- include _waiting
@@ -21,7 +22,6 @@ local members, tokens = live_of(processing, { unpack(ARGV, 3) }, suffix)
 if #members == 0 then
     return { 0, {} }
 end
-redis.call('SREM', processing, unpack(tokens))
 
 local returned, exhausted = members, {}
 if limit > 0 then
@@ -41,4 +41,5 @@ if #returned > 0 then
     redis.call('SADD', queue, unpack(returned))
     note_waiting(waiting, returned, false)
 end
+redis.call('SREM', processing, unpack(tokens))
 return { #returned, exhausted }

@@ -9,10 +9,11 @@ from django.db import connection
 from pytest_django import DjangoDbBlocker, Settings
 from redis import Redis
 
-from harbor_refresh.attach.examination import CHECKS
-from harbor_refresh.attach.marks import count_marks
-from harbor_refresh.attach.schema import proposal
+from harbor_refresh.attach.checks import proposal
+from harbor_refresh.attach.facts import count_marks
 from harbor_refresh.executions.attached.attachment import HARBOR
+from harbor_refresh.tasks.checks.examination import selection
+from harbor_refresh.tasks.checks.registry import Shown
 from tests import servers
 from tests.harbor.databases import connections_attached, make_harbors_database
 from tests.harbor.samples import everything, execution, sql
@@ -72,7 +73,8 @@ def test_it_prints_what_it_found_for_people(untouched: None, redis: Redis) -> No
     text = said("attach", "check")
     assert "Redis holds 1 marks in the set execution:status_outdate, 0 keys with `cache:` and 0 without." in text
     assert "Looked at 1 executions: 1 have not ended, 1 are wrong, 0 with" in text
-    assert f"{len(CHECKS)} checks: {len(CHECKS) - 3} sound, 3 warnings." in text
+    checks = len(selection(Shown.ATTACH))
+    assert f"{checks} checks: {checks - 3} sound, 3 warnings." in text
 
 
 def test_what_the_index_check_proposes_is_the_index_that_it_wants(untouched: None, redis: Redis) -> None:

@@ -11,7 +11,7 @@ from harbor_refresh.executions.models import StatusChange
 from harbor_refresh.invariants import violations
 from tests import servers
 from tests.harbor.rows import NEVER, T1, T2, asked, execution, task
-from tests.integration.doctor.examined import E, found, problems
+from tests.integration.checks.examined import E, found, problems
 
 pytestmark = pytest.mark.usefixtures("attached", "redis")
 
@@ -82,7 +82,7 @@ def test_the_doctor_says_how_a_role_behind_a_pooler_finds_the_tables(attached: s
     assert (level, what.split(", and ")[0]) == (E, "REFRESH_ATTACH is harbor")
     (problem,) = problems("database.search_path")
     with psycopg.connect(servers.postgres.url_for(attached), autocommit=True) as server:
-        server.execute(problem.todo.removeprefix("manage.py migrate makes the schema. ").encode())
+        server.execute(str(problem.hint).removeprefix("manage.py migrate makes the schema. ").encode())
     connection.close()
     assert found("database.search_path") == []
     assert found("tables.indexes") == []

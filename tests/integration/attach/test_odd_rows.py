@@ -7,7 +7,6 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from harbor_refresh.doctor.examination import CHECKS, examine
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.deliveries.changes import read_changes
 from harbor_refresh.executions.deliveries.claims import Claimed
@@ -16,9 +15,11 @@ from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models.notifications import Payload
 from harbor_refresh.invariants import violations
+from harbor_refresh.tasks.checks.facts import Facts
+from harbor_refresh.tasks.checks.registry import examine
 from tests.harbor.rows import NEVER, T1, asked, execution, task
+from tests.integration.checks.examined import CHECKS, found
 from tests.integration.command_output import data, said
-from tests.integration.doctor.examined import found
 from tests.integration.executions.api.api_client import Program, token
 
 pytestmark = pytest.mark.usefixtures("attached", "redis")
@@ -138,4 +139,4 @@ def test_the_invariants_and_the_doctor_read_them(rows: dict[str, int]) -> None:
     assert violations(at_most=5) == []
     for name in ("tables.migrations", "tables.indexes", "tables.rights", "database.search_path"):
         assert found(name) == []
-    examine(CHECKS)
+    assert len(list(examine(CHECKS, Facts()))) == len(CHECKS)

@@ -1,4 +1,4 @@
-"""What Harbor owns is refused, at whichever door, before anything is written."""
+"""What Harbor owns is refused, at whichever source, before anything is written."""
 
 import json
 from collections.abc import Callable
@@ -20,8 +20,9 @@ from harbor_refresh.executions.lifecycle.reports import Report
 from harbor_refresh.executions.models import Action, AuditEntry
 from harbor_refresh.executions.models.operations import Origin, Verb
 from harbor_refresh.executions.queries.filters import Filter
-from harbor_refresh.tasks.jobs.lifecycle import job_creation, retries
-from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob
+from harbor_refresh.tasks.jobs import again
+from harbor_refresh.tasks.jobs.starting import records
+from harbor_refresh.tasks.jobs.starting.records import NewJob
 from tests.harbor.samples import everything, execution, sql, stored
 from tests.integration.admin_client import act, told
 from tests.integration.command_output import failing
@@ -34,7 +35,7 @@ USE_CASES: dict[str, Callable[[int], Any]] = {
     "create": lambda pk: creation.create(NewExecution("REPLICATION")),
     "add tasks": lambda pk: creation.add_tasks(pk, [NewTask()]),
     "create an open one": lambda pk: creation.create(NewExecution("REPLICATION", open_seconds=5)),
-    "add jobs": lambda pk: job_creation.add(pk, [[NewJob("a.job")]]),
+    "add jobs": lambda pk: records.add(pk, [[NewJob("a.job")]]),
     "close": gates.close,
     "report": lambda pk: reports.report([Report(1, "Success", 1)]),
     "stop": stops.stop,
@@ -44,9 +45,9 @@ USE_CASES: dict[str, Callable[[int], Any]] = {
     "delete one that has ended": deletion.delete_ended,
     "delete those that have ended": lambda pk: deletion.delete_many_ended([pk]),
     "delete in the sweep": lambda pk: deletion.delete_final([pk]),
-    "retry": retries.retry_failed,
-    "resume": retries.resume_stopped,
-    "run a job again": lambda pk: retries.run_job_again(1),
+    "retry": again.retry_failed,
+    "resume": again.resume_stopped,
+    "run a job again": lambda pk: again.run_job_again(1),
     **{
         f"{verb} many": lambda pk, verb=verb: bulk.ask(verb, Filter(ids=(pk,)), by="a person", origin=Origin.API)
         for verb in (Verb.STOP, Verb.RETRY, Verb.RESUME, Verb.DELETE)
@@ -145,8 +146,8 @@ def page(admin: Client, name: str, *args: int) -> str:
 def test_the_admin_shows_no_button_that_is_harbors(redis: Redis, admin: Client) -> None:
     running, ended = execution("Running", None, "Running"), execution("Success", None, "Success")
     rows = page(admin, "execution_changelist")
-    assert "refresh_selected" in rows
-    assert [one for one in ("stop", "retry", "resume", "remove") if f"{one}_selected" in rows] == []
+    assert 'value="refresh"' in rows
+    assert [one for one in ("stop", "retry", "resume", "remove") if f'value="{one}"' in rows] == []
     for pk in (running, ended):
         one = page(admin, "execution_change", pk)
         assert f"/{pk}/refresh" in one
@@ -168,7 +169,7 @@ def test_the_pages_of_what_is_harbors_say_why_a_button_is_missing(
     ]
     assert [page(admin, *one).count(ON_PAGES) for one in pages] == [1, 1, 1, 1]
     panel = page(admin, "execution_panel", pk)
-    assert "execution-panel" in panel
+    assert "0 of 1 task has ended." in panel
     assert ON_PAGES not in panel, "the panel renews itself, and the note stands before it"
     sql("UPDATE execution SET vendor_id = 0")  # in our own tables it is never NULL
     settings.REFRESH_ATTACH = ""
@@ -180,7 +181,7 @@ def test_a_form_that_was_open_before_is_refused(redis: Redis, admin: Client) -> 
     pk = execution("Running", None, "Running")
     before = everything()
     address = reverse("admin:harbor_executions_execution_changelist")
-    told(act(admin, address, "stop_selected", [pk]))
+    told(act(admin, address, "stop", [pk]))
     stop = reverse("admin:harbor_executions_execution_change", args=[pk]).replace("change/", "stop")
     admin.post(stop, {"confirmed": "yes"})
     assert everything() == before

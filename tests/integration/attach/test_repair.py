@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from django.db import connection
 
-from harbor_refresh.attach import repairs
+from harbor_refresh.attach import wrong_statuses
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import StatusChange
 from tests import servers
@@ -102,7 +102,7 @@ def test_a_dry_run_writes_nothing() -> None:
 
 def test_pages_go_on_where_a_stopped_repair_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is stopped after its second page of three. What was committed stays; the next repair does the rest."""
-    monkeypatch.setattr(repairs, "PAGE", 2)
+    monkeypatch.setattr(wrong_statuses, "PAGE_OF_REPAIR", 2)
     ids = [execution("Running", None, "Success") for _ in range(6)]
 
     def stop_after(looked_at: int) -> None:
@@ -110,9 +110,9 @@ def test_pages_go_on_where_a_stopped_repair_ended(monkeypatch: pytest.MonkeyPatc
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        repairs.repair(progress=stop_after)
+        wrong_statuses.repair(progress=stop_after)
     assert list(wrong()) == ids[4:]
-    assert repairs.repair().repaired == 2
+    assert wrong_statuses.repair().repaired == 2
     assert not wrong()
 
 
@@ -156,10 +156,10 @@ def test_the_search_agrees_with_the_refresh_about_every_execution() -> None:
             *chance.choices(words, k=chance.randint(0, 3)),
             revision=chance.choice([None, 0, 5]),
         )
-    found = repairs.repair(dry_run=True)
+    found = wrong_statuses.repair(dry_run=True)
     assert found.wrong == len(wrong()) > 0
     assert refresh(list(stored())).changed == found.wrong
-    assert repairs.repair(dry_run=True).wrong == len(wrong()) == 0
+    assert wrong_statuses.repair(dry_run=True).wrong == len(wrong()) == 0
 
 
 def test_without_our_tables_it_says_what_to_type() -> None:

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from django.core.checks import CheckMessage
 from redis import Redis
 
-from harbor_refresh.attach.broker_rights import of_the_broker
-from harbor_refresh.attach.rights import of_redis
-from harbor_refresh.doctor.check import Problem
-from harbor_refresh.doctor.facts import Facts, Need, RedisServer
-from harbor_refresh.tasks.queue.legacy_keys import FORM, PATTERN, SEED_FORM
+from harbor_refresh.attach.rights import of_redis, of_the_broker
+from harbor_refresh.tasks.checks.facts import Facts, RedisServer
+from harbor_refresh.tasks.checks.registry import Need
+from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_PATTERN, SEEDS_KEY
 from tests.faults.cluster import Cluster
 from tests.harbor.core import MARKS
 from tests.harbor.databases import ATTACHED
@@ -130,7 +130,7 @@ def test_with_exactly_these_rights_everything_works(harbor: Restricted, cluster:
     """
     marked = [add(harbor, "Running", "Success") for _ in range(30)]
     harbor.redis.sadd(MARKS, *(f"{pk}:REPLICATION" for pk in marked[:20]))
-    harbor.redis.mset({form % (pk, "REPLICATION"): "" for pk in marked[20:] for form in (FORM, SEED_FORM)})
+    harbor.redis.mset({form % (pk, "REPLICATION"): "" for pk in marked[20:] for form in (HARBORS_KEY, SEEDS_KEY)})
     add(harbor, "Running", "Success")  # no mark names it
     succeeds(harbor, "attach", "check")
     harbor.redis.config_resetstat()
@@ -150,7 +150,7 @@ def test_with_exactly_these_rights_everything_works(harbor: Restricted, cluster:
         )
         wait_for(lambda: hook.received, "the webhook to be called", log=heir.log)
     wait_for(lambda: not harbor.redis.keys(PROCESSING), "the claims to be completed")
-    wait_for(lambda: not harbor.redis.keys(PATTERN), "the keys of older releases to be taken in")
+    wait_for(lambda: not harbor.redis.keys(HARBORS_PATTERN), "the keys of older releases to be taken in")
     succeeds(harbor, "attach", "repair")
     succeeds(harbor, "harbor", "repair", "drift", "--full")
     succeeds(harbor, "harbor", "status")
@@ -228,7 +228,7 @@ def test_without_the_right_to_the_schema_that_is_named_and_no_row_is_at_fault(ha
     assert statuses(harbor) == ["Success"]
 
 
-def unnamed(file: str, server: Redis, user: str, look: Callable[[], Iterator[Problem]]) -> list[str]:
+def unnamed(file: str, server: Redis, user: str, look: Callable[[], Iterator[CheckMessage]]) -> list[str]:
     """The commands of this file that the check does not name when they are missing. Each is taken away alone."""
     missed = []
     for command in commands_of(file):
@@ -236,10 +236,11 @@ def unnamed(file: str, server: Redis, user: str, look: Callable[[], Iterator[Pro
             continue
         server.execute_command("ACL", "SETUSER", user, f"-{command}")
         try:
-            told = " ".join(one.what for one in look()).lower()
+            told = " ".join(str(one.msg) for one in look()).lower()
         finally:
             server.execute_command("ACL", "SETUSER", user, f"+{command}")
-        if f"'{command}'" not in told:
+        # the words of Redis 7.0 name no command that a script may not run; ours do
+        if f"'{command}'" not in told and f"refuses {command}:" not in told:
             missed.append(command)
     return missed
 
@@ -252,6 +253,16 @@ def test_each_command_that_is_missing_in_redis_is_named(harbor: Restricted) -> N
     assert unnamed("redis.acl", harbor.redis, USER, lambda: of_redis(facts)) == []
     assert list(of_redis(facts)) == []
     assert not harbor.redis.keys("*attach-check*")
+    assert not harbor.redis.sismember(MARKS, "-")
+
+
+def test_a_member_that_cannot_be_taken_out_of_harbors_set_is_not_put_in(harbor: Restricted) -> None:
+    facts = Facts()
+    facts.redis = RedisServer(Need.REDIS, "REDIS_URL", harbor.env["REDIS_URL"])
+    harbor.redis.execute_command("ACL", "SETUSER", USER, "-srem")
+    named = [str(one.msg).split(":")[0] for one in of_redis(facts)]
+    harbor.redis.execute_command("ACL", "SETUSER", USER, "+srem")
+    assert named == ["Redis refuses SREM"]
     assert not harbor.redis.sismember(MARKS, "-")
 
 
@@ -303,10 +314,9 @@ def test_a_key_that_is_missing_in_redis_is_named(harbor: Restricted) -> None:
     facts = Facts()
     facts.redis = RedisServer(Need.REDIS, "REDIS_URL", harbor.env["REDIS_URL"])
     harbor.redis.execute_command("ACL", "SETUSER", USER, "resetkeys", "~cache:execution:*")
-    named = " ".join(one.what for one in of_redis(facts))
+    named = " ".join(str(one.msg) for one in of_redis(facts))
     give_rights("redis.acl", harbor.redis)
     assert "Redis refuses SCARD: " in named
-    assert "Redis refuses SADD: " not in named, "a member that cannot be taken out was put in"
     assert list(of_redis(facts)) == []
 
 
@@ -375,7 +385,7 @@ def test_a_command_that_a_script_may_not_run_is_named_and_no_absence(harbor: Res
     finally:
         harbor.redis.execute_command("ACL", "SETUSER", USER, "+scard")
     assert done.returncode == 1
-    assert "'scard'" in done.stderr
+    assert "'scard'" in done.stderr or "can't run this command" in done.stderr  # as Redis 7.0 says it
     assert done.stderr.strip().endswith(
         "Redis answers, and refuses this program: its user may not use that command, or not on that key. "
         "`manage.py attach check` names each right that is missing; then repeat this command."

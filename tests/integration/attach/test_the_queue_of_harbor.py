@@ -12,8 +12,7 @@ from harbor_refresh.invariants import violations
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.queue.keys import HARBORS_SET
-from harbor_refresh.tasks.queue.legacy_keys import FORM
+from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_SET
 from harbor_refresh.tasks.schedule import ROWS
 from tests import servers
 from tests.faults.cluster import Cluster
@@ -130,7 +129,7 @@ def test_a_key_of_harbor_is_found_by_the_look_of_recovery(cluster: Cluster, redi
     cluster.beat({"Reconcile": 3600}, **LATE)
     worker = cluster.worker(**LATE)
     wait_for(lambda: redis.exists(f"{OURS}legacy"), "the first look", seconds=60, log=worker.log)
-    redis.set(FORM % (of, "REPLICATION"), "")
+    redis.set(HARBORS_KEY % (of, "REPLICATION"), "")
     wait_for(lambda: stored(of, "status") == ("Success",), "the refresh", seconds=60, log=worker.log)
     wait_for(lambda: not redis.exists(f"{OURS}processing"), "the completion", log=worker.log)
     assert keys_of_the_queue(redis) <= {f"{OURS}queues"}

@@ -10,12 +10,12 @@ import pytest
 from redis import Redis
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks.celery_queues import WORK
+from harbor_refresh.tasks.broker.celery_queues import WORK
+from harbor_refresh.tasks.pipeline.legacy_marks import legacy_marks
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.queue.claim_overview import claims_in_flight
 from harbor_refresh.tasks.queue.keys import HARBORS_SET
-from harbor_refresh.tasks.queue.legacy_transfer import legacy_transfer
 from tests.faults.cluster import Cluster, Member
 from tests.harbor.databases import ATTACHED, manage_attached
 from tests.harbor.rows import asked, execution, task
@@ -42,7 +42,7 @@ def test_an_export_of_the_set_moves_the_claims_and_leaves_the_marks_of_harbor(re
     assert redis.smembers(HARBORS_SET) == {b"1:A", b"2:B", b"3:C", b"4:D", b"of another program"}
     assert not redis.exists(f"{OURS}processing", f"{OURS}attempts")
     assert {one for one, _ in queue.oldest_waiting(10)} == {"1:A", "2:B", "3:C"}
-    assert queue.complete(in_progress).outlived == 1
+    assert queue.complete(in_progress).claim_expired == 1
     late = Claim.from_message(claim.to_message())
     assert queue.take_over(late, "late").members == (), "its message finds the tokens gone"
     assert said("harbor", "marks", "export", "--set") == "Turned 0 executions into marks of Harbor."
@@ -56,7 +56,7 @@ def test_an_export_to_a_set_that_redis_refuses_to_write_leaves_the_claims(redis:
     before = redis.smembers(f"{OURS}processing")
     redis.set(HARBORS_SET, "of another program")
     with pytest.raises(QueueUnavailable, match="WRONGTYPE"):
-        list(legacy_transfer().export(queue, as_set=True))
+        list(legacy_marks().export(queue, as_set=True))
     assert redis.smembers(f"{OURS}processing") == before
 
 

@@ -1,4 +1,4 @@
-"""`manage.py bench`: a small run of everything, on existing servers with other data."""
+"""`python -m benchmarks`: a small run of everything, on existing servers with other data."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def environment(**more: str) -> dict[str, str]:
 
 def bench(*words: object, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "manage.py", "bench", *map(str, words)],
+        [sys.executable, "-m", "benchmarks", *map(str, words)],
         cwd=ROOT,
         env=environment(**more),
         capture_output=True,
@@ -231,7 +231,7 @@ def node_processes() -> list[int]:
 
 def test_ctrl_c_leaves_nothing_behind(given: psycopg.Connection, own: Redis) -> None:
     process = subprocess.Popen(
-        [sys.executable, "manage.py", "bench", "--executions", "50000", "--strategies", "upstream"],
+        [sys.executable, "-m", "benchmarks", "--executions", "50000", "--strategies", "upstream"],
         cwd=ROOT,
         env=environment(),
         stdout=subprocess.DEVNULL,

@@ -42,7 +42,7 @@ from benchmarks.unfinished_executions import prepare
 from benchmarks.watcher import Watcher
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Lease, Task
-from harbor_refresh.tasks.celery_queues import TICKS
+from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.queue import execution_queue
 from tests import servers
@@ -114,7 +114,7 @@ def test_a_worker_without_the_wake_up_sends_no_tick_when_work_waits(bench_server
             return log.read_text().count("Task tasks.recover_stale[") // 2  # received, succeeded
 
         execution_queue().mark(["1:REPLICATION"])
-        execution_queue().forget_wake()  # the next process that sees the queue has a reason to send a tick
+        execution_queue().tick_has_ended()  # the next process that sees the queue has a reason to send a tick
         for _ in range(2):  # a tick sent during the first call is consumed before the second call
             before = calls()
             recover_stale.apply_async()
@@ -178,7 +178,9 @@ def test_every_page_of_the_admin_is_opened_and_takes_at_most_twelve_queries(run:
 
     assert len(rows) == len({row["page"] for row in rows}) > 40
     assert {row["page"]: row["queries"] for row in rows if row["queries"] > 12} == {}
-    assert all(row["median_ms"] > 0 and row["sent_kilobytes"] < row["kilobytes"] for row in rows)
+    assert all(row["median_ms"] > 0 for row in rows)
+    # an answer of a few bytes gets no shorter
+    assert all(row["sent_kilobytes"] < row["kilobytes"] for row in rows if row["kilobytes"] > 1)
 
 
 @pytest.mark.filterwarnings("ignore:Call to deprecated setex")  # Celery's backend saves a group with it

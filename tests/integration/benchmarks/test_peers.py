@@ -1,4 +1,4 @@
-"""`manage.py bench peers`: the whole command, small, on servers of its own."""
+"""`python -m benchmarks peers`: the whole command, small, on servers of its own."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def _bench(name: str, path: Path) -> list[dict[str, Any]]:
     words = ["--peers", name, "--tasks", str(JOBS), "--patience", "0.1", "--budget", "240", "--json", str(path)]
     env = {key: value for key, value in os.environ.items() if key not in ("DATABASE_URL", "REDIS_URL")}
     done = subprocess.run(
-        [sys.executable, "manage.py", "bench", "peers", *words],
+        [sys.executable, "-m", "benchmarks", "peers", *words],
         cwd=ROOT,
         env=env | {"DJANGO_SETTINGS_MODULE": "settings.test"},
         capture_output=True,

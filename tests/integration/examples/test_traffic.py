@@ -40,7 +40,7 @@ def test_a_mirror_is_a_replication_whose_jobs_go_to_their_own_queue() -> None:
     jobs = Job.objects.filter(task__execution=execution)
     assert jobs.count() in traffic.SIZES
     assert {(job.name, job.options["queue"]) for job in jobs} == {("examples.replicate", "examples")}
-    assert not jobs.filter(published_at=None).exists()
+    assert set(jobs.values_list("state", flat=True)) == {"sent"}
 
 
 def test_the_oldest_ended_mirrors_are_deleted_with_their_jobs_and_no_other_executions(

@@ -9,7 +9,7 @@ from django.db import IntegrityError, connection, transaction
 from harbor_refresh.executions.actions import bulk
 from harbor_refresh.executions.actions.action_lease import Done, HeldAction, take
 from harbor_refresh.executions.actions.bulk import ask, find, resume, stop_action
-from harbor_refresh.executions.errors import ActionEnded, NoSuchAction, Overtaken, Refused, TooManyActions
+from harbor_refresh.executions.errors import ActionEnded, LeaseLost, NoSuchAction, Refused, TooManyActions
 from harbor_refresh.executions.models import Action, Execution
 from harbor_refresh.executions.models.operations import Origin, State, Verb
 from harbor_refresh.executions.queries.filters import Filter
@@ -133,7 +133,7 @@ def test_an_action_whose_process_died_is_stopped_at_once_and_that_process_writes
     lease_runs_out(held.action)
     assert stop_action(held.action.pk).state == "stopped"
     before = rows(Action)
-    with pytest.raises(Overtaken):
+    with pytest.raises(LeaseLost):
         held.note(0, Done(changed=1))
     held.release(State.DONE)
     assert rows(Action) == before
@@ -197,7 +197,7 @@ def test_an_expired_lease_is_taken_over_and_the_work_of_the_late_process_is_roll
             Execution.objects.filter(pk=execution.pk).update(status_message="late")
             held.note(1, Done(changed=1))
 
-    with pytest.raises(Overtaken):
+    with pytest.raises(LeaseLost):
         late_page()
     assert heir.note(1, Done(skipped=1)) is False
     heir.release(State.DONE)

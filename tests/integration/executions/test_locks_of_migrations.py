@@ -12,9 +12,15 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
 SQUAWK = Path(sys.executable).with_name("squawk")
-#: Rules about the types of columns, which are Harbor's and Django's, and about `IF NOT EXISTS`, which Django does
-#: not write. And a limit for each statement: it would also end an index that is made without a lock.
+#: Rules about the types of columns, which are Harbor's and Django's; about `IF NOT EXISTS`, which Django does not
+#: write; and about what programs of an older release read, which are stopped. And a limit for each statement: it
+#: would also end an index that is made without a lock.
 NOT_ABOUT_LOCKS = (
+    "ban-drop-column",
+    "ban-drop-constraint",
+    "ban-drop-default",
+    "ban-drop-function",
+    "ban-drop-table",
     "prefer-bigint-over-int",
     "prefer-bigint-over-smallint",
     "prefer-robust-stmts",

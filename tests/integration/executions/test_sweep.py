@@ -17,7 +17,7 @@ from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from harbor_refresh.executions.errors import DatabaseAway, Overtaken
+from harbor_refresh.executions.errors import DatabaseAway, LeaseLost
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.deletion import delete_final
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -159,7 +159,7 @@ def test_two_thousand_executions_are_swept_while_reports_keep_coming(database: s
     assert ids() == {*newest, *(one.pk for one in open_ones)}
     assert Task.objects.count() == 1 + len(tasks)
     assert all(reason.startswith("there is no task ") for reason in refused)
-    assert outcome.overtaken is False
+    assert outcome.lease_lost is False
 
 
 def test_the_news_tells_of_each_swept_execution_and_of_no_job() -> None:
@@ -205,7 +205,7 @@ def test_a_sweep_whose_lease_was_taken_over_deletes_nothing_more(
         assert other.take() is None
         pause.go_on.set()
         outcome = first()
-    assert (outcome.overtaken, outcome.executions) == (True, 5)
+    assert (outcome.lease_lost, outcome.executions) == (True, 5)
     assert len(ids()) == 16
     assert LeaseRow.objects.get().holder == other.holder, "the lease of the other is not released"
     assert "Sweep lost its lease to another sweep" in caplog.text
@@ -218,12 +218,12 @@ def test_a_lease_is_taken_once_and_again_after_its_end() -> None:
     assert held is not None
     assert held.holder == first.holder
     assert Lease("another").take() is None
-    with pytest.raises(Overtaken):
+    with pytest.raises(LeaseLost):
         second.extend()
     first.extend()
     first.release()
     assert second.take() is None
-    with pytest.raises(Overtaken):
+    with pytest.raises(LeaseLost):
         first.extend()
     LeaseRow.objects.filter(name="one").update(held_until=held.until + timedelta(days=9))
     assert first.take() is None, "a clock that went back gave this lease"

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from harbor_refresh.executions.errors import Overtaken
+from harbor_refresh.executions.errors import LeaseLost
 from harbor_refresh.executions.management.argument_types import age
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.retention import dangling
@@ -105,7 +105,7 @@ def test_a_second_sweep_at_once_fails_and_names_the_first() -> None:
 
 def test_a_sweep_that_was_overtaken_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def overtaken(self: Lease) -> None:
-        raise Overtaken
+        raise LeaseLost
 
     monkeypatch.setattr(Lease, "extend", overtaken)
     assert "stood still for so long that another took over" in failing("harbor", "sweep")[1]

@@ -1,58 +1,85 @@
-"""Jobs in the situations these tests begin with, under the clock of the test; and all that is known of them."""
+"""Jobs in the situations these tests begin with, and what their rows say."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from typing import Any
 
+from celery import Celery
 from django.db import connection
+from django.db.models import F
+from django.db.models.functions import Now
 from django.utils import timezone
 
-from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.models import Execution, Link, Task
 from harbor_refresh.executions.status import CODES, is_final
-from harbor_refresh.tasks.jobs import message_header
-from harbor_refresh.tasks.jobs.lifecycle.admission import begin
-from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
-from harbor_refresh.tasks.jobs.lifecycle.message import Message
-from harbor_refresh.tasks.jobs.lifecycle.publication import publish_recorded
-from harbor_refresh.tasks.jobs.records.record import Acknowledged, JobRecord
-from harbor_refresh.tasks.jobs.records.run import Run, Verdict
-from harbor_refresh.tasks.models import Job
-from tests.integration.redis_state import MEMORY, PREFIX, Clock, Redis, whole_redis
+from harbor_refresh.tasks.jobs import Handle, TrackedJob, sender
+from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.jobs.messages import header as message_header
+from harbor_refresh.tasks.jobs.running.eager import Sent
+from harbor_refresh.tasks.jobs.running.writer import CurrentRun
+from harbor_refresh.tasks.jobs.starting.records import NewJob, start
+from harbor_refresh.tasks.jobs.turns import Begun, Run, Turn, begin, take
+from harbor_refresh.tasks.models.job import Job, Node
 
-NOW = 1_000_000_000_000
-SECOND = 1_000_000
-DAY = 24 * 3600
-#: A moment longer than a node may be silent.
-TOO_LONG = 10.000_001
-#: The parts of a record of a job that runs, and of one that waits for another try and should have run by now.
-RUNS: dict[str, Any] = {"acknowledged": (0, "Running"), "ago": 3600}
-WAITS: dict[str, Any] = {"status": "Scheduled", "revision": 1, "acknowledged": (1, "Scheduled"), "ago": TOO_LONG}
+#: The queue of the jobs of these tests, and the id of their usual node.
+QUEUE, NODE = "harbor_refresh.jobs", 1
+
+Work = Callable[..., Any]
 
 
 class Outbox:
-    """What is published, in the place of a broker. One that `is_away` is not asked: its messages are recorded."""
+    """The messages that are sent, in the place of a broker. One that `is_away` takes none."""
 
     def __init__(self) -> None:
-        self.messages: list[Message] = []
+        self.messages: list[Sent] = []
         self.is_away = False
 
-    def publish(self, messages: Sequence[Message]) -> None:
-        self.messages += messages
+    def publish(self, rows: Sequence[tuple[Any, ...]]) -> int:
+        if rows and self.is_away:
+            raise ConnectionError("the broker is away")
+        self.messages += [sender._sent(row) for row in rows]
+        return len(rows)
 
-    def publish_after_commit(self, **which: Any) -> None:
-        if not self.is_away:
-            publish_recorded(self.publish, **which)
-
-    def taken(self) -> list[tuple[str, int, int]]:
-        """What has come since somebody looked: job, revision and runs so far."""
+    def take(self) -> list[Sent]:
         messages, self.messages = self.messages, []
-        return sorted((one.job, one.revision, one.runs) for one in messages)
+        return messages
+
+    def taken(self) -> list[tuple[str, int]]:
+        """What has come since the last look: job, and the runs that had begun before."""
+        return sorted((one.job, one.number) for one in self.take())
+
+
+class AtOnce:
+    """A writer that writes each end at once."""
+
+    def __init__(self) -> None:
+        self.current: dict[Run, CurrentRun] = {}
+        self.ends: list[Turn] = []
+
+    def begin(self, its: Run, queue: str) -> CurrentRun:
+        self.current[its] = one = CurrentRun(its, queue)
+        return one
+
+    def end(self, turn: Turn, queue: str) -> None:
+        self.current.pop(turn.run, None)
+        self.ends.append(turn)
+        take([turn])
+        sender.send_behind([queue], [turn])
+
+    def forget(self, its: Run) -> None:
+        self.current.pop(its, None)
+
+    def has(self, task_id: int, before: int) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 def recorded(*jobs: str, **options: Any) -> Execution:
-    """An execution of these jobs, each by itself."""
+    """Start an execution of these jobs, each by itself."""
     return start("SCAN", [[NewJob("a.job", job_id=job, **options)] for job in jobs]).execution
 
 
@@ -61,108 +88,101 @@ def chained(*jobs: str, takes_result: bool = True) -> Execution:
     return start("SCAN", [steps]).execution
 
 
-def unpublished(outbox: Outbox, *jobs: str, ago: float = 60, **options: Any) -> Execution:
-    """Jobs whose starter died so many seconds ago, before it had published them."""
-    outbox.is_away = True
-    execution = recorded(*jobs, **options)
-    outbox.is_away = False
-    aged(execution, ago)
-    return execution
+def beats(node: int = NODE, *, name: str = "a worker", slots: int = 4, queues: Sequence[str] = (QUEUE,)) -> None:
+    """This node gives a sign of life."""
+    run("beat", id=node, node=name, slots=slots, queues=list(queues))
 
 
-def aged(execution: Execution, ago: float = 60) -> None:
-    """Its jobs were recorded so many seconds ago."""
-    execution.tasks.update(creation_time=timezone.now() - timedelta(seconds=ago))
+def silent(node: int, seconds: float) -> None:
+    """This node has given no sign of life for so long."""
+    Node.objects.filter(pk=node).update(heard_at=Now() - timedelta(seconds=seconds))
 
 
-def stands(job: str, status: str, revision: int = 0, run_count: int = 0) -> None:
+def sent_before(seconds: float, *jobs: str) -> None:
+    """The messages of these jobs were sent so long ago."""
+    past = timedelta(seconds=seconds)
+    assert Job.objects.filter(task__job_id__in=jobs).update(sent_at=F("sent_at") - past) == len(jobs)
+
+
+def begun(message: Sent, node: int = NODE, process: int | None = None) -> Begun | None:
+    """What becomes of a message that a worker gets."""
+    return begin(message.task_id, message.job, message.number, node, os.getpid() if process is None else process)
+
+
+def delivered(message: Sent, work: Callable[[Handle], Any], **options: Any) -> Any:
+    """The message comes to this process, whose worker has an app of its own."""
+
+    def carry_out(job: Handle, *_: Any) -> Any:
+        return work(job)
+
+    return delivered_to(carry_out, message, **options)
+
+
+def delivered_to(function: Work, message: Sent, **options: Any) -> Any:
+    """The same, for a function that takes the arguments of the job."""
+    app = Celery("a team", set_as_current=False)
+    task = app.task(base=TrackedJob, name=message.name, shared=False, **options)(function)
+    task.push_request(
+        id=message.job,
+        called_directly=False,
+        delivery_info={},
+        **message_header.of(message.task_id, message.number),
+    )
+    try:
+        return task()
+    finally:
+        task.pop_request()
+
+
+def rows() -> dict[str, tuple[str, int]]:
+    """Where each job is, and how many of its runs have begun."""
+    return {job: (state, runs) for job, state, runs in Job.objects.values_list("task__job_id", "state", "run")}
+
+
+def tasks() -> dict[str, tuple[str, int, int, str]]:
+    """Status, revision, number of runs and message of the task of each job."""
+    found = Task.objects.order_by("pk")
+    return {one.job_id: (one.status, one.status_revision, one.run_count, one.status_message) for one in found}
+
+
+def statuses(execution: Execution) -> tuple[str, dict[str, str]]:
+    execution.refresh_from_db()
+    return execution.status, dict(execution.tasks.values_list("job_id", "status"))
+
+
+def its_process_looked(
+    task_id: int, check_in: str | None = None, *, number: int = 1, is_heard: bool = True
+) -> list[int]:
+    """The process of this run has looked, and written this. Returns its task if the run stands."""
+    its = Job.objects.get(pk=task_id)
+    looked = {"nodes": [its.node], "processes": [its.process], "are_heard": [is_heard], "check_ins": [check_in]}
+    return [pk for (pk,) in run("look_at_runs", task_ids=[task_id], runs=[number], **looked)]
+
+
+def job(name: str) -> Job:
+    return Job.objects.select_related("task").get(task__job_id=name)
+
+
+def failed(execution: Execution, *jobs: str) -> None:
+    """Another program reports that these jobs have failed."""
+    for task in execution.tasks.filter(job_id__in=jobs):
+        report([Report(task.pk, "Error", task.status_revision)])
+
+
+def stands(name: str, status: str, revision: int = 0, run_count: int = 0) -> None:
     """The row of its task, as reports would have left it."""
-    end = timezone.now() if is_final(status) else None
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "status": status,
         "status_code": CODES[status],
         "status_revision": revision,
         "run_count": run_count,
+        "end_time": timezone.now() if is_final(status) else None,
     }
-    told |= {"end_time": end}
-    assert Task.objects.filter(job_id=job).update(**told) == 1
-
-
-def record(
-    job: str = "j",
-    status: str = "Running",
-    revision: int = 0,
-    node: str = "",
-    acknowledged: tuple[int, str] | tuple[int, str, float] | None = None,
-    *,
-    runs: int = 1,
-    ago: float = 0.0,
-    sent: bool = True,
-    message: str = "",
-    task_id: int | None = None,
-    renewed: float | None = None,
-    asked: bool = False,
-) -> JobRecord:
-    """Of a job that was heard of so many seconds ago, when the test began. So it was when this was acknowledged,
-    or then. The lease of a run on a node that is dead or gone has just run out, that of another is in force."""
-    at = NOW - round(ago * SECOND)
-    if renewed is None:
-        renewed = {"dead": TOO_LONG, "gone": TOO_LONG, "old": 10}.get(node, 0)
-    last = None
-    if acknowledged:
-        last_revision, last_status, *last_ago = acknowledged
-        last = Acknowledged(last_revision, last_status, NOW - round(last_ago[0] * SECOND) if last_ago else at)
-    pk = Task.objects.get(job_id=job).pk if task_id is None else task_id
-    lease = NOW - round(renewed * SECOND) if node else 0
-    return JobRecord(job, revision, status, runs, at, node, pk, last, sent, message, lease, asked)
-
-
-def write(redis: Redis, *records: JobRecord) -> None:
-    redis.hset(f"{PREFIX}jobs", mapping={one.job: one.text for one in records})
-
-
-def alive(redis: Redis, node: str, clock: Clock) -> None:
-    """This node has given a sign of life, and renewed the leases of what it runs."""
-    redis.zadd(f"{PREFIX}nodes", {node: clock.now})
-    redis.hset(f"{PREFIX}presence", "heard", clock.now)
-    for job, text in redis.hgetall(f"{PREFIX}jobs").items():
-        one = JobRecord.read(job.decode(), text.decode())
-        if one and one.is_running and one.node == node:
-            write(redis, replace(one, renewed=clock.now))
-
-
-def known(redis: Redis) -> dict[str, Any]:
-    """All that Redis and the database know of jobs. Who has a message is told by name, not since when."""
-    there = whole_redis(redis)
-    tasks = Task.objects.order_by("pk")
-    has_message = Job.objects.filter(published_at__isnull=False).values_list("task__job_id", flat=True)
-    return {
-        "records": {
-            job: JobRecord.read(job, text) for job, text in there.get("jobs", {}).items() if job != MEMORY
-        },
-        "tasks": {
-            task.job_id: (task.status, task.status_revision, task.run_count, task.status_message) for task in tasks
-        },
-        "published": set(has_message),
-    }
-
-
-def state(
-    tasks: dict[str, tuple[str, int, int, str]],
-    records: Sequence[JobRecord] = (),
-    *,
-    unpublished: Sequence[str] = (),
-) -> dict[str, Any]:
-    """What `known` answers."""
-    return {
-        "records": {one.job: one for one in records},
-        "tasks": tasks,
-        "published": set(tasks) - set(unpublished),
-    }
+    assert Task.objects.filter(job_id=name).update(**values) == 1
 
 
 def tasks_refuse(condition: str, sqlstate: str = "P0001") -> None:
-    """Whoever updates a row of task of which this is true gets an error."""
+    """Each update of a row of task for which this is true raises an error."""
     with connection.cursor() as cursor:
         cursor.execute(
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
@@ -178,14 +198,20 @@ def tasks_refuse_no_more() -> None:
 
 
 class Port:
-    """Where the database is. Nobody finds it while it is `away`."""
+    """Where the database is. It is not found while it is `away`."""
 
     def __init__(self) -> None:
         self._port = connection.settings_dict["PORT"]
 
     def away(self) -> None:
-        connection.close()
+        """Other threads of this process lose their connections as well."""
         connection.settings_dict["PORT"] = "1"
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        connection.close()
 
     def back(self) -> None:
         connection.settings_dict["PORT"] = self._port
@@ -200,7 +226,18 @@ def database_port() -> Iterator[Port]:
         port.back()
 
 
-def begun(message: Message, node: str = "n") -> tuple[Verdict, Run]:
-    """What becomes of a message that a worker gets."""
-    found = begin(message_header.received(message.job, message_header.of(message)[message_header.NAME]), node)
-    return found.verdict, found.run
+def arguments_sent(outbox: Outbox) -> list[Any]:
+    """The first argument of each job whose message was sent since the last look."""
+    return sorted(json.loads(one.args)[0] for one in outbox.take())
+
+
+def ends(execution: Execution, status: str = "Success") -> str:
+    """Its jobs end so. It is refreshed, and its ancestors after it. Returns its status."""
+    jobs = execution.tasks.filter(job__isnull=False, status_code__lt=CODES["Success"])
+    report([Report(one.pk, status, one.status_revision) for one in jobs])
+    pk: int | None = execution.pk
+    while pk:
+        refresh([pk])
+        pk = Link.objects.filter(pk=pk).values_list("parent", flat=True).first()
+    execution.refresh_from_db()
+    return execution.status

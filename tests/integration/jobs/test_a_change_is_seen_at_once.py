@@ -8,21 +8,18 @@ from django.test import Client
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.errors import StillRunning
-from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.models.operations import Origin, Verb
-from harbor_refresh.tasks.actions.bulk import work
 from harbor_refresh.tasks.jobs import TrackedExecution
-from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
-from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
-from harbor_refresh.tasks.jobs.lifecycle.retries import run_job_again
+from harbor_refresh.tasks.jobs.again import run_job_again
+from harbor_refresh.tasks.operations.bulk import work
 from tests.integration.admin_client import act, signed_in
 from tests.integration.command_output import said
 from tests.integration.executions.api.api_client import Program, token
-from tests.integration.jobs.sample_jobs import Outbox, recorded
+from tests.integration.jobs.sample_jobs import ends, recorded
 from tests.integration.sample_actions import asked
 
-pytestmark = pytest.mark.usefixtures("database", "clock")
+pytestmark = pytest.mark.usefixtures("database", "outbox")
 
 ADMIN = "/admin/harbor_executions"
 Way = Callable[[Execution, Task], object]
@@ -44,7 +41,7 @@ def tracked(execution: Execution) -> TrackedExecution:
     return TrackedExecution.objects.get(pk=execution.pk)
 
 
-CONFIRMED = {"_form_submitted": "True"}
+CONFIRMED = {"confirmed": "yes"}
 RETRIES: dict[str, Way] = {
     "retry_failed()": lambda execution, task: tracked(execution).retry_failed(),
     "the job alone": lambda execution, task: run_job_again(task.pk),
@@ -53,7 +50,7 @@ RETRIES: dict[str, Way] = {
     "the command": lambda execution, task: said("harbor", "retry", execution.pk),
     "the admin": lambda e, task: by_the_admin().post(f"{ADMIN}/execution/{e.pk}/retry/", CONFIRMED),
     "the admin, a task": lambda e, task: by_the_admin().post(f"{ADMIN}/task/{task.pk}/retry/", CONFIRMED),
-    "the admin, a list": lambda e, task: act(by_the_admin(), f"{ADMIN}/execution/", "retry_selected", [e.pk]),
+    "the admin, a list": lambda e, task: act(by_the_admin(), f"{ADMIN}/execution/", "retry", [e.pk]),
     "an action on many": lambda execution, task: by_an_action(Verb.RETRY, execution),
 }
 RESUMPTIONS: dict[str, Way] = {
@@ -80,8 +77,7 @@ def ended_as(status: str) -> tuple[TrackedExecution, Task]:
     if status == "Stopped":
         execution.stop()
     else:
-        deliver_and_publish([JobReport("j", task.pk, 0, status)])
-        refresh([execution.pk])
+        ends(execution, status)
     assert execution.wait(timeout=10) == status
     return execution, task
 
@@ -93,9 +89,7 @@ def ended_as(status: str) -> tuple[TrackedExecution, Task]:
         *(pytest.param("Stopped", way, id=f"resumed by {name}") for name, way in RESUMPTIONS.items()),
     ],
 )
-def test_an_execution_whose_jobs_run_again_is_running_and_waited_for(
-    status: str, way: Way, outbox: Outbox
-) -> None:
+def test_an_execution_whose_jobs_run_again_is_running_and_waited_for(status: str, way: Way) -> None:
     execution, task = ended_as(status)
     way(execution, task)
     assert list(Execution.objects.values_list("status", "end_time")) == [("Running", None)]
@@ -104,7 +98,7 @@ def test_an_execution_whose_jobs_run_again_is_running_and_waited_for(
 
 
 @pytest.mark.parametrize("way", STOPS.values(), ids=STOPS)
-def test_an_execution_that_was_stopped_has_ended(way: Way, outbox: Outbox) -> None:
+def test_an_execution_that_was_stopped_has_ended(way: Way) -> None:
     execution = tracked(recorded("j"))
     way(execution, execution.tasks.get())
     assert execution.wait(timeout=0) == "Stopped"

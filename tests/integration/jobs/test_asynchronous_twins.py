@@ -14,26 +14,18 @@ from celery import shared_task
 from django.db import connection, transaction
 
 from harbor_refresh.executions.errors import NotCommitted, Refused, StillRunning
-from harbor_refresh.executions.lifecycle.reports import Report, report
-from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, astart, start
+from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, astart, sender, start
 from harbor_refresh.testing import eager
-from tests.integration.jobs.sample_jobs import Outbox
+from tests.integration.jobs.sample_jobs import Outbox, ends
 from tests.waiting import wait_for
 
-pytestmark = pytest.mark.usefixtures("database", "clock")
+pytestmark = pytest.mark.usefixtures("database", "outbox")
 
 
 @shared_task(base=TrackedJob, name="twins.copy")
 def copy(job: Handle, number: int = 0) -> None:
     pass
-
-
-def end(execution: Execution, status: str = "Success") -> None:
-    revisions = execution.tasks.values_list("pk", "status_revision")
-    report(Report(pk, status, revision) for pk, revision in revisions)
-    refresh([execution.pk])
 
 
 def in_a_loop_of_its_own(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -60,20 +52,14 @@ def test_an_execution_is_started_followed_and_awaited(
     async def main() -> None:
         execution = await astart("SCAN", vendor_id=7, jobs=[copy.s(1)], open=True, close_after=60)
         assert type(execution) is TrackedExecution
-        assert (
-            await execution.aadd([copy.s(2)], once="page"),
-            await execution.aadd([copy.s(2)], once="page"),
-        ) == (
-            1,
-            0,
-        )
+        assert [await execution.aadd([copy.s(2)], once="page") for _ in range(2)] == [1, 0]
         assert await execution.aclose() is True
         assert (await execution.aprogress()).counts == {"Pending": 2}
 
         waiting = asyncio.create_task(execution.await_end(timeout=60))
         await asyncio.sleep(0.2)
         assert not waiting.done()
-        await sync_to_async(end)(execution, "Error")
+        await sync_to_async(ends)(execution, "Error")
         assert await waiting == "Error"
 
         assert await execution.aretry_failed() == 2
@@ -111,7 +97,7 @@ def test_many_wait_and_hold_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         waiting = [asyncio.create_task(one.await_end(timeout=120)) for one in others]
         await asyncio.sleep(0.1)
         assert threading.active_count() <= before + 1
-        await sync_to_async(end)(execution)
+        await sync_to_async(ends)(execution)
         assert set(await asyncio.gather(*waiting)) == {"Success"}
 
     async_to_sync(main)()
@@ -130,7 +116,7 @@ def test_waiting_can_be_cancelled_and_the_execution_goes_on() -> None:
                 await execution.await_end()
         await execution.arefresh_from_db()
         assert execution.status == "Running"
-        await sync_to_async(end)(execution)
+        await sync_to_async(ends)(execution)
         assert await execution.await_end() == "Success"
 
     async_to_sync(main)()
@@ -145,7 +131,7 @@ def test_a_cancelled_start_is_whole_or_not_there(outbox: Outbox, monkeypatch: py
         return publish(*args, **options)
 
     publish = outbox.publish
-    monkeypatch.setattr(outbox, "publish", slow)
+    monkeypatch.setattr(sender, "_publish", slow)
 
     async def main() -> None:
         starting = asyncio.create_task(astart("SCAN", jobs=[copy.s(1), copy.s(2)]))
@@ -162,13 +148,10 @@ def test_a_cancelled_start_is_whole_or_not_there(outbox: Outbox, monkeypatch: py
 
 
 def test_what_this_transaction_started_is_not_awaited() -> None:
-    def both() -> None:
-        with transaction.atomic():
-            execution = start("SCAN", jobs=[copy.s(1)])
-            with pytest.raises(NotCommitted):
-                async_to_sync(execution.await_end)(timeout=60)
-
-    both()
+    with transaction.atomic():
+        execution = start("SCAN", jobs=[copy.s(1)])
+        with pytest.raises(NotCommitted):
+            async_to_sync(execution.await_end)(timeout=60)
 
 
 def test_twins_work_in_eager_mode_and_are_named_after_what_they_do() -> None:

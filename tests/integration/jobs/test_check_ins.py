@@ -1,6 +1,8 @@
-"""What a job says while it runs: what that costs, and where it is shown."""
+"""What a job says while it runs: where it is shown. test_writer.py has how it gets into the row."""
 
-from typing import Any
+import json
+import re
+from datetime import UTC, datetime
 
 import pytest
 from django.db import connection
@@ -8,26 +10,19 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.jobs import Handle
-from harbor_refresh.tasks.jobs.overview import inspection
-from harbor_refresh.tasks.jobs.records.arguments import Arguments
-from harbor_refresh.tasks.jobs.records.check_in import CheckIn
-from harbor_refresh.tasks.jobs.records.records import JobRecords, job_records
-from harbor_refresh.tasks.jobs.records.run import Run
-from harbor_refresh.tasks.jobs.repair.reaper import reap
-from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.jobs.turns import Turn, take
 from tests.integration.command_output import data, said
 from tests.integration.executions.api.api_client import Program, token
-from tests.integration.jobs.jobs_in_progress import started, written
-from tests.integration.jobs.test_jobs_in_the_admin import page_of, page_of_task, text
-from tests.integration.redis_state import Redis, absent_redis
+from tests.integration.jobs.sample_jobs import Outbox, beats, begun, its_process_looked, recorded, rows
 
-pytestmark = pytest.mark.usefixtures("database", "queue")
+pytestmark = pytest.mark.usefixtures("database")
 
 BAR = '<progress value="3" max="7" aria-label="Progress of the job"></progress>'
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SAID = {"message": "layer <3>", "done": 3, "of": 7}
+NO_NUMBERS = {"message": "layer 4", "done": None, "of": None}
 
 
 @pytest.fixture
@@ -36,182 +31,116 @@ def program(database: str) -> Program:
 
 
 @pytest.fixture
-def redis_away(monkeypatch: pytest.MonkeyPatch) -> Any:
-    lonely = absent_redis()
-    gone = JobRecords(refresh_settings(), lonely, lonely)
-    monkeypatch.setattr(inspection, "job_records", lambda: gone)
-    yield
-    lonely.close()
+def execution(outbox: Outbox) -> Execution:
+    """Its jobs a and b run and have checked in; `silent` runs, and `waits` waits."""
+    beats()
+    recorded("of another one")
+    its = recorded("a", "b", "silent", "waits")
+    found = {message.job: message for message in outbox.take()}
+    for name, check_in in (("of another one", SAID), ("a", SAID), ("b", NO_NUMBERS), ("silent", None)):
+        given = begun(found[name])
+        assert given
+        take([Turn(given.run, Status.RUNNING)])
+        heard(given.run.task_id, check_in)
+    return its
 
 
-def calls(redis: Redis) -> dict[str, int]:
-    info: Any = redis.info("commandstats")
-    own = ("cmdstat_info", "cmdstat_config|resetstat")
-    return {name: told["calls"] for name, told in info.items() if name not in own}
+def heard(task_id: int, check_in: dict[str, object] | None, number: int = 1) -> list[int]:
+    """The process of this run has written this. Returns whether the run stands."""
+    return its_process_looked(task_id, check_in and json.dumps(check_in), number=number)
 
 
-def running(redis: Redis, job: str, said: CheckIn = CheckIn()) -> Handle:  # noqa: B008  # it is frozen
-    written(redis, job, "Running", "live", landed=True, message=said.text)
-    Task.objects.filter(job_id=job).update(status=Status.RUNNING, status_code=2)
-    task: Any = None
-    return Handle(task, Run(job, Task.objects.get(job_id=job).pk, "live", 0, 1), Arguments([], {}, 0))
+def task(name: str) -> Task:
+    return Task.objects.get(job_id=name)
 
 
-def check_in_of(job: str) -> CheckIn:
-    return CheckIn.read(job_records().of([job])[job].message)
+def text(page: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", page.partition("<main")[2] or page).split())
 
 
-def test_a_check_in_with_numbers_costs_what_one_without_costs(redis: Redis) -> None:
-    started("a")
-    job = running(redis, "a")
-    job.check_in("layer 0")
-    costs = []
-    for numbers in ({}, {"done": 3, "of": 7}):
-        redis.config_resetstat()
-        with CaptureQueriesContext(connection) as captured:
-            job.check_in("layer 3", **numbers)
-        costs.append((calls(redis), len(captured)))
-
-    script = {"cmdstat_evalsha": 1, "cmdstat_time": 1, "cmdstat_hget": 1, "cmdstat_hset": 1}
-    assert costs == [(script, 0), (script, 0)]
-    assert check_in_of("a") == CheckIn("layer 3", 3, 7)
+def test_a_check_in_of_an_earlier_run_changes_nothing(execution: Execution) -> None:
+    pk = task("a").pk
+    assert heard(pk, None) == [pk]
+    assert heard(pk, NO_NUMBERS, number=2) == []
+    assert data("harbor", "show", "--running", execution.pk)["running"][0]["message"] == SAID["message"]
 
 
-def test_the_last_check_in_replaces_those_before_it_and_should_stop_keeps_it(redis: Redis) -> None:
-    started("a")
-    job = running(redis, "a")
-    job.check_in("copying", done=3, of=7)
-    assert job.should_stop() is False
-    assert check_in_of("a") == CheckIn("copying", 3, 7)
-    job.check_in(done=4, of=7)
-    assert check_in_of("a") == CheckIn("", 4, 7)
-    job.check_in("verifying")
-    assert check_in_of("a") == CheckIn("verifying")
+def test_a_run_that_has_ended_has_no_check_in(execution: Execution, program: Program) -> None:
+    Task.objects.filter(job_id="a").update(status=Status.SUCCESS, status_code=3, end_time=NOW)
+    assert rows()["a"] == ("ended", 1)
+    assert program.get(f"/tasks/{task('a').pk}/job")["check_in"] is None
 
 
-def test_a_report_that_recovery_makes_of_a_run_has_its_message_and_no_numbers(
-    redis: Redis, queue: ExecutionQueue
-) -> None:
-    started("a")
-    written(redis, "a", "Running", "live", message=CheckIn("layer 3", 3, 7).text)
-    reap()
-    assert list(Task.objects.values_list("status", "status_message")) == [("Running", "layer 3")]
+def test_the_page_of_a_task_shows_a_bar_for_numbers_alone(admin: Client, execution: Execution) -> None:
+    def page(name: str) -> str:
+        return admin.get(f"/admin/harbor_executions/task/{task(name).pk}/change/").content.decode()
 
-
-def test_the_page_of_a_task_shows_a_bar_for_numbers_alone(
-    admin: Client, redis: Redis, queue: ExecutionQueue
-) -> None:
-    queue.heartbeat("live")
-    started("a", "b")
-    running(redis, "a", CheckIn("layer <3>", 3, 7))
-    running(redis, "b", CheckIn("layer 4"))
-
-    page = admin.get(page_of_task("a")).content.decode()
-    assert page.count(BAR) == 1
-    assert "3 of 7" in text(admin, page_of_task("a"))
-    assert "ago: layer &lt;3&gt;" in page
-    other = admin.get(page_of_task("b")).content.decode()
-    assert "<progress" not in other
-    assert "ago: layer 4" in other
+    assert page("a").count(BAR) == 1
+    assert "3 of 7" in text(page("a"))
+    assert "ago: layer &lt;3&gt;" in page("a")
+    assert "<progress" not in page("b")
+    assert "ago: layer 4" in page("b")
 
 
 def test_the_page_of_an_execution_shows_its_running_jobs_with_their_bars(
-    admin: Client, redis: Redis, queue: ExecutionQueue
+    admin: Client, execution: Execution
 ) -> None:
-    queue.heartbeat("live")
-    execution = started("a", "b", "waits")
-    started("of another one")
-    running(redis, "of another one", CheckIn("no", 1, 2))
-    running(redis, "a", CheckIn("layer <3>", 3, 7))
-    running(redis, "b", CheckIn("layer 4"))
     address = f"/admin/harbor_executions/execution/{execution.pk}/running/"
-
-    assert f'hx-get="{address}"' in admin.get(page_of(execution)).content.decode()
-    part = admin.get(address).content.decode()
+    whole = admin.get(f"/admin/harbor_executions/execution/{execution.pk}/change/").content.decode()
+    assert f'data-live="{address}"' in whole
+    part = admin.get(address).json()["parts"]["running"]
     assert part.count("<progress") == part.count(BAR) == 1
-    assert "layer &lt;3&gt;" in part
-    shown = " ".join(text(admin, address).split())
-    first, second = Task.objects.filter(job_id__in=["a", "b"]).order_by("pk")
-    assert f"{first.pk} a.job 3 of 7 layer &lt;3&gt;" in shown
-    assert f"{second.pk} a.job layer 4" in shown
-    assert shown.count("a.job") == 2
-    Task.objects.update(status=Status.PENDING, status_code=0)
-    assert text(admin, address) == "No job runs now."
+    shown = text(part)
+    assert f"{task('a').pk} a.job 3 of 7 layer &lt;3&gt;" in shown
+    assert f"{task('b').pk} a.job layer 4" in shown
+    assert shown.count("a.job") == 3
+    Task.objects.filter(execution=execution).update(status=Status.STOPPED, status_code=3, end_time=NOW)
+    assert admin.get(address).json()["parts"]["running"].strip() == "<p>No job runs now.</p>"
 
 
-@pytest.mark.usefixtures("redis_away")
-def test_without_redis_the_page_of_an_execution_says_so_and_the_api_answers(
-    admin: Client, program: Program, redis: Redis
-) -> None:
-    execution = started("a")
-    running(redis, "a", CheckIn("layer 3", 3, 7))
-    address = f"/admin/harbor_executions/execution/{execution.pk}/running/"
-    assert "Redis is away, so this is unknown." in text(admin, address)
-    assert [one["check_in"] for one in program.get(f"/executions/{execution.pk}/jobs")["items"]] == [None]
+def test_the_api_tells_of_each_job_what_its_run_said(program: Program, execution: Execution) -> None:
+    def shown(name: str, status: str, check_in: object) -> dict[str, object]:
+        return {"task_id": task(name).pk, "name": "a.job", "status": status, "check_in": check_in}
 
-
-def test_the_api_tells_of_each_job_what_its_run_said(program: Program, redis: Redis) -> None:
-    execution = started("a", "b", "waits")
-    running(redis, "a", CheckIn("layer 3", 3, 7))
-    running(redis, "b")
-    a, b, waits = Task.objects.order_by("pk")
-
-    page = program.get(f"/executions/{execution.pk}/jobs?limit=2")
-    assert page["next"] == str(b.pk)
-    at = [one["check_in"].pop("at") for one in page["items"]]
-    assert all(at)
+    page = program.get(f"/executions/{execution.pk}/jobs?limit=3")
+    assert page["next"] == str(task("silent").pk)
+    assert all(one["check_in"].pop("at") for one in page["items"][:2])
     assert page["items"] == [
-        {
-            "task_id": a.pk,
-            "name": "a.job",
-            "status": "Running",
-            "check_in": {"message": "layer 3", "done": 3, "of": 7, "progress": 3 / 7},
-        },
-        {
-            "task_id": b.pk,
-            "name": "a.job",
-            "status": "Running",
-            "check_in": {"message": "", "done": None, "of": None, "progress": None},
-        },
+        shown("a", "Running", SAID | {"progress": 3 / 7}),
+        shown("b", "Running", NO_NUMBERS | {"progress": None}),
+        shown("silent", "Running", None),
     ]
-    rest = program.get(f"/executions/{execution.pk}/jobs?limit=2&cursor={page['next']}")
-    assert rest == {
-        "items": [{"task_id": waits.pk, "name": "a.job", "status": "Pending", "check_in": None}],
-        "next": None,
-    }
-    assert program.get(f"/tasks/{a.pk}/job")["check_in"]["done"] == 3
+    rest = program.get(f"/executions/{execution.pk}/jobs?limit=3&cursor={page['next']}")
+    assert rest == {"items": [shown("waits", "Pending", None)], "next": None}
+    assert program.get(f"/tasks/{task('a').pk}/job")["check_in"]["done"] == 3
     program.get("/executions/7777/jobs", status=404)
     program.get("/tasks/7777/job", status=404)
 
 
-def test_a_page_of_jobs_costs_as_many_statements_for_forty_as_for_one(program: Program, redis: Redis) -> None:
+def test_a_page_of_jobs_costs_as_many_statements_for_forty_as_for_one(program: Program, outbox: Outbox) -> None:
+    beats()
     costs = []
-    for names in (["a"], [f"job {number}" for number in range(40)]):
-        execution = started(*names)
-        for name in names:
-            running(redis, name, CheckIn("layer 3", 3, 7))
+    for count in (1, 40):
+        execution = recorded(*(f"job {number} of {count}" for number in range(count)))
+        for message in outbox.take():
+            assert begun(message)
+            heard(message.task_id, SAID)
         program.get(f"/executions/{execution.pk}/jobs")
-        redis.config_resetstat()
         with CaptureQueriesContext(connection) as captured:
-            assert len(program.get(f"/executions/{execution.pk}/jobs")["items"]) == len(names)
-        costs.append((len(captured), calls(redis).get("cmdstat_hmget"), calls(redis).get("cmdstat_evalsha")))
+            assert len(program.get(f"/executions/{execution.pk}/jobs")["items"]) == count
+        costs.append(len(captured))
     assert costs[0] == costs[1]
-    assert costs[0] == (costs[0][0], 3, 1), "two of the HMGET are of the script that tells the time"
 
 
-def test_the_command_lists_the_jobs_that_run(redis: Redis) -> None:
-    execution = started("a", "b", "waits")
-    running(redis, "a", CheckIn("layer 3", 3, 7))
-    running(redis, "b")
-    a, b = Task.objects.filter(status=Status.RUNNING).order_by("pk")
-
+def test_the_command_lists_the_jobs_that_run(execution: Execution) -> None:
     found = data("harbor", "show", "--running", execution.pk)["running"]
     assert all(0 <= one.pop("seconds_ago") < 60 for one in found)
+    silent = {"message": "", "done": None, "of": None}
     assert found == [
-        {"task_id": a.pk, "name": "a.job", "message": "layer 3", "done": 3, "of": 7},
-        {"task_id": b.pk, "name": "a.job", "message": "", "done": None, "of": None},
+        {"task_id": task(name).pk, "name": "a.job"} | check_in
+        for name, check_in in (("a", SAID), ("b", NO_NUMBERS), ("silent", silent))
     ]
     shown = said("harbor", "show", "--running", execution.pk).splitlines()
-    assert shown[1].split()[:7] == [str(a.pk), "a.job", "3", "of", "7", "layer", "3"]
-    Task.objects.update(status=Status.PENDING, status_code=0)
+    assert shown[1].split()[:7] == [str(task("a").pk), "a.job", "3", "of", "7", "layer", "<3>"]
+    Task.objects.filter(execution=execution).update(status=Status.STOPPED, status_code=3, end_time=NOW)
     assert said("harbor", "show", "--running", execution.pk).strip() == "No job runs now."

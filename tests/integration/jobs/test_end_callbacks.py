@@ -15,8 +15,6 @@ from harbor_refresh.executions.deliveries.handler_runs import due_handlers, run_
 from harbor_refresh.executions.deliveries.outbox import write_deliveries
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.deletion import delete, delete_final
-from harbor_refresh.executions.lifecycle.reports import Report, report
-from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Callback, Delivery, Execution, StatusChange, Subscription
 from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.news.callbacks import PREFIX
@@ -26,8 +24,9 @@ from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedExecution, 
 from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
 from tests.integration.database_state import waiting_for_locks
 from tests.integration.executions.deliveries.changed_executions import move_clock, states
+from tests.integration.jobs.sample_jobs import ends
 
-pytestmark = pytest.mark.usefixtures("database", "clock", "outbox")
+pytestmark = pytest.mark.usefixtures("database", "outbox")
 
 Call = tuple[str, int, str, int, tuple[Any, ...], dict[str, Any]]
 
@@ -79,11 +78,6 @@ def started(jobs: int = 1, **callbacks: Any) -> TrackedExecution:
     return start("SCAN", jobs=[job.s()] * jobs, **callbacks)
 
 
-def end(execution: Execution, status: str = "Success", revision: int = 0) -> None:
-    report([Report(pk, status, revision) for pk in execution.tasks.values_list("pk", flat=True)])
-    refresh([execution.pk])
-
-
 def tell() -> list[tuple[str, int, str, int]]:
     """Deliver what is due; return what was called since the last look."""
     calls.clear()
@@ -103,7 +97,7 @@ def test_each_end_calls_those_that_asked_for_it_in_their_order(status: str, name
     if status == "Stopped":
         execution.stop()
     else:
-        end(execution, status)
+        ends(execution, status)
     assert tell() == [("note", execution.pk, status, 1)] * len(names)
     assert [(args, kwargs) for *_, args, kwargs in calls] == [((name,), {"word": 1}) for name in names]
     assert tell() == []
@@ -111,67 +105,51 @@ def test_each_end_calls_those_that_asked_for_it_in_their_order(status: str, name
 
 
 def test_an_execution_without_a_callback_costs_no_delivery() -> None:
+    ends(started())
+    assert StatusChange.objects.get().told
+    assert not Subscription.objects.exists()
     with_one, without = started(on_complete=note.s()), started()
     for one in (with_one, without):
-        end(one)
+        ends(one)
     assert tell() == [("note", with_one.pk, "Success", 1)]
     assert list(Delivery.objects.values_list("execution_id", flat=True)) == [with_one.pk]
     assert not StatusChange.objects.filter(told=False).exists()
 
 
-def test_where_no_callback_was_ever_asked_for_changes_are_told_at_once() -> None:
-    end(started())
-    assert StatusChange.objects.get().told
-    assert not Subscription.objects.exists()
-
-
-def test_an_end_that_is_set_at_once_is_told() -> None:
-    """No job: it has succeeded when start returns."""
+def test_an_execution_without_jobs_or_one_that_is_open_is_told_when_it_has_ended_and_not_before() -> None:
     execution = start("SCAN", jobs=[], on_success=note.s())
     assert (execution.status, tell()) == ("Success", [("note", execution.pk, "Success", 1)])
-
-
-def test_an_open_execution_is_told_when_it_has_ended_and_not_before() -> None:
-    execution = started(open=True, on_complete=note.s())
-    report([Report(pk, "Success") for pk in execution.tasks.exclude(job_id="").values_list("pk", flat=True)])
-    refresh([execution.pk])
-    assert tell() == []
-    execution.close()
-    refresh([execution.pk])
-    assert tell() == [("note", execution.pk, "Success", 1)]
+    opened = started(open=True, on_complete=note.s())
+    assert (ends(opened), tell()) == ("Running", [])
+    opened.close()
+    assert (ends(opened), tell()) == ("Success", [("note", opened.pk, "Success", 1)])
 
 
 def test_none_is_called_while_it_runs_again_and_the_new_end_is_told_with_its_revision() -> None:
     execution = started(on_error=note.s(), on_success=note.s(), on_complete=other.s())
-    end(execution, "Error")
+    ends(execution, "Error")
     assert execution.retry_failed() == 1
     assert tell() == [], "it ended, and was opened again before the delivery"
-    end(execution, "Success", 10**12)
+    ends(execution)
     assert sorted(tell()) == [("note", execution.pk, "Success", 3), ("other", execution.pk, "Success", 3)]
     assert execution.history.count() == 3
 
 
-def test_two_ends_before_the_first_is_told_are_one_call_for_the_end_that_stands() -> None:
+@pytest.mark.parametrize("is_told_first", [True, False])
+def test_of_two_ends_the_first_is_a_call_of_its_own_if_it_is_told_in_time(is_told_first: bool) -> None:
     execution = started(on_complete=note.s())
-    end(execution, "Error")
+    ends(execution, "Error")
+    if is_told_first:
+        assert tell() == [("note", execution.pk, "Error", 1)]
     execution.retry_failed()
-    end(execution, "Success", 10**12)
+    ends(execution)
     assert tell() == [("note", execution.pk, "Success", 3)]
     assert states() == {"delivered": 2}
 
 
-def test_each_end_that_is_told_in_time_is_a_call() -> None:
-    execution = started(on_complete=note.s())
-    end(execution, "Error")
-    assert tell() == [("note", execution.pk, "Error", 1)]
-    execution.retry_failed()
-    end(execution, "Success", 10**12)
-    assert tell() == [("note", execution.pk, "Success", 3)]
-
-
 def test_a_callback_that_raises_is_called_again_with_the_same_id_and_stops_no_other() -> None:
     execution = started(on_complete=[note.s(), other.s(5)])
-    end(execution)
+    ends(execution)
     broken.add("other")
     assert sorted(tell()) == [("note", execution.pk, "Success", 1), ("other", execution.pk, "Success", 1)]
     row = Delivery.objects.get(state="pending")
@@ -190,7 +168,7 @@ def test_a_callback_gets_the_execution_and_an_immutable_one_its_own_arguments_al
         seen.append(ended)
 
     execution = started(2, on_success=seeing.s(), on_complete=alone.si("word"))
-    end(execution)
+    ends(execution)
     tell()
     assert calls == [("alone", 0, "", 0, ("word",), {})]
     (ended,) = seen
@@ -210,7 +188,7 @@ def test_a_callback_gets_arguments_of_the_types_that_a_job_gets() -> None:
         [None, 1.5],
     ]
     execution = started(on_complete=note.s(*values, key={"of": UUID(int=8)}))
-    end(execution)
+    ends(execution)
     assert tell() == [("note", execution.pk, "Success", 1)]
     assert calls[0][4:] == (tuple(values), {"key": {"of": UUID(int=8)}})
 
@@ -219,7 +197,7 @@ def test_the_code_of_a_callback_that_is_not_here_is_waited_for() -> None:
     execution = started(on_complete=note.s())
     Callback.objects.update(handler="callbacks.elsewhere")
     Subscription.objects.update(handler="callbacks.elsewhere")
-    end(execution)
+    ends(execution)
     assert tell() == []
     assert Delivery.objects.get().last_error == "a worker was asked that does not have the code of this handler"
     Callback.objects.update(handler="callbacks.note")
@@ -230,9 +208,9 @@ def test_the_code_of_a_callback_that_is_not_here_is_waited_for() -> None:
 
 def test_a_callback_is_called_although_its_execution_is_deleted_meanwhile() -> None:
     told, waiting = started(on_complete=note.s()), started(on_complete=note.s())
-    end(told)
+    ends(told)
     tell()
-    end(waiting)
+    ends(waiting)
     write_deliveries()
     assert delete([told.pk, waiting.pk]) == 2
     assert list(Callback.objects.values_list("execution_id", flat=True)) == [waiting.pk]
@@ -245,15 +223,10 @@ def test_a_callback_is_called_although_its_execution_is_deleted_meanwhile() -> N
     assert not Callback.objects.exists()
 
 
-def test_the_sweep_takes_callbacks_with_their_execution() -> None:
-    execution = started(on_complete=note.s())
-    end(execution)
+def test_the_sweep_takes_callbacks_with_their_execution_and_a_rollback_leaves_none() -> None:
+    ends(started(on_complete=note.s()))
     tell()
-    assert delete_final([execution.pk]) == (1, 1)
-    assert not Callback.objects.exists()
-
-
-def test_a_start_that_is_rolled_back_leaves_no_callback() -> None:
+    assert delete_final([Execution.objects.get().pk]) == (1, 1)
     with transaction.atomic():
         started(on_complete=note.s())
         transaction.set_rollback(True)
@@ -275,13 +248,13 @@ def test_the_subscription_of_a_callback_stays_while_an_execution_has_the_callbac
     subscription = Subscription.objects.get()
     with pytest.raises(Refused, match=r"^executions have callbacks of callbacks\.note, which would be lost$"):
         subscriptions.delete(subscription.pk)
-    end(execution)
+    ends(execution)
     assert tell() == [("note", execution.pk, "Success", 1)]
     delete([execution.pk])
     subscriptions.delete(subscription.pk)
     assert not Subscription.objects.exists()
     again = started(on_complete=note.s())
-    end(again)
+    ends(again)
     assert tell() == [("note", again.pk, "Success", 1)]
 
 
@@ -297,7 +270,7 @@ def test_a_subscription_that_is_deleted_while_an_execution_is_started_stays() ->
         execution = commit()
         with pytest.raises(Refused):
             deleted()
-    end(execution)
+    ends(execution)
     assert tell() == [("note", execution.pk, "Success", 1)]
 
 
@@ -311,7 +284,7 @@ def test_an_execution_that_is_started_while_the_subscription_is_deleted_makes_an
         wait_until(lambda: waiting_for_locks() == 1, "the start waits for the deletion")
         commit()
         execution = begun()
-    end(execution)
+    ends(execution)
     assert tell() == [("note", execution.pk, "Success", 1)]
     assert Subscription.objects.get().pk != subscription.pk
 
@@ -335,11 +308,10 @@ REFUSED: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_a_worker_could_not_call_is_refused_before_anything_is_written(name: str) -> None:
-    given, why = REFUSED[name]
-    with pytest.raises(Refused, match=why):
-        started(on_error=given)
+def test_what_a_worker_could_not_call_is_refused_before_anything_is_written() -> None:
+    for given, why in REFUSED.values():
+        with pytest.raises(Refused, match=why):
+            started(on_error=given)
     assert not Execution.objects.exists()
     assert not Callback.objects.exists()
 

@@ -1,229 +1,152 @@
-"""end_waiting, end_running: a job that somebody outside of it has ended, as a table over its record."""
+"""Ends that the main process of a worker writes: it was revoked, has expired, or took too long."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from celery.utils.objects import Bunch
+from celery.worker import state
 from celery.worker.request import Request
 
+from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import message_header
-from harbor_refresh.tasks.jobs.lifecycle.ends import end_running, end_waiting, send_again
-from harbor_refresh.tasks.jobs.records.record import JobRecord
-from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs
-from harbor_refresh.tasks.jobs.runtime import celery_events
-from harbor_refresh.tasks.jobs.runtime.request import TrackedRequest
+from harbor_refresh.tasks.jobs.again import resume_stopped
+from harbor_refresh.tasks.jobs.messages import celery_events
+from harbor_refresh.tasks.jobs.messages import header as message_header
+from harbor_refresh.tasks.jobs.messages.celery_events import TrackedRequest
+from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.running.eager import Sent
+from harbor_refresh.tasks.jobs.turns import Turn, take
+from harbor_refresh.tasks.models.job import Job
 from tests.integration.jobs.sample_jobs import (
-    TOO_LONG,
     Outbox,
-    alive,
-    known,
-    record,
+    beats,
+    begun,
+    database_port,
+    delivered,
     recorded,
-    stands,
-    state,
-    write,
+    rows,
+    tasks,
 )
-from tests.integration.redis_state import Clock, Redis
 
-pytestmark = pytest.mark.usefixtures("database", "clock")
-
-RUNS: dict[str, Any] = {
-    "revision": 2,
-    "node": "n-7-1",
-    "ago": 60,
-    "acknowledged": (2, "Running"),
-    "message": "layer 3",
-}
-WAITS: dict[str, Any] = {"status": "Scheduled", "revision": 2, "ago": -60, "sent": False, "message": "OSError"}
-OVER: dict[str, Any] = {"status": "Success", "revision": 2, "node": "n-7-1", "ago": 60}
-ENDED: dict[str, Any] = {"status": "Stopped", "node": "", "ago": 0, "message": "it was revoked"}
+pytestmark = pytest.mark.usefixtures("database", "at_once")
 
 
-@dataclass(frozen=True)
-class Case:
-    """The parts of the record before and after; None if there is none."""
-
-    before: dict[str, Any] | None
-    after: dict[str, Any] | None
-
-    @property
-    def is_ended(self) -> bool:
-        return self.before != self.after
+@pytest.fixture
+def message(outbox: Outbox) -> Sent:
+    """That of the job j; this process is a worker."""
+    beats(this_node.id)
+    recorded("j", options={"expires": "2026-01-01T00:00:00+00:00"})
+    (sent,) = outbox.take()
+    return sent
 
 
-WAITING = {
-    "a job that nobody has heard of ends in the revision of its message": Case(
-        None, ENDED | {"revision": 2, "runs": 0}
-    ),
-    "one that waits ends in the revision that it waits in": Case(WAITS, WAITS | ENDED),
-    "one that waits to be run again after its node has died": Case(
-        WAITS | {"status": "Pending", "acknowledged": (2, "Pending", 30)},
-        WAITS | ENDED | {"acknowledged": (2, "Pending", 30)},
-    ),
-    "one that runs had another message, and goes on": Case(RUNS, RUNS),
-    "one that is over is over": Case(OVER, OVER),
-    "one that was ended before it began is over": Case(OVER | {"node": ""}, OVER | {"node": ""}),
-}
-
-RUNNING = {
-    "one that runs ends": Case(RUNS, RUNS | ENDED | {"acknowledged": (2, "Running", 60)}),
-    "one that waits had no run to be ended": Case(WAITS, WAITS),
-    "one that is over is over": Case(OVER, OVER),
-    "one that nobody knows anything of is left to the database": Case(None, None),
-}
+def request_of(message: Sent) -> Any:
+    return Bunch(id=message.job, get=message_header.of(message.task_id, message.number).get)
 
 
-SENT_AGAIN = {
-    "one that nobody has heard of waits for a message": Case(
-        None, {"status": "Pending", "revision": 2, "runs": 0, "sent": False}
-    ),
-    "one that waits in that revision": Case(WAITS | {"sent": True}, WAITS),
-    "one that waits in a later revision has a message of its own": Case(
-        WAITS | {"revision": 3, "sent": True}, WAITS | {"revision": 3, "sent": True}
-    ),
-    "one that runs goes on": Case(RUNS, RUNS),
-    "one that is over is over": Case(OVER, OVER),
-}
+def revoked(message: Sent, *, terminated: bool = False, expired: bool = False) -> None:
+    celery_events.on_revoked(request_of(message), terminated, expired)
 
 
-def seen(parts: dict[str, Any] | None) -> list[JobRecord]:
-    return [] if parts is None else [record(**parts)]
+@pytest.mark.parametrize(("expired", "why"), [(True, "it expired before it began"), (False, "it was revoked")])
+def test_a_job_whose_message_is_dropped_has_stopped(expired: bool, why: str, message: Sent) -> None:
+    revoked(message, expired=expired)
+    assert tasks() == {"j": ("Stopped", 0, 0, why)}
+    assert rows() == {"j": ("ended", 0)}
 
 
-def given(redis: Redis, outbox: Outbox, case: Case) -> int:
-    execution = recorded("j")
-    outbox.taken()
-    if case.before is not None:
-        write(redis, record(**case.before))
-    return execution.tasks.get().pk
-
-
-@pytest.mark.parametrize("name", WAITING)
-def test_end_waiting(name: str, redis: Redis, outbox: Outbox) -> None:
-    case = WAITING[name]
-    pk = given(redis, outbox, case)
-    assert end_waiting("j", pk, 2, Status.STOPPED, "it was revoked") is case.is_ended
-    assert known(redis) == state({"j": ("Pending", 0, 0, "")}, seen(case.after))
-    assert end_waiting("j", pk, 2, Status.ERROR, "again") is False
-
-
-def test_the_message_of_an_earlier_revision_ends_nothing(redis: Redis, outbox: Outbox) -> None:
-    """It has expired, and the job waits for another try, which has a message of its own."""
-    pk = given(redis, outbox, Case(WAITS, WAITS))
-    assert end_waiting("j", pk, 1, Status.STOPPED, "it expired before it began") is False
-    assert known(redis)["records"] == {"j": record(**WAITS)}
-
-
-def test_a_run_that_was_given_to_another_host_is_not_ended_from_the_one_before(
-    redis: Redis, outbox: Outbox
+def test_a_message_that_has_expired_does_not_end_a_job_that_was_resumed_since(
+    message: Sent, outbox: Outbox
 ) -> None:
-    given(redis, outbox, Case(RUNS, RUNS))
-    assert end_running("j", "other", Status.ERROR, "TimeLimitExceeded") is False
-    assert known(redis)["records"] == {"j": record(**RUNS)}
+    """The broker still holds it. Celery takes a job that has expired for revoked, also when it comes again."""
+    state.revoked.add(message.job)
+    revoked(message, expired=True)
+    assert message.job not in state.revoked
+    assert resume_stopped(Task.objects.get().execution_id) == 1
+    assert outbox.taken() == [("j", 0)]
+    revoked(message, expired=True)
+    assert rows() == {"j": ("sent", 0)}
 
 
-@pytest.mark.parametrize("name", RUNNING)
-def test_end_running(name: str, redis: Redis, outbox: Outbox) -> None:
-    case = RUNNING[name]
-    given(redis, outbox, case)
-    assert end_running("j", "n", Status.STOPPED, "it was revoked") is case.is_ended
-    assert known(redis) == state({"j": ("Pending", 0, 0, "")}, seen(case.after))
-    assert end_running("j", "n", Status.ERROR, "again") is False
+def test_a_run_ends_by_its_own_process_alone(message: Sent) -> None:
+    """A failover may lose the begin of a run. Then another one has its number."""
+    run = begun(message, node=this_node.id)
+    assert run
+    Job.objects.update(process=1)
+    assert take([Turn(run.run, Status.ERROR)]) == []
+    revoked(message, terminated=True)
+    assert rows() == {"j": ("ended", 1)}, "the main process of its worker knows no more than its worker"
 
 
-@pytest.mark.parametrize("name", SENT_AGAIN)
-def test_send_again(name: str, redis: Redis, outbox: Outbox) -> None:
-    case = SENT_AGAIN[name]
-    pk = given(redis, outbox, case)
-    assert send_again("j", pk, 2) is case.is_ended
-    assert known(redis) == state({"j": ("Pending", 0, 0, "")}, seen(case.after))
+def test_a_message_of_another_database_ends_no_job_of_this_one(message: Sent) -> None:
+    """There another job has the task of that id."""
+    foreign = replace(message, job="of another database")
+    revoked(foreign)
+    assert begun(message, node=this_node.id)
+    revoked(foreign, terminated=True)
+    assert rows() == {"j": ("running", 1)}
 
 
-LIMIT: dict[str, Any] = {
-    "status": "Error",
-    "acknowledged": (2, "Running", 60),
-    "message": "TimeLimitExceeded: TimeLimitExceeded(2,)",
-}
+def test_a_job_that_this_worker_does_not_know_ends_as_error(message: Sent) -> None:
+    dropped = Bunch(headers=message_header.of(message.task_id, message.number))
+    celery_events.on_unknown(dropped, "a.job", message.job)
+    assert tasks() == {"j": ("Error", 0, 0, "the worker that got it knows no task 'a.job'")}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "sent"),
-    [
-        (None, {"status": "Pending", "runs": 0, "sent": False}, 1),
-        (RUNS, RUNS | ENDED | LIMIT, 0),
-    ],
-    ids=["before a run has begun", "of a run"],
-)
-def test_a_hard_limit_is_recorded_before_celery_acknowledges_the_message(  # noqa: PLR0917
-    before: dict[str, Any] | None,
-    after: dict[str, Any],
-    sent: int,
-    redis: Redis,
-    outbox: Outbox,
-    clock: Clock,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A limit that strikes before the run has begun takes a message away that was to come again."""
-    pk = given(redis, outbox, Case(before, None))
-    then: list[Any] = []
-    monkeypatch.setattr(Request, "on_timeout", lambda *_: then.append(known(redis)["records"]))
-    monkeypatch.setattr(celery_events, "host_of", lambda _: "n")
+def test_a_run_that_was_revoked_while_it_ran_has_stopped(message: Sent) -> None:
+    def work(job: Any) -> None:
+        revoked(message, terminated=True)
+        assert tasks() == {"j": ("Stopped", 0, 0, "it was revoked while it ran")}
+
+    delivered(message, work)
+    assert tasks()["j"][0] == "Stopped", "its own end comes too late"
+
+
+def test_a_dropped_copy_ends_no_run_and_no_job_that_has_another_message(message: Sent, outbox: Outbox) -> None:
+    run = begun(message, node=this_node.id)
+    assert run
+    revoked(message)
+    assert rows() == {"j": ("running", 1)}
+    take([Turn(run.run, Status.SCHEDULED, delay=60)])
+    revoked(message)
+    revoked(message, terminated=True)
+    assert rows() == {"j": ("waiting", 1)}
+
+
+def limited(message: Sent) -> TrackedRequest:
     request = TrackedRequest.__new__(TrackedRequest)
-    header = {"task": pk, "revision": before["revision"] if before else 0}
-    request._request_dict = {"id": "j", message_header.NAME: header}
-    request.on_timeout(False, 2)
-    assert then == [{"j": record(**after)}]
-    clock.move(TOO_LONG)
-    for _ in range(2):  # the first pass reports it
-        recover_jobs(outbox.publish)
-    assert len(outbox.taken()) == sent
+    request.id = message.job
+    request._request_dict = {"id": message.job, **message_header.of(message.task_id, message.number)}
+    return request
 
 
-def test_a_soft_limit_is_for_the_run_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_a_hard_limit_is_written_before_celery_acknowledges_the_message(
+    has_begun: bool, message: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit that strikes before the run has begun takes the message away: the job is sent again."""
     then: list[Any] = []
-    monkeypatch.setattr(Request, "on_timeout", lambda *_: then.append("Celery"))
-    monkeypatch.setattr(celery_events, "on_hard_limit", lambda *_: then.append("recorded"))
-    TrackedRequest.__new__(TrackedRequest).on_timeout(True, 2)
-    assert then == ["Celery"]
+    monkeypatch.setattr(Request, "on_timeout", lambda *_: then.append((rows()["j"], tasks()["j"][3])))
+    if has_begun:
+        begun(message, node=this_node.id)
+    limited(message).on_timeout(False, 2)
+    limit = (("ended", 1), "TimeLimitExceeded: TimeLimitExceeded(2,)")
+    assert then == [limit if has_begun else (("sent", 0), "")]
 
 
-@pytest.mark.parametrize("before", [None, WAITS, RUNS])
-def test_recovery_reports_the_end_and_no_message_is_sent(
-    before: dict[str, Any] | None, redis: Redis, outbox: Outbox, clock: Clock
+def test_a_soft_limit_is_for_the_run_itself(message: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Request, "on_timeout", lambda *_: None)
+    begun(message, node=this_node.id)
+    limited(message).on_timeout(True, 2)
+    assert rows() == {"j": ("running", 1)}
+
+
+def test_while_the_database_is_away_an_event_is_logged_and_ends_no_worker(
+    message: Sent, caplog: pytest.LogCaptureFixture
 ) -> None:
-    revision = before["revision"] if before else 2
-    pk = given(redis, outbox, Case(before, None))
-    stands("j", "Running" if before == RUNS else "Pending", revision, 1)
-    if before == RUNS:
-        assert end_running("j", "n", Status.STOPPED, "it was revoked")
-    else:
-        assert end_waiting("j", pk, 2, Status.STOPPED, "it was revoked")
-    assert recover_jobs(outbox.publish) == Recovered()
-    clock.move(TOO_LONG)
-    alive(redis, "n-7-1", clock)
-    assert recover_jobs(outbox.publish) == Recovered(landed=1)
-    assert known(redis) == state({"j": ("Stopped", revision, 1, "it was revoked")})
-    assert outbox.taken() == []
-
-
-def test_a_run_that_goes_on_while_it_is_being_ended_keeps_what_it_has_said(
-    redis: Redis, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It ends between the look and the change: its own end stands."""
-    from harbor_refresh.tasks.jobs.records.records import job_records
-
-    pk = given(redis, outbox, Case(RUNS, None))
-    records, ended = job_records(), record(**RUNS | {"status": "Success"})
-    look = records.of
-
-    def look_and_let_it_end(jobs: Any) -> Any:
-        found = look(jobs)
-        write(redis, ended)
-        return found
-
-    monkeypatch.setattr(records, "of", look_and_let_it_end)
-    assert end_running("j", "n", Status.ERROR, "TimeLimitExceeded") is False
-    write(redis, record(**WAITS))
-    assert end_waiting("j", pk, 2, Status.STOPPED, "it was revoked") is False
-    assert known(redis)["records"] == {"j": ended}
+    with database_port() as port:
+        port.away()
+        revoked(message)
+    assert f"Could not write of task {message.task_id} that it was revoked" in caplog.text
+    assert rows() == {"j": ("sent", 0)}

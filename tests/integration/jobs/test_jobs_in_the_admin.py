@@ -1,5 +1,6 @@
 """Jobs in the admin: the list, the job of a task, the jobs of an execution, and what can be done with them."""
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -17,41 +18,28 @@ from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.admin import job_actions, job_filters, job_formatters
-from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.jobs.lifecycle import job_stops
-from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
-from harbor_refresh.tasks.jobs.overview import inspection, pass_counts
-from harbor_refresh.tasks.jobs.records.counts import Counts
-from harbor_refresh.tasks.jobs.records.records import JobRecords, job_records
-from harbor_refresh.tasks.jobs.repair.reaper import reap
-from harbor_refresh.tasks.models import Job
-from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.admin import execution_actions, job_filters, job_formatters
+from harbor_refresh.tasks.jobs.starting.records import NewJob, start
+from harbor_refresh.tasks.models.job import Job, Node
 from tests.integration.admin_client import act, ids_shown, signed_in, told
-from tests.integration.jobs.jobs_in_progress import failed, started, statuses, written
+from tests.integration.jobs.sample_jobs import (
+    Outbox,
+    beats,
+    begun,
+    chained,
+    failed,
+    its_process_looked,
+    recorded,
+    rows,
+    statuses,
+)
 from tests.integration.query_counts import queries
-from tests.integration.redis_state import Redis, absent_redis
 
-pytestmark = pytest.mark.usefixtures("database", "queue")
+pytestmark = pytest.mark.usefixtures("database", "queue", "outbox")
 
 LIST = "/admin/harbor_executions/execution/"
 JOBS = "/admin/harbor_tasks/job/"
 TASKS = "/admin/harbor_executions/task/"
-
-
-@pytest.fixture
-def redis_away(monkeypatch: pytest.MonkeyPatch) -> Any:
-    lonely = absent_redis()
-    gone = JobRecords(refresh_settings(), lonely, lonely)
-    for module in (inspection, job_stops):
-        monkeypatch.setattr(module, "job_records", lambda: gone)
-    monkeypatch.setattr(pass_counts, "counts", lambda: Counts(refresh_settings(), lonely, lonely))
-    yield
-    lonely.close()
-
-
-def chain(*jobs: str) -> Execution:
-    return start("SCAN", [[NewJob("a.job", job_id=job) for job in jobs]]).execution
 
 
 def without_jobs() -> Execution:
@@ -74,11 +62,11 @@ def page_of_task(job: str) -> str:
 
 
 def actions(client: Client, execution: Execution) -> list[str]:
-    return [one["title"] for one in client.get(page_of(execution)).context["actions_detail"]]
+    return [one["title"] for one in client.get(page_of(execution)).context["page_actions"]]
 
 
 def test_the_list_shows_the_newest_first_and_whom_each_waits_for(admin: Client) -> None:
-    chain("first", "then")
+    chained("first", "then")
     first, then = Task.objects.order_by("pk")
 
     response = admin.get(JOBS)
@@ -88,28 +76,72 @@ def test_the_list_shows_the_newest_first_and_whom_each_waits_for(admin: Client) 
     assert page.count("1 of 5") == 2
     assert page.count(f'<a href="{TASKS}{first.pk}/change/" class="text-link">') == 1
     failed(then.execution, "first")
-    page = " ".join(admin.get(JOBS).content.decode().split())
-    assert f'<a href="{TASKS}{first.pk}/change/" class="text-link">' in page, "it still waits for what failed"
-    report([Report(first.pk, "Success", 1)])
     assert f'<a href="{TASKS}{first.pk}/change/" class="text-link">' not in admin.get(JOBS).content.decode()
 
 
 @pytest.mark.parametrize(
-    ("run_count", "runs_before", "shown"),
-    [(0, 0, "1 of 3"), (2, 0, "3 of 3"), (3, 0, "3 of 3"), (3, 3, "1 of 3"), (4, 3, "2 of 3")],
+    ("state", "run", "runs_before", "shown"),
+    [
+        ("waiting", 0, 0, "1 of 3"),
+        ("sent", 2, 0, "3 of 3"),
+        ("running", 1, 0, "1 of 3"),
+        ("ended", 1, 0, "1 of 3"),
+        ("ended", 0, 0, "1 of 3"),
+        ("ended", 3, 0, "3 of 3"),
+        ("sent", 3, 3, "1 of 3"),
+        ("running", 5, 3, "2 of 3"),
+    ],
 )
 def test_the_attempt_is_the_one_it_is_at_and_begins_anew_by_hand(
-    run_count: int, runs_before: int, shown: str
+    state: str, run: int, runs_before: int, shown: str
 ) -> None:
-    job = Job(max_attempts=3, runs_before=runs_before, task=Task(run_count=run_count))
-    assert shown in job_formatters.attempt(job)
+    job = Job(max_attempts=3, runs_before=runs_before, run=run, state=state)
+    assert f">{shown}<" in job_formatters.attempt(job)
+
+
+def test_the_list_says_where_each_job_is(admin: Client, outbox: Outbox) -> None:
+    beats()
+    recorded("runs", "is sent", "has ended")
+    assert begun(outbox.take()[0])
+    failed(Execution.objects.get(), "has ended")
+    recorded("waits", options={"countdown": 3_600})
+    cells = re.findall(r"field-state[^>]*>\s*(\w+)", admin.get(JOBS).content.decode())
+    assert cells == ["Waiting", "Ended", "Sent", "Running"]
+
+
+def test_the_page_of_a_task_shows_what_its_job_does_now(admin: Client, outbox: Outbox) -> None:
+    beats(1, name="one")
+    beats(2, name="two")
+    recorded("runs", "is released", "is sent", "later")
+    for message, node in zip(outbox.take()[:2], (1, 2), strict=True):
+        assert begun(message, node=node, process=77)
+    check_in = json.dumps({"message": "layer <3> of 7", "done": 3, "of": 7})
+    its = Job.objects.get(task__job_id="runs").pk
+    its_process_looked(its, check_in)
+    Node.objects.filter(pk=2).delete()
+    recorded("later than that", options={"countdown": 3_600})
+    chained("first", "then")
+    first = Task.objects.get(job_id="first").pk
+    shown = {
+        job: re.sub(r"\d+ s\b", "N s", text(admin, page_of_task(job)).partition("Job Name")[0])
+        for job in ("runs", "is released", "is sent", "later than that", "then")
+    }
+    now = {job: page.partition("At this moment ")[2].strip() for job, page in shown.items()}
+    assert now == {
+        "runs": "Done 3 of 7 Runs on one, process 77 Runs so far 1 Last heard of N s ago: layer &lt;3&gt; of 7",
+        "is released": "Runs on a worker that is dead; the job is given to another one in seconds, process 77 "
+        "Runs so far 1 Last heard of N s ago",
+        "is sent": "Why it does not run sent N s ago, 1 of 4 slots of its workers are busy",
+        "later than that": "Why it does not run its time is in N s",
+        "then": f"Why it does not run it waits for task {first}, the job before it in its chain",
+    }
 
 
 def test_a_list_of_jobs_costs_as_many_queries_for_forty_as_for_one(admin: Client) -> None:
-    chain("a", "b")
+    chained("a", "b")
     for_two = queries(admin, JOBS)
     for number in range(20):
-        chain(f"a{number}", f"b{number}")
+        chained(f"a{number}", f"b{number}")
 
     assert queries(admin, JOBS) == for_two <= 7
 
@@ -135,7 +167,7 @@ def test_jobs_are_found_by_status_name_job_and_execution(
 ) -> None:
     for _ in range(10):
         create(NewExecution("SCAN"))  # so that no execution has the id of a task
-    first = started("a", "b")
+    first = recorded("a", "b")
     start("SCAN", [[NewJob("other.job", job_id="c")]])
     failed(first, "b")
 
@@ -149,8 +181,8 @@ def test_jobs_are_found_by_status_name_job_and_execution(
 
 @pytest.mark.parametrize("query", ["task__execution__id__exact", "q"])
 def test_the_jobs_of_one_execution_come_unfinished_first(admin: Client, query: str) -> None:
-    started("x")  # so that no execution has the id of a task of this one
-    execution = started("a", "b", "c")
+    recorded("x")  # so that no execution has the id of a task of this one
+    execution = recorded("a", "b", "c")
     failed(execution, "c")
     names = dict(execution.tasks.values_list("pk", "job_id"))
 
@@ -164,7 +196,7 @@ def test_filters_look_at_a_bounded_number_of_jobs_or_at_all_of_one_execution(
 ) -> None:
     for bound in ("NEWEST", "MOST"):
         monkeypatch.setattr(job_filters, bound, 2)
-    execution = started("a", "b", "c")
+    execution = recorded("a", "b", "c")
     tasks = list(execution.tasks.order_by("-pk").values_list("pk", flat=True))
 
     for chosen, said in (
@@ -180,7 +212,7 @@ def test_filters_look_at_a_bounded_number_of_jobs_or_at_all_of_one_execution(
 
 
 def test_jobs_of_every_status_are_found_among_tasks_without_jobs(admin: Client) -> None:
-    execution, other = started(*Status.values), without_jobs()
+    execution, other = recorded(*Status.values), without_jobs()
     reports = [Report(task.pk, task.job_id, 1) for task in execution.tasks.order_by("pk")]
     report([*reports, Report(other.tasks.get().pk, "Error", 1)])
     names = dict(Task.objects.values_list("pk", "job_id"))
@@ -194,7 +226,7 @@ def test_jobs_of_every_status_are_found_among_tasks_without_jobs(admin: Client) 
 
 def test_no_list_of_jobs_counts_further_than_the_cap(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CappedPaginator, "MAX_ROWS", 3)
-    started(*"abcde")
+    recorded(*"abcde")
 
     with CaptureQueriesContext(connection) as captured:
         page = admin.get(JOBS).content.decode()
@@ -206,7 +238,7 @@ def test_no_list_of_jobs_counts_further_than_the_cap(admin: Client, monkeypatch:
 
 
 def test_a_job_leads_to_its_task_and_can_be_neither_added_changed_nor_deleted(admin: Client) -> None:
-    started("a")
+    recorded("a")
     pk = Task.objects.get().pk
     before = list(Job.objects.values())
 
@@ -221,21 +253,6 @@ def test_a_job_leads_to_its_task_and_can_be_neither_added_changed_nor_deleted(ad
     assert f'href="{TASKS}{pk}/change/' in admin.get(JOBS).content.decode()
     assert refused == [403, 403, 403]
     assert list(Job.objects.values()) == before
-
-
-def test_what_reaper_and_recovery_did_is_shown_over_the_jobs(admin: Client, redis: Redis) -> None:
-    assert "Jobs that were repaired after crashes and lost messages: 0" in text(admin, JOBS)
-    assert text(admin, JOBS).count("There was no pass yet.") == 2
-    redis.hset("cache:execution:refresh:jobs", mapping={"x": "nonsense", "y": "nonsense"})
-    reap()
-
-    page = text(admin, JOBS)
-
-    assert ": 2 Recovery" in page
-    assert "2 records that could not be read, dropped" in page
-    assert "Its last of 1 pass was at 20" in page
-    assert page.count("There was no pass yet.") == 1
-    assert "Reaper" not in text(admin, JOBS, task__execution__id__exact=1)
 
 
 def test_the_page_of_a_task_shows_its_job(admin: Client) -> None:
@@ -255,7 +272,7 @@ def test_the_page_of_a_task_shows_its_job(admin: Client) -> None:
 
     assert "Name a.job Attempt 1 of 5 Arguments [&quot;&lt;b&gt;bold&lt;/b&gt;&quot;]" in page
     assert f"{{ &quot;deep&quot;: [ &quot;{'x' * 50}&quot; ] }} Options {{&quot;priority&quot;: 3}}" in page
-    assert "Known to Redis No worker has begun it." in page
+    assert "Why it does not run no live worker takes the queue harbor_refresh.jobs" in page
     first = Task.objects.get(job_id="j")
     assert (
         f"Attempt 1 of 2 Arguments - Named arguments - Options - Message sent - Waits for {first.pk} Pending"
@@ -263,38 +280,8 @@ def test_the_page_of_a_task_shows_its_job(admin: Client) -> None:
     )
 
 
-def test_the_page_of_a_task_shows_what_redis_knows_of_its_job_now(
-    admin: Client, queue: ExecutionQueue, redis: Redis
-) -> None:
-    started("runs", "dead", "done", "later")
-    queue.heartbeat("live")
-    written(redis, "runs", "Running", "live", landed=True, message="layer <3> of 7")
-    written(redis, "dead", "Running", "gone")
-    written(redis, "done", "Success", "live")
-    written(redis, "later", "Scheduled", later=3 * 86_400 + 60)
-
-    told = {
-        job: text(admin, page_of_task(job)).partition("Job Name")[0] for job in ("runs", "dead", "done", "later")
-    }
-
-    ends = {
-        job: re.sub(r"\d+ s ago", "N s ago", one.partition("At this moment ")[2].strip())
-        for job, one in told.items()
-    }
-    assert ends == {
-        "runs": "Runs on live Runs so far 1 Last heard of N s ago: layer &lt;3&gt; of 7 "
-        "Its last report is in the database",
-        "dead": "Runs on gone Silent Runs so far 1 Last heard of N s ago "
-        "Its last report is not in the database yet",
-        "done": "Runs on No node: it is Success Runs so far 1 Last heard of N s ago "
-        "Its last report is not in the database yet",
-        "later": "Runs on No node: it is Scheduled Runs so far 1 Last heard of to run in 3 d "
-        "Its last report is not in the database yet",
-    }
-
-
 def test_a_task_that_is_over_or_nobodys_job_has_nothing_to_tell_of_now(admin: Client) -> None:
-    execution = started("a")
+    execution = recorded("a")
     failed(execution, "a")
     without_jobs()
 
@@ -306,18 +293,8 @@ def test_a_task_that_is_over_or_nobodys_job_has_nothing_to_tell_of_now(admin: Cl
         assert "At this moment" not in page
 
 
-@pytest.mark.usefixtures("redis_away")
-def test_a_redis_that_is_away_is_told_and_is_no_error(admin: Client) -> None:
-    started("a")
-
-    assert "Known to Redis Redis is away, so this is unknown. Redis: ConnectionError" in (
-        text(admin, page_of_task("a"))
-    )
-    assert "Redis is away, so it is unknown which jobs were repaired. Redis: ConnectionError" in text(admin, JOBS)
-
-
 def test_an_execution_with_jobs_shows_how_far_it_is(admin: Client) -> None:
-    execution = started("a", "b", "c", "d")
+    execution = recorded("a", "b", "c", "d")
     failed(execution, "a")
 
     page = admin.get(page_of(execution)).content.decode()
@@ -335,9 +312,9 @@ def test_an_execution_without_jobs_is_stopped_and_has_nothing_to_run_again(admin
 
     page = admin.get(page_of(execution)).content.decode()
     assert actions(admin, execution) == ["Refresh now", "Stop"]
-    act(admin, LIST, "retry_selected", [execution.pk])
-    act(admin, LIST, "resume_selected", [execution.pk])
-    every = act(admin, LIST, "stop_selected", [execution.pk])
+    act(admin, LIST, "retry", [execution.pk])
+    act(admin, LIST, "resume", [execution.pk])
+    every = act(admin, LIST, "stop", [execution.pk])
 
     assert "Its jobs" not in page
     assert told(every) == [
@@ -348,7 +325,7 @@ def test_an_execution_without_jobs_is_stopped_and_has_nothing_to_run_again(admin
 
 
 def test_the_actions_on_a_page_are_those_that_would_do_something(admin: Client) -> None:
-    execution = started("a", "b")
+    execution = recorded("a", "b")
     assert actions(admin, execution) == ["Refresh now", "Stop"]
     failed(execution, "a")
     assert actions(admin, execution) == ["Refresh now", "Stop", "Try failed jobs again"]
@@ -356,50 +333,51 @@ def test_the_actions_on_a_page_are_those_that_would_do_something(admin: Client) 
     assert actions(admin, execution) == ["Refresh now", "Try failed jobs again", "Resume stopped jobs", "Delete"]
 
 
-def test_stop_on_the_page_asks_first_and_stops_what_waits_and_what_runs(admin: Client, redis: Redis) -> None:
-    execution, other = started("waits", "runs"), started("other")
-    written(redis, "runs", "Running", "live")
+def test_stop_on_the_page_asks_first_and_stops_what_waits_and_what_runs(admin: Client, outbox: Outbox) -> None:
+    beats()
+    execution, other = recorded("waits", "runs"), recorded("other")
+    assert begun(outbox.take()[1])
     address = f"{LIST}{execution.pk}/stop/"
 
     asked = admin.get(address)
     before = statuses(execution)
-    done = admin.post(address, {"_form_submitted": "True"})
+    done = admin.post(address, {"confirmed": "yes"})
 
-    assert "Stop?" in asked.content.decode()
+    assert f"Stop execution {execution.pk}?" in asked.content.decode()
     assert before == ("Running", {"waits": "Pending", "runs": "Pending"})
-    assert done.headers["HX-Redirect"] == page_of(execution)
+    assert done.headers["Location"] == page_of(execution)
     assert told(done) == ["success: 1 execution stopped; 1 job runs and was asked to stop."]
     assert statuses(execution) == ("Stopped", {"waits": "Stopped", "runs": "Stopped"})
     assert statuses(other) == ("Running", {"other": "Pending"})
-    assert {job: one.asked for job, one in job_records().of(["waits", "runs"]).items()} == {"runs": True}
-    *_, again = told(admin.post(address, {"_form_submitted": "True"}))
+    assert rows() == {"waits": ("ended", 0), "runs": ("ended", 1), "other": ("sent", 0)}
+    *_, again = told(admin.post(address, {"confirmed": "yes"}))
     assert again == f"warning: Already ended, so left alone: {execution.pk}."
 
 
 def test_try_failed_jobs_again_on_the_page_asks_first_and_runs_them_once_more(admin: Client) -> None:
-    execution = started("a", "b")
+    execution = recorded("a", "b")
     failed(execution, "a")
     address = f"{LIST}{execution.pk}/retry/"
 
     asked = admin.get(address)
     before = statuses(execution)[1]
-    done = admin.post(address, {"_form_submitted": "True"})
+    done = admin.post(address, {"confirmed": "yes"})
 
-    assert "Try failed jobs again?" in asked.content.decode()
+    assert f"Try the failed jobs of execution {execution.pk} again?" in asked.content.decode()
     assert before == {"a": "Error", "b": "Pending"}
     assert told(done) == ["success: 1 job of 1 execution will be tried again."]
     assert statuses(execution)[1] == {"a": "Pending", "b": "Pending"}
     assert Task.objects.get(job_id="a").status_revision == 1
-    *_, again = told(admin.post(address, {"_form_submitted": "True"}))
+    *_, again = told(admin.post(address, {"confirmed": "yes"}))
     assert again == "warning: No job of these executions has failed."
 
 
 def test_the_list_stops_and_tries_again_several_at_once(admin: Client) -> None:
-    one, other, left = started("a"), started("b", "c"), started("d")
+    one, other, left = recorded("a"), recorded("b", "c"), recorded("d")
     failed(other, "b", "c")
 
-    act(admin, LIST, "retry_selected", [one.pk, other.pk])
-    both = act(admin, LIST, "stop_selected", [one.pk, other.pk])
+    act(admin, LIST, "retry", [one.pk, other.pk])
+    both = act(admin, LIST, "stop", [one.pk, other.pk])
 
     assert told(both) == [
         "success: 2 jobs of 1 execution will be tried again.",
@@ -409,10 +387,10 @@ def test_the_list_stops_and_tries_again_several_at_once(admin: Client) -> None:
 
 
 def test_more_than_a_request_can_do_is_refused(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_actions, "MAX_CHOSEN", 1)
-    both = [started("a"), started("b")]
+    monkeypatch.setattr(execution_actions, "MAX_CHOSEN", 1)
+    both = [recorded("a"), recorded("b")]
 
-    response = act(admin, LIST, "stop_selected", [one.pk for one in both])
+    response = act(admin, LIST, "stop", [one.pk for one in both])
 
     assert told(response) == [
         "error: Nothing was done: 1 at once is the most. Choose all that match, and workers do it."
@@ -420,30 +398,20 @@ def test_more_than_a_request_can_do_is_refused(admin: Client, monkeypatch: pytes
     assert [statuses(one)[0] for one in both] == ["Running", "Running"]
 
 
-@pytest.mark.usefixtures("redis_away")
-def test_a_stop_without_redis_stops_all_the_same_for_the_database_decides(admin: Client) -> None:
-    execution = started("a")
-
-    (message,) = told(act(admin, LIST, "stop_selected", [execution.pk]))
-
-    assert message == "success: 1 execution stopped; 0 jobs run and were asked to stop."
-    assert statuses(execution) == ("Stopped", {"a": "Stopped"})
-
-
 def test_what_was_stopped_before_the_database_went_away_is_told(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = started("a"), started("b")
-    stop = job_actions.stop_jobs
+    first, second = recorded("a"), recorded("b")
+    stop = execution_actions.stop_jobs
 
     def away(pk: int, also: Callable[[], object]) -> int:
         if pk == second.pk:
             raise DatabaseAway("PostgreSQL: gone")
         return stop(pk, also)
 
-    monkeypatch.setattr(job_actions, "stop_jobs", away)
+    monkeypatch.setattr(execution_actions, "stop_jobs", away)
 
-    assert told(act(admin, LIST, "stop_selected", [first.pk, second.pk])) == [
+    assert told(act(admin, LIST, "stop", [first.pk, second.pk])) == [
         "error: PostgreSQL: gone. The rest was left as it is: try again when it is back.",
         "success: 1 execution stopped; 0 jobs run and were asked to stop.",
     ]
@@ -451,15 +419,13 @@ def test_what_was_stopped_before_the_database_went_away_is_told(
 
 def test_looking_takes_the_view_permission_and_acting_the_change_permission() -> None:
     client = signed_in("view_execution")
-    execution = started("a", "b")
+    execution = recorded("a", "b")
     failed(execution, "a")
     before = statuses(execution)
 
-    refused = [
-        client.post(f"{LIST}{execution.pk}/{verb}/", {"_form_submitted": "1"}) for verb in ("stop", "retry")
-    ]
-    act(client, LIST, "stop_selected", [execution.pk])
-    act(client, LIST, "retry_selected", [execution.pk])
+    refused = [client.post(f"{LIST}{execution.pk}/{verb}/", {"confirmed": "yes"}) for verb in ("stop", "retry")]
+    act(client, LIST, "stop", [execution.pk])
+    act(client, LIST, "retry", [execution.pk])
 
     assert [one.status_code for one in refused] == [403, 403]
     assert client.get(JOBS).status_code == 403
@@ -469,7 +435,7 @@ def test_looking_takes_the_view_permission_and_acting_the_change_permission() ->
 
 @pytest.mark.parametrize("address", [LIST + "{execution}/change/", TASKS + "{task}/change/"])
 def test_a_page_costs_the_same_with_500_jobs(admin: Client, address: str) -> None:
-    small, large = started("a"), started(*(f"job-{number}" for number in range(500)))
+    small, large = recorded("a"), recorded(*(f"job-{number}" for number in range(500)))
 
     queries(
         admin, address.format(execution=small.pk, task=small.tasks.latest("pk").pk)
@@ -483,7 +449,7 @@ def test_a_page_costs_the_same_with_500_jobs(admin: Client, address: str) -> Non
 
 @pytest.mark.parametrize("verb", ["stop", "retry"])
 def test_an_execution_that_is_not_there_is_no_error_of_the_server(admin: Client, verb: str) -> None:
-    assert admin.post(f"{LIST}99999/{verb}/", {"_form_submitted": "1"}).status_code < 500
+    assert admin.post(f"{LIST}99999/{verb}/", {"confirmed": "yes"}).status_code < 500
     assert admin.get(f"{LIST}99999/change/").status_code == 302
     assert admin.get(f"{LIST}nonsense/change/").status_code == 302
 
@@ -491,33 +457,33 @@ def test_an_execution_that_is_not_there_is_no_error_of_the_server(admin: Client,
 @pytest.mark.parametrize(
     ("action", "act_on", "done"),
     [
-        ("stop_selected", "stop_jobs", "success: 1 execution stopped; 0 jobs run and were asked to stop."),
-        ("retry_selected", "retry_failed", "success: 1 job of 1 execution will be tried again."),
+        ("stop", "stop_jobs", "success: 1 execution stopped; 0 jobs run and were asked to stop."),
+        ("retry", "retry_failed", "success: 1 job of 1 execution will be tried again."),
     ],
 )
 def test_an_execution_that_is_deleted_before_its_turn_is_left_out(
     admin: Client, action: str, act_on: str, done: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone, left = started("a"), started("b", "c")
+    gone, left = recorded("a"), recorded("b", "c")
     failed(left, "b")
-    as_it_is = getattr(job_actions, act_on)
+    as_it_is = getattr(execution_actions, act_on)
 
     def after_a_delete(pk: int, *more: Any) -> int:
         delete([gone.pk])
         return int(as_it_is(pk, *more))
 
-    monkeypatch.setattr(job_actions, act_on, after_a_delete)
+    monkeypatch.setattr(execution_actions, act_on, after_a_delete)
     assert told(act(admin, LIST, action, [gone.pk, left.pk])) == [done]
 
 
 def test_unique_jobs_that_others_take_each_time_are_told(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    execution = started("a")
+    execution = recorded("a")
     failed(execution, "a")
 
     def contended(pk: int) -> int:
         raise Contended
 
-    monkeypatch.setattr(job_actions, "retry_failed", contended)
-    assert told(act(admin, LIST, "retry_selected", [execution.pk])) == [
+    monkeypatch.setattr(execution_actions, "retry_failed", contended)
+    assert told(act(admin, LIST, "retry", [execution.pk])) == [
         f"error: {Contended.__doc__} The rest was left as it is: try again."
     ]

@@ -1,6 +1,7 @@
 """A stop, a retry or a deletion has the time of a worker in each process, and no statement after it has."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from django.db import connection, transaction
@@ -10,35 +11,31 @@ from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.stops import stop
-from harbor_refresh.tasks.jobs.lifecycle.retries import retry_failed
-from tests.integration.actions.sample_bulk import reported, with_jobs
+from harbor_refresh.tasks.jobs.again import retry_failed
+from tests.integration.jobs.sample_jobs import ends, recorded
 
-pytestmark = pytest.mark.usefixtures("database", "redis")
-
-
-def stopped() -> None:
-    (execution,) = with_jobs(1)
-    with noted("task"):
-        stop(execution.pk)
+pytestmark = pytest.mark.usefixtures("database", "redis", "outbox")
 
 
-def retried() -> None:
-    (execution,) = with_jobs(1)
-    reported([execution], "Error")
-    with noted("task"):
-        retry_failed(execution.pk)
+def job(status: str = "") -> int:
+    """The execution of a job that has ended so, or waits."""
+    execution = recorded("j")
+    if status:
+        ends(execution, status)
+    return execution.pk
 
 
-def deleted() -> None:
-    (execution,) = with_jobs(1)
-    with noted("task"):
-        delete([execution.pk])
+def subscription() -> int:
+    return subscriptions.create(Wish("x", "https://receiver.example/")).pk
 
 
-def unsubscribed() -> None:
-    row = subscriptions.create(Wish("x", "https://receiver.example/"))
-    with noted("execution_subscription"):
-        subscriptions.delete(row.pk)
+#: The table whose rows it changes, and the act, after what it needs.
+ACTS: dict[str, tuple[str, Callable[[], Callable[[], object]]]] = {
+    "stop": ("task", lambda: partial(stop, job())),
+    "retry": ("task", lambda: partial(retry_failed, job("Error"))),
+    "delete": ("task", lambda: partial(delete, [job()])),
+    "unsubscribe": ("execution_subscription", lambda: partial(subscriptions.delete, subscription())),
+}
 
 
 def noted(table: str) -> "transaction.Atomic":
@@ -60,14 +57,17 @@ def ask(statement: str) -> list[str]:
         return [row[0] for row in cursor.fetchall()]
 
 
-@pytest.mark.parametrize("act", [stopped, retried, deleted, unsubscribed])
+@pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("limit", ["10min", ""])
 def test_what_writes_all_tasks_has_more_time_in_the_service_alone(
-    act: Callable[[], None], limit: str, settings: Settings
+    act: str, limit: str, settings: Settings
 ) -> None:
     settings.LONG_STATEMENT_TIMEOUT = limit
+    table, prepare = ACTS[act]
+    do = prepare()
     try:
-        act()
+        with noted(table):
+            do()
         assert set(ask("SELECT time_limit FROM seen")) == {limit or "30s"}
         assert ask("SHOW statement_timeout") == ["30s"]
     finally:

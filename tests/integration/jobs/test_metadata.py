@@ -16,7 +16,7 @@ from tests.integration.database_state import rows
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.sample_jobs import Outbox
 
-pytestmark = pytest.mark.usefixtures("database", "clock")
+pytestmark = pytest.mark.usefixtures("database", "outbox")
 
 app = Celery("a team", set_as_current=False)
 

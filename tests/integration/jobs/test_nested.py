@@ -5,26 +5,24 @@ from typing import Any
 
 import pytest
 from celery import Celery
-from django.db import connection, transaction
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 from pytest_django import Settings
 
-from harbor_refresh.executions.errors import NoSuchExecution, NotCommitted, Refused, StillRunning
+from harbor_refresh.executions.errors import NoSuchExecution, Refused, StillRunning
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Addition, Execution, Gate, Link, Quarantine, Task
-from harbor_refresh.executions.news.after_commit import executions_touched
 from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, start
-from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_job_of, stop_jobs
+from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
 from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
 from tests.integration.database_state import deadlocks_so_far, rows, waiting_for_locks
-from tests.integration.jobs.sample_jobs import Outbox
+from tests.integration.jobs.sample_jobs import Outbox, arguments_sent, ends
 
 app = Celery("a nesting team", set_as_current=False)
 
-pytestmark = pytest.mark.usefixtures("database", "clock")
+pytestmark = pytest.mark.usefixtures("database")
 
 
 @app.task(base=TrackedJob, name="a.nested.job", shared=False)
@@ -41,27 +39,6 @@ def child_of(parent: Execution | None, *names: str, once: str = "") -> TrackedEx
     return start("SCAN", jobs=[scan.s(name) for name in names], parent=parent, once=once)
 
 
-def names(outbox: Outbox) -> list[str]:
-    messages, outbox.messages = outbox.messages, []
-    return sorted(message.args[0] for message in messages)
-
-
-def ends(execution: Execution, status: str = "Success") -> None:
-    """Its jobs end. It is refreshed, and then its ancestors, as the news tells."""
-    now = timezone.now()
-    jobs = Task.objects.filter(execution=execution, job__isnull=False, status_code__lt=3)
-    jobs.update(status=status, status_code=3, end_time=now, update_time=now)
-    todo = [execution.pk]
-
-    def listen(members: list[tuple[int, str]], **_: object) -> None:
-        todo.extend(pk for pk, _ in members)
-
-    executions_touched.connect(listen)
-    while todo:
-        refresh([todo.pop()])
-    executions_touched.disconnect(listen)
-
-
 def statuses(*executions: Execution) -> list[str]:
     for one in executions:
         one.refresh_from_db()
@@ -71,12 +48,17 @@ def statuses(*executions: Execution) -> list[str]:
 def test_a_child_has_its_own_jobs_and_its_parent_waits_for_them(outbox: Outbox) -> None:
     root = child_of(None, "a")
     child = child_of(root, "b", "c")
-    assert names(outbox) == ["a", "b", "c"]
+    assert arguments_sent(outbox) == ["a", "b", "c"]
     assert root.progress().counts == {"Pending": 1, "Running": 1}
     ends(root)
     assert statuses(root, child) == ["Running", "Running"]
     ends(child)
     assert statuses(root, child) == ["Success", "Success"]
+
+
+def test_a_child_without_jobs_has_ended_and_so_has_its_task(outbox: Outbox) -> None:
+    root = child_of(None, "a")
+    assert (child_of(root).status, root.progress().counts) == ("Success", {"Pending": 1, "Success": 1})
 
 
 def test_deep_progress_counts_the_jobs_of_all_descendants_and_no_task_that_stands_for_others(
@@ -104,15 +86,9 @@ def test_deep_progress_is_that_of_one_moment_when_the_family_is_closed_and_has_e
     root = start("SCAN", jobs=[scan.s("a")], open=True)
     child = child_of(root, "b", "c")
     root.close()
-    ends(child)
-    ends(root)
+    for one in (child, root):
+        ends(one)
     assert root.progress(deep=True) == Progress("Success", {"Success": 3}, 3, 3, None)
-
-
-def test_a_child_without_jobs_has_ended_and_so_has_its_task(outbox: Outbox) -> None:
-    root = child_of(None, "a")
-    child = child_of(root)
-    assert (child.status, root.progress().counts) == ("Success", {"Pending": 1, "Success": 1})
 
 
 def test_a_child_with_a_key_is_started_once(outbox: Outbox) -> None:
@@ -120,7 +96,7 @@ def test_a_child_with_a_key_is_started_once(outbox: Outbox) -> None:
     child = child_of(root, "b", once="page 1")
     assert child_of(root, "b", once="page 1") == child
     assert len({child_of(root, "b", once="page 2"), child_of(other, "b", once="page 1"), child}) == 3
-    assert names(outbox) == ["a", "a", "b", "b", "b"]
+    assert arguments_sent(outbox) == ["a", "a", "b", "b", "b"]
     with pytest.raises(Refused, match="once names a child within its parent"):
         start("SCAN", jobs=[scan.s("a")], once="x")
 
@@ -129,19 +105,19 @@ def test_a_child_with_a_key_is_started_once(outbox: Outbox) -> None:
 def test_a_child_and_an_addition_may_have_one_key(is_child_first: bool, outbox: Outbox) -> None:
     root = child_of(None, "a")
 
-    def start_and_add() -> tuple[TrackedExecution, int]:
-        if is_child_first:
-            return child_of(root, "of the child", once="k"), root.add([scan.s("added")], once="k")
-        added = root.add([scan.s("added")], once="k")
-        return child_of(root, "of the child", once="k"), added
+    def start_a_child() -> bool:
+        return child_of(root, "of the child", once="k") in children
 
-    (child, added), (same_child, none) = start_and_add(), start_and_add()
-    assert (added, none, same_child) == (1, 0, child)
-    assert names(outbox) == ["a", "added", "of the child"]
-    assert set(Addition.objects.values_list("execution_id", "kind", "key")) == {
-        (root.pk, "tasks", "k"),
-        (root.pk, "child", "k"),
-    }
+    def add() -> bool:
+        return root.add([scan.s("added")], once="k") == 0
+
+    children: list[TrackedExecution] = []
+    verbs = [start_a_child, add] if is_child_first else [add, start_a_child]
+    assert [verb() for verb in verbs] == [False, False]
+    children = list(TrackedExecution.objects.exclude(pk=root.pk))
+    assert [verb() for verb in verbs] == [True, True]
+    assert arguments_sent(outbox) == ["a", "added", "of the child"]
+    assert set(Addition.objects.values_list("kind", "key")) == {("tasks", "k"), ("child", "k")}
 
 
 @pytest.mark.parametrize("parent", [5, "5", object(), Execution(vendor_type="SCAN")])
@@ -163,7 +139,7 @@ def test_an_older_design_takes_no_parent(outbox: Outbox, settings: Settings) -> 
 def test_of_one_child_that_many_start_at_once_one_is_started(outbox: Outbox) -> None:
     root = child_of(None, "a")
     assert len(set(at_once(*[lambda: child_of(root, "b", once="k")] * 8))) == 1
-    assert names(outbox) == ["a", "b"]
+    assert arguments_sent(outbox) == ["a", "b"]
 
 
 def test_a_start_that_is_refused_leaves_its_key_free(outbox: Outbox) -> None:
@@ -183,10 +159,10 @@ def test_a_stop_goes_down_and_a_resumption_after_it(outbox: Outbox) -> None:
     leaf = child_of(child, "c")
     root.stop()
     assert statuses(root, child, leaf) == ["Stopped"] * 3
-    names(outbox)
+    arguments_sent(outbox)
     assert root.resume_stopped() == 3
     assert statuses(root, child, leaf) == ["Running"] * 3
-    assert names(outbox) == ["a", "b", "c"]
+    assert arguments_sent(outbox) == ["a", "b", "c"]
     for one in (leaf, child, root):
         ends(one)
     assert statuses(root, child, leaf) == ["Success"] * 3
@@ -291,10 +267,10 @@ def test_a_retry_goes_down_to_what_failed_and_up_again(outbox: Outbox) -> None:
     for one, status in ((root, "Success"), (good, "Success"), (bad, "Success"), (leaf, "Error")):
         ends(one, status)
     assert statuses(root, good, bad, leaf) == ["Error", "Success", "Error", "Error"]
-    names(outbox)
+    arguments_sent(outbox)
     assert root.retry_failed() == 1
     assert statuses(root, good, bad, leaf) == ["Running", "Success", "Running", "Running"]
-    assert names(outbox) == ["d"]
+    assert arguments_sent(outbox) == ["d"]
     ends(leaf)
     assert statuses(root, good, bad, leaf) == ["Success"] * 4
     assert root.retry_failed() == 0
@@ -340,14 +316,6 @@ def test_a_child_that_runs_again_costs_an_ancestor_that_runs_no_refresh(outbox: 
 
     assert [refreshes(leaf) for leaf in leaves] == [2, 1, 1]
     assert statuses(root, *leaves) == ["Running"] * 4
-
-
-def test_an_ancestor_is_not_waited_for_in_the_transaction_that_starts_a_child(outbox: Outbox) -> None:
-    root = child_of(None, "a")
-    with transaction.atomic():
-        child_of(root, "b")
-        with pytest.raises(NotCommitted):
-            root.wait(timeout=0)
 
 
 def test_a_stop_of_the_task_of_a_child_stops_its_jobs(outbox: Outbox) -> None:

@@ -1,8 +1,8 @@
 """What a run leaves at its end: its result, if its task asks for that, and the traceback of an error."""
 
 import json
+import re
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,34 +12,49 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.tasks import redaction
+from harbor_refresh.tasks.broker import redaction
 from harbor_refresh.tasks.jobs import Handle, JobResult, TrackedExecution
-from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
-from harbor_refresh.tasks.jobs.lifecycle import kept_ends
-from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
-from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
-from harbor_refresh.tasks.jobs.lifecycle.retries import retry_failed
-from harbor_refresh.tasks.jobs.records.attachments import contents_of
-from harbor_refresh.tasks.jobs.records.kept import CUT, MAX_TRACEBACK, Kept
-from harbor_refresh.tasks.jobs.records.records import JobRecords, job_records
-from harbor_refresh.tasks.jobs.repair.reaper import reap
+from harbor_refresh.tasks.jobs.again import retry_failed
+from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.running import kept_ends
+from harbor_refresh.tasks.jobs.running.eager import Sent
+from harbor_refresh.tasks.jobs.running.kept_ends import CUT, MAX_TRACEBACK
 from harbor_refresh.tasks.models import JobEnd
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.hook_target import Target
-from tests.integration.jobs.sample_jobs import Outbox, known
-from tests.integration.jobs.test_a_run_in_its_process import TYPED, chain_of_two, delivered, one
-from tests.integration.jobs.test_jobs_in_the_admin import page_of_task, text
-from tests.integration.redis_state import Redis
+from tests.integration.jobs.sample_jobs import Outbox, beats, delivered, recorded
+from tests.integration.jobs.test_a_run_in_its_process import TYPED, chain_of_two, got, one
 
-pytestmark = pytest.mark.usefixtures("database", "clock")
+pytestmark = pytest.mark.usefixtures("database", "at_once")
 
 SECRET = "the password of the tests"
+
+
+@pytest.fixture(autouse=True)
+def worker(database: str) -> None:
+    """This process is a worker."""
+    beats(this_node.id)
+
+
+@pytest.fixture
+def program(database: str) -> Program:
+    return Program(token(Scope.READ))
+
+
+def page(admin: Client, name: str) -> str:
+    """The page of the task of this job."""
+    pk = Task.objects.get(job_id=name).pk
+    return admin.get(f"/admin/harbor_executions/task/{pk}/change/").content.decode()
+
+
+def text(page: str) -> str:
+    """What a person reads on it."""
+    return " ".join(re.sub(r"<[^>]+>", " ", page.partition("<main")[2] or page).split())
 
 
 def ends() -> list[tuple[str, int, Any, str, str]]:
@@ -61,29 +76,25 @@ def fail(job: Handle) -> None:
     raise ValueError("no such layer")
 
 
-def run_and_fail(outbox: Outbox) -> None:
-    with suppress(ValueError):
-        delivered(one(outbox), fail)
+def fails(message: Sent, work: Any = fail) -> None:
+    with suppress(ValueError, KeyError):
+        delivered(message, work)
 
 
 @pytest.mark.parametrize("value", [None, 0, "", {"layers": [1, None]}, "ä|\n", TYPED])
-def test_a_result_is_kept_as_it_was_returned(value: Any, outbox: Outbox, reports: list[JobReport]) -> None:
+def test_a_result_is_kept_as_it_was_returned(value: Any, outbox: Outbox) -> None:
     delivered(one(outbox), returns(value), keep_result=True)
-    deliver_and_publish(reports)
     assert Task.objects.get().status == "Success"
     assert found() == [(value, "")]
 
 
-def test_without_being_asked_nothing_is_kept_and_the_end_costs_no_statement_more(
-    outbox: Outbox, reports: list[JobReport]
-) -> None:
+def test_without_being_asked_nothing_is_kept_and_the_end_costs_no_statement_more(outbox: Outbox) -> None:
     costs = {}
     for asked in (False, True):
-        delivered(one(outbox, f"job {asked}"), returns(7), keep_result=asked)
+        message = one(outbox, f"job {asked}")
         with CaptureQueriesContext(connection) as captured:
-            deliver_and_publish(reports)
+            delivered(message, returns(7), keep_result=asked)
         costs[asked] = [query["sql"] for query in captured]
-        reports.clear()
     assert [sql for sql in costs[False] if "execution_job_end" in sql] == []
     assert len([sql for sql in costs[True] if "execution_job_end" in sql]) == 1
     assert len(costs[True]) == len(costs[False]) + 1
@@ -91,154 +102,111 @@ def test_without_being_asked_nothing_is_kept_and_the_end_costs_no_statement_more
 
 
 def test_a_result_that_is_too_large_is_not_kept_and_its_job_has_succeeded(
-    outbox: Outbox, reports: list[JobReport], settings: Settings, admin: Client
+    outbox: Outbox, settings: Settings, admin: Client
 ) -> None:
     settings.REFRESH_RESULT_BYTES = 10
     for name, value in (("fits", "ääää"), ("too large", "äääää")):
         delivered(one(outbox, name), returns(value), keep_result=True)
-    deliver_and_publish(reports)
     why = "it takes 12 bytes, and REFRESH_RESULT_BYTES is 10"
     assert ends() == [("fits", 0, "ääää", "", ""), ("too large", 0, None, why, "")]
     assert set(Task.objects.values_list("status", "status_message")) == {("Success", "")}
-    assert f"It was not kept: {why}." in text(admin, page_of_task("too large"))
-    assert "ääää" in text(admin, page_of_task("fits"))
+    assert f"It was not kept: {why}." in text(page(admin, "too large"))
+    assert "ääää" in text(page(admin, "fits"))
 
 
 @pytest.mark.parametrize("value", [object(), float("nan"), "a\x00b", "half a \ud800 pair", "x" * 2_100_000])
-def test_what_cannot_be_kept_at_all_leaves_the_reason(
-    value: Any, outbox: Outbox, reports: list[JobReport]
-) -> None:
+def test_what_cannot_be_kept_at_all_leaves_the_reason(value: Any, outbox: Outbox) -> None:
     delivered(one(outbox), returns(value), keep_result=True)
-    deliver_and_publish(reports)
     assert Task.objects.get().status == "Success"
     [(result, why_not)] = found()
     assert result is None
     assert why_not.startswith("it cannot be kept as JSON: ")
 
 
-def test_the_result_of_a_chain_is_kept_and_handed_on(
-    redis: Redis, outbox: Outbox, reports: list[JobReport], settings: Settings
-) -> None:
+def test_the_result_of_a_chain_is_kept_and_handed_on(outbox: Outbox, settings: Settings) -> None:
     settings.REFRESH_RESULT_BYTES = 10
     first = chain_of_two(outbox)
     delivered(first, returns("x" * 20), keep_result=True)
-    deliver_and_publish(reports)
-    assert [message.args for message in outbox.messages] == [["x" * 20]], "a chain takes more than is kept"
+    assert got(*outbox.take()) == ["x" * 20], "a chain takes more than is kept"
     assert ends() == [("a", 0, None, "it takes 22 bytes, and REFRESH_RESULT_BYTES is 10", "")]
 
 
-@pytest.mark.parametrize("is_followed", [False, True])
-def test_a_process_that_dies_before_its_report_loses_neither_result_nor_traceback(
-    is_followed: bool, redis: Redis, outbox: Outbox, reports: list[JobReport]
-) -> None:
-    delivered(chain_of_two(outbox) if is_followed else one(outbox), returns({"a": 1}), keep_result=True)
-    with suppress(ValueError):
-        delivered(one(outbox, "fails"), fail)
-    told = [one for one in reports if one.status != "Running"]
-    kept = [contents_of(job_records().of([one.job])[one.job]).kept for one in told]
-    assert kept == [one.kept for one in told]
-    reap()
-    outcome = [(job, result) for job, _, result, _, _ in ends()]
-    assert outcome == [("a", {"a": 1}), ("fails", None)]
-    assert JobEnd.objects.get(job__task__job_id="fails").traceback.endswith("ValueError: no such layer\n")
-    assert known(redis)["records"] == {}
-    statuses = dict(Task.objects.values_list("job_id", "status_message"))
-    assert statuses["fails"] == "ValueError: no such layer"
-    if is_followed:
-        assert [message.args for message in outbox.messages] == [[{"a": 1}]]
-    before = ends()
-    deliver_and_publish(reports)
-    assert ends() == before, "the process was alive after all"
-
-
 @pytest.mark.usefixtures("core")
-def test_over_the_hook_a_result_is_there_once_its_task_says_success(
-    outbox: Outbox, reports: list[JobReport], core: Target
-) -> None:
+def test_over_the_hook_a_result_is_there_once_its_task_says_success(outbox: Outbox, core: Target) -> None:
     delivered(one(outbox), returns(7), keep_result=True)
-    deliver_and_publish(reports)
     task = Task.objects.get()
     assert (task.status, found(), len(ends())) == ("Pending", [], 1)
-    report([Report(task.pk, "Success", reports[-1].revision)])
+    report([Report(task.pk, "Success", ends()[0][1])])
     assert found() == [(7, "")]
 
 
-def test_the_result_of_a_run_that_was_stopped_meanwhile_is_not_shown(
-    outbox: Outbox, reports: list[JobReport], program: Program
+@pytest.mark.parametrize("ended_as", ["Stopped", "Success", "Error"])
+def test_what_a_run_leaves_is_not_kept_if_its_task_has_ended_before(
+    ended_as: str, outbox: Outbox, program: Program
 ) -> None:
-    delivered(one(outbox), returns(7), keep_result=True)
-    stop(Execution.objects.get().pk)
-    deliver_and_publish(reports)
+    """By a stop, or because another program has reported its end."""
+
+    def work(job: Handle) -> int:
+        report([Report(job.run.task_id, ended_as)])
+        return 7
+
+    delivered(one(outbox), work, keep_result=True)
     task = Task.objects.get()
-    assert (task.status, found()) == ("Stopped", [])
-    assert program.get(f"/tasks/{task.pk}/job")["result"] is None
+    assert (task.status, found(), ends()) == (ended_as, [], [])
+    answer = program.get(f"/tasks/{task.pk}/job")
+    assert (answer["result"], answer["traceback"]) == (None, "")
 
 
-def test_what_a_run_left_is_not_shown_if_its_task_ended_otherwise(
-    outbox: Outbox, reports: list[JobReport], program: Program
+@pytest.mark.usefixtures("core")
+def test_over_the_hook_what_a_run_left_is_not_shown_if_its_task_ended_otherwise(
+    outbox: Outbox, program: Program
 ) -> None:
-    """Another program has reported another end of the same run before."""
-    with suppress(ValueError):
-        delivered(one(outbox, "fails"), fail)
+    fails(one(outbox, "fails"))
     delivered(one(outbox, "succeeds"), returns(7), keep_result=True)
-    other_ends = {"fails": "Success", "succeeds": "Error"}
-    tasks = dict(Task.objects.values_list("job_id", "pk"))
-    report([Report(tasks[job], status) for job, status in other_ends.items()])
-    deliver_and_publish(reports)
-    assert dict(Task.objects.values_list("job_id", "status")) == other_ends
-    assert len(ends()) == 2
-    for pk in tasks.values():
+    revisions = {job: revision for job, revision, *_ in ends()}
+    for name, status in (("fails", "Success"), ("succeeds", "Error")):
+        pk = Task.objects.get(job_id=name).pk
+        report([Report(pk, status, revisions[name])])
         answer = program.get(f"/tasks/{pk}/job")
-        assert (answer["result"], answer["traceback"]) == (None, "")
+        assert (answer["status"], answer["result"], answer["traceback"]) == (status, None, "")
 
 
-def test_a_job_that_runs_again_has_no_end_until_that_run_has_one(
-    outbox: Outbox, reports: list[JobReport], program: Program
-) -> None:
-    run_and_fail(outbox)
-    deliver_and_publish(reports)
-    reports.clear()
+def test_a_job_that_runs_again_has_no_end_until_that_run_has_one(outbox: Outbox, program: Program) -> None:
+    fails(one(outbox))
     task = Task.objects.get()
     assert program.get(f"/tasks/{task.pk}/job")["traceback"].endswith("ValueError: no such layer\n")
     retry_failed(task.execution_id)
     assert program.get(f"/tasks/{task.pk}/job")["traceback"] == ""
-    delivered(outbox.messages.pop(), returns(7), keep_result=True)
-    deliver_and_publish(reports)
+    delivered(*outbox.take(), returns(7), keep_result=True)
     assert found() == [(7, "")]
     assert ends() == [("a", 1, 7, "", "")]
 
 
-def test_a_later_run_that_keeps_nothing_leaves_no_older_result_in_sight(
-    outbox: Outbox, reports: list[JobReport]
-) -> None:
+def test_a_later_run_that_keeps_nothing_leaves_no_older_result_in_sight(outbox: Outbox) -> None:
     delivered(one(outbox), returns(7), keep_result=True)
-    deliver_and_publish(reports)
     report([Report(Task.objects.get().pk, "Success", 5)])
     assert (found(), len(ends())) == ([], 1)
 
 
-def test_the_end_of_an_earlier_run_replaces_nothing(outbox: Outbox, reports: list[JobReport]) -> None:
-    delivered(one(outbox), returns(1), keep_result=True)
-    late = reports[-1]
-    deliver_and_publish([replace(late, revision=3, kept=Kept(3))])
-    kept_ends.keep_ends([late, replace(late, revision=3, kept=Kept("again"))])
-    assert ends() == [("a", 3, 3, "", "")]
-    kept_ends.keep_ends([replace(late, revision=5, kept=Kept(5)), replace(late, revision=4, kept=Kept(4))])
+def test_the_end_of_an_earlier_run_replaces_nothing(outbox: Outbox) -> None:
+    pk = one(outbox).task_id
+    for revision, value in ((3, 3), (0, "late"), (3, "again"), (5, 5), (4, "late")):
+        values: dict[str, Any] = {"task_ids": [pk], "revisions": [revision], "results": [json.dumps(value)]}
+        run("keep_ends", **values, reasons=[""], tracebacks=[""])
     assert ends() == [("a", 5, 5, "", "")]
 
 
 def test_results_come_in_the_order_of_the_jobs_and_in_pages(
-    outbox: Outbox, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kept_ends, "PAGE", 2)
     names = ["c", "a", "d", "b", "e"]
-    execution = start("SCAN", [[NewJob("a.job", job_id=name)] for name in names]).execution
-    for message in reversed(outbox.messages):
+    execution = recorded(*names)
+    for message in reversed(outbox.take()):
         work = fail if message.job == "d" else returns(message.job)
         with suppress(ValueError):
             delivered(message, work, keep_result=True)
     delivered(one(outbox, "of another one"), returns("no"), keep_result=True)
-    deliver_and_publish(reports)
     tasks = dict(Task.objects.values_list("job_id", "pk"))
     expected = [JobResult(tasks[name], "a.job", name) for name in names if name != "d"]
     with CaptureQueriesContext(connection) as captured:
@@ -246,25 +214,19 @@ def test_results_come_in_the_order_of_the_jobs_and_in_pages(
     assert len(captured) == 3
 
 
-def test_a_result_has_the_metadata_of_its_job(outbox: Outbox, reports: list[JobReport]) -> None:
-    start("SCAN", [[NewJob("a.job", job_id="a", meta={"layer": 7})]])
-    delivered(outbox.messages.pop(), returns(1), keep_result=True)
-    deliver_and_publish(reports)
+def test_a_result_has_the_metadata_of_its_job(outbox: Outbox) -> None:
+    delivered(one(outbox, meta={"layer": 7}), returns(1), keep_result=True)
     assert [one.meta for one in kept_ends.results(Execution.objects.get().pk)] == [{"layer": 7}]
 
 
-def test_a_traceback_begins_in_the_code_of_the_job_and_names_its_cause(
-    outbox: Outbox, reports: list[JobReport]
-) -> None:
+def test_a_traceback_begins_in_the_code_of_the_job_and_names_its_cause(outbox: Outbox) -> None:
     def work(job: Handle) -> None:
         try:
             json.loads("{")
         except ValueError as exc:
             raise KeyError("layer") from exc
 
-    with suppress(KeyError):
-        delivered(one(outbox), work)
-    deliver_and_publish(reports)
+    fails(one(outbox), work)
     [(_, _, _, _, told)] = ends()
     assert told.startswith("Traceback (most recent call last):\n")
     assert "tracked.py" not in told
@@ -272,16 +234,15 @@ def test_a_traceback_begins_in_the_code_of_the_job_and_names_its_cause(
     assert told.endswith("KeyError: 'layer'\n")
 
 
-def test_a_long_traceback_keeps_its_end(outbox: Outbox, reports: list[JobReport]) -> None:
+def test_a_long_traceback_keeps_its_end(outbox: Outbox) -> None:
     def work(job: Handle) -> None:
         raise ValueError("x" * 10_000 + " the end")
 
-    with suppress(ValueError):
-        delivered(one(outbox), work)
-    [kept] = [one.kept for one in reports if one.kept]
-    assert len(kept.traceback) == MAX_TRACEBACK
-    assert kept.traceback.startswith(CUT + "x")
-    assert kept.traceback.endswith("x the end\n")
+    fails(one(outbox), work)
+    [(*_, told)] = ends()
+    assert len(told) == MAX_TRACEBACK
+    assert told.startswith(CUT + "x")
+    assert told.endswith("x the end\n")
 
 
 @pytest.fixture
@@ -306,53 +267,42 @@ def secrets(settings: Settings) -> Any:
         SECRET + "x" * (MAX_TRACEBACK - 40),  # the cut is within it
     ],
 )
-def test_a_traceback_holds_no_secret(said: str, outbox: Outbox, reports: list[JobReport]) -> None:
+def test_a_traceback_holds_no_secret(said: str, outbox: Outbox) -> None:
     hidden = SECRET if said == "{hidden}" else "hidden-word"
 
     def work(job: Handle) -> None:
         raise ValueError(said.format(hidden=hidden))
 
-    with suppress(ValueError):
-        delivered(one(outbox), work)
-    [kept] = [one.kept for one in reports if one.kept]
+    fails(one(outbox), work)
+    [(*_, told)] = ends()
     for word in (hidden, SECRET, SECRET[-12:], "word-of-the-project"):
-        assert word not in kept.traceback
-    assert "ValueError" in kept.traceback or kept.traceback.startswith(CUT)
+        assert word not in told
+    assert "ValueError" in told or told.startswith(CUT)
 
 
 def test_a_traceback_that_cannot_be_written_ends_the_job_anyway(
-    outbox: Outbox, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_: str) -> str:
         raise RuntimeError("no words")
 
-    monkeypatch.setattr("harbor_refresh.tasks.jobs.records.kept.redacted", broken)
-    run_and_fail(outbox)
-    deliver_and_publish(reports)
+    monkeypatch.setattr("harbor_refresh.tasks.jobs.running.kept_ends.redacted", broken)
+    fails(one(outbox))
     assert (Task.objects.get().status, ends()) == ("Error", [])
 
 
-def test_a_result_is_deleted_with_its_execution(outbox: Outbox, reports: list[JobReport]) -> None:
+def test_a_result_is_deleted_with_its_execution(outbox: Outbox) -> None:
     delivered(one(outbox), returns(7), keep_result=True)
-    deliver_and_publish(reports)
     execution = Execution.objects.get()
     refresh([execution.pk])
     delete([execution.pk])
     assert ends() == []
 
 
-@pytest.fixture
-def program(database: str) -> Program:
-    return Program(token(Scope.READ))
-
-
-def test_the_api_lists_the_results_of_an_execution(
-    outbox: Outbox, reports: list[JobReport], program: Program
-) -> None:
-    execution = start("SCAN", [[NewJob("a.job", job_id=name)] for name in "abc"]).execution
-    for message in outbox.messages:
+def test_the_api_lists_the_results_of_an_execution(outbox: Outbox, program: Program) -> None:
+    execution = recorded(*"abc")
+    for message in outbox.take():
         delivered(message, returns({"name": message.job}), keep_result=True)
-    deliver_and_publish(reports)
     a, b, c = execution.tasks.order_by("pk").values_list("pk", flat=True)
 
     def shown(pk: int, name: str) -> dict[str, Any]:
@@ -373,37 +323,19 @@ def test_the_api_lists_the_results_of_an_execution(
     program.get("/executions/7777/results", status=404)
 
 
-def test_the_page_of_a_task_folds_its_traceback(outbox: Outbox, reports: list[JobReport], admin: Client) -> None:
+def test_the_page_of_a_task_folds_its_traceback(outbox: Outbox, admin: Client) -> None:
     def work(job: Handle) -> None:
         raise ValueError("<no such layer>")
 
-    with suppress(ValueError):
-        delivered(one(outbox), work)
-    deliver_and_publish(reports)
-    page = admin.get(page_of_task("a")).content.decode()
-    folded = page[page.index("<details") : page.index("</details>")]
+    fails(one(outbox), work)
+    shown = page(admin, "a")
+    folded = shown[shown.index("<details") : shown.index("</details>")]
     assert "Show the traceback" in folded
     assert "ValueError: &lt;no such layer&gt;" in folded
 
 
-def test_the_page_of_a_task_folds_a_long_result(outbox: Outbox, reports: list[JobReport], admin: Client) -> None:
+def test_the_page_of_a_task_folds_a_long_result(outbox: Outbox, admin: Client) -> None:
     for name, length in (("short", 3_000), ("long", 5_000)):
         delivered(one(outbox, name), returns("x" * length), keep_result=True)
-    deliver_and_publish(reports)
-    assert (
-        "<details"
-        not in admin.get(page_of_task("short")).content.decode().partition("Its end")[2].partition("</pre>")[0]
-    )
-    assert "Show 5,002 characters" in admin.get(page_of_task("long")).content.decode()
-
-
-def test_while_redis_is_away_at_the_end_the_report_has_the_result(
-    outbox: Outbox, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def away(*_: Any, **__: Any) -> None:
-        raise QueueUnavailable("away")
-
-    monkeypatch.setattr(JobRecords, "settle", away)
-    delivered(one(outbox), returns(7), keep_result=True)
-    deliver_and_publish(reports)
-    assert found() == [(7, "")]
+    assert "<details" not in page(admin, "short").partition("Its end")[2].partition("</pre>")[0]
+    assert "Show 5,002 characters" in page(admin, "long")

@@ -13,18 +13,14 @@ from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop
-from harbor_refresh.executions.models import Quarantine, Task
-from harbor_refresh.tasks.jobs import TrackedExecution
-from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
-from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
-from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
-from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_jobs
-from harbor_refresh.tasks.jobs.lifecycle.message import Message
-from harbor_refresh.tasks.jobs.lifecycle.retries import retry_failed
-from harbor_refresh.tasks.jobs.records.records import job_records
-from harbor_refresh.tasks.jobs.records.run import Run, Verdict
-from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs
-from harbor_refresh.tasks.models import Job
+from harbor_refresh.executions.models import Execution, Quarantine, Task
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.jobs import TrackedExecution, sender
+from harbor_refresh.tasks.jobs.again import retry_failed
+from harbor_refresh.tasks.jobs.running.eager import Sent
+from harbor_refresh.tasks.jobs.starting.records import NewJob, start
+from harbor_refresh.tasks.jobs.stops import stop_jobs
+from harbor_refresh.tasks.jobs.turns import Begun, Turn, take
 from tests import servers
 from tests.integration.concurrency import (
     Pause,
@@ -34,143 +30,121 @@ from tests.integration.concurrency import (
     wait_until,
 )
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
-from tests.integration.jobs.sample_jobs import NOW, Outbox, aged, begun, chained, recorded, stands, state, write
-from tests.integration.jobs.sample_jobs import known as all_known
-from tests.integration.jobs.sample_jobs import record as record_of
-from tests.integration.redis_state import PREFIX, Clock, Redis
+from tests.integration.jobs.sample_jobs import (
+    Outbox,
+    beats,
+    begun,
+    chained,
+    failed,
+    recorded,
+    rows,
+    sent_before,
+    stands,
+    tasks,
+)
+from tests.integration.redis_state import PREFIX, Redis
 from tests.integration.sample_executions import fails_with
 
-pytestmark = pytest.mark.usefixtures("database", "clock")
+pytestmark = pytest.mark.usefixtures("database")
 
 TRIED = "tried again"
 
 
-def test_what_failed_waits_in_a_new_revision_with_one_message(redis: Redis, outbox: Outbox) -> None:
+@pytest.fixture(autouse=True)
+def worker(database: str) -> None:
+    beats()
+
+
+def run_of(message: Sent) -> Begun:
+    found = begun(message)
+    assert found
+    return found
+
+
+def test_what_failed_waits_in_a_new_revision_with_one_message(outbox: Outbox) -> None:
     execution, _ = recorded("failed", "done", "stopped", "runs"), recorded("of another")
-    outbox.taken()
-    for job, status, revision, runs in [
+    outbox.take()
+    for name, status, revision, runs in [
         ("failed", "Error", 2, 2),
         ("done", "Success", 0, 0),
         ("stopped", "Stopped", 0, 0),
         ("runs", "Running", 1, 1),
         ("of another", "Error", 0, 0),
     ]:
-        stands(job, status, revision, runs)
-    before = all_known(redis)["tasks"]
+        stands(name, status, revision, runs)
+    before = tasks()
 
     assert retry_failed(execution.pk) == 1
-    assert all_known(redis) == state(before | {"failed": ("Pending", 3, 3, TRIED)})
-    assert outbox.taken() == [("failed", 3, 3)]
+    assert tasks() == before | {"failed": ("Pending", 3, 3, TRIED)}
+    assert outbox.taken() == [("failed", 0)]
     assert retry_failed(execution.pk) == 0
-    assert outbox.taken() == []
+    assert outbox.take() == []
 
 
-def test_a_copy_of_its_first_message_runs_it_in_the_revision_it_is_tried_again_in(outbox: Outbox) -> None:
-    execution = recorded("j", max_attempts=1)
-    (first,) = outbox.messages
-    stands("j", "Error")
-    outbox.taken()
-    retry_failed(execution.pk)
-    (second,) = outbox.messages
-    verdict, run = begun(first)
-    assert (verdict, run.revision, run.runs) == (Verdict.GO, 1, 2)
-    assert begun(second)[0] == Verdict.ALIVE
-
-
-def runs_until_it_is_exhausted(message: Message) -> tuple[int, Run]:
-    """A message that each time ends in another try: how often it began, and the run that did not."""
-    for count in range(99):
-        verdict, run = begun(message)
-        if verdict != Verdict.GO:
-            assert verdict == Verdict.EXHAUSTED
-            return count, run
-        revision = job_records().settle(run, "Scheduled", "OSError")
-        assert revision == run.revision + 1
-        deliver_and_publish([JobReport(message.job, message.task_id, revision, "Scheduled", "OSError")])
-    raise AssertionError("it is never exhausted")
-
-
-def test_it_has_all_its_attempts_again_and_no_more_each_time_it_is_tried_again(
-    redis: Redis, outbox: Outbox
-) -> None:
+def test_it_has_all_its_attempts_again_and_no_more_each_time_it_is_tried_again(outbox: Outbox) -> None:
     execution = recorded("j", max_attempts=3)
     for _ in range(3):
-        (message,) = outbox.messages
-        outbox.taken()
-        count, run = runs_until_it_is_exhausted(message)
-        assert count == 3
-        why = job_records().of(["j"])["j"].message
-        assert why.endswith("times, which is as often as it may: see max_attempts")
-        deliver_and_publish([JobReport("j", message.task_id, run.revision, "Error", why)])
-        assert all_known(redis)["tasks"] == {"j": ("Error", run.revision, run.revision, why)}
-        assert all_known(redis)["records"] == {}
+        for left in (2, 1, 0):
+            run = run_of(*outbox.take())
+            assert run.may_begin - run.run.number == left
+            take([Turn(run.run, Status.SCHEDULED if left else Status.ERROR, "OSError")])
+            sender.send_all()
+        assert tasks()["j"][0] == "Error"
         assert retry_failed(execution.pk) == 1
+    assert rows() == {"j": ("sent", 9)}
 
 
-def test_an_end_that_is_not_acknowledged_yet_swallows_no_new_message(redis: Redis, outbox: Outbox) -> None:
-    """Its worker died after the commit. Recovery then finds a run that is going on, and leaves it."""
+def test_the_end_of_a_run_that_comes_late_ends_no_run_that_came_after_it(outbox: Outbox) -> None:
     execution = recorded("j")
-    outbox.taken()
-    stands("j", "Error")
-    write(redis, record_of("j", "Error", node="gone", ago=60, acknowledged=(0, "Running")))
-    redis.zadd("cache:execution:refresh:nodes", {"n": NOW})
-    assert retry_failed(execution.pk) == 1
-    verdict, run = begun(outbox.messages[0])
-    assert (verdict, run) == (Verdict.GO, Run("j", execution.tasks.get().pk, "n", 1, 2))
-    outbox.taken()
-    assert recover_jobs(outbox.publish) == Recovered()
-    runs = record_of("j", revision=1, node="n", runs=2)
-    assert all_known(redis) == state({"j": ("Pending", 1, 1, TRIED)}, [runs])
-
-
-def test_an_end_that_is_acknowledged_late_ends_no_run_that_came_after_it(redis: Redis, outbox: Outbox) -> None:
-    execution = recorded("j")
-    stands("j", "Error")
-    write(redis, record_of("j", "Error", node="gone", ago=60))
-    outbox.taken()
+    old = run_of(*outbox.take())
+    failed(execution, "j")
     retry_failed(execution.pk)
-    assert recover_jobs(outbox.publish) == Recovered(landed=1), "the end of the run before"
-    assert all_known(redis) == state({"j": ("Pending", 1, 1, TRIED)})
-    verdict, run = begun(outbox.messages[0])
-    assert (verdict, run.revision, run.runs) == (Verdict.GO, 1, 2)
-    assert len(outbox.taken()) == 1
+    assert take([Turn(old.run, Status.ERROR, "late")]) == []
+    new = run_of(*outbox.take())
+    assert take([Turn(old.run, Status.SUCCESS)]) == []
+    assert (new.run.revision, new.run.number) == (1, 2)
+    assert (tasks(), rows()) == ({"j": ("Pending", 1, 1, TRIED)}, {"j": ("running", 2)})
 
 
-def test_a_stop_before_it_is_no_stop_of_it(redis: Redis, outbox: Outbox) -> None:
+def test_a_stop_before_it_is_no_stop_of_it(outbox: Outbox) -> None:
     execution = recorded("failed", "stopped")
-    first = {message.job: message for message in outbox.messages}
-    outbox.taken()
+    first = {message.job: message for message in outbox.take()}
+    failed(execution, "failed")
     stop_jobs(execution.pk)
-    stands("failed", "Error", 0, 0)
     assert retry_failed(execution.pk) == 1
-    assert begun(outbox.messages[0])[0] == Verdict.GO
-    assert begun(first["stopped"])[0] == Verdict.OVER
+    assert begun(*outbox.take())
+    assert begun(first["stopped"]) is None
 
 
-def test_the_rest_of_its_chain_waits_for_its_turn_again(redis: Redis, outbox: Outbox) -> None:
+def test_the_rest_of_its_chain_waits_for_its_turn_again(outbox: Outbox) -> None:
     execution = chained("a", "b", "c", "d")
-    a = execution.tasks.get(job_id="a").pk
-    b = execution.tasks.get(job_id="b").pk
-    deliver_and_publish([JobReport("a", a, 0, "Success", result=1)])
-    deliver_and_publish([JobReport("b", b, 0, "Error", "ValueError: no")])
-    outbox.taken()
+    take([Turn(run_of(*outbox.take()).run, Status.SUCCESS, result="1")])
+    sender.send_all()
+    take([Turn(run_of(*outbox.take()).run, Status.ERROR, "ValueError: no")])
     assert retry_failed(execution.pk) == 3
-    waits = dict.fromkeys("bcd", ("Pending", 1, 1, TRIED))
-    assert all_known(redis) == state({"a": ("Success", 0, 0, "")} | waits, unpublished=["c", "d"])
-    assert outbox.taken() == [("b", 1, 1)]
-    assert recover_jobs(outbox.publish) == Recovered()
-    deliver_and_publish([JobReport("b", b, 1, "Success", result=2)])
-    assert outbox.taken() == [("c", 1, 1)]
-    args = [job.arguments for job in Job.objects.order_by("pk")]
-    assert args == [["a"], [1, "b"], [2, "c"], ["d"]]
+    assert {name: one[::3] for name, one in tasks().items()} == {
+        "a": ("Success", ""),
+        **dict.fromkeys("bcd", ("Pending", TRIED)),
+    }
+    assert {name: state for name, (state, _) in rows().items()} == {
+        "a": "ended",
+        "b": "sent",
+        "c": "waiting",
+        "d": "waiting",
+    }
+    again = run_of(*outbox.take())
+    assert again.args == [1, "b"]
+    take([Turn(again.run, Status.SUCCESS, result="2")])
+    sender.send_all()
+    assert run_of(*outbox.take()).args == [2, "c"]
 
 
-def test_what_was_stopped_behind_something_that_did_not_fail_is_left(redis: Redis, outbox: Outbox) -> None:
+def test_what_was_stopped_behind_something_that_did_not_fail_is_left(outbox: Outbox) -> None:
     execution = chained("a", "b")
     stop(execution.pk)
-    before = all_known(redis)
+    before = tasks(), rows()
     assert retry_failed(execution.pk) == 0
-    assert all_known(redis) == before
+    assert (tasks(), rows()) == before
 
 
 def ended(*jobs: str) -> TrackedExecution:
@@ -227,35 +201,35 @@ def test_another_try_of_an_execution_that_is_gone_is_refused() -> None:
 
 def test_an_execution_that_cannot_be_refreshed_is_tried_again_and_marked(redis: Redis, outbox: Outbox) -> None:
     execution = ended("j")
-    outbox.taken()
+    outbox.take()
     redis.delete(f"{PREFIX}queue:v2")
     fails_with("P0001", execution)
     assert execution.retry_failed() == 1
-    assert all_known(redis)["tasks"] == {"j": ("Pending", 1, 1, TRIED)}
+    assert tasks() == {"j": ("Pending", 1, 1, TRIED)}
     assert execution.status == "Error"
-    assert outbox.taken() == [("j", 1, 1)]
+    assert outbox.taken() == [("j", 0)]
     assert redis.smembers(f"{PREFIX}queue:v2") == {f"{execution.pk}:SCAN".encode()}
 
 
-def test_of_two_retries_at_once_one_tries_each_job_again(redis: Redis, outbox: Outbox) -> None:
+def test_of_two_retries_at_once_one_tries_each_job_again(outbox: Outbox) -> None:
     execution = ended("a", "b")
-    outbox.taken()
+    outbox.take()
     with Pause("deciding") as pause, in_background(lambda: retry_failed(execution.pk)) as first:
         pause.wait_until_reached()
         with in_background(lambda: retry_failed(execution.pk)) as second:
             wait_until(lambda: waiting_for_locks() == 1, "the second waits for the first")
             pause.go_on.set()
             assert (first(), second()) == (2, 0)
-    assert all_known(redis)["tasks"] == dict.fromkeys("ab", ("Pending", 1, 1, TRIED))
-    assert outbox.taken() == [("a", 1, 1), ("b", 1, 1)]
+    assert tasks() == dict.fromkeys("ab", ("Pending", 1, 1, TRIED))
+    assert outbox.taken() == [("a", 0), ("b", 0)]
 
 
 def test_a_job_that_runs_again_by_a_report_meanwhile_is_not_tried_again(database: str, outbox: Outbox) -> None:
     """What is tried again is decided under the locks of the tasks: neither it, nor what was stopped behind it."""
     execution = chained("a", "b", takes_result=False)
     a = execution.tasks.earliest("pk").pk
-    deliver_and_publish([JobReport("a", a, 0, "Error")])
-    outbox.taken()
+    report([Report(a, "Error")])
+    outbox.take()
     runs = "status = 'Running', status_code = 2, status_revision = 1, end_time = NULL"
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute(f"UPDATE task SET {runs} WHERE id = %s", [a])
@@ -267,24 +241,24 @@ def test_a_job_that_runs_again_by_a_report_meanwhile_is_not_tried_again(database
         ("Running", 1),
         ("Stopped", 0),
     ]
-    assert outbox.taken() == []
+    assert outbox.take() == []
 
 
 def test_another_try_that_waits_for_a_stop_leaves_what_was_stopped(outbox: Outbox) -> None:
     execution = ended("failed", "waits")
     stands("waits", "Pending")
-    outbox.taken()
+    outbox.take()
     assert after(lambda: stop_jobs(execution.pk), lambda: retry_failed(execution.pk)) == 1
     assert dict(Task.objects.values_list("job_id", "status")) == {"failed": "Pending", "waits": "Stopped"}
-    assert outbox.taken() == [("failed", 1, 1)]
+    assert outbox.taken() == [("failed", 0)]
 
 
 def test_another_try_that_waits_for_a_delete_is_refused(outbox: Outbox) -> None:
     execution = ended("failed")
-    outbox.taken()
+    outbox.take()
     with pytest.raises(NoSuchExecution):
         after(lambda: delete([execution.pk]), lambda: retry_failed(execution.pk))
-    assert outbox.taken() == []
+    assert outbox.take() == []
 
 
 def after(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
@@ -331,29 +305,31 @@ def test_stops_deletes_and_retries_of_the_same_executions_at_once_never_deadlock
     assert not Task.objects.exists()
 
 
-def test_who_dies_before_the_message_is_out_leaves_it_to_recovery(
-    redis: Redis, outbox: Outbox, clock: Clock
-) -> None:
+def test_after_a_death_before_the_message_is_out_it_is_sent_when_it_is_overdue(outbox: Outbox) -> None:
     execution = recorded("j")
-    outbox.taken()
-    stands("j", "Error")
+    outbox.take()
+    failed(execution, "j")
     outbox.is_away = True
     assert retry_failed(execution.pk) == 1
-    aged(execution)
-    assert all_known(redis) == state({"j": ("Pending", 1, 1, TRIED)}, unpublished=["j"])
-    assert [recover_jobs(outbox.publish) for _ in range(2)] == [Recovered(sent=1), Recovered()]
-    assert outbox.taken() == [("j", 1, 1)]
+    outbox.is_away = False
+    sent_before(sender.PATIENCE_SECONDS + 1, "j")
+    for _ in range(2):
+        sender.send_all()
+    assert outbox.taken() == [("j", 0)]
 
 
 def test_a_unique_job_is_not_tried_again_beside_another_and_takes_its_key_again(outbox: Outbox) -> None:
     def unique() -> list[NewJob]:
         return [NewJob("a.job", ["x"], is_unique=True), NewJob("b.job")]
 
+    def fails(execution: Execution) -> None:
+        failed(execution, str(execution.tasks.earliest("pk").job_id))
+
     first = start("SCAN", [unique()]).execution
-    deliver_and_publish([JobReport(one.job_id, one.pk, 0, "Error") for one in first.tasks.order_by("pk")[:1]])
+    fails(first)
     second = start("SCAN", [unique()]).execution
     assert retry_failed(first.pk) == 0
-    deliver_and_publish([JobReport(one.job_id, one.pk, 0, "Error") for one in second.tasks.order_by("pk")[:1]])
+    fails(second)
     assert retry_failed(first.pk) == 2
     with pytest.raises(AlreadyUnderWay):
         start("SCAN", [unique()])

@@ -1,4 +1,4 @@
-"""stop_jobs, delete: the database decides, and jobs that run are asked after the commit, and only then."""
+"""stop_jobs, delete: the end of a task ends its job, with the commit and not before."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -8,15 +8,12 @@ from django.db import transaction
 
 from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.models import Task
-from harbor_refresh.tasks.jobs.lifecycle import job_stops
-from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_jobs
-from harbor_refresh.tasks.jobs.records.records import job_records
-from harbor_refresh.tasks.jobs.records.run import Run
-from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs
-from tests.integration.jobs.sample_jobs import Outbox, known, record, recorded, state, write
-from tests.integration.redis_state import Redis
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
+from harbor_refresh.tasks.jobs.turns import Begun, Turn, take
+from tests.integration.jobs.sample_jobs import Outbox, beats, begun, chained, recorded, rows, tasks
 
-pytestmark = pytest.mark.usefixtures("database", "nodes")
+pytestmark = pytest.mark.usefixtures("database")
 
 STOP: list[Callable[[int], int]] = [stop_jobs, lambda pk: delete([pk])]
 
@@ -25,49 +22,42 @@ class ViewFailed(Exception):
     pass
 
 
+@pytest.fixture
+def runs(outbox: Outbox) -> Begun:
+    """The job `runs` does so; `waits` and `for later` wait for their turn."""
+    beats()
+    recorded("runs", "waits")
+    found = {message.job: message for message in outbox.take()}
+    run = begun(found["runs"])
+    assert run
+    return run
+
+
 @pytest.mark.parametrize("stop", STOP, ids=["stop", "delete"])
-def test_in_a_transaction_that_rolls_back_nothing_is_stopped(
-    stop: Callable[[int], int], redis: Redis, outbox: Outbox
-) -> None:
-    execution = recorded("runs", "waits")
-    records = [record("runs", node="live"), record("waits", "Scheduled", 1, sent=False)]
-    write(redis, *records)
-    before = known(redis)
+def test_in_a_transaction_that_rolls_back_nothing_is_stopped(stop: Callable[[int], int], runs: Begun) -> None:
     with suppress(ViewFailed), transaction.atomic():
-        stop(execution.pk)
+        stop(Task.objects.earliest("pk").execution_id)
         raise ViewFailed
-    assert known(redis) == before
+    assert rows() == {"runs": ("running", 1), "waits": ("sent", 0)}
 
 
-@pytest.mark.parametrize("stop", STOP, ids=["stop", "delete"])
-def test_jobs_are_asked_when_the_outermost_transaction_commits(
-    stop: Callable[[int], int], redis: Redis, outbox: Outbox
-) -> None:
-    execution = recorded("runs")
-    runs = record("runs", node="live")
-    write(redis, runs)
-    with transaction.atomic():
-        stop(execution.pk)
-        assert known(redis)["records"] == {"runs": runs}
-    assert known(redis)["records"]["runs"].asked
+def test_a_stop_ends_what_waits_and_what_runs_and_counts_what_runs(runs: Begun) -> None:
+    assert stop_jobs(Task.objects.earliest("pk").execution_id) == 1
+    assert rows() == {"runs": ("ended", 1), "waits": ("ended", 0)}
+    assert tasks() == dict.fromkeys(["runs", "waits"], ("Stopped", 0, 0, ""))
 
 
-def test_what_waits_is_forgotten_and_what_runs_is_asked_and_counted(redis: Redis, outbox: Outbox) -> None:
-    execution = recorded("runs", "waits", "was never heard of")
-    write(redis, record("runs", node="live"), record("waits", "Scheduled", 1, sent=False))
-    assert stop_jobs(execution.pk) == 1
-    stopped = dict.fromkeys(["runs", "waits", "was never heard of"], ("Stopped", 0, 0, ""))
-    assert known(redis) == state(stopped, [record("runs", node="live", asked=True)])
+@pytest.mark.parametrize("status", [Status.RUNNING, Status.SUCCESS, Status.ERROR, Status.SCHEDULED])
+def test_no_turn_of_a_run_that_was_stopped_changes_anything(status: Status, runs: Begun) -> None:
+    stop_jobs(Task.objects.earliest("pk").execution_id)
+    assert take([Turn(runs.run, status, "too late")]) == []
+    assert tasks()["runs"] == ("Stopped", 0, 0, "")
+    assert rows()["runs"] == ("ended", 1)
 
 
-def test_a_stop_that_redis_never_heard_of_is_told_by_recovery(
-    redis: Redis, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The process died after the commit, say."""
-    execution = recorded("runs", "waits")
-    write(redis, record("runs", node="live"), record("waits", "Scheduled", 1, ago=60, sent=False))
-    monkeypatch.setattr(job_stops, "ask_to_stop", lambda jobs: 0)
-    stop_jobs(execution.pk)
-    assert recover_jobs(outbox.publish) == Recovered()
-    assert known(redis)["records"] == {"runs": record("runs", node="live", asked=True)}
-    assert job_records().check_in(Run("runs", Task.objects.get(job_id="runs").pk, "live", 0, 1)) is True
+def test_a_job_that_is_stopped_alone_stops_those_behind_it_in_its_chain(outbox: Outbox) -> None:
+    execution = chained("a", "b", "c")
+    assert stop_job_of(execution.tasks.get(job_id="b").pk)
+    assert {name: state for name, (state, _) in rows().items()} == {"a": "sent", "b": "ended", "c": "ended"}
+    assert tasks()["c"][0] == "Stopped"
+    assert not stop_job_of(execution.tasks.get(job_id="b").pk)

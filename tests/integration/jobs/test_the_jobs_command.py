@@ -1,134 +1,155 @@
-"""`manage.py harbor`, of jobs: what it tells of the jobs, and what it does with those of an execution."""
+"""`manage.py harbor`, of jobs: what it tells of them, and what it does with those of an execution."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
+from harbor_refresh.executions.access.audit import Person
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.deletion import delete
-from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.tasks.actions import bulk_slice
-from harbor_refresh.tasks.actions.bulk_verbs import VERBS
-from harbor_refresh.tasks.jobs.lifecycle import job_stops
-from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
-from harbor_refresh.tasks.jobs.overview import inspection, pass_counts
-from harbor_refresh.tasks.jobs.overview.pass_counts import MEANINGS
-from harbor_refresh.tasks.jobs.records.counts import Counts
-from harbor_refresh.tasks.jobs.records.records import JobRecords, job_records
-from harbor_refresh.tasks.jobs.repair import reaper
-from harbor_refresh.tasks.models import Job
-from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.models.operations import Origin, Verb
+from harbor_refresh.tasks.models.job import Job, Node
+from harbor_refresh.tasks.operations import bulk_slice
+from harbor_refresh.tasks.operations.bulk_verbs import VERBS
+from harbor_refresh.tasks.operations.pauses import pause
 from tests.integration.command_output import data, failing, misuse, said
-from tests.integration.jobs.jobs_in_progress import failed, started, statuses, written
-from tests.integration.redis_state import Redis, absent_redis
+from tests.integration.jobs.sample_jobs import (
+    QUEUE,
+    Outbox,
+    beats,
+    begun,
+    chained,
+    failed,
+    job,
+    recorded,
+    rows,
+    sent_before,
+    silent,
+    statuses,
+)
 
-pytestmark = pytest.mark.usefixtures("database", "queue")
+pytestmark = pytest.mark.usefixtures("database", "queue", "outbox")
 
-NOTHING: dict[str, Any] = {
-    "in_progress": {"Pending": 0, "Scheduled": 0, "Running": 0, "Stopped": 0, "Error": 0, "Success": 0},
-    "not_landed": 0,
-    "unreadable": 0,
-    "unsent": 0,
-    "in_chains": 0,
-    "nodes": [],
-    "counted_since": None,
-    **{kind: {"passes": 0, "last": None, **dict.fromkeys(what, 0)} for kind, what in MEANINGS.items()},
-}
+NOTHING = {"waiting": 0, "sent": 0, "running": 0, "in_chains": 0, "later": 0, "unreported": 0, "nodes": []}
 
 
 def test_stats_of_nothing_are_all_there() -> None:
     assert data("harbor", "status", "--jobs") == NOTHING
     assert said("harbor", "status", "--jobs").splitlines()[:2] == [
         "            jobs",
-        "pending        0  wait to be run again",
+        "waiting        0  their turn has not come, or the broker holds enough",
     ]
 
 
-def test_stats_tell_what_runs_where_what_waits_and_what_has_not_landed(
-    queue: ExecutionQueue, redis: Redis
-) -> None:
-    started("a", "b", "c", "d")
-    start("SCAN", [[NewJob("a.job", job_id=job) for job in ("first", "then", "last")]])
-    Job.objects.filter(task__job_id="d").update(published_at=None)
-    queue.heartbeat("live")
-    written(redis, "a", "Running", "live", landed=True)
-    written(redis, "b", "Running", "live")
-    written(redis, "c", "Running", "dead")
-    written(redis, "e", "Scheduled")
-    written(redis, "f", "Success", "live")
-    redis.hset("cache:execution:refresh:jobs", "x", "nonsense")
-
-    assert data("harbor", "status", "--jobs") == NOTHING | {
-        "in_progress": NOTHING["in_progress"] | {"Scheduled": 1, "Running": 3, "Success": 1},
-        "not_landed": 4,
-        "unreadable": 1,
-        "unsent": 1,
-        "in_chains": 2,
-        "nodes": [{"node": "live", "jobs": 2, "alive": True}, {"node": "dead", "jobs": 1, "alive": False}],
-    }
-    lines = said("harbor", "status", "--jobs").splitlines()
-    assert lines[:17] == [
+def test_stats_tell_what_waits_what_runs_where_and_what_is_silent(outbox: Outbox) -> None:
+    beats(1, name="one", slots=4)
+    beats(2, name="two", slots=2, queues=["other", QUEUE])
+    recorded("a", "b", "c")
+    first, second, _ = outbox.take()
+    assert begun(first, node=1)
+    assert begun(second, node=1)
+    chained("d", "e", "f")
+    recorded("later", options={"countdown": 3_600})
+    Job.objects.filter(task__job_id="c").update(report={"since": 0})
+    silent(2, 20)
+    Node.objects.filter(pk=2).update(suspected_at=timezone.now())
+    stats = data("harbor", "status", "--jobs")
+    nodes = stats.pop("nodes")
+    assert stats == {"waiting": 3, "sent": 2, "running": 2, "in_chains": 2, "later": 1, "unreported": 1}
+    assert [(one["name"], one["running"], one["slots"], one["is_suspected"]) for one in nodes] == [
+        ("one", 2, 4, False),
+        ("two", 0, 2, True),
+    ]
+    assert said("harbor", "status", "--jobs").splitlines() == [
         "            jobs",
-        "pending        0  wait to be run again",
-        "scheduled      1  are to run later",
-        "running        3  run",
-        "stopped        0  were stopped, to be acknowledged",
-        "error          0  failed, to be acknowledged",
-        "success        1  done, to be acknowledged",
-        "not landed     4  of these, their last status is not in the database yet",
-        "unsent         1  recorded, and their message is still to be sent",
-        "in chains      2  wait for the job before them",
-        "unreadable     1  records that cannot be read; the reaper drops them",
+        "waiting        3  their turn has not come, or the broker holds enough",
+        "in chains      2  of these, wait for the job before them",
+        "later          1  of these, wait for their time",
+        "sent           2  are with the broker, or were fetched by a worker",
+        "running        2  run",
+        "unreported     1  have a report that the target of the hook has not taken",
         "",
-        "node           runs",
-        "live              2",
-        "dead (silent)     1",
-        "",
-        "reaper: 0 passes, none yet",
+        "worker        runs  of  queues",
+        f"one              2   4  {QUEUE}",
+        f"two (silent)     0   2  other, {QUEUE}",
     ]
 
 
-def test_reap_runs_a_pass_tells_what_it_did_and_stats_count_it(redis: Redis) -> None:
-    execution = started("a", "b")
-    written(redis, "a", "Success", "live")
-    redis.hset("cache:execution:refresh:jobs", "x", "nonsense")
-    nothing = dict.fromkeys(MEANINGS["reaper"], 0)
-
-    assert data("harbor", "repair", "jobs") == nothing | {"reported": 1, "unreadable": 1}
-    assert statuses(execution)[1] == {"a": "Success", "b": "Pending"}
+def test_repair_releases_the_jobs_of_dead_workers_sends_them_and_fails_silent_ones(outbox: Outbox) -> None:
+    beats(1)
+    recorded("a", "b")
+    first, second = outbox.take()
+    assert begun(first, node=1)
+    assert begun(second, node=1)
+    Job.objects.filter(task__job_id="b").update(heard_at="2020-01-01T00:00Z")
+    Node.objects.all().delete()
+    assert data("harbor", "repair", "jobs") == {"reported": 0, "failed": 1, "released": 1, "sent": 0}
+    assert rows() == {"a": ("sent", 1), "b": ("ended", 1)}
+    assert outbox.taken() == [("a", 1)]
     assert said("harbor", "repair", "jobs") == "Nothing to settle."
-
-    told = data("harbor", "status", "--jobs")["reaper"]
-    assert told == nothing | {"reported": 1, "unreadable": 1, "passes": 2, "last": told["last"]}
-    written(redis, "b", "Error", "live")
+    beats(1)
+    sent_before(3_600, "a")
     assert said("harbor", "repair", "jobs").splitlines() == [
-        "          jobs",
-        "reported     1  ahead of the last delivered report, or there was none: reported again",
+        "      jobs",
+        "sent     1  their turn had come, or their message was overdue",
     ]
 
 
-def test_stop_ends_what_waits_and_asks_what_runs(redis: Redis) -> None:
-    execution, other = started("waits", "runs"), started("other")
-    written(redis, "runs", "Running", "live")
-
-    assert counted_by("stop", execution) == {"changed": 1, "skipped": 0, "failed": 0}
-    assert statuses(execution) == ("Stopped", {"waits": "Stopped", "runs": "Stopped"})
-    assert statuses(other) == ("Running", {"other": "Pending"})
-    assert {job: one.asked for job, one in job_records().of(["waits", "runs"]).items()} == {"runs": True}
-    assert counted_by("stop", execution, other) == {"changed": 1, "skipped": 1, "failed": 0}
+def why(name: str) -> str:
+    reason: str = data("harbor", "why", "--task", job(name).pk)["why"]
+    return reason
 
 
-def test_retry_runs_once_more_what_failed_and_waits_for_no_worker() -> None:
-    execution, other = started("a", "b", "c"), started("fine")
-    failed(execution, "a", "b")
+def test_why_says_what_each_job_waits_for_or_where_it_runs(outbox: Outbox) -> None:
+    recorded("sent")
+    assert why("sent") == f"no live worker takes the queue {QUEUE}"
+    beats(name="one", slots=2)
+    (message,) = outbox.take()
+    sent_before(3, "sent")
+    assert re.fullmatch(r"sent \d+ s ago, 0 of 2 slots of its workers are busy", why("sent"))
+    assert begun(message, process=77)
+    assert why("sent").startswith("it runs on one, process 77, since ")
+    chained("a", "b")
+    assert why("b") == f"it waits for task {job('a').pk}, the job before it in its chain"
+    recorded("later", options={"countdown": 3_600})
+    assert why("later").startswith("its time is in 3")
+    pause(QUEUE, Person("ada", Origin.ADMIN))
+    assert why("a") == f"the queue {QUEUE} is paused by ada"
+    failed(Execution.objects.get(tasks__job_id="a"), "a")
+    assert why("a") == "it has ended"
+    Job.objects.filter(task__job_id="a").update(report={"since": 0})
+    assert why("a") == "it has ended, and the target of the hook has not taken its report"
 
-    assert counted_by("retry", execution, other) == {"changed": 1, "skipped": 1, "failed": 0}
-    assert statuses(execution)[1] == {"a": "Pending", "b": "Pending", "c": "Pending"}
-    assert set(execution.tasks.values_list("job_id", "status_revision")) == {("a", 1), ("b", 1), ("c", 0)}
-    assert counted_by("retry", execution) == {"changed": 0, "skipped": 1, "failed": 0}
+
+def test_why_shows_a_person_the_job_beside_the_reason() -> None:
+    execution = recorded("j")
+    task = Task.objects.get()
+    assert said("harbor", "why", "--task", task.pk).splitlines()[-6:] == [
+        f"task    {task.pk} of execution {execution.pk}",
+        "status  Pending",
+        "job     a.job",
+        f"queue   {QUEUE}",
+        "state   sent",
+        f"why     no live worker takes the queue {QUEUE}",
+    ]
+    assert data("harbor", "why", "--task", task.pk)["job"] == {
+        "name": "a.job",
+        "queue": QUEUE,
+        "state": "sent",
+        "runs": 0,
+    }
+
+
+def test_why_of_a_task_without_a_job_or_of_none_says_so() -> None:
+    task = create(NewExecution("SCAN", tasks=[NewTask(job_id="of a runner")])).tasks.get()
+    found = data("harbor", "why", "--task", task.pk)
+    assert (found["job"], found["why"]) == (None, "it has no job: another program runs it, and reports it")
+    assert failing("harbor", "why", "--task", 99_999) == ("", "there is no task 99999.")
 
 
 def counted_by(verb: str, *executions: Execution) -> dict[str, int]:
@@ -136,11 +157,29 @@ def counted_by(verb: str, *executions: Execution) -> dict[str, int]:
     return {what: told[what] for what in ("changed", "skipped", "failed")}
 
 
+def test_stop_ends_what_waits_and_what_runs(outbox: Outbox) -> None:
+    beats()
+    execution, other = recorded("waits", "runs"), recorded("other")
+    assert begun(outbox.take()[1])
+    assert counted_by("stop", execution) == {"changed": 1, "skipped": 0, "failed": 0}
+    assert statuses(execution) == ("Stopped", {"waits": "Stopped", "runs": "Stopped"})
+    assert rows() == {"waits": ("ended", 0), "runs": ("ended", 1), "other": ("sent", 0)}
+    assert counted_by("stop", execution, other) == {"changed": 1, "skipped": 1, "failed": 0}
+
+
+def test_retry_runs_once_more_what_failed() -> None:
+    execution, other = recorded("a", "b", "c"), recorded("fine")
+    failed(execution, "a", "b")
+    assert counted_by("retry", execution, other) == {"changed": 1, "skipped": 1, "failed": 0}
+    assert statuses(execution)[1] == {"a": "Pending", "b": "Pending", "c": "Pending"}
+    assert set(execution.tasks.values_list("job_id", "status_revision")) == {("a", 1), ("b", 1), ("c", 0)}
+    assert counted_by("retry", execution) == {"changed": 0, "skipped": 1, "failed": 0}
+
+
 @pytest.mark.parametrize("verb", ["stop", "retry", "resume", "delete"])
 def test_executions_that_there_are_not_are_named_and_nothing_is_changed(verb: str) -> None:
-    known = started("a", "b")
+    known = recorded("a", "b")
     failed(known, "a")
-
     assert failing("harbor", verb, 99_998, known.pk, 99_999) == (
         "",
         "there is no execution 99998, 99999; nothing was changed",
@@ -155,10 +194,8 @@ def test_an_execution_of_reports_is_stopped_as_well_and_has_nothing_to_retry() -
     assert statuses(reported) == ("Stopped", {"of a runner": "Stopped"})
 
 
-def test_an_execution_that_is_deleted_before_its_turn_is_left_out_and_the_others_are_seen_to(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    gone, left = started("a"), started("b")
+def test_an_execution_that_is_deleted_before_its_turn_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone, left = recorded("a"), recorded("b")
 
     def after_a_delete(ids: Sequence[int]) -> Any:
         delete([gone.pk])
@@ -169,40 +206,15 @@ def test_an_execution_that_is_deleted_before_its_turn_is_left_out_and_the_others
     assert statuses(left)[0] == "Stopped"
 
 
-@pytest.fixture
-def redis_away(monkeypatch: pytest.MonkeyPatch) -> Any:
-    lonely = absent_redis()
-    from harbor_refresh.tasks.conf import refresh_settings
-
-    gone = JobRecords(refresh_settings(), lonely, lonely)
-    for module in (inspection, reaper, job_stops):
-        monkeypatch.setattr(module, "job_records", lambda: gone)
-    monkeypatch.setattr(pass_counts, "counts", lambda: Counts(refresh_settings(), lonely, lonely))
-    yield
-    lonely.close()
-
-
-@pytest.mark.usefixtures("redis_away")
-@pytest.mark.parametrize("words", [("status", "--jobs"), ("repair", "jobs")])
-def test_redis_being_away_is_one_clear_line_and_stops_nothing(words: tuple[str, str]) -> None:
-    execution = started("a")
-
-    printed, failure = failing("harbor", *words)
-
-    assert printed == ""
-    assert failure.startswith("Redis: ConnectionError")
-    assert "Redis is away" in failure
-    assert "\n" not in failure
-    assert statuses(execution) == ("Running", {"a": "Pending"})
-
-
 @pytest.mark.parametrize(
     ("words", "line"),
     [
         (["harbor", "stop"], "choose executions by an ID or an option, or all of them by --all"),
-        (["harbor", "retry", "x"], "argument ID: 'x' is not a whole number from 1"),
+        (["harbor", "retry", "x"], "argument ID: got 'x', takes a whole number from 1"),
         (["harbor", "repair"], "the following arguments are required: PART"),
         (["harbor", "repair", "all"], "argument PART: invalid choice: 'all'"),
+        (["harbor", "why"], "one of the arguments ID --task is required"),
+        (["harbor", "why", "1", "--task", "2"], "argument --task: not allowed with argument ID"),
     ],
 )
 def test_a_misused_command_ends_with_2(words: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:

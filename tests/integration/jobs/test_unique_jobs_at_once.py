@@ -10,19 +10,18 @@ from django.db.models.functions import Now
 
 from harbor_refresh.executions.errors import AlreadyUnderWay, Contended
 from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
-from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
-from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
-from harbor_refresh.tasks.jobs.lifecycle.retries import retry_failed
-from harbor_refresh.tasks.jobs.lifecycle.unique_keys import retry_on_conflict
+from harbor_refresh.tasks.jobs.again import retry_failed
+from harbor_refresh.tasks.jobs.starting.records import NewJob, start
+from harbor_refresh.tasks.jobs.starting.unique_keys import retry_on_conflict
 from harbor_refresh.tasks.models import Job
 from tests import servers
 from tests.integration.concurrency import in_background, transaction_held_open, wait_until
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
-from tests.integration.jobs.sample_jobs import Outbox
+from tests.integration.jobs.sample_jobs import Outbox, ends
 
-pytestmark = pytest.mark.usefixtures("database", "clock", "outbox")
+pytestmark = pytest.mark.usefixtures("database", "outbox")
 
 FAILED, AGAIN, NEW = ("Error", 0), ("Pending", 1), ("Pending", 0)
 
@@ -33,9 +32,13 @@ def started(argument: Any = "x") -> Execution:
 
 def failed(argument: Any = "x") -> Execution:
     execution = started(argument)
-    task = execution.tasks.get()
-    deliver_and_publish([JobReport(task.job_id, task.pk, 0, "Error")])
+    ends(execution, "Error")
     return execution
+
+
+def fails(execution: Execution, *arguments: Any) -> None:
+    found = execution.tasks.filter(job__args__0__in=arguments)
+    report([Report(one.pk, "Error", one.status_revision) for one in found])
 
 
 def jobs() -> list[tuple[tuple[str, int], bool]]:
@@ -58,21 +61,15 @@ def one_after_the_other(first: Callable[[], Any], second: Callable[[], Any]) -> 
         return commit(), finish()
 
 
-def test_a_start_that_waits_for_another_try_of_its_like_starts_nothing(outbox: Outbox) -> None:
+def test_of_a_start_and_another_try_of_its_like_the_one_that_comes_first_stands(outbox: Outbox) -> None:
     execution = failed()
-    outbox.taken()
+    outbox.take()
     assert one_after_the_other(lambda: retry_failed(execution.pk), started) == (1, AlreadyUnderWay)
-    assert jobs() == [(AGAIN, True)]
-    assert len(outbox.taken()) == 1
-
-
-def test_another_try_that_waits_for_a_start_of_its_like_is_left_out(outbox: Outbox) -> None:
-    execution = failed()
-    outbox.taken()
+    assert (jobs(), len(outbox.take())) == ([(AGAIN, True)], 1)
+    ends(execution, "Error")
     _, again = one_after_the_other(started, lambda: retry_failed(execution.pk))
-    assert again == 0
-    assert jobs() == [(FAILED, False), (NEW, True)]
-    assert len(outbox.taken()) == 1
+    assert (again, len(outbox.take())) == (0, 1)
+    assert jobs() == [(("Error", 1), False), (NEW, True)]
 
 
 def test_of_two_starts_the_second_starts_nothing_beside_the_first_that_took_the_key_of_what_ended() -> None:
@@ -93,32 +90,22 @@ def test_of_two_executions_with_the_same_unique_job_one_is_tried_again(holder_fi
     assert jobs() == (again if holder_first else again[::-1])
 
 
-def test_of_two_that_take_a_key_that_no_job_holds_one_is_tried_again_and_neither_breaks() -> None:
+@pytest.mark.parametrize("is_a_start", [False, True])
+def test_of_two_that_take_a_key_that_no_job_holds_one_has_it_and_neither_breaks(is_a_start: bool) -> None:
     """There is no row for the second to wait for: it meets the constraint, and looks again."""
     one, other, holder = failed().pk, failed().pk, failed().pk
     delete([holder])
-    assert one_after_the_other(lambda: retry_failed(one), lambda: retry_failed(other)) == (1, 0)
+    second = started if is_a_start else lambda: retry_failed(other)
+    assert one_after_the_other(lambda: retry_failed(one), second) == (1, AlreadyUnderWay if is_a_start else 0)
     assert jobs() == [(AGAIN, True), (FAILED, False)]
 
 
-def test_a_start_and_another_try_that_take_a_key_that_no_job_holds_do_not_break_either() -> None:
-    one, holder = failed().pk, failed().pk
-    delete([holder])
-    assert one_after_the_other(lambda: retry_failed(one), started) == (1, AlreadyUnderWay)
-    assert jobs() == [(AGAIN, True)]
-
-
 def test_a_job_that_lost_its_key_wants_the_one_it_was_started_with() -> None:
-    """PostgreSQL gives this number back as another one, and the row's arguments may change."""
+    """PostgreSQL returns this number as another one, and the arguments of the row may change."""
     execution = failed(1e22)
     started(1e22)
     assert retry_failed(execution.pk) == 0
     assert jobs() == [(FAILED, False), (NEW, True)]
-
-
-def fails(execution: Execution, *arguments: str) -> None:
-    found = execution.tasks.filter(job__args__0__in=arguments)
-    deliver_and_publish([JobReport(task.job_id, task.pk, task.status_revision, "Error") for task in found])
 
 
 def test_two_executions_that_want_keys_of_each_other_do_not_deadlock(database: str) -> None:
@@ -163,13 +150,13 @@ def test_tasks_are_locked_in_id_order_wherever_they_lie(database: str) -> None:
             assert again() == len(arguments)
 
 
-def test_a_conflict_that_never_ends_is_told_after_three_tries_and_nothing_is_written() -> None:
+def test_a_conflict_that_never_ends_raises_after_three_tries_and_nothing_is_written() -> None:
     failed()
     started()
     tries = []
 
     def take_it_all_the_same() -> None:
-        tries.append(Job.objects.filter(holds_key=False).update(published_at=None, holds_key=True))
+        tries.append(Job.objects.filter(holds_key=False).update(holds_key=True))
 
     with pytest.raises(Contended, match="nothing was written"):
         retry_on_conflict(lambda: (tries.append(0), take_it_all_the_same()))
@@ -180,6 +167,6 @@ def test_a_conflict_that_never_ends_is_told_after_three_tries_and_nothing_is_wri
 def test_what_another_constraint_refuses_is_no_conflict() -> None:
     started()
     tries = []
-    with pytest.raises(IntegrityError, match="job_may_run"):
+    with pytest.raises(IntegrityError, match="job_begins_as_often_as_it_may"):
         retry_on_conflict(lambda: (tries.append(0), Job.objects.update(max_attempts=0)))
     assert tries == [0]

@@ -1,17 +1,16 @@
-"""Stop and retry over HTTP: they act on the tasks, and on the jobs in progress."""
+"""Stop and retry over HTTP: they act on the tasks, and with them on their jobs."""
 
 import pytest
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.stops import stop_task
-from harbor_refresh.executions.models import Task
-from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_job_of
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.tasks.jobs.stops import stop_job_of
 from tests.integration.executions.api.api_client import Program, token
-from tests.integration.jobs.sample_jobs import Outbox, known, record, recorded, stands, state, write
-from tests.integration.redis_state import Redis
+from tests.integration.jobs.sample_jobs import Outbox, beats, begun, recorded, rows, stands, statuses, tasks
 
-pytestmark = pytest.mark.usefixtures("database", "nodes")
+pytestmark = pytest.mark.usefixtures("database")
 
 
 @pytest.fixture
@@ -19,31 +18,31 @@ def program(database: str) -> Program:
     return Program(token(Scope.MANAGE))
 
 
-def test_an_execution_is_stopped_and_its_running_jobs_are_asked(
-    program: Program, redis: Redis, outbox: Outbox
-) -> None:
+@pytest.fixture
+def execution(outbox: Outbox) -> Execution:
+    """One of its jobs runs, and one waits for a worker."""
+    beats()
     execution = recorded("runs", "waits")
-    write(redis, record("runs", node="live"))
+    assert begun(outbox.take()[0])
+    return execution
+
+
+def test_an_execution_is_stopped_with_its_jobs(program: Program, execution: Execution) -> None:
     answer = program.post(f"/executions/{execution.pk}/stop")
     assert (answer["status"], answer["counts"], answer["progress"]) == ("Stopped", {"Stopped": 2}, 1.0)
-    stopped = dict.fromkeys(["runs", "waits"], ("Stopped", 0, 0, ""))
-    assert known(redis) == state(stopped, [record("runs", node="live", asked=True)])
+    assert tasks() == dict.fromkeys(["runs", "waits"], ("Stopped", 0, 0, ""))
+    assert rows() == {"runs": ("ended", 1), "waits": ("ended", 0)}
     assert program.post(f"/executions/{execution.pk}/stop")["revision"] == answer["revision"]
     program.post("/executions/7777/stop", status=404)
 
 
-def test_one_task_is_stopped_and_its_job_is_asked(program: Program, redis: Redis, outbox: Outbox) -> None:
-    execution = recorded("runs", "waits")
-    write(redis, record("runs", node="live"))
-    task = Task.objects.get(job_id="runs")
-    path = f"/tasks/{task.pk}/stop"
+def test_one_task_is_stopped_with_its_job(program: Program, execution: Execution) -> None:
+    path = f"/tasks/{Task.objects.get(job_id='runs').pk}/stop"
     assert program.post(path) == {"stopped": True}
-    of_jobs = {"runs": ("Stopped", 0, 0, ""), "waits": ("Pending", 0, 0, "")}
-    assert known(redis) == state(of_jobs, [record("runs", node="live", asked=True)])
+    assert rows() == {"runs": ("ended", 1), "waits": ("sent", 0)}
     assert program.post(path) == {"stopped": False}
     program.post("/tasks/7777/stop", status=404)
-    execution.refresh_from_db()
-    assert execution.status == "Running"
+    assert statuses(execution) == ("Running", {"runs": "Stopped", "waits": "Pending"})
 
 
 def test_the_last_task_that_stops_ends_its_execution_even_in_quarantine(program: Program, outbox: Outbox) -> None:
@@ -61,13 +60,13 @@ def test_a_task_that_runs_again_is_stopped_in_its_latest_run(program: Program, o
     assert Task.objects.values_list("status", "status_revision").get() == ("Stopped", 3)
 
 
-def test_failed_jobs_are_tried_again(program: Program, redis: Redis, outbox: Outbox) -> None:
+def test_failed_jobs_are_tried_again(program: Program, outbox: Outbox) -> None:
     execution = recorded("failed", "fine")
     stands("failed", "Error", 1, 1)
     stands("fine", "Success", 1, 1)
-    outbox.taken()
+    outbox.take()
     path = f"/executions/{execution.pk}/retry"
     assert program.post(path) == {"retried": 1}
-    assert [job for job, _, _ in outbox.taken()] == ["failed"]
+    assert [message.job for message in outbox.take()] == ["failed"]
     assert program.post(path) == {"retried": 0}
     program.post("/executions/7777/retry", status=404)

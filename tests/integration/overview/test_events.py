@@ -7,10 +7,9 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 
 from harbor_refresh.executions.news import signals as of_executions
-from harbor_refresh.tasks import signals
-from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered
 from harbor_refresh.tasks.models import Event
 from harbor_refresh.tasks.models.state import Kind
+from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.overview import events
 from harbor_refresh.tasks.overview.state import Node
 from harbor_refresh.tasks.pipeline.reconciliation import Reconciled
@@ -24,17 +23,17 @@ def rows() -> list[tuple[str, str, int]]:
 
 def test_each_signal_of_trouble_or_healing_is_an_event() -> None:
     signals.recovered.send(sender=None, count=3)
-    signals.jobs_recovered.send(sender=None, outcome=Recovered(given_back=2))
+    signals.runs_released.send(sender=None, count=2)
     signals.reconciled.send(sender=None, outcome=Reconciled(marked=4))
     of_executions.quarantined.send(sender=None, execution_ids=[1], reason="x")
-    of_executions.paroled.send(sender=None, execution_ids=[1, 2])
+    of_executions.released_from_quarantine.send(sender=None, execution_ids=[1, 2])
     of_executions.deliveries_died.send(sender=None, deliveries=[])
     assert rows() == [
         ("drift", "", 4),
         ("jobs_recovered", "", 2),
-        ("paroled", "", 2),
         ("quarantined", "", 1),
         ("recovered", "", 3),
+        ("released_from_quarantine", "", 2),
     ]
 
 
@@ -54,16 +53,16 @@ def test_nothing_happened_is_no_event() -> None:
 def test_what_is_rolled_back_is_no_event() -> None:
     def leave() -> None:
         with transaction.atomic():
-            of_executions.paroled.send(sender=None, execution_ids=[1])
+            of_executions.released_from_quarantine.send(sender=None, execution_ids=[1])
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         leave()
     assert rows() == []
     with transaction.atomic():
-        of_executions.paroled.send(sender=None, execution_ids=[1])
+        of_executions.released_from_quarantine.send(sender=None, execution_ids=[1])
         assert rows() == []
-    assert rows() == [("paroled", "", 1)]
+    assert rows() == [("released_from_quarantine", "", 1)]
 
 
 def test_an_event_that_cannot_be_written_stops_nothing() -> None:

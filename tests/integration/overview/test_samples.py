@@ -16,12 +16,12 @@ from harbor_refresh.tasks.celery_tasks import sample
 from harbor_refresh.tasks.models import Event, Sample
 from harbor_refresh.tasks.overview import samples
 from harbor_refresh.tasks.overview.samples import Point
-from harbor_refresh.tasks.overview.state import Node, State
+from harbor_refresh.tasks.overview.state import State
 from harbor_refresh.tasks.queue import execution_queue
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
-STATE = State(backlog=7, in_flight=2, oldest_waiting=1.5, nodes=(Node("a", 0.1), Node("b", 0.2)))
+STATE = State(backlog=7)
 NO_LATENCY = [0] * len(counters.labels_of(REPORT_TO_TRUE_SECONDS))
 
 
@@ -54,16 +54,13 @@ def test_a_sample_holds_the_state_and_the_counters() -> None:
     assert datetime.now(UTC) - at < timedelta(seconds=60)
     assert at.second % 5 == 0
     latency = [1 if label == "le=0.25" else 0 for label in counters.labels_of(REPORT_TO_TRUE_SECONDS)]
-    assert row == {
-        **{"backlog": 7, "in_flight": 2, "oldest_waiting": 1.5, "nodes": 2},
-        **{"refreshed": 8, "failed": 1, "recovered": 4, "latency": latency},
-    }
+    assert row == {"backlog": 7, "refreshed": 8, "failed": 1, "recovered": 4, "latency": latency}
 
 
 def test_what_is_not_known_is_null_and_not_zero() -> None:
     samples.record(State(absent={"redis": "Redis: gone"}))
     (row,) = rows()
-    assert [row[name] for name in ("backlog", "in_flight", "oldest_waiting", "nodes")] == [None] * 4
+    assert row["backlog"] is None
 
 
 def test_processes_that_sample_at_once_add_one_row() -> None:
@@ -109,11 +106,11 @@ def test_a_point_is_what_happened_since_the_slot_before(begin: datetime) -> None
     slow = [*NO_LATENCY[:-1], 0]
     slow[counters.labels_of(REPORT_TO_TRUE_SECONDS).index("le=5")] = 10
     put(at(begin, 20), refreshed=100)
-    put(at(begin, 30), refreshed=130, backlog=50, oldest_waiting=2.0, nodes=2)
-    put(at(begin, 50), refreshed=400, failed=2, recovered=3, latency=slow, backlog=9, oldest_waiting=9.0, nodes=1)
+    put(at(begin, 30), refreshed=130, backlog=50)
+    put(at(begin, 50), refreshed=400, failed=2, recovered=3, latency=slow, backlog=9)
     (point,) = known(samples.read("hour"))
     assert point.begins == at(begin, 30)
-    assert (point.backlog, point.oldest_waiting, point.nodes) == (50, 9.0, 1), "the worst of the slot"
+    assert point.backlog == 50, "the worst of the slot"
     assert (point.refreshes, point.failed, point.recovered) == (10.0, 2, 3)
     assert point.typical is not None
     assert point.slow is not None

@@ -22,10 +22,11 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.celery_queues import JOBS, QUEUES, TICKS
+from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, TICKS
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.models import Watermark
-from harbor_refresh.tasks.overview import of_broker, of_database, of_redis
+from harbor_refresh.tasks.overview import of_broker
+from harbor_refresh.tasks.overview import state as state_module
 from harbor_refresh.tasks.overview.state import State, look
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from harbor_refresh.tasks.queue.connection import connect
@@ -66,12 +67,12 @@ def test_a_look_tells_what_waits_since_when_and_what_was_done(redis: Redis) -> N
     clock.move(2)
     queue.heartbeat("n1")
     clock.move(1)
-    seen = queue.look()
+    seen = queue.stats()
     (left,) = {"1:A", "2:B", "3:C", "4:D"} - set(claim.members)
     assert (seen.backlog, seen.in_flight, seen.failed_before) == (1, 3, 0)
     assert seen.ago(seen.waiting_since) == (3 if left == "4:D" else 8)
-    assert (seen.nodes, seen.ago(seen.nodes[0][1]), seen.dead) == ((("n1", clock.now - 1_000_000),), 1.0, ())
-    assert (seen.ago(seen.ticked), seen.ago(seen.stamp), seen.jobs) == (3.0, 3.0, 0)
+    assert (seen.signs, seen.ago(seen.signs[0][1]), seen.dead) == ((("n1", clock.now - 1_000_000),), 1.0, ())
+    assert (seen.ago(seen.ticked), seen.ago(seen.stamp)) == (3.0, 3.0)
 
 
 def test_a_member_that_comes_back_waits_from_then_on(redis: Redis) -> None:
@@ -83,7 +84,7 @@ def test_a_member_that_comes_back_waits_from_then_on(redis: Redis) -> None:
     clock.move(3)
     queue.release(claim)
     clock.move(4)
-    seen = queue.look()
+    seen = queue.stats()
     assert seen.ago(seen.waiting_since) == 4
 
 
@@ -96,14 +97,14 @@ def test_of_a_long_queue_the_first_thousand_are_noted_and_the_oldest_is_known_un
     clock.move(10)
     queue.mark(f"{number}:A" for number in range(1501, 4001))
     assert redis.zcard(queue.keys.waiting) == 1_000
-    seen = queue.look()
+    seen = queue.stats()
     assert seen.ago(seen.waiting_since) == 10
     while batch := queue.claim("n1", 400):
         if not batch.claim.members:
             break
         assert set(redis.zrange(queue.keys.waiting, 0, -1)) <= set(redis.smembers(queue.keys.queue))
         queue.complete(batch.claim)
-    seen = queue.look()
+    seen = queue.stats()
     assert (seen.backlog, seen.waiting_since) == (0, 0)
     assert "waiting" not in whole_redis(redis, observed=True)
 
@@ -116,7 +117,7 @@ def test_a_note_without_its_member_is_not_believed(redis: Redis) -> None:
     queue.mark(["2:B"])
     redis.srem(queue.keys.queue, "1:A")
     clock.move(1)
-    seen = queue.look()
+    seen = queue.stats()
     assert (seen.backlog, seen.ago(seen.waiting_since)) == (1, 1)
 
 
@@ -128,10 +129,10 @@ def test_a_node_that_falls_silent_is_dead_and_one_that_said_that_it_stops_is_not
     clock.move(pacing.NODE_TTL_SECONDS)
     queue.heartbeat("here")
     clock.move(1)
-    before = queue.look()
-    assert ([name for name, _ in before.nodes], [name for name, _ in before.dead]) == (["here"], ["killed"])
+    before = queue.stats()
+    assert ([name for name, _ in before.signs], [name for name, _ in before.dead]) == (["here"], ["killed"])
     assert queue.heartbeat("here").dead == 1
-    after = queue.look()
+    after = queue.stats()
     assert after.dead == before.dead == (("killed", clock.now - round((pacing.NODE_TTL_SECONDS + 1) * 1_000_000)),)
     state = whole_redis(redis, observed=True)
     assert [state[name].keys() for name in ("nodes", "dead", "left")] == [{"here"}, {"killed"}, {"stopped"}]
@@ -143,8 +144,8 @@ def test_while_heartbeats_may_be_missing_no_node_is_called_dead(redis: Redis) ->
     signs_of_life_come(redis, since=clock.now, heard=clock.now)
     clock.move(pacing.NODE_TTL_SECONDS + 1)
     redis.hset(queue.keys.presence, "heard", clock.now - round(pacing.NODE_TTL_SECONDS * 1_000_000))
-    seen = queue.look()
-    assert (seen.nodes, seen.dead, seen.ago(seen.heard)) == ((), (), pacing.NODE_TTL_SECONDS)
+    seen = queue.stats()
+    assert (seen.signs, seen.dead, seen.ago(seen.heard)) == ((), (), pacing.NODE_TTL_SECONDS)
 
 
 def test_only_a_hundred_dead_nodes_are_remembered(redis: Redis) -> None:
@@ -154,7 +155,7 @@ def test_only_a_hundred_dead_nodes_are_remembered(redis: Redis) -> None:
         queue.heartbeat(f"n{number}")
     clock.move(pacing.NODE_TTL_SECONDS + 1)
     assert queue.heartbeat("here").dead == 150
-    assert [name for name, _ in queue.look().dead] == [f"n{number}" for number in reversed(range(50, 150))]
+    assert [name for name, _ in queue.stats().dead] == [f"n{number}" for number in reversed(range(50, 150))]
 
 
 def test_what_the_database_knows_is_read_in_two_statements(queue: ExecutionQueue) -> None:
@@ -220,7 +221,7 @@ def test_a_redis_that_hangs_is_asked_once_and_all_else_is_known(
     with EmbeddedRedis(tmp_path / "redis") as server, Redis.from_url(server.url) as operator:
         client = connect(server.url, 0.3, tries=1)
         hanging = ExecutionQueue(refresh_settings(), client, client)
-        monkeypatch.setattr(of_redis, "brief_queue", lambda: hanging)
+        monkeypatch.setattr(state_module, "brief_queue", lambda: hanging)
         before = operator.info("stats")["total_connections_received"]
         with stopped(server):
             state = look()
@@ -246,7 +247,7 @@ def test_a_database_that_is_away_hides_only_what_it_knows(monkeypatch: pytest.Mo
 
 def test_a_database_that_is_too_slow_is_given_up(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched, psycopg.connect(servers.postgres.url_for(database)) as other:
-        patched.setattr(of_database, "PATIENCE_MS", 100)
+        patched.setattr(state_module, "PATIENCE_MS", 100)
         other.execute("LOCK TABLE execution_quarantine IN ACCESS EXCLUSIVE MODE")
         state = look()
     assert state.absent == {"database": "PostgreSQL: canceling statement due to statement timeout"}

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from harbor_refresh.executions.news import signals as of_executions
-from harbor_refresh.tasks import pacing, signals
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
@@ -32,7 +33,13 @@ def no_heat(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def redis_away(monkeypatch: pytest.MonkeyPatch) -> None:
     client = absent_redis()
     away = ExecutionQueue(refresh_settings(), client, client)
-    for module in ("pipeline.dispatcher", "pipeline.refresher", "pipeline.recovery", "strategies.claim"):
+    for module in (
+        "pipeline.dispatcher",
+        "pipeline.refresher",
+        "pipeline.recovery",
+        "pipeline.wakeup",
+        "strategies.claim",
+    ):
         monkeypatch.setattr(f"harbor_refresh.tasks.{module}.execution_queue", lambda: away)
 
 

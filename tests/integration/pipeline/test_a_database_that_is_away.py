@@ -8,12 +8,10 @@ from django.db import connection
 from pytest_django import Settings
 
 from harbor_refresh.executions.database import raise_if_away
-from harbor_refresh.executions.errors import DatabaseAway, TableLocked
+from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.jobs.lifecycle.task_state import task_states
-from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
 from harbor_refresh.tasks.queue import execution_queue
@@ -45,10 +43,8 @@ def test_with_the_database_away_a_claim_is_released_without_an_attempt_and_claim
     assert len(execution_queue().claim("me", 10).claim) == 0
 
 
-def test_a_table_that_a_migration_holds_counts_no_attempt_and_ends_no_recovery(
-    database: str, redis: Redis, told: list[Any]
-) -> None:
-    """A claim of one execution is given back as often as it is tried; recovery tells it and does not raise."""
+def test_a_table_that_a_migration_holds_counts_no_attempt(database: str, redis: Redis, told: list[Any]) -> None:
+    """A claim of one execution is given back as often as it is tried."""
     execution, tasks = made(1)
     report([Report(tasks[0], "Success")])
     with connection.cursor() as cursor:
@@ -65,25 +61,9 @@ def test_a_table_that_a_migration_holds_counts_no_attempt_and_ends_no_recovery(
             assert (state["queue:v2"], state["pause"]) == ({member(execution)}, "1")
             assert not {"processing", "attempts"} & set(state)
             redis.delete(execution_queue().keys.pause)
-        told.clear()
-        assert recover_jobs(lambda messages: []) == Recovered()
-        assert names(told) == ["database_away", "jobs_recovered"]
     refresh_claim(execution_queue().claim("me", 10).claim)
     assert status_of(execution) == "Success"
     assert not Quarantine.objects.exists()
-
-
-def test_the_state_of_a_task_whose_table_is_held_is_an_absence_however_often_it_was_read(database: str) -> None:
-    """PostgreSQL keeps the plan of the function, and then its error names no place in the statement."""
-    _, (task,) = made(1)
-    for _ in range(10):
-        task_states([task])
-    with connection.cursor() as cursor:
-        cursor.execute("SET lock_timeout = '200ms'")
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("LOCK TABLE task IN ACCESS EXCLUSIVE MODE")
-        with pytest.raises(TableLocked, match=r"^PostgreSQL: another transaction holds a table: canceling"):
-            task_states([task])
 
 
 def test_a_server_that_takes_no_writes_is_away(database: str, redis: Redis, told: list[Any]) -> None:

@@ -124,7 +124,7 @@ def test_a_pass_keeps_its_lease_as_long_as_it_goes_on(monkeypatch: pytest.Monkey
         LeaseRow.objects.update(held_until=AGES_AGO)
 
     outcome = reconcile(progress=expire)
-    assert (outcome.looked_at, outcome.marked, outcome.overtaken) == (3, 3, False)
+    assert (outcome.looked_at, outcome.marked, outcome.lease_lost) == (3, 3, False)
 
 
 def test_a_pass_may_use_several_connections(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ def test_a_pass_that_stands_still_loses_its_lease_and_changes_nothing_when_it_go
         with caplog.at_level(logging.INFO, "harbor_refresh"):
             wake.set()
             outcome = ended()
-    assert (outcome.overtaken, outcome.looked_at) == (True, 1)
+    assert (outcome.lease_lost, outcome.looked_at) == (True, 1)
     assert (marked(redis), rows(Watermark)) == (set(), before)
     assert (
         "WARNING",
@@ -197,7 +197,7 @@ def test_a_pass_that_lost_its_lease_changes_nothing_whichever_write_is_next(
 
     monkeypatch.setattr(leases, "run", run_overtaken)
     outcome = reconcile()
-    assert (outcome.overtaken, count) == (True, write)
+    assert (outcome.lease_lost, count) == (True, write)
     assert state() == after
 
 

@@ -14,11 +14,11 @@ from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.celery_tasks import claim_batch
-from harbor_refresh.tasks.pauses.pauses import pause, resume
+from harbor_refresh.tasks.operations.pauses import pause, resume
 from harbor_refresh.tasks.pipeline import legacy_marks
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.legacy_marks import count_marks, export_marks, import_marks, take_some
-from harbor_refresh.tasks.queue import execution_queue, legacy_transfer
+from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.connection import connect
 from tests import servers
 from tests.integration.command_output import data, failing, said
@@ -35,9 +35,10 @@ SET = "execution:status_outdate"
 @pytest.fixture(autouse=True)
 def as_a_new_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(legacy_marks._Rest, "until", 0.0)
-    legacy_transfer.legacy_transfer.cache_clear()
+    made = legacy_marks.legacy_marks
+    made.cache_clear()
     yield
-    legacy_transfer.legacy_transfer.cache_clear()
+    made.cache_clear()
     crash_points.handlers.clear()
 
 
@@ -122,8 +123,8 @@ def test_a_redis_that_refuses_the_look_keeps_no_tick_from_its_work(
         reset=True,
     )
     limited = connect(servers.redis.url.replace("redis://", "redis://limited:any@"), 2, tries=1)
-    transfer = legacy_transfer.LegacyTransfer(legacy_marks.refresh_settings(), limited, limited)
-    monkeypatch.setattr(legacy_marks, "legacy_transfer", lambda: transfer)
+    transfer = legacy_marks.LegacyMarks(legacy_marks.refresh_settings(), limited, limited)
+    monkeypatch.setattr(legacy_marks, "legacy_marks", lambda: transfer)
     redis.set(KEY.format(7, "SCAN"), "")
     execution_queue().mark(["8:SCAN"])
     for _ in range(2):

@@ -49,7 +49,7 @@ def test_quarantined_executions_are_not_marked_repeatedly(redis: Redis) -> None:
     execution = drifted()
     Quarantine.objects.create(execution=execution, reason="x", attempts=1)
     outcome = reconcile()
-    assert (outcome.drifted, outcome.paroled) == (0, 0)
+    assert (outcome.drifted, outcome.released_from_quarantine) == (0, 0)
     assert marked(redis) == set()
 
 
@@ -61,10 +61,10 @@ def test_executions_are_released_and_marked_when_their_quarantine_time_is_over(
     now = datetime.now(UTC)
     Quarantine.objects.create(execution=old, reason="x", attempts=1, at=now - timedelta(seconds=90))
     Quarantine.objects.create(execution=fresh, reason="x", attempts=1, at=now - timedelta(seconds=30))
-    assert reconcile().paroled == 1
+    assert reconcile().released_from_quarantine == 1
     assert list(Quarantine.objects.values_list("pk", flat=True)) == [fresh.pk]
     assert marked(redis) == {member(old)}
-    assert ("paroled", {"execution_ids": [old.pk]}) in told
+    assert ("released_from_quarantine", {"execution_ids": [old.pk]}) in told
 
 
 @pytest.mark.parametrize("way", ["release_expired", "release"])

@@ -106,7 +106,7 @@ def test_a_dry_run_reports_and_changes_nothing(redis: Redis) -> None:
     Quarantine.objects.create(execution=held, reason="x", attempts=1, at=AGES_AGO)
     before = (rows(Quarantine), rows(Watermark))
     outcome = reconcile(dry_run=True)
-    assert (outcome.drifted, outcome.marked, outcome.paroled) == (1, 0, 0)
+    assert (outcome.drifted, outcome.marked, outcome.released_from_quarantine) == (1, 0, 0)
     assert (rows(Quarantine), rows(Watermark)) == before
     assert whole_redis(redis) == {}
 

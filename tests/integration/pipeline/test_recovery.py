@@ -60,7 +60,7 @@ def test_recovery_sends_a_tick_even_if_one_seems_to_be_on_its_way(redis: Redis, 
 def test_only_the_strategy_claim_checks_for_waiting_work(name: str, settings: Settings, told: list[Any]) -> None:
     settings.REFRESH_STRATEGY = name
     execution_queue().mark(["1:A"])
-    execution_queue().forget_wake()
+    execution_queue().tick_has_ended()
     assert check() is (name == "claim")
     assert told == ([("woken", {})] if name == "claim" else [])
 

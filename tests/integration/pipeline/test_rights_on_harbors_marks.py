@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.tasks.queue.keys import HARBORS_SET
-from harbor_refresh.tasks.queue.legacy_keys import FORM, PATTERN, SEED_FORM
+from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_PATTERN, HARBORS_SET, SEEDS_KEY
 from tests import servers
 from tests.faults.cluster import Cluster
 from tests.harbor.restricted import address, give_rights
@@ -47,7 +46,7 @@ def wrong() -> set[str]:
 @pytest.mark.parametrize("strategy", ["claim", "scan", "lock"])
 def test_workers_refresh_what_harbors_keys_name(cluster: Cluster, redis: Redis, strategy: str) -> None:
     """Reconcile is far away, so the marks alone bring the status."""
-    for form in (FORM, SEED_FORM):
+    for form in (HARBORS_KEY, SEEDS_KEY):
         redis.set(form % (drifted().pk, "TEST"), "")
     if strategy == "claim":
         redis.sadd(HARBORS_SET, f"{drifted().pk}:TEST")
@@ -56,23 +55,23 @@ def test_workers_refresh_what_harbors_keys_name(cluster: Cluster, redis: Redis, 
     cluster.worker(concurrency=1)
     cluster.beat()
     wait_for(lambda: not wrong(), "the executions to be refreshed", log=cluster.members[0].log)
-    wait_for(lambda: not redis.keys(PATTERN), "the marks to be gone")
+    wait_for(lambda: not redis.keys(HARBORS_PATTERN), "the marks to be gone")
     assert refused(redis) == []
 
 
 def test_the_commands_move_all_marks_and_back(cluster: Cluster, redis: Redis) -> None:
     pks = [drifted().pk for _ in range(3)]
     members = {f"{pk}:TEST".encode() for pk in pks}
-    keys = {(FORM % (pk, "TEST")).encode() for pk in pks}
-    redis.mset({FORM % (pks[0], "TEST"): "", SEED_FORM % (pks[1], "TEST"): ""})
+    keys = {(HARBORS_KEY % (pk, "TEST")).encode() for pk in pks}
+    redis.mset({HARBORS_KEY % (pks[0], "TEST"): "", SEEDS_KEY % (pks[1], "TEST"): ""})
     redis.sadd(HARBORS_SET, f"{pks[2]}:TEST")
     moved(cluster, "marks", "import", "--dry-run")
     moved(cluster, "marks", "import")
     assert redis.smembers("cache:execution:refresh:queue:v2") == members
     moved(cluster, "marks", "export")
-    assert set(redis.keys(PATTERN)) == keys
+    assert set(redis.keys(HARBORS_PATTERN)) == keys
     moved(cluster, "marks", "import")
     moved(cluster, "marks", "export", "--set")
-    assert (redis.smembers(HARBORS_SET), redis.keys(PATTERN)) == (members, [])
+    assert (redis.smembers(HARBORS_SET), redis.keys(HARBORS_PATTERN)) == (members, [])
     moved(cluster, "status")
     assert refused(redis) == []

@@ -13,7 +13,7 @@ import pytest
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Task
 from harbor_refresh.local.redis import EmbeddedRedis
-from harbor_refresh.tasks.celery_queues import TICKS
+from harbor_refresh.tasks.broker.celery_queues import TICKS
 from tests import servers
 from tests.integration.pipeline.pipeline_state import marked, member
 from tests.integration.redis_state import Redis
@@ -31,7 +31,7 @@ def test_with_the_broker_away_a_report_is_applied_and_logs_it(
     def away(queue: str) -> int:
         raise OperationalError("the broker is away")
 
-    monkeypatch.setattr("harbor_refresh.tasks.tick.waiting", away)
+    monkeypatch.setattr("harbor_refresh.tasks.pipeline.tick.waiting", away)
     execution, tasks = made(1)
     with caplog.at_level(logging.INFO, "harbor_refresh"):
         assert report([Report(tasks[0], "Running")]).applied == 1
@@ -104,7 +104,7 @@ def test_a_report_is_applied_whatever_error_a_wake_up_raises(
     def raise_it(queue: str) -> int:
         raise AttributeError("'NoneType' object has no attribute 'send_command'")
 
-    monkeypatch.setattr("harbor_refresh.tasks.tick.waiting", raise_it)
+    monkeypatch.setattr("harbor_refresh.tasks.pipeline.tick.waiting", raise_it)
     execution, tasks = made(1)
     with caplog.at_level(logging.INFO, "harbor_refresh"):
         assert report([Report(tasks[0], "Running")]).applied == 1

@@ -202,12 +202,12 @@ def open_release(execution_id: int) -> Iterator[None]:
         ended()
 
 
-def doubted(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+def warned(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
     return [(one.levelname, one.getMessage()) for one in caplog.records if "trust" in one.getMessage()]
 
 
 @pytest.mark.parametrize(
-    ("change", "doubt"),
+    ("change", "rescan_reason"),
     [
         (
             {"timeline": "00000000"},
@@ -219,7 +219,7 @@ def doubted(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
     ],
 )
 def test_an_untrusted_watermark_is_ignored_once(
-    change: dict[str, Any], doubt: str, redis: Redis, told: list[Any], caplog: pytest.LogCaptureFixture
+    change: dict[str, Any], rescan_reason: str, redis: Redis, told: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     """A server whose clock is behind took over: what changed since lies before the watermark, and what changed
     by the clock that was ahead lies in the future."""
@@ -229,15 +229,15 @@ def test_an_untrusted_watermark_is_ignored_once(
     values = {name: now + one if isinstance(one, timedelta) else one for name, one in change.items()}
     timeline = Watermark.objects.get().timeline
     Watermark.objects.update(**values)
-    doubt = doubt.format(timeline=timeline)
+    rescan_reason = rescan_reason.format(timeline=timeline)
     told.clear()
     with caplog.at_level(logging.INFO, "harbor_refresh"):
         outcome = reconcile()
-    assert (outcome.doubt, outcome.looked_at, outcome.marked) == (doubt, 2, 2)
+    assert (outcome.rescan_reason, outcome.looked_at, outcome.marked) == (rescan_reason, 2, 2)
     assert marked(redis) == {member(one) for one in lost}
-    assert ("watermark_doubted", {"doubt": doubt}) in told
-    assert doubted(caplog) == [
-        ("WARNING", f"Reconcile cannot trust its watermark and looks at everything: {doubt}")
+    assert ("watermark_untrusted", {"rescan_reason": rescan_reason}) in told
+    assert warned(caplog) == [
+        ("WARNING", f"Reconcile cannot trust its watermark and looks at everything: {rescan_reason}")
     ]
     assert watermark() == outcome.oldest
     row = Watermark.objects.get()
@@ -245,7 +245,7 @@ def test_an_untrusted_watermark_is_ignored_once(
     refresh([one.pk for one in lost])
     reconcile()
     after = reconcile()
-    assert (after.doubt, after.looked_at) == (None, 0)
+    assert (after.rescan_reason, after.looked_at) == (None, 0)
 
 
 def test_the_watermark_stays_untrusted_while_a_prepared_transaction_hides_its_start(database: str) -> None:
@@ -256,7 +256,7 @@ def test_the_watermark_stays_untrusted_while_a_prepared_transaction_hides_its_st
         other.execute("CREATE TABLE anything ()")
         other.execute("PREPARE TRANSACTION 'slow'")
         try:
-            assert reconcile().doubt is not None
+            assert reconcile().rescan_reason is not None
             assert watermark() == BEGINNING
         finally:
             other.execute("ROLLBACK PREPARED 'slow'")

@@ -243,7 +243,7 @@ def test_the_second_attempt_gets_what_is_left_of_the_time(
 def test_a_connection_is_made_within_what_is_left_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(connection, "monotonic", lambda: now[0])
-    one = connection.WaryConnection(socket_connect_timeout=2, socket_timeout=2)
+    one = connection.ReroutingConnection(socket_connect_timeout=2, socket_timeout=2)
     assert one.socket_connect_timeout == 2
     with redis_errors_translated():
         left = []

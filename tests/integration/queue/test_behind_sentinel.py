@@ -21,7 +21,7 @@ from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.queue.connection import GUIDE_SHARE, PATIENCE, connect, redis_errors_translated
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.elsewhere import uses
-from tests.integration.queue.doctor_of_redis import CHECKS_OF_REDIS, sound_checks_of_redis
+from tests.integration.checks.examined import CHECKS_OF_REDIS, sound_checks_of_redis
 from tests.sentinel import BehindSentinel, behind_sentinel
 from tests.waiting import slowness, wait_for
 

@@ -53,7 +53,7 @@ def test_the_wake_stays_while_a_long_queue_is_shared_out(redis: Redis) -> None:
     assert not redis.exists(PREFIX + "wake"), "of a short one some are left: who completes may wake the next"
     queue.claim("me", 100)
     assert whole_redis(redis)["wake"] == TICK_SENT
-    queue.forget_wake()
+    queue.tick_has_ended()
     assert not redis.exists(PREFIX + "wake")
 
 

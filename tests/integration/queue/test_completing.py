@@ -73,6 +73,6 @@ def test_a_claim_of_many_pages_asks_for_a_tick_with_its_last_page_only(
     queue, _ = queue_with_clock(redis, fanout=4, depth=1, rest=0.0)
     queue.mark(waiting(29))
     claim = queue.claim("me", 4).claim
-    queue.forget_wake()
+    queue.tick_has_ended()
     monkeypatch.setattr("harbor_refresh.tasks.queue.sets.pages.__defaults__", (2,))
     assert queue.complete(claim) == Completed(4, 0, True)

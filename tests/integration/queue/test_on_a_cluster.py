@@ -13,15 +13,15 @@ from harbor_refresh.local.ports import LOOPBACK
 from harbor_refresh.local.startup import given_redis
 from harbor_refresh.redis_cache import RedisCache
 from harbor_refresh.tasks.conf import Refresh, refresh_settings
-from harbor_refresh.tasks.jobs.records.records import JobRecords
-from harbor_refresh.tasks.overview import of_broker, of_redis
+from harbor_refresh.tasks.overview import of_broker
+from harbor_refresh.tasks.queue import brief_queue
 from harbor_refresh.tasks.queue.connection import connect
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from harbor_refresh.tasks.queue.replies import Released
 from harbor_refresh.tasks.queue.stale_claims import release_stale
 from tests import servers
 from tests.elsewhere import uses
-from tests.integration.queue.doctor_of_redis import CHECKS_OF_REDIS, sound_checks_of_redis
+from tests.integration.checks.examined import CHECKS_OF_REDIS, sound_checks_of_redis
 from tests.redis_cluster import PREFIX, SLOT, RedisCluster, redis_cluster
 from tests.waiting import wait_for
 
@@ -75,9 +75,8 @@ def test_each_verb_works_and_all_keys_are_in_one_slot(made: RedisCluster, queue:
     queue.leave("me")
     queue.tick_ran()
     queue.pause()
-    assert (queue.look().backlog, queue.stats().backlog) == (30, 30)
-    assert queue.wake() is False, "it is paused"
-    assert JobRecords(conf(), queue._redis, queue._redis).memory(None, 0).sequence == 1
+    assert (queue.stats().backlog, queue.stats().backlog) == (30, 30)
+    assert queue.must_send_tick() is False, "it is paused"
     owner = made.owner()
     assert owner.run("DBSIZE") == owner.run("CLUSTER", "COUNTKEYSINSLOT", SLOT) > 5
 
@@ -86,7 +85,7 @@ def test_whatever_else_uses_redis_works_on_a_cluster(made: RedisCluster, client:
     with uses(made.url, servers.redis.url, prefix=PREFIX):
         assert sound_checks_of_redis() == CHECKS_OF_REDIS
         assert not of_broker.is_the_same_server()
-        assert (of_broker.messages(["a queue"]), of_redis.read()["backlog"]) == ({"a queue": 0}, 0)
+        assert (of_broker.messages(["a queue"]), brief_queue().stats().backlog) == ({"a queue": 0}, 0)
     cache = RedisCache(made.url, {"KEY_PREFIX": f"{PREFIX}api"})
     assert (cache.add("a", 1), cache.incr("a")) == (True, 2)
 

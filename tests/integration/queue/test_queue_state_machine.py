@@ -259,7 +259,7 @@ class Queue(RuleBasedStateMachine):
         model = self.model
         live = model.live_of(claim)
         outcome = self.queue.complete(claim)
-        assert (outcome.count, outcome.outlived) == (len(live), len(claim) - len(live))
+        assert (outcome.count, outcome.claim_expired) == (len(live), len(claim) - len(live))
         for token in live:
             model.in_flight.remove(token)
             model.attempts.pop(token[0], None)
@@ -305,7 +305,7 @@ class Queue(RuleBasedStateMachine):
         """A moment after a tick: only if somebody marked since."""
         model = self.model
         asks = (bool(model.queue) or empty) and not model.pause and (anyway or model.wake != TICK_SENT)
-        assert self.queue.wake(ignore_pending_wake=anyway, ignore_empty_queue=empty) == asks
+        assert self.queue.must_send_tick(ignore_pending_wake=anyway, ignore_empty_queue=empty) == asks
         if asks or (model.wake == TICK_SENT and not anyway):
             model.wake = TICK_SENT if asks else None
 
@@ -359,7 +359,7 @@ class Queue(RuleBasedStateMachine):
 
     @rule()
     def tick_on_its_way_is_lost(self) -> None:
-        self.queue.forget_wake()
+        self.queue.tick_has_ended()
         self.model.wake = None
 
     # what holds after every step

@@ -44,7 +44,7 @@ def test_every_verb_works_after_the_scripts_were_flushed(redis: Redis, faked: Fa
     mine = flushed(lambda: queue.take_over(claim, "me"))
     assert mine.members == ("1:A",)
     assert flushed(lambda: queue.fail(mine)) == Released(1, ())
-    assert flushed(queue.wake) is False
+    assert flushed(queue.must_send_tick) is False
     again = queue.claim("me", 10).claim
     assert flushed(lambda: queue.complete(again)) == Completed(1, 0, False)
     assert flushed(lambda: release_stale(queue)) == (Released(), ())
@@ -62,7 +62,7 @@ def test_with_redis_away_every_verb_says_so_in_our_own_words() -> None:
         lambda: queue.complete(claim),
         lambda: queue.fail(claim),
         lambda: release_stale(queue),
-        queue.wake,
+        queue.must_send_tick,
         queue.pause,
         queue.stats,
         lambda: list(queue.tokens()),

@@ -22,7 +22,7 @@ WAKE = {
 @pytest.mark.parametrize("name", WAKE)
 def test_wake(name: str, redis: Redis, faked: Faked) -> None:
     case = WAKE[name]
-    assert played(redis, case, faked[0].wake) == case.result
+    assert played(redis, case, faked[0].must_send_tick) == case.result
     if case.result:
         assert 0 < redis.pttl(PREFIX + "wake") <= 2000
 
@@ -34,12 +34,12 @@ def test_marks_of_a_moment_share_one_tick_after_it_and_without_marks_there_is_no
     asked = [queue.mark(["1:A"]).wake]
     queue.complete(queue.claim("me", 10).claim)
     asked += [queue.mark([f"{number}:A"]).wake for number in range(2, 5)]
-    asked.append(queue.wake())
+    asked.append(queue.must_send_tick())
     assert asked == [True, False, False, False, True]
     batch = queue.claim("me", 10)
     assert set(batch.claim.members) == {"2:A", "3:A", "4:A"}
     queue.complete(batch.claim)
-    assert [queue.wake(), queue.wake()] == [False, False]
+    assert [queue.must_send_tick(), queue.must_send_tick()] == [False, False]
     assert queue.mark(["5:A"]).wake, "after a quiet moment the first sends its tick itself"
 
 

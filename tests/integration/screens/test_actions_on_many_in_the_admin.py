@@ -9,9 +9,9 @@ from django.test import Client
 from harbor_refresh.executions.actions.bulk import stop_action
 from harbor_refresh.executions.models import Action, AuditEntry
 from harbor_refresh.executions.models.operations import Origin, Verb
-from harbor_refresh.tasks.actions.bulk import work
-from tests.integration.actions.sample_bulk import slices, statuses, with_jobs
+from harbor_refresh.tasks.operations.bulk import work
 from tests.integration.admin_client import signed_in, told
+from tests.integration.operations.actions.sample_bulk import slices, statuses, with_jobs
 from tests.integration.query_counts import queries
 from tests.integration.sample_actions import asked
 
@@ -24,8 +24,8 @@ ACTIONS = "/admin/harbor_executions/action/"
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    from harbor_refresh.tasks.actions import bulk_slice
-    from harbor_refresh.tasks.actions.bulk_verbs import VERBS
+    from harbor_refresh.tasks.operations import bulk_slice
+    from harbor_refresh.tasks.operations.bulk_verbs import VERBS
 
     monkeypatch.setattr(bulk_slice, "VERBS", {name: replace(verb, page=3) for name, verb in VERBS.items()})
 
@@ -44,11 +44,11 @@ def seen(client: Client, action: Action) -> tuple[float | None, bool]:
 
 def buttons(client: Client, action: Action) -> set[str]:
     page = client.get(page_of(action)).content.decode()
-    return set(re.findall(rf'hx-get="{ACTIONS}{action.pk}/(\w+)/"', page))
+    return set(re.findall(rf'page-action"><a href="{ACTIONS}{action.pk}/(\w+)/"', page))
 
 
 def press(client: Client, action: Action, verb: str) -> Any:
-    return client.post(f"{ACTIONS}{action.pk}/{verb}/", {"_form_submitted": "1"})
+    return client.post(f"{ACTIONS}{action.pk}/{verb}/", {"confirmed": "yes"})
 
 
 def test_its_page_shows_a_bar_that_grows_without_a_reload(admin: Client) -> None:
@@ -67,7 +67,7 @@ def test_it_is_stopped_and_goes_on_where_it_ended(admin: Client) -> None:
     action = asked(Verb.STOP, Origin.ADMIN)
     work(seconds=0)
     assert buttons(admin, action) == {"stop"}
-    assert press(admin, action, "stop")["HX-Redirect"] == page_of(action)
+    assert press(admin, action, "stop")["Location"] == page_of(action)
     assert statuses() == {"Stopped": 3, "Running": 6}
     assert buttons(admin, action) == {"resume"}
     press(admin, action, "resume")
@@ -113,9 +113,9 @@ def test_looking_takes_the_view_permission_and_acting_the_change_permission() ->
 def test_a_page_without_permission_is_none() -> None:
     action = asked(Verb.STOP)
     client = signed_in("view_execution")
-    assert client.get(f"{ACTIONS}{action.pk}/progress/").status_code == 404
+    assert client.get(f"{ACTIONS}{action.pk}/progress/").status_code == 403
     assert client.get(page_of(action)).status_code == 403
-    assert Client().get(f"{ACTIONS}{action.pk}/progress/").status_code == 302
+    assert Client().get(f"{ACTIONS}{action.pk}/progress/").status_code == 403
 
 
 @pytest.mark.parametrize("action_id", ["99", "x", "9" * 30])

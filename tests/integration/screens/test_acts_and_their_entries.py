@@ -1,4 +1,4 @@
-"""No door has an act without its entry, or an entry without its act, because the two commit together."""
+"""No source has an act without its entry, or an entry without its act, because the two commit together."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -32,20 +32,20 @@ from harbor_refresh.executions.models import (
 )
 from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.models.operations import Outcome, Verb
-from harbor_refresh.tasks.celery_queues import JOBS
+from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.models.state import Pause
-from tests.integration.actions.sample_bulk import reported, with_jobs
 from tests.integration.admin_client import act
 from tests.integration.command_output import said
 from tests.integration.database_state import rows
 from tests.integration.executions.api.api_client import Program, token
+from tests.integration.operations.actions.sample_bulk import reported, with_jobs
 from tests.integration.sample_actions import asked
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
 PAGES = "/admin/harbor_executions"
 LIST = f"{PAGES}/execution/"
-SUBMITTED = {"_form_submitted": "1"}
+SUBMITTED = {"confirmed": "yes"}
 TABLES = (Execution, Task, Quarantine, Action, Subscription, Delivery, Pause)
 
 Acts = Mapping[str, Callable[[], object]]
@@ -175,7 +175,7 @@ def sample(database: str) -> Sample:
 
 def test_an_act_of_the_admin_is_done_with_its_entry_or_not_at_all(admin: Client, sample: Sample) -> None:
     def chosen(verb: str, execution: Execution) -> Callable[[], object]:
-        return lambda: act(admin, LIST, f"{verb}_selected", [execution.pk])
+        return lambda: act(admin, LIST, f"{verb}", [execution.pk])
 
     def pressed(page: str, pk: int, verb: str) -> Callable[[], object]:
         return lambda: admin.post(f"{PAGES}/{page}/{pk}/{verb}/", SUBMITTED)
@@ -183,7 +183,7 @@ def test_an_act_of_the_admin_is_done_with_its_entry_or_not_at_all(admin: Client,
     def listed(page: str, action: str, pk: int) -> Callable[[], object]:
         return lambda: act(admin, f"{PAGES}/{page}/", action, [pk])
 
-    form = {"action": "stop_selected", "select_across": 1, "confirmed": "yes", "index": 0}
+    form = {"action": "stop", "select_across": 1, "confirmed": "yes", "index": 0}
     done_only_with_its_entry(
         {
             "stop": chosen("stop", sample.going),
@@ -200,9 +200,9 @@ def test_an_act_of_the_admin_is_done_with_its_entry_or_not_at_all(admin: Client,
             "stop an action": pressed("action", sample.to_stop.pk, "stop"),
             "resume an action": pressed("action", sample.to_resume.pk, "resume"),
             "send again": listed("delivery", "send_again", sample.dead.pk),
-            "revoke": listed("apitoken", "revoke_selected", sample.token.pk),
+            "revoke": listed("apitoken", "revoke", sample.token.pk),
             "rotate": lambda: admin.post(
-                f"{PAGES}/subscription/{sample.subscription.pk}/rotate-secret/",
+                f"{PAGES}/subscription/{sample.subscription.pk}/rotate/",
                 SUBMITTED | {"old_secret_seconds": "3600"},
             ),
             "unsubscribe": listed("subscription", "delete_chosen", sample.subscription.pk),

@@ -21,10 +21,10 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import AuditEntry, Execution, Quarantine, StatusChange, Task
 from harbor_refresh.executions.queries import lookups
-from harbor_refresh.tasks.admin import refresh_action
+from harbor_refresh.tasks.admin import execution_actions
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from tests.integration.actions.sample_bulk import with_jobs
 from tests.integration.admin_client import act, ids_shown, signed_in, told
+from tests.integration.operations.actions.sample_bulk import with_jobs
 from tests.integration.query_counts import queries
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
@@ -315,16 +315,17 @@ def test_an_object_with_an_impossible_id_is_not_found(admin: Client, value: str)
     pages = {admin.get(f"{address}{name}/change/").status_code for address in LISTS}
     acts = [f"{LIST}{name}/{act}/" for act in ("refresh", "stop", "retry")]
     asked = {admin.get(address).status_code for address in acts}
-    done = {admin.post(address, {"_form_submitted": "True"}).status_code for address in acts}
+    done = {admin.post(address, {"confirmed": "yes"}).status_code for address in acts}
     assert (pages, asked, done) == ({302}, {404}, {404})
 
 
-@pytest.mark.parametrize("page", [*ODD, "0", "00", "99"])
-def test_a_page_number_beyond_the_history_shows_the_first_page(admin: Client, page: str) -> None:
-    execution = made_wrong()
-    refresh([execution.pk])
-    answer = admin.get(f"{LIST}{execution.pk}/change/", {"history-page": page})
-    assert (answer.status_code, answer.content.count(b"Success") > 0) == (200, True)
+def test_the_page_of_an_execution_leads_to_its_history(admin: Client) -> None:
+    execution, other = made_wrong(), made_wrong()
+    refresh([execution.pk, other.pk])
+    address = f"{CHANGES}?q={execution.pk}"
+    assert f'href="{address}"' in admin.get(f"{LIST}{execution.pk}/change/").content.decode()
+    (change,) = admin.get(address).context["cl"].result_list
+    assert (change.execution_id, change.to_status) == (execution.pk, "Success")
 
 
 @pytest.mark.parametrize("value", ODD)
@@ -334,11 +335,11 @@ def test_a_page_number_beyond_the_history_shows_the_first_page(admin: Client, pa
         *(
             (LIST, act)
             for act in (
-                "refresh_selected",
-                "stop_selected",
-                "retry_selected",
-                "resume_selected",
-                "remove_selected",
+                "refresh",
+                "stop",
+                "retry",
+                "resume",
+                "remove",
             )
         ),
         (QUARANTINE, "release"),
@@ -364,7 +365,7 @@ def test_autocomplete_in_a_host_project_finds_no_execution_for_nul(admin: Client
 def test_refresh_now_repairs_a_wrong_status(admin: Client) -> None:
     wrong, right = made_wrong(), made()
 
-    response = act(admin, LIST, "refresh_selected", [wrong.pk, right.pk])
+    response = act(admin, LIST, "refresh", [wrong.pk, right.pk])
 
     assert told(response) == ["success: 2 executions refreshed, 1 changed."]
     assert state(wrong, right) == [("Success", 1), ("Running", 0)]
@@ -378,11 +379,11 @@ def test_refresh_now_on_the_page_of_an_execution_asks_first(admin: Client) -> No
 
     asked = admin.get(address)
     before = state(wrong)
-    done = admin.post(address, {"_form_submitted": "True"})
+    done = admin.post(address, {"confirmed": "yes"})
 
-    assert "Refresh now?" in asked.content.decode()
+    assert f"Refresh execution {wrong.pk} now?" in asked.content.decode()
     assert before == [("Running", 0)]
-    assert done.headers["HX-Redirect"] == f"{LIST}{wrong.pk}/change/"
+    assert done.headers["Location"] == f"{LIST}{wrong.pk}/change/"
     assert state(wrong) == [("Success", 1)]
 
 
@@ -390,7 +391,7 @@ def test_refresh_now_leaves_quarantine_alone_and_says_so(admin: Client) -> None:
     held, wrong = made_wrong(), made_wrong()
     quarantine([held.pk], 5)
 
-    response = act(admin, LIST, "refresh_selected", [held.pk, wrong.pk])
+    response = act(admin, LIST, "refresh", [held.pk, wrong.pk])
 
     assert told(response) == [
         "success: 1 execution refreshed, 1 changed.",
@@ -406,7 +407,7 @@ def test_refresh_now_names_the_executions_that_could_not_be_refreshed(admin: Cli
             f"ALTER TABLE execution ADD CONSTRAINT poison CHECK (id <> {poisoned.pk} OR status <> 'Success')"
         )
 
-    response = act(admin, LIST, "refresh_selected", [wrong.pk, poisoned.pk])
+    response = act(admin, LIST, "refresh", [wrong.pk, poisoned.pk])
 
     assert told(response) == [
         "success: 1 execution refreshed, 1 changed.",
@@ -419,13 +420,13 @@ def test_refresh_now_names_the_executions_that_could_not_be_refreshed(admin: Cli
 def test_refresh_now_refuses_more_than_it_can_do_in_a_request(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refresh_action, "MAX_REFRESHED", 1)
+    monkeypatch.setattr(execution_actions, "MAX_CHOSEN", 1)
     one, other = made_wrong(), made_wrong()
 
-    response = act(admin, LIST, "refresh_selected", [one.pk, other.pk])
+    response = act(admin, LIST, "refresh", [one.pk, other.pk])
 
     assert told(response) == [
-        "error: Nothing was refreshed: 1 at once is the most. Choose all that match, and workers do it."
+        "error: Nothing was done: 1 at once is the most. Choose all that match, and workers do it."
     ]
     assert state(one, other) == [("Running", 0), ("Running", 0)]
 
@@ -439,9 +440,9 @@ def test_refresh_now_marks_when_the_database_goes_away(
     def away(ids: list[int]) -> None:
         raise DatabaseAway("PostgreSQL: gone")
 
-    monkeypatch.setattr(refresh_action, "refresh", away)
+    monkeypatch.setattr(execution_actions, "refresh", away)
 
-    response = act(admin, LIST, "refresh_selected", [wrong.pk])
+    response = act(admin, LIST, "refresh", [wrong.pk])
 
     assert told(response) == [
         "warning: PostgreSQL: gone. 1 execution marked instead: the workers refresh them when it is back."
@@ -484,7 +485,7 @@ def test_viewing_needs_the_view_permission_and_actions_need_the_change_permissio
         return client.get(address).status_code
 
     looked = [seen(LIST), seen(f"{LIST}{wrong.pk}/change/"), seen(QUARANTINE)]
-    act(client, LIST, "refresh_selected", [wrong.pk])
+    act(client, LIST, "refresh", [wrong.pk])
     act(client, QUARANTINE, "release", [held.pk])
 
     assert looked == [200 if may_look else 403] * 3
@@ -497,7 +498,7 @@ def test_refreshing_an_execution_from_its_page_needs_the_change_permission() -> 
     client = signed_in("view_execution")
     wrong = made_wrong()
 
-    response = client.post(f"{LIST}{wrong.pk}/refresh/", {"_form_submitted": "True"})
+    response = client.post(f"{LIST}{wrong.pk}/refresh/", {"confirmed": "yes"})
 
     assert response.status_code == 403
     assert state(wrong) == [("Running", 0)]

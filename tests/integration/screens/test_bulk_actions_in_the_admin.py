@@ -18,12 +18,12 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Action, AuditEntry, Execution, Quarantine, Task
 from harbor_refresh.executions.queries.filters import Filter
-from harbor_refresh.tasks.actions.bulk import work
-from harbor_refresh.tasks.admin import bulk_actions
+from harbor_refresh.tasks.admin import execution as screen
 from harbor_refresh.tasks.admin.all_matching import all_matching
-from tests.integration.actions.sample_bulk import reported, statuses, with_jobs
+from harbor_refresh.tasks.operations.bulk import work
 from tests.integration.admin_client import act, signed_in, told
 from tests.integration.database_state import rows
+from tests.integration.operations.actions.sample_bulk import reported, statuses, with_jobs
 from tests.integration.sample_executions import made, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -34,7 +34,7 @@ VERBS = ["refresh", "stop", "retry", "resume", "remove"]
 
 def ask(client: Client, verb: str, ids: list[int], query: str = "", *, across: bool = False, **more: Any) -> Any:
     """Choose rows, or all that match, and run the action."""
-    form = {"action": f"{verb}_selected", "_selected_action": ids, "index": 0, "select_across": int(across)}
+    form = {"action": f"{verb}", "_selected_action": ids, "index": 0, "select_across": int(across)}
     return client.post(LIST + query, form | more)
 
 
@@ -59,14 +59,23 @@ def entries() -> list[tuple[str, str, str, str, int | None]]:
     return list(ordered.values_list("by", "verb", "target", "outcome", "action_id"))
 
 
+#: Of what each question says that will happen.
+EFFECTS = {
+    "refresh": "Brings each status to what the tasks say, without the queue.",
+    "stop": "Waiting jobs do not begin any more, running jobs are asked to stop.",
+    "retry": "Each failed job runs once more",
+    "resume": "Each job that was stopped runs once more.",
+    "remove": "are deleted with them, for good. Executions that have not ended are not deleted: stop them first.",
+}
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_each_action_asks_first_and_says_how_many_and_what_will_happen(admin: Client, verb: str) -> None:
     executions = with_jobs(3)
     page = ask(admin, verb, [one.pk for one in executions[:2]])
     assert page.status_code == 200
     assert "2 executions" in said(page)
-    question = bulk_actions.QUESTIONS[{"remove": "delete"}.get(verb, verb)]  # type: ignore[index]
-    assert question.effect in said(page)
+    assert EFFECTS[verb] in said(page)
     assert statuses() == {"Running": 3}
     assert entries() == []
     across = ask(admin, verb, [executions[0].pk], "?vendor=SCAN", across=True)
@@ -91,10 +100,10 @@ def test_stopped_failed_and_ended_executions_run_again_or_are_deleted(admin: Cli
     reported([failed], "Error")
     reported([done], "Success")
     every = [stopped.pk, failed.pk, done.pk]
-    act(admin, LIST, "resume_selected", every)
-    act(admin, LIST, "retry_selected", every)
+    act(admin, LIST, "resume", every)
+    act(admin, LIST, "retry", every)
     assert statuses() == {"Running": 2, "Success": 1}
-    assert told(act(admin, LIST, "remove_selected", every)) == [
+    assert told(act(admin, LIST, "remove", every)) == [
         "success: 1 job of 1 execution will run again.",
         "success: 1 job of 1 execution will be tried again.",
         f"warning: Not deleted, stop them first: {stopped.pk}, {failed.pk}.",
@@ -116,7 +125,7 @@ def test_stopped_failed_and_ended_executions_run_again_or_are_deleted(admin: Cli
 
 def test_an_execution_without_jobs_is_stopped_by_the_same_use_case_as_in_the_api(admin: Client) -> None:
     empty = create(NewExecution("RUNNER"))
-    act(admin, LIST, "stop_selected", [empty.pk])
+    act(admin, LIST, "stop", [empty.pk])
     assert status_of(empty) == "Stopped"
 
 
@@ -145,7 +154,7 @@ def test_all_that_match_are_stopped_in_the_background(admin: Client) -> None:
 
 
 def test_a_confirmation_counts_no_further_than_its_bound(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk_actions, "MAX_COUNTED", 4)
+    monkeypatch.setattr(screen, "MAX_COUNTED", 4)
     executions = with_jobs(7)
     page = ask(admin, "stop", [executions[0].pk], across=True)
     assert "Stop more than 4 executions?" in said(page)
@@ -252,16 +261,16 @@ def test_only_those_who_may_delete_are_offered_to_delete() -> None:
     (execution,) = with_jobs(1)
     stop(execution.pk)
     client = signed_in("view_execution", "change_execution")
-    assert 'value="stop_selected"' in client.get(LIST).content.decode()
-    assert 'value="remove_selected"' not in client.get(LIST).content.decode()
-    act(client, LIST, "remove_selected", [execution.pk])
-    client.post(f"{LIST}{execution.pk}/remove/", {"_form_submitted": "1"})
+    assert 'value="stop"' in client.get(LIST).content.decode()
+    assert 'value="remove"' not in client.get(LIST).content.decode()
+    act(client, LIST, "remove", [execution.pk])
+    client.post(f"{LIST}{execution.pk}/remove/", {"confirmed": "yes"})
     assert Execution.objects.filter(pk=execution.pk).exists()
 
 
 def buttons(client: Client, execution: Execution) -> set[str]:
     page = client.get(f"{LIST}{execution.pk}/change/").content.decode()
-    found = set(re.findall(rf'hx-get="{LIST}{execution.pk}/(\w+)/"', page))
+    found = set(re.findall(rf'page-action"><a href="{LIST}{execution.pk}/(\w+)/"', page))
     return found - {"place", "running"}  # parts of the page that are loaded after it
 
 
@@ -278,16 +287,16 @@ def test_a_quarantined_execution_offers_its_release_and_no_refresh(admin: Client
     (execution,) = with_jobs(1)
     quarantine([execution.pk], 5, {execution.pk: "why"})
     assert buttons(admin, execution) == {"release", "stop"}
-    admin.post(f"{LIST}{execution.pk}/release/", {"_form_submitted": "1"})
+    admin.post(f"{LIST}{execution.pk}/release/", {"confirmed": "yes"})
     assert buttons(admin, execution) == {"refresh", "stop"}
-    admin.post(f"{LIST}{execution.pk}/release/", {"_form_submitted": "1"})
+    admin.post(f"{LIST}{execution.pk}/release/", {"confirmed": "yes"})
     assert [entry[1:4] for entry in entries()] == [("release", str(execution.pk), "done")], "once, as it was done"
 
 
 def test_a_refresh_leaves_what_is_in_quarantine_and_enters_the_rest(admin: Client) -> None:
     held, other = with_jobs(1)[0], with_jobs(1, "OTHER")[0]
     quarantine([held.pk], 5)
-    shown = told(act(admin, LIST, "refresh_selected", [held.pk, other.pk]))
+    shown = told(act(admin, LIST, "refresh", [held.pk, other.pk]))
     assert shown[0] == "success: 1 execution refreshed, 0 changed."
     assert shown[1].startswith(f"warning: In quarantine, so left alone: {held.pk}.")
     assert [entry[1:4] for entry in entries()] == [("refresh", str(other.pk), "unchanged")]
@@ -312,10 +321,10 @@ def test_a_page_that_is_opened_or_sent_without_its_answer_does_nothing(admin: Cl
 def test_an_execution_is_resumed_and_deleted_on_its_page(admin: Client) -> None:
     (execution,) = with_jobs(1)
     stop(execution.pk)
-    admin.post(f"{LIST}{execution.pk}/resume/", {"_form_submitted": "1"})
+    admin.post(f"{LIST}{execution.pk}/resume/", {"confirmed": "yes"})
     assert status_of(execution) == "Running"
     stop(execution.pk)
-    answer = admin.post(f"{LIST}{execution.pk}/remove/", {"_form_submitted": "1"})
-    assert answer["HX-Redirect"] == LIST
+    answer = admin.post(f"{LIST}{execution.pk}/remove/", {"confirmed": "yes"})
+    assert answer["Location"] == LIST
     assert not Execution.objects.exists()
     assert not Task.objects.exists()

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from redis import Redis
 
-from harbor_refresh.executions.errors import Overtaken
+from harbor_refresh.executions.errors import LeaseLost
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -37,7 +37,7 @@ NOBODY = "redis://127.0.0.1:1/0"
 def redis_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     lonely = connect(NOBODY, 0.2, tries=1)
     queue = ExecutionQueue(refresh_settings(), lonely, lonely)
-    for module in ("pipeline.recovery", "strategies.claim"):
+    for module in ("pipeline.recovery", "pipeline.wakeup", "strategies.claim"):
         monkeypatch.setattr(f"harbor_refresh.tasks.{module}.execution_queue", lambda: queue)
     for module in ("status", "claims", "marks"):
         monkeypatch.setattr(f"harbor_refresh.tasks.management.verbs.{module}.execution_queue", lambda: queue)
@@ -302,12 +302,12 @@ def test_reconcile_full_finds_drift_and_marks_it(redis: Redis) -> None:
     assert data("harbor", "repair", "drift", "--full") == {
         "full": True,
         "dry_run": False,
-        "doubt": None,
+        "rescan_reason": None,
         "looked_at": 2,
         "drifted": 1,
         "waiting": 0,
         "marked": 1,
-        "paroled": 0,
+        "released_from_quarantine": 0,
         "first_drifts": [
             {
                 "execution_id": wrong.pk,
@@ -368,7 +368,7 @@ def test_reconcile_says_when_another_pass_is_running(database: str) -> None:
 
 
 def test_reconcile_says_when_another_pass_took_its_lease(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Lease, "extend", Mock(side_effect=Overtaken))
+    monkeypatch.setattr(Lease, "extend", Mock(side_effect=LeaseLost))
 
     assert failing("harbor", "repair", "drift") == (
         "",
@@ -442,11 +442,14 @@ def test_a_command_without_a_database_ends_with_1_and_one_line() -> None:
     [
         (["harbor"], "the following arguments are required: VERB"),
         (["harbor", "marks", "add"], "Misused: name executions by their ids"),
-        (["harbor", "marks", "add", "x"], "argument ID: 'x' is not a whole number from 1"),
-        (["harbor", "marks", "add", "9223372036854775808"], "'9223372036854775808' is not a whole number from 1"),
-        (["harbor", "marks", "add", "9" * 5000], f"argument ID: '{'9' * 40}' is not a whole number from 1 to"),
-        (["harbor", "stop", "9" * 5000], f"argument ID: '{'9' * 40}' is not a whole number"),
-        (["harbor", "status", "--claims", "--limit", "0"], "'0' is not a whole number from 1"),
+        (["harbor", "marks", "add", "x"], "argument ID: got 'x', takes a whole number from 1"),
+        (
+            ["harbor", "marks", "add", "9223372036854775808"],
+            "got '9223372036854775808', takes a whole number from 1",
+        ),
+        (["harbor", "marks", "add", "9" * 5000], f"argument ID: got '{'9' * 40}', takes a whole number from 1 to"),
+        (["harbor", "stop", "9" * 5000], f"argument ID: got '{'9' * 40}', takes a whole number"),
+        (["harbor", "status", "--claims", "--limit", "0"], "got '0', takes a whole number from 1"),
         (["harbor", "repair", "drift", "--fast"], "unrecognized arguments: --fast"),
     ],
 )

@@ -20,10 +20,10 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.management.output import Failed, Misused
 from harbor_refresh.executions.models import Action, Execution
 from harbor_refresh.executions.models.operations import Origin, Verb
-from harbor_refresh.tasks.actions import bulk_slice
-from harbor_refresh.tasks.actions.bulk_verbs import VERBS
-from tests.integration.actions.sample_bulk import reported, statuses, with_jobs
+from harbor_refresh.tasks.operations import bulk_slice
+from harbor_refresh.tasks.operations.bulk_verbs import VERBS
 from tests.integration.command_output import data, failing, manage, said
+from tests.integration.operations.actions.sample_bulk import reported, statuses, with_jobs
 from tests.integration.sample_actions import asked, result
 from tests.integration.sample_executions import fails_with, made
 

@@ -1,4 +1,4 @@
-"""The log of actions: every door writes who did what, and its page shows it."""
+"""The log of actions: every source writes who did what, and its page shows it."""
 
 import re
 from typing import Any
@@ -20,11 +20,11 @@ from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import AuditEntry, Delivery, Execution
 from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.tasks.actions.bulk import work
-from tests.integration.actions.sample_bulk import with_jobs
+from harbor_refresh.tasks.operations.bulk import work
 from tests.integration.admin_client import act, signed_in
 from tests.integration.command_output import said
 from tests.integration.executions.api.api_client import Program, token
+from tests.integration.operations.actions.sample_bulk import with_jobs
 from tests.integration.query_counts import queries
 from tests.integration.sample_actions import asked
 
@@ -41,7 +41,7 @@ def log(*verbs: str) -> list[Row]:
 
 
 def people() -> set[tuple[str, str, bool]]:
-    """Who did it, from which door, and whether it is known where they were."""
+    """Who did it, from which source, and whether it is known where they were."""
     return {(row.by, row.origin, bool(row.address)) for row in AuditEntry.objects.all()}
 
 
@@ -56,7 +56,7 @@ def stopped_one() -> Execution:
     return execution
 
 
-# each door
+# each source
 
 
 def test_the_api_writes_every_act_with_the_name_of_the_token(program: Program) -> None:
@@ -170,8 +170,8 @@ def test_a_command_that_changes_nothing_writes_nothing() -> None:
 def test_the_admin_writes_tokens_subscriptions_deliveries_and_quarantine(admin: Client) -> None:
     admin.post("/admin/harbor_executions/apitoken/add/", {"name": "runner", "may_read": "on"})
     made = api_tokens.ApiToken.objects.get()
-    act(admin, "/admin/harbor_executions/apitoken/", "revoke_selected", [made.pk])
-    act(admin, "/admin/harbor_executions/apitoken/", "revoke_selected", [made.pk])
+    act(admin, "/admin/harbor_executions/apitoken/", "revoke", [made.pk])
+    act(admin, "/admin/harbor_executions/apitoken/", "revoke", [made.pk])
     row = subscriptions.create(Wish("chat", "https://hooks.example.com/harbor"))
     execution = stopped_one()
     change = {"execution_id": execution.pk, "vendor_type": "SCAN", "from_status": "Running", "to_status": "Error"}

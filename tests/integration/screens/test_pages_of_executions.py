@@ -19,10 +19,11 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.vendor_keys import number_of
 from harbor_refresh.executions.models import AuditEntry, Delivery, Execution, Subscription, Task, VendorKey
-from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import ids_shown, signed_in, told
-from tests.integration.jobs.jobs_in_progress import failed, started, statuses
+from tests.integration.jobs.sample_jobs import failed, statuses
+from tests.integration.jobs.sample_jobs import recorded as started
 from tests.integration.query_counts import queries
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
@@ -53,6 +54,12 @@ def panel_of(execution: Execution) -> str:
 def text(response: Any) -> str:
     """What a person reads, with single blanks."""
     return " ".join(re.sub(r"<[^>]+>", " ", response.content.decode()).split())
+
+
+def part(response: Any) -> str:
+    """What a person reads of a part of an open page."""
+    (html,) = response.json()["parts"].values()
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
 
 
 def began(execution: Execution, at: str) -> None:
@@ -210,21 +217,22 @@ def test_a_page_takes_at_most_twelve_queries_however_many_tasks(admin: Client, a
 def test_the_panel_grows_with_the_execution_and_says_nothing_while_nothing_changes(admin: Client) -> None:
     execution = made("Running", "Running", "Pending", "Pending")
     page = admin.get(page_of(execution)).content.decode()
-    address = re.search(r'hx-get="([^"]+/panel/\?seen=[^"]+)" hx-trigger="every 2s', page)
+    address = re.search(r'data-live="([^"]+/panel/)" data-every="2000"', page)
     assert address
 
-    unchanged = admin.get(address[1])
+    first = admin.get(address[1])
+    unchanged = admin.get(address[1], headers={"If-None-Match": first["ETag"]})
     report([Report(task.pk, "Success", 2) for task in execution.tasks.all()])
     refresh([execution.pk])
-    changed = admin.get(address[1])
+    changed = admin.get(address[1], headers={"If-None-Match": first["ETag"]})
 
-    assert (unchanged.status_code, unchanged.content) == (204, b"")
+    assert (unchanged.status_code, unchanged.content) == (304, b"")
     assert "0 of 4 tasks have ended." in page
     assert changed.status_code == 200
-    assert "4 of 4 tasks have ended." in text(changed)
-    assert 'hx-trigger="every 15s' in changed.content.decode(), "it may be tried again"
-    assert re.search(r"Running\s+→\s+Success", text(changed)), "the timeline"
-    assert changed.headers["Cache-Control"] == "no-store"
+    assert "4 of 4 tasks have ended." in part(changed)
+    assert changed.json()["every"] == 15_000, "it may be tried again"
+    assert re.search(r"Running\s+→\s+Success", part(changed)), "the timeline"
+    assert "no-store" in changed.headers["Cache-Control"]
 
 
 def test_a_panel_is_not_shown_to_strangers_and_is_no_redirect_to_the_login(admin: Client) -> None:
@@ -249,27 +257,27 @@ def signed_in_as(name: str) -> Client:
 
 
 def test_the_text_of_the_panel_says_one_task_or_many_and_no_share_of_what_failed(admin: Client) -> None:
-    assert "1 of 1 task has ended, 1 with an error." in text(admin.get(panel_of(made("Error"))))
-    assert "2 of 2 tasks have ended, 1 stopped." in text(admin.get(panel_of(made("Success", "Stopped"))))
-    assert "It has no tasks: its status is set by hand." in text(admin.get(panel_of(made())))
-    assert "Its task" in text(admin.get(panel_of(made("Success"))))
+    assert "1 of 1 task has ended, 1 with an error." in part(admin.get(panel_of(made("Error"))))
+    assert "2 of 2 tasks have ended, 1 stopped." in part(admin.get(panel_of(made("Success", "Stopped"))))
+    assert "It has no tasks: its status is set by hand." in part(admin.get(panel_of(made())))
+    assert "Its task" in part(admin.get(panel_of(made("Success"))))
     assert "100% of" not in admin.get(page_of(made("Error", "Stopped"))).content.decode()
 
 
 def test_time_left_follows_the_speed_of_late_and_not_the_idle_time(admin: Client) -> None:
     execution = made(*["Success"] * 10, *["Running"] * 10)
     began(execution, (timezone.now() - timedelta(days=30)).isoformat())
-    assert "About 1 h left." in text(admin.get(panel_of(execution))), (
+    assert "About 1 h left." in part(admin.get(panel_of(execution))), (
         "of the time before the first end an hour counts"
     )
 
     Task.objects.filter(execution=execution, status="Success").update(
         end_time=timezone.now() - timedelta(minutes=30)
     )
-    assert "About 1 h left." in text(admin.get(panel_of(execution)))
+    assert "About 1 h left." in part(admin.get(panel_of(execution)))
 
     Task.objects.filter(execution=execution, status="Success").update(end_time=timezone.now() - timedelta(days=2))
-    assert "left." not in text(admin.get(panel_of(execution)))
+    assert "left." not in part(admin.get(panel_of(execution)))
 
 
 def test_the_page_groups_its_errors_and_pages_and_filters_its_tasks(admin: Client) -> None:
@@ -305,7 +313,7 @@ def test_the_page_shows_where_it_is_its_quarantine_and_its_deliveries(
     )
 
     page = admin.get(page_of(execution))
-    place = text(admin.get(f"{LIST}{execution.pk}/place/"))
+    place = part(admin.get(f"{LIST}{execution.pk}/place/"))
 
     assert "after 5 failed refreshes: a &lt;b&gt;bad&lt;/b&gt; row" in page.content.decode()
     assert f"/admin/harbor_executions/quarantine/?q={execution.pk}" in page.content.decode()
@@ -317,12 +325,12 @@ def test_the_page_shows_where_it_is_its_quarantine_and_its_deliveries(
 def test_the_place_names_the_claim_and_its_node(admin: Client, queue: ExecutionQueue) -> None:
     execution = made("Running")
     queue.mark([f"{execution.pk}:SCAN_ALL"])
-    assert "It is on the queue." in text(admin.get(f"{LIST}{execution.pk}/place/"))
+    assert "It is on the queue." in part(admin.get(f"{LIST}{execution.pk}/place/"))
 
     queue.heartbeat("worker-1")
     queue.claim("worker-1", 10)
 
-    place = text(admin.get(f"{LIST}{execution.pk}/place/"))
+    place = part(admin.get(f"{LIST}{execution.pk}/place/"))
     assert "It is in a claim of worker-1 and waits for a worker." in place
 
 
@@ -333,16 +341,16 @@ def test_one_task_is_stopped_after_a_question_and_it_is_noted(admin: Client) -> 
 
     asked = admin.get(address)
     before = statuses(execution)
-    done = admin.post(address, {"_form_submitted": "True"})
+    done = admin.post(address, {"confirmed": "yes"})
 
-    assert "Stop?" in asked.content.decode()
+    assert f"Stop task {task.pk}?" in asked.content.decode()
     assert before == ("Running", {"a": "Pending", "b": "Pending"})
-    assert done.headers["HX-Redirect"] == f"{TASKS}{task.pk}/change/"
+    assert done.headers["Location"] == f"{TASKS}{task.pk}/change/"
     assert told(done) == ["success: It is stopped."]
     assert statuses(execution) == ("Running", {"a": "Stopped", "b": "Pending"})
     assert list(AuditEntry.objects.values_list("verb", "kind", "target")) == [("stop", "task", str(task.pk))]
     assert LogEntry.objects.count() == 1
-    *_, again = told(admin.post(address, {"_form_submitted": "True"}))
+    *_, again = told(admin.post(address, {"confirmed": "yes"}))
     assert again == "warning: It had ended before."
     assert AuditEntry.objects.count() == 1
 
@@ -357,11 +365,11 @@ def test_one_failed_job_runs_again_with_the_jobs_after_it_and_no_other(admin: Cl
     task = Task.objects.get(job_id="a")
     assert statuses(execution) == ("Error", {"a": "Error", "then": "Stopped", "b": "Error"})
 
-    done = admin.post(f"{TASKS}{task.pk}/retry/", {"_form_submitted": "True"})
+    done = admin.post(f"{TASKS}{task.pk}/retry/", {"confirmed": "yes"})
 
     assert told(done) == ["success: 2 jobs of its chain will run once more."]
     assert statuses(execution) == ("Running", {"a": "Pending", "then": "Pending", "b": "Error"})
-    *_, again = told(admin.post(f"{TASKS}{task.pk}/retry/", {"_form_submitted": "True"}))
+    *_, again = told(admin.post(f"{TASKS}{task.pk}/retry/", {"confirmed": "yes"}))
     assert again.startswith("warning: Nothing runs again")
 
 
@@ -370,14 +378,14 @@ def test_one_stopped_job_runs_again(admin: Client) -> None:
     report([Report(task.pk, "Stopped", 0) for task in execution.tasks.all()])
     refresh([execution.pk])
 
-    admin.post(f"{TASKS}{Task.objects.get(job_id='a').pk}/retry/", {"_form_submitted": "True"})
+    admin.post(f"{TASKS}{Task.objects.get(job_id='a').pk}/retry/", {"confirmed": "yes"})
 
     assert statuses(execution) == ("Running", {"a": "Pending", "b": "Stopped"})
 
 
 def test_the_actions_of_a_task_are_those_that_would_do_something(admin: Client) -> None:
     def titles(task: Task) -> list[str]:
-        return [one["title"] for one in admin.get(f"{TASKS}{task.pk}/change/").context["actions_detail"]]
+        return [one["title"] for one in admin.get(f"{TASKS}{task.pk}/change/").context["page_actions"]]
 
     execution = started("job")
     job, other = execution.tasks.get(), made("Error").tasks.get()
@@ -395,10 +403,10 @@ def test_a_viewer_cannot_act_on_a_task() -> None:
     execution = started("a")
     task = execution.tasks.get()
 
-    refused = [viewer.post(f"{TASKS}{task.pk}/{verb}/", {"_form_submitted": "1"}) for verb in ("stop", "retry")]
+    refused = [viewer.post(f"{TASKS}{task.pk}/{verb}/", {"confirmed": "yes"}) for verb in ("stop", "retry")]
 
     assert [one.status_code for one in refused] == [403, 403]
-    assert viewer.get(f"{TASKS}{task.pk}/change/").context["actions_detail"] == []
+    assert viewer.get(f"{TASKS}{task.pk}/change/").context["page_actions"] == []
     assert statuses(execution) == ("Running", {"a": "Pending"})
 
 

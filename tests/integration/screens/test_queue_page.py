@@ -1,7 +1,6 @@
 """The page of the queue: what it shows, its verbs, its permissions, and what it shows with Redis away."""
 
 import re
-from threading import Lock
 from typing import Any
 
 import pytest
@@ -10,12 +9,13 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.executions.admin import live_access
+from harbor_refresh.executions.admin import live as live_pages
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.models import AuditEntry, Quarantine
-from harbor_refresh.tasks.admin import queue_parts
-from harbor_refresh.tasks.celery_queues import JOBS, TICKS, WORK
-from harbor_refresh.tasks.pauses.pauses import paused
+from harbor_refresh.tasks.admin import queue as queue_page
+from harbor_refresh.tasks.admin.queue_tables import queue_tables
+from harbor_refresh.tasks.broker.celery_queues import JOBS, TICKS, WORK
+from harbor_refresh.tasks.operations.pauses import paused
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import signed_in, told
 from tests.integration.query_counts import queries
@@ -28,7 +28,7 @@ PAGE = "/admin/harbor_tasks/pause/"
 
 
 def act(client: Client, verb: str, target: object = "", **more: str) -> Any:
-    return client.post(PAGE, {"verb": verb, "target": target, **more})
+    return client.post(PAGE, {"verb": verb, "target": target, "confirmed": "yes", **more})
 
 
 def text_of(answer: Any) -> str:
@@ -44,16 +44,16 @@ def test_the_page_shows_the_claims_their_nodes_and_what_waits(admin: Client, que
     queue.claim("gone", 1)
     queue._redis.zrem(queue.keys.nodes, "gone")
     queue.mark(["10:REPLICATION"])
-    context = admin.get(PAGE).context
-    assert [context[name] for name in ("backlog", "in_flight", "failed_before", "live")] == [1, 3, 0, 2]
-    assert [(row[0], row[3], row[4]) for row in context["nodes"]["rows"]] == [
+    found = queue_tables(may_change=True, may_release=True)
+    assert [number for _, number, _ in found["numbers"]] == [1, 3, 0, 2]
+    assert [(row[0], row[3], row[4]) for row in found["nodes"]["rows"]] == [
         ("alive", "2", "0"),
         ("idle", "0", "0"),
         ("gone", "0", "1"),
     ]
-    assert [(row[0], row[2]) for row in context["claims"]["rows"]] == [("2", "alive"), ("1", "gone")]
-    assert "its node is silent" in str(context["claims"]["rows"][1][3])
-    assert [row[1] for row in context["waiting"]["rows"]] == ["REPLICATION"]
+    assert [(row[0], row[2]) for row in found["claims"]["rows"]] == [("2", "alive"), ("1", "gone")]
+    assert "its node is silent" in str(found["claims"]["rows"][1][3])
+    assert [row[1] for row in found["waiting"]["rows"]] == ["REPLICATION"]
 
 
 def test_of_many_tokens_a_bounded_part_is_read_and_the_page_says_so(admin: Client, redis: Redis) -> None:
@@ -61,7 +61,7 @@ def test_of_many_tokens_a_bounded_part_is_read_and_the_page_says_so(admin: Clien
     for start in range(0, len(tokens), 10_000):
         redis.sadd("cache:execution:refresh:processing", *tokens[start : start + 10_000])
     redis.sadd("cache:execution:refresh:processing", "unreadable")
-    note = admin.get(PAGE).context["claims_note"]
+    note = text_of(admin.get(PAGE))
     assert "The 30 oldest of 50 claims." in note
     assert re.search(r"4\d,\d{3} of 60,001 executions in flight were read\.", note)
 
@@ -79,7 +79,7 @@ def test_refreshing_is_paused_with_a_reason_after_a_question_and_resumed(admin: 
     asked = admin.get(PAGE, {"verb": "pause", "target": WORK})
     assert "Pause refreshing?" in text_of(asked)
     assert "Cancel Pause" in text_of(asked)
-    assert "whatever restarts meanwhile" in text_of(asked)
+    assert "whatever restarts in between" in text_of(asked)
     assert not paused()
     answer = act(admin, "pause", WORK, reason="an <b>upgrade</b>")
     assert told(answer) == ["success: Refreshing is paused."]
@@ -129,10 +129,9 @@ def test_a_page_without_any_work_says_that_there_is_none(admin: Client) -> None:
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test begins with a process that has looked at nothing and remembers no session. Its clock stands still,
     however slow the machine; `later` moves it."""
-    queue_parts._latest.clear()
-    live_access._remembered.clear()
-    for module in (queue_parts, live_access):
-        monkeypatch.setattr(module, "monotonic", lambda: 1_000.0)
+    queue_page._answers.clear()
+    live_pages._remembered.clear()
+    monkeypatch.setattr(live_pages, "monotonic", lambda: 1_000.0)
 
 
 def live(client: Client, **headers: Any) -> Any:
@@ -140,8 +139,8 @@ def live(client: Client, **headers: Any) -> Any:
 
 
 def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    now = queue_parts.monotonic()
-    monkeypatch.setattr(queue_parts, "monotonic", lambda: now + seconds)
+    now = live_pages.monotonic()
+    monkeypatch.setattr(live_pages, "monotonic", lambda: now + seconds)
 
 
 def test_an_open_page_is_told_what_has_changed_and_nothing_twice(
@@ -153,7 +152,7 @@ def test_an_open_page_is_told_what_has_changed_and_nothing_twice(
     assert all(f'data-part="{name}"' in page for name in first.json()["parts"])
     queue.mark(["10:REPLICATION"])
     assert live(admin, if_none_match=first["ETag"]).status_code == 304, "the look before is fresh"
-    later(monkeypatch, queue_parts.FRESH_SECONDS)
+    later(monkeypatch, queue_page.FRESH_SECONDS)
     news = live(admin, if_none_match=first["ETag"])
     assert "REPLICATION" in news.json()["parts"]["waiting"]
     assert "REPLICATION" not in first.json()["parts"]["waiting"]
@@ -183,13 +182,12 @@ def test_while_a_look_hangs_open_pages_get_the_look_before_and_then_none(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = live(admin)
-    monkeypatch.setattr(queue_parts, "_locks", {rights: Lock() for rights in queue_parts._locks})
-    for lock in queue_parts._locks.values():
-        lock.acquire()
-    later(monkeypatch, queue_parts.STALE_SECONDS - 1)
+    (shared,) = queue_page._answers.values()
+    shared._lock.acquire()
+    later(monkeypatch, queue_page.STALE_SECONDS - 1)
     assert live(admin).content == first.content
     later(monkeypatch, 1)
-    monkeypatch.setattr(queue_parts, "STALE_SECONDS", 0.1)
+    shared.stale = 0.1
     assert live(admin).status_code == 503
 
 

@@ -16,9 +16,9 @@ from redis import Redis
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.monitoring import liveness
 from harbor_refresh.monitoring.liveness import Verdict, Worker, judge_beat, judge_workers
-from harbor_refresh.tasks import tick
-from harbor_refresh.tasks.celery_queues import JOBS, TICKS
-from harbor_refresh.tasks.tick import MAX_WAITING
+from harbor_refresh.tasks.broker.celery_queues import JOBS, TICKS
+from harbor_refresh.tasks.pipeline import tick
+from harbor_refresh.tasks.pipeline.tick import MAX_WAITING
 from tests import servers
 from tests.faults.cluster import ROOT, Cluster, Member
 from tests.faults.conftest import cluster  # noqa: F401  # a fixture

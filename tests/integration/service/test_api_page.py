@@ -14,7 +14,7 @@ import pytest
 from django.utils import timezone
 
 from harbor_refresh.api import api
-from harbor_refresh.api_page import PARTS, renewed
+from harbor_refresh.api_page import PARTS, Command, renewed
 from harbor_refresh.executions.models import ApiToken, Execution
 from tests import pages
 from tests.integration.command_output import failing, said
@@ -25,7 +25,7 @@ PAGE = pages.read("docs/api.md")
 
 
 def test_the_page_is_what_the_description_says() -> None:
-    """If it is not: manage.py api_docs."""
+    """If it is not: python -m harbor_refresh.api_docs."""
     assert renewed(PAGE, api.get_openapi_schema()) == PAGE
     assert re.findall(r"<!-- made: (\w+) -->", PAGE) == ["overview", "errors", "limits", "details"]
     assert len(PARTS) == 4
@@ -34,14 +34,17 @@ def test_the_page_is_what_the_description_says() -> None:
 def test_the_command_writes_the_page_and_checks_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "api.md"
     page.write_text("before\n<!-- made: errors -->\nold\n<!-- end -->\nafter\n", encoding="utf-8")
-    monkeypatch.setattr("harbor_refresh.management.commands.api_docs.PAGE", page)
-    assert failing("api_docs", "--check") == ("docs/api.md is out of date.\n", "Type: manage.py api_docs")
+    monkeypatch.setattr("harbor_refresh.api_page.PAGE", page)
+    assert failing(Command(), "--check") == (
+        "docs/api.md is out of date.\n",
+        "Type: python -m harbor_refresh.api_docs",
+    )
     assert "old" in page.read_text(encoding="utf-8")
-    assert said("api_docs") == "docs/api.md was written."
+    assert said(Command()) == "docs/api.md was written."
     text = page.read_text(encoding="utf-8")
     assert text.startswith("before\n<!-- made: errors -->\n\n| status | means |")
     assert text.endswith("|\n\n<!-- end -->\nafter\n")
-    assert said("api_docs", "--check") == "docs/api.md is up to date."
+    assert said(Command(), "--check") == "docs/api.md is up to date."
 
 
 def test_the_command_of_the_page_makes_a_token_that_reads_and_reports_for_so_many_days(web: Web) -> None:

@@ -13,10 +13,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.dashboard import badges, latest, series, views
+from harbor_refresh.dashboard import badges, charts, latest, views
 from harbor_refresh.dashboard.charts import CHARTS
 from harbor_refresh.dashboard.latest import Latest, Overview
-from harbor_refresh.executions.admin import live_access as access
+from harbor_refresh.executions.admin import live as access
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.tasks.models import Sample
@@ -38,13 +38,17 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     now = time.monotonic()
     monkeypatch.setattr(latest, "monotonic", lambda: now)
     latest.latest.cache_clear()
-    series.series.cache_clear()
+    forget()
     access._remembered.clear()
-    badges._counted = (float("-inf"), 0, 0)
     views._rendered = None
     yield
     latest.latest.cache_clear()
-    series.series.cache_clear()
+    forget()
+
+
+def forget() -> None:
+    for shared in (*charts.SERIES.values(), badges.COUNTS):
+        shared.forget()
 
 
 def live(client: Client, **headers: Any) -> Any:
@@ -75,8 +79,7 @@ def test_the_page_takes_at_most_twelve_queries_whatever_there_is(admin: Client) 
     held = [create(NewExecution("SCAN")).pk for _ in range(30)]
     quarantine(held, 5)
     latest.latest.cache_clear()
-    series.series.cache_clear()
-    badges._counted = (float("-inf"), 0, 0)
+    forget()
     assert queries(admin, PAGE) <= 12
 
 
@@ -250,15 +253,15 @@ def _again(admin: Client) -> int:
 
 def test_the_page_opens_while_redis_is_away(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     from harbor_refresh.tasks.conf import refresh_settings
-    from harbor_refresh.tasks.overview import of_redis
+    from harbor_refresh.tasks.overview import state
     from tests.integration.redis_state import absent_redis
 
     client = absent_redis()
     away = ExecutionQueue(refresh_settings(), client, client)
-    monkeypatch.setattr(of_redis, "brief_queue", lambda: away)
+    monkeypatch.setattr(state, "brief_queue", lambda: away)
     page = admin.get(PAGE)
     assert page.status_code == 200
-    assert "Redis does not answer" in page.content.decode()
+    assert "Redis is away" in page.content.decode()
     news = live(admin).json()
     assert (card(news, "backlog")["value"], card(news, "backlog")["level"]) == ("?", "wrong")
     assert card(news, "quarantined")["value"] == "0"
@@ -284,7 +287,7 @@ def test_a_look_that_hangs_is_waited_for_once_and_then_told_at_once(monkeypatch:
     monkeypatch.setattr(newest._flight, "answer", answer_at_once)
     for _ in range(3):
         overview = newest.overview()
-        assert [one.code for one in overview.findings] == ["database_away"]
+        assert [one.id for one in overview.findings] == ["database.reachable"]
     assert waits == [latest.PATIENCE_SECONDS, 0.01, 0.01]
     may_return.set()
     assert newest.overview() is found
@@ -304,7 +307,7 @@ def test_the_sidebar_counts_what_is_in_quarantine_and_hides_a_zero(admin: Client
     path = "/admin/harbor_executions/statuschange/"
     assert badges_of(admin.get(path)) == []
     quarantine([create(NewExecution("SCAN")).pk for _ in range(3)], 5)
-    badges._counted = (float("-inf"), 0, 0)
+    badges.COUNTS.forget()
     assert badges_of(admin.get(path)) == ["3"]
 
 

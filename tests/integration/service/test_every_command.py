@@ -2,16 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from django.core.management import BaseCommand, load_command_class
+from django.core.management import ManagementUtility
 
+from benchmarks.command import Command as Bench
 from harbor_refresh.executions.actions.bulk import stop_action
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
-from harbor_refresh.management.commands import api_docs
-from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
-from manage import COMMANDS, Utility
+from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from tests import pages
 from tests.integration.sample_actions import asked
 
@@ -19,8 +17,9 @@ from tests.integration.sample_actions import asked
 PAGES = [*(pages.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))]
 PAGES += sorted(pages.ROOT.glob("docs/**/*.md"))
 #: Commands whose name alone, without `manage.py` before it, is a command when words follow.
-OURS = "alive|api_docs|attach|doctor|harbor"
-COMMAND = re.compile(rf"(?:python )?manage\.py ([a-z].*)|((?:{OURS}|{'|'.join(COMMANDS)}) [a-z\[-].*)")
+OURS = "alive|attach|doctor|harbor"
+COMMAND = re.compile(rf"(?:python )?manage\.py ([a-z].*)|((?:{OURS}) [a-z\[-].*)")
+MEASURES = re.compile(r"python -m benchmarks ([a-z-].*)")
 #: A page may name a command without the words that it demands.
 DEMANDED = {
     "harbor delete": "FILTER",
@@ -56,15 +55,13 @@ FAILS = {
     "doctor": r"\d+ problems?",
     "harbor check": r"\d+ errors",
 }
-#: These are run by a file of their own, because they need workers.
-ELSEWHERE = {"simulate": "acceptance/test_simulate.py", "simulate --demo": "acceptance/test_simulate.py"}
 
 
-def named() -> Iterator[str]:
+def named(command: re.Pattern[str]) -> Iterator[str]:
     for page in PAGES:
         for span in pages.spans(page.read_text(encoding="utf-8")):
-            if found := COMMAND.fullmatch(span):
-                yield found[1] or found[2]
+            if found := command.fullmatch(span):
+                yield next(filter(None, found.groups()))
 
 
 def variants(command: str) -> Iterator[str]:
@@ -76,15 +73,15 @@ def variants(command: str) -> Iterator[str]:
         yield text.replace(choice[0], one) if choice else text
 
 
-ALL = sorted({one for command in named() for one in variants(command)})
-MEASURING = [one for one in ALL if one.split()[0] == "bench"]
-TYPED = [one for one in ALL if one not in MEASURING and one not in ELSEWHERE]
+TYPED = sorted({one for command in named(COMMAND) for one in variants(command)})
+MEASURING = sorted(set(named(MEASURES)))
 
 
 def filled(command: str) -> list[str]:
     """The words of the command, with values in the places that a person fills, and rows of which they speak."""
-    execution = start("TEST", [[NewJob("a.job", job_id="a")]]).execution.pk
-    values = VALUES | {"ID": str(execution), "EXECUTION_ID": str(execution)}
+    execution = start("TEST", [[NewJob("a.job", job_id="a")]]).execution
+    values = VALUES | {"ID": str(execution.pk), "EXECUTION_ID": str(execution.pk)}
+    values["TASK"] = str(execution.tasks.get().pk)
     if command.startswith("harbor actions"):
         action = asked(vendor_type="TEST")
         if "--resume" in command:
@@ -92,7 +89,7 @@ def filled(command: str) -> list[str]:
         values |= {"ACTION": str(action.pk), "ID": str(action.pk)}
     words = " ".join(values.get(word, word) for word in command.split()).split()
     if "--release" in command.split():
-        quarantine([execution], 5, {execution: "a row is bad"})
+        quarantine([execution.pk], 5, {execution.pk: "a row is bad"})
     if "--watch" in words:
         words.append("--json")  # without it, it needs a terminal
     if words == ["shell"]:
@@ -104,7 +101,7 @@ def filled(command: str) -> list[str]:
 def run(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     """Run it as manage.py does, in this process; return its exit code and what it says of a failure."""
     try:
-        Utility(["manage.py", *words]).execute()
+        ManagementUtility(["manage.py", *words]).execute()
     except SystemExit as end:
         return int(str(end.code or 0)), capsys.readouterr().err
     return 0, ""
@@ -112,12 +109,7 @@ def run(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]
 
 @pytest.mark.usefixtures("database", "redis")
 @pytest.mark.parametrize("command", TYPED)
-def test_a_command_that_a_page_names_can_be_typed(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    copy = tmp_path / "api.md"
-    copy.write_text(pages.read("docs/api.md"), encoding="utf-8")
-    monkeypatch.setattr(api_docs, "PAGE", copy)
+def test_a_command_that_a_page_names_can_be_typed(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, told = run(filled(command), capsys)
     if reason := FAILS.get(command):
         assert code == 1, told
@@ -131,9 +123,8 @@ def test_a_measurement_that_a_page_names_has_options_that_the_bench_takes(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Their sizes take minutes to hours. tests/integration/benchmarks runs each experiment with small ones."""
-    bench: BaseCommand = load_command_class(COMMANDS["bench"], "bench")
-    parser = bench.create_parser("manage.py", "bench")
-    words = [VALUES.get(word, word) for word in command.split()[1:]]
+    parser = Bench().create_parser("python -m", "benchmarks")
+    words = [VALUES.get(word, word) for word in command.split()]
     if words == ["--help"]:
         with pytest.raises(SystemExit, match=r"^0$"):
             parser.parse_args(words)
@@ -147,4 +138,3 @@ def test_there_are_commands_to_type() -> None:
     assert len(TYPED) > 60
     assert len(MEASURING) > 15
     assert {"harbor status --watch --interval SECONDS --times N", "alive beat", "migrate"} < set(TYPED)
-    assert ELSEWHERE.keys() <= set(ALL)

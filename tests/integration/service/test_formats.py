@@ -1,4 +1,4 @@
-"""The formats in which one process writes what another reads: keys, tokens and records in Redis, and messages.
+"""The formats in which one process writes what another reads: keys and tokens in Redis, and messages.
 
 formats.json holds one of each. If this test fails, a worker of another release may not understand what this one
 writes: docs/migration.md says what a release that changes a format must do.
@@ -12,15 +12,11 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.tasks import tick
-from harbor_refresh.tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
+from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.celery_tasks import publish as publish_claims
 from harbor_refresh.tasks.celery_tasks import run_handlers, sweep
-from harbor_refresh.tasks.jobs.lifecycle.message import Message
-from harbor_refresh.tasks.jobs.records.arguments import text_of_arguments
-from harbor_refresh.tasks.jobs.records.records import JobRecords
-from harbor_refresh.tasks.jobs.records.run import ReceivedMessage
-from harbor_refresh.tasks.jobs.runtime.broker import publish as publish_jobs
+from harbor_refresh.tasks.jobs import sender
+from harbor_refresh.tasks.pipeline import tick
 from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.queue.members import Token, member, readable
 from harbor_refresh.tasks.queue.traces import Traces
@@ -29,18 +25,8 @@ from tests.integration.redis_state import Redis, queue_with_clock, settings_with
 
 GOLDEN = Path(__file__).with_name("formats.json")
 CLAIM = Claim("waiting@host-1-abc", "1000000000000", ("7:SCAN_ALL", "8:a vendor"))
-JOB = Message(
-    job="a-job",
-    task_id=7,
-    name="a.job",
-    args=(1, "x"),
-    kwargs={"fast": True},
-    options={"priority": 3},
-    revision=1,
-    runs=0,
-    has_followers=True,
-    database="harbor",
-)
+#: As pick.sql returns it: task, job, run, name, options, retries, arguments for people.
+JOB = (7, "a-job", 1, "a.job", JOBS, json.dumps({"priority": 3}), 2, '[1, "x"]', "{}")
 #: What differs with each message, process and machine.
 CHANGES = {"delivery_tag", "origin", "reply_to", "correlation_id", "expires", "eta"}
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -84,13 +70,13 @@ def messages(redis: Redis) -> dict[str, Any]:
     found["tasks.run_handlers"] = message(redis)
     publish_claims([CLAIM])
     found["tasks.refresh_executions"] = message(redis)
-    assert publish_jobs([JOB]) == []
+    sender._publish([JOB])
     found["a job"] = message(redis)
     return found
 
 
 def keys(redis: Redis) -> dict[str, Any]:
-    """Every key that the queue and the jobs write, after one execution has met each of its verbs."""
+    """Every key that the queue writes, after one execution has met each of its verbs."""
     redis.flushall()
     conf: dict[str, Any] = {"node_ttl": 10.0, "rest": 2.0, "max_attempts": 5}
     queue, clock = queue_with_clock(redis, **conf)
@@ -111,11 +97,6 @@ def keys(redis: Redis) -> dict[str, Any]:
     redis.persist(queue.keys.deliverer)  # it would expire after a second
     settings = settings_with(**conf)
     Traces(settings, redis, redis, with_clock_of_test).keep(["7:SCAN_ALL"], "00-trace-span-01")
-    records = JobRecords(settings, redis, redis, with_clock_of_test)
-    records.memory()
-    records.begin(ReceivedMessage("a-job", 7, revision=1, runs=0), "host-2-def")
-    asks = records.begin(ReceivedMessage("b-job", 8, revision=1, runs=0), "host-2-def").run
-    records.settle(asks, "Scheduled", "page 2", arguments=text_of_arguments([2], {}))
     state = whole_redis(redis, presence=True, observed=True)
     state["presence"]["server"] = "(server)"
     return {name: sorted(value) if isinstance(value, set) else value for name, value in sorted(state.items())}

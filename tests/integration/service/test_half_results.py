@@ -14,7 +14,7 @@ from celery import Celery
 from celery.concurrency.prefork import TaskPool
 from kombu.asynchronous import Hub, set_event_loop
 
-from harbor_refresh.half_results import keep
+from harbor_refresh.consumer import keep_half_results as keep
 
 app = Celery("a pool", set_as_current=False, fixups=[])
 app.log.setup("ERROR")

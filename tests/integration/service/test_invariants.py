@@ -15,7 +15,7 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
 from harbor_refresh.invariants import Violation, set_aside, violations
-from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -196,8 +196,8 @@ def test_the_web_process_works_behind_it(pooler: Pooler, database: str, redis: R
             assert shown == set(expected)
             metrics = client.get("/metrics", headers=program)
             applied = {
-                door: scraped(metrics.text)["harbor_refresh_reports_total", f"door={door},result=applied"]
-                for door in ("api", "hook")
+                source: scraped(metrics.text)["harbor_refresh_reports_total", f"result=applied,source={source}"]
+                for source in ("api", "hook")
             }
             assert applied == {"api": 20, "hook": 10}
     finally:

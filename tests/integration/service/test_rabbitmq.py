@@ -11,22 +11,22 @@ import pytest
 from amqp.exceptions import NotFound, RecoverableConnectionError
 from celery import current_app
 
-from harbor_refresh.doctor.facts import Facts
 from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.monitoring.liveness import judge_workers
 from harbor_refresh.tasks.broker import mark, rabbitmq
-from harbor_refresh.tasks.broker.lengths import waiting, waiting_in_all
+from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, TICKS
+from harbor_refresh.tasks.broker.pooled import waiting, waiting_in_all
 from harbor_refresh.tasks.broker.rabbitmq import AWAY
-from harbor_refresh.tasks.celery_queues import JOBS, QUEUES, TICKS
+from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.overview.state import look
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import servers
 from tests.elsewhere import uses
+from tests.integration.checks.examined import found
 from tests.integration.command_output import ROOT
-from tests.integration.doctor.examined import found
 from tests.proxy import HoldsAnswers, Proxy
 from tests.rabbitmq import RabbitMQ
 from tests.redis_with_tls import Certificates
@@ -109,44 +109,33 @@ def test_lengths_are_told_also_of_queues_that_do_not_exist(broker_in_use: Rabbit
     wait_for(lambda: dict(look().messages or {}) == everywhere, "a whole look")
 
 
-class Jobs:
-    """Counts how often the jobs were to be looked up."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def look_up(self) -> None:
-        self.count += 1
-
-
 def test_a_rabbitmq_that_was_emptied_has_no_queue_of_the_noted_moment(broker_in_use: RabbitMQ) -> None:
-    jobs = Jobs()
     began = execution_queue().stats().now
-    assert mark.lost_before(jobs.look_up) == 0, "the first look takes nothing for lost"
+    assert mark.lost_before() == 0, "the first look takes nothing for lost"
     noted = execution_queue().broker_marked()
     assert noted >= began
-    assert [mark.lost_before(jobs.look_up) for _ in range(2)] == [noted, noted]
-    assert jobs.count == 0
+    assert [mark.lost_before() for _ in range(2)] == [noted, noted]
     with broker_in_use.connect() as connection:
         connection.channel().queue_delete(f"{mark.MARK}.{noted}")
-    lost = mark.lost_before(jobs.look_up)
-    assert (lost > noted, jobs.count) == (True, 1)
-    assert (mark.lost_before(jobs.look_up), execution_queue().broker_marked(), jobs.count) == (lost, lost, 1)
+    lost = mark.lost_before()
+    assert lost > noted
+    assert (mark.lost_before(), execution_queue().broker_marked()) == (lost, lost)
 
 
 def test_a_process_that_dies_before_the_note_leaves_that_to_the_next(
     broker_in_use: RabbitMQ, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def die() -> None:
+    def die(self: ExecutionQueue, moment: int) -> None:
         raise KeyboardInterrupt
 
-    jobs = Jobs()
     execution_queue().note_broker_mark(1)
-    with pytest.raises(KeyboardInterrupt):
-        mark.lost_before(die)
+    with monkeypatch.context() as patch:
+        patch.setattr(ExecutionQueue, "note_broker_mark", die)
+        with pytest.raises(KeyboardInterrupt):
+            mark.lost_before()
     assert execution_queue().broker_marked() == 1
-    lost = mark.lost_before(jobs.look_up)
-    assert (lost > 1, jobs.count, mark.lost_before(jobs.look_up)) == (True, 1, lost)
+    lost = mark.lost_before()
+    assert (lost > 1, mark.lost_before()) == (True, lost)
 
 
 def test_a_redis_that_takes_no_notes_leaves_no_marks_behind(
@@ -161,14 +150,14 @@ def test_a_redis_that_takes_no_notes_leaves_no_marks_behind(
     monkeypatch.setattr(ExecutionQueue, "note_broker_mark", refuse)
     for _ in range(2):
         with pytest.raises(QueueRefused):
-            mark.lost_before(Jobs().look_up)
+            mark.lost_before()
     assert len(made) == 2
     assert [broker_in_use.length(f"{mark.MARK}.{moment}") for moment in made] == [-1, -1]
 
 
 def test_a_mark_expires_if_it_is_not_asked_for(broker_in_use: RabbitMQ, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mark, "MARK_MILLISECONDS", 1_000)
-    mark.lost_before(Jobs().look_up)
+    mark.lost_before()
     name = f"{mark.MARK}.{execution_queue().broker_marked()}"
 
     def is_gone() -> bool:
@@ -199,7 +188,7 @@ def test_the_line_of_the_page_empties_rabbitmq_before_a_restore(broker: RabbitMQ
 
 def test_the_doctor_finds_rabbitmq_sound(broker_in_use: RabbitMQ) -> None:
     facts = Facts()
-    names = ("broker.reachable", "celery.visibility", "celery.transport", "redis.eviction")
+    names = ("broker.reachable", "redis.eviction")
     assert {name: found(name, facts) for name in names} == {name: [] for name in names}
     assert facts.redis_servers == (facts.redis,)
 

@@ -18,8 +18,8 @@ from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Action, Execution, Quarantine
 from harbor_refresh.tasks.models import Pause
 from tests.browser.samples import make_samples
-from tests.integration.actions.sample_bulk import reported, with_jobs
 from tests.integration.admin_client import act
+from tests.integration.operations.actions.sample_bulk import reported, with_jobs
 from tests.integration.sample_executions import status_of
 
 #: Pages of the admin that belong to no model.
@@ -45,7 +45,7 @@ PAGES = {
     "group": "/admin/auth/group/",
 }
 ACTIONS = ("refresh", "stop", "retry", "resume", "remove")
-SUBMITTED = {"_form_submitted": "1"}
+SUBMITTED = {"confirmed": "yes"}
 
 
 def member(role: str) -> Client:
@@ -66,16 +66,16 @@ def changed_by(client: Client) -> dict[str, Any]:
     stop(stopped.pk)
     reported([failed], "Error")
     quarantine([held.pk], 5)
-    act(client, LIST, "stop_selected", [going.pk])
-    act(client, LIST, "resume_selected", [stopped.pk])
+    act(client, LIST, "stop", [going.pk])
+    act(client, LIST, "resume", [stopped.pk])
     client.post(f"{LIST}{failed.pk}/retry/", SUBMITTED)
     client.post(f"{LIST}{held.pk}/release/", SUBMITTED)
-    act(client, LIST, "remove_selected", [going.pk])
+    act(client, LIST, "remove", [going.pk])
     client.post(f"{LIST}{going.pk}/remove/", SUBMITTED)
     client.post(
         f"{LIST}?vendor=HELD",
         {
-            "action": "refresh_selected",
+            "action": "refresh",
             "_selected_action": held.pk,
             "select_across": 1,
             "confirmed": "yes",
@@ -142,7 +142,7 @@ def test_a_viewer_is_offered_no_action() -> None:
     client = member("viewer")
     text = client.get(LIST).content.decode() + client.get(f"{LIST}{execution.pk}/change/").content.decode()
     for verb in ACTIONS:
-        assert f'value="{verb}_selected"' not in text
+        assert f'value="{verb}"' not in text
         assert f"/{verb}/" not in text
 
 

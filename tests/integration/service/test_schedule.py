@@ -14,10 +14,10 @@ from django_celery_beat.models import CrontabSchedule, IntervalSchedule, Periodi
 from pytest_django import Settings
 
 from harbor_refresh.celery import app as celery_app
-from harbor_refresh.tasks.beat import PatientScheduler
-from harbor_refresh.tasks.broker.lengths import waiting
-from harbor_refresh.tasks.celery_queues import TICKS, WORK
+from harbor_refresh.tasks.broker.celery_queues import TICKS, WORK
+from harbor_refresh.tasks.broker.pooled import waiting
 from harbor_refresh.tasks.celery_tasks import act, claim_batch, reap, reconcile, recover_stale, sweep
+from harbor_refresh.tasks.pipeline.beat import PatientScheduler
 from harbor_refresh.tasks.schedule import follow_setting, restore_rows
 from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
 from tests.integration.database_state import waiting_for_locks
@@ -248,7 +248,7 @@ def test_beat_replaces_celerys_handler_whose_statements_may_wait_for_one_that_it
         PatientScheduler(app=celery_app)
         for number in before:
             handler: Any = signal.getsignal(number)
-            assert handler.__module__ == "harbor_refresh.tasks.beat"
+            assert handler.__module__ == "harbor_refresh.tasks.pipeline.beat"
             with pytest.raises(SystemExit):
                 handler(number, None)
     finally:

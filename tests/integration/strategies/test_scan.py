@@ -5,10 +5,11 @@ from pytest_django import Settings
 
 from benchmarks.designs import strategy
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.tasks.pipeline.legacy_marks import export_marks
-from harbor_refresh.tasks.queue import execution_queue, legacy_keys, legacy_transfer
+from harbor_refresh.tasks.pipeline.legacy_marks import export_marks, legacy_marks
+from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.connection import connect
-from harbor_refresh.tasks.strategies.scan import Scan
+from harbor_refresh.tasks.queue.keys import harbors_keys, member_of_harbors
+from harbor_refresh.tasks.strategies.older import Scan
 from tests import servers
 from tests.integration.concurrency import Pause, in_background
 from tests.integration.redis_state import Redis
@@ -89,8 +90,8 @@ def test_every_instance_of_scan_does_all_of_the_work(settings: Settings) -> None
 
 def test_the_keys_of_marks_are_read_as_they_are_written() -> None:
     for vendor in ODD:
-        for key in legacy_keys.keys_of(f"7:{vendor}"):
-            assert legacy_keys.readable(key.encode()) == f"7:{vendor}"
+        for key in harbors_keys(f"7:{vendor}"):
+            assert member_of_harbors(key.encode()) == f"7:{vendor}"
 
 
 def test_marks_move_with_a_change_of_the_strategy_to_claim_and_back(settings: Settings, redis: Redis) -> None:
@@ -98,7 +99,7 @@ def test_marks_move_with_a_change_of_the_strategy_to_claim_and_back(settings: Se
     ids = marked(3)
     members = {f"{pk}:REPLICATION" for pk in ids}
     settings.REFRESH_STRATEGY = "claim"
-    legacy_transfer.legacy_transfer().look()
+    legacy_marks().look()
     assert {member.decode() for page in execution_queue().pages_of_members() for member in page} == members
     assert export_marks(force=True) == 3
     settings.REFRESH_STRATEGY = "scan"

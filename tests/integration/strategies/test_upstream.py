@@ -7,7 +7,6 @@ from pytest_django import Settings
 
 from benchmarks.designs import strategy
 from harbor_refresh.executions import crash_points
-from harbor_refresh.tasks.strategies import plain_set
 from tests.integration.strategies.marked_executions import marked, refuse
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -20,7 +19,7 @@ def test_upstream_pops_a_hundred_at_a_time(settings: Settings) -> None:
 
     def look(point: str, _: Sequence[int]) -> None:
         if point == "one":
-            backlogs.append(plain_set.size())
+            backlogs.append(strategy().backlog())
 
     crash_points.handlers.append(look)
     strategy().cycle()

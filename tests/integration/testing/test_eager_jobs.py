@@ -140,6 +140,12 @@ def test_a_retry_runs_at_once_with_its_arguments_behind_the_other_jobs() -> None
     assert tasks_of(execution) == [("Success", 2, ""), ("Success", 0, "")]
 
 
+def test_a_countdown_is_over_at_once() -> None:
+    later = say.si(2).set(countdown=3600)
+    assert start("SCAN", jobs=[later, chain(say.s(1), later)]).status == "Success"
+    assert [word for word, _ in said] == [2, 1, 2]
+
+
 def test_retries_end_with_max_retries_and_with_max_attempts() -> None:
     execution = start("SCAN", jobs=[impatient.s("a", 100)])
     assert len(said) == 4

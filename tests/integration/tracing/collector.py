@@ -37,6 +37,8 @@ class Collector:
         self.url = ""
         #: The status with which it answers.
         self.status = 200
+        #: How many batches it has refused.
+        self.refused = 0
         #: While it is clear, the collector takes connections and answers none.
         self.answers = threading.Event()
         self.answers.set()
@@ -107,6 +109,8 @@ def collecting() -> Iterator[Collector]:
             collector.answers.wait(60)
             if collector.status == 200:
                 collector.take(body)
+            else:
+                collector.refused += 1
             answer = ExportTraceServiceResponse().SerializeToString()
             self.send_response(collector.status)
             self.send_header("Content-Length", str(len(answer)))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from harbor_refresh.executions.news import steps
-from harbor_refresh.tracing import follower, spans
+from harbor_refresh.tracing import spans
 from harbor_refresh.tracing.tracer import ProcessTracer
 from tests.integration.tracing.collector import Collector, collecting
 
@@ -33,10 +33,10 @@ def traced(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> Iterator[Co
         monkeypatch.setenv(name, value)
     tracer = ProcessTracer()
     monkeypatch.setattr(spans, "of_this_process", tracer)
-    monkeypatch.setattr(follower, "_told", False)
-    follower.connect()
+    monkeypatch.setattr(spans, "_is_logged", False)
+    spans.connect()
     yield collector
     steps.follow_with(None)
     collector.answers.set()
     tracer.end()
-    assert not follower._told, "a step could not be traced"
+    assert not spans._is_logged, "a step could not be traced"

@@ -75,7 +75,7 @@ def test_a_report_over_http_is_one_trace_from_the_span_of_its_caller_to_the_comp
     assert spans["report"].attributes["harbor_refresh.request"] == "order-66"
     about = {"executions": 1, "execution.id": execution.pk}
     assert {name: facts(one) for name, one in spans.items()} == {
-        "report": {"door": "api", "reports.applied": 2, "reports.unchanged": 0, "reports.refused": 0, **about},
+        "report": {"source": "api", "reports.applied": 2, "reports.unchanged": 0, "reports.refused": 0, **about},
         "mark": about,
         "claim": {"backlog": 1, "failed_before": 0, "execution.vendor_type": "TEST", **about},
         "refresh": {
@@ -88,7 +88,7 @@ def test_a_report_over_http_is_one_trace_from_the_span_of_its_caller_to_the_comp
             **about,
         },
         "write": {"executions": 1, "changed": 1},
-        "complete": {"outlived": 0},
+        "complete": {"executions": 1, "claim_expired": 0},
     }
     assert {one.error for one in collector.spans()} == {""}
 

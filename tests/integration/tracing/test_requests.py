@@ -7,7 +7,6 @@ from opentelemetry import context, trace
 from opentelemetry.trace import SpanContext
 
 from harbor_refresh.tracing import contexts
-from harbor_refresh.tracing.requests import TraceContexts
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 SAMPLED = f"00-{TRACE}-{SPAN}-01"
@@ -21,7 +20,7 @@ def seen(**headers: str) -> SpanContext:
         found.append(trace.get_current_span().get_span_context())
         return HttpResponse()
 
-    TraceContexts(view)(RequestFactory().post("/", headers=headers))
+    contexts.OfRequests(view)(RequestFactory().post("/", headers=headers))
     (one,) = found
     return one
 

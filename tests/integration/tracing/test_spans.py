@@ -22,7 +22,7 @@ from harbor_refresh.tasks.pipeline.refresher import refresh_claim
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from harbor_refresh.tracing import contexts, follower, spans
+from harbor_refresh.tracing import contexts, spans
 from tests.faults.conftest import many
 from tests.integration.pipeline.pipeline_state import cursed, member
 from tests.integration.redis_state import Redis, whole_redis
@@ -109,12 +109,15 @@ def test_a_chunk_of_many_has_a_trace_of_its_own_to_which_each_refresh_links(
     claim = execution_queue().claim("me", 10).claim
     refresh_claim(claim)
     chunk = traced.span("refresh chunk")
-    traced.span("complete", count=2)
     reports = traced.spans("report")
     assert chunk.trace not in {one.trace for one in reports}
     assert linked(chunk, *reports)
     assert (chunk.attributes["harbor_refresh.executions"], chunk.attributes["harbor_refresh.changed"]) == (3, 3)
-    assert traced.parents(chunk.trace) == {"refresh chunk": "", "write": "refresh chunk"}
+    assert traced.parents(chunk.trace) == {
+        "refresh chunk": "",
+        "write": "refresh chunk",
+        "complete": "refresh chunk",
+    }
     for one in reports:
         (refresh,) = traced.spans("refresh", one.trace)
         assert refresh.parent == one.id
@@ -283,7 +286,7 @@ def test_a_report_of_many_executions_is_followed_to_the_first_hundred(traced: Co
     refreshed()
     chunk = traced.span("refresh chunk")
     assert chunk.attributes["harbor_refresh.executions"] == 150
-    traced.span("complete", count=100)
+    traced.span("refresh", count=100)
     (root,) = traced.spans("report")
     assert {one.trace for one in traced.spans("refresh")} == {root.trace}
     assert {one.attributes[RESULT] for one in traced.spans("refresh")} == {"changed"}
@@ -314,7 +317,7 @@ def test_a_trouble_of_the_tracer_fails_no_report_and_no_refresh_and_is_told_once
     assert status_of(execution) == "Success"
     told = [one.getMessage() for one in caplog.records if "traced" in one.getMessage()]
     assert told == ["A step could not be traced; the next ones are tried"]
-    monkeypatch.setattr(follower, "_told", False)
+    monkeypatch.setattr(spans, "_is_logged", False)
 
 
 def test_the_changes_of_a_refresh_are_read_only_for_executions_that_are_followed(traced: Collector) -> None:

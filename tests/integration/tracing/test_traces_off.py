@@ -73,7 +73,6 @@ def commands(redis: redis_library.Redis, monkeypatch: pytest.MonkeyPatch) -> lis
     """Each command to Redis of this thread; a script by its name."""
     sent: list[str] = []
     thread = threading.get_ident()
-    names = {one.sha: name for verbs in (execution_queue(), traces()) for name, one in verbs._patient.items()}
     execute = redis_library.Redis.execute_command
 
     def noting(self: Any, *args: Any, **options: Any) -> Any:
@@ -84,6 +83,7 @@ def commands(redis: redis_library.Redis, monkeypatch: pytest.MonkeyPatch) -> lis
     monkeypatch.setattr(wakeup, "send_tick", lambda: None)
     monkeypatch.setattr(wakeup, "check_later", lambda *_, **__: None)
     _refresh_one()  # loads the scripts
+    names = {one.sha: name for verbs in (execution_queue(), traces()) for name, one in verbs._registered.items()}
     monkeypatch.setattr(legacy_marks._Rest, "until", float("inf"))  # no look for marks of an old release is due
     monkeypatch.setattr(redis_library.Redis, "execute_command", noting)
     return sent

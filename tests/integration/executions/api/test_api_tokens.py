@@ -84,7 +84,7 @@ def form(**more: Any) -> dict[str, Any]:
 
 def test_a_token_made_in_the_admin_is_shown_once(admin: Client) -> None:
     answer = admin.post(reverse(ADD), form(may_report="on"))
-    shown = answer.context["token"]
+    shown = answer.context["value"]
     assert shown in answer.content.decode()
     assert "no-store" in answer["Cache-Control"]
     row = ApiToken.objects.get()
@@ -106,7 +106,7 @@ def test_tokens_are_revoked_in_the_list(admin: Client) -> None:
     made = token(Scope.READ, name="runners")
     pk = ApiToken.objects.get().pk
     for _ in range(2):
-        answer = act(admin, reverse(LIST), "revoke_selected", [pk])
+        answer = act(admin, reverse(LIST), "revoke", [pk])
     assert told(answer) == [
         "success: runners is revoked: requests with it are answered with 401.",
         "warning: runners was revoked before.",
@@ -120,5 +120,5 @@ def test_only_users_with_the_permissions_make_and_revoke(database: str) -> None:
     viewer = signed_in("view_apitoken")
     assert viewer.get(reverse(LIST)).status_code == 200
     assert viewer.post(reverse(ADD), form(name="mine")).status_code == 403
-    act(viewer, reverse(LIST), "revoke_selected", [ApiToken.objects.get().pk])
+    act(viewer, reverse(LIST), "revoke", [ApiToken.objects.get().pk])
     assert ApiToken.objects.filter(revoked_at=None).count() == 1

@@ -284,10 +284,10 @@ def test_a_handler_that_is_registered_twice_is_an_error_at_start() -> None:
 
     on_execution("A")(plain)
     on_execution("A")(plain)  # a module that is imported again
-    assert check_handlers(None) == []
+    assert check_handlers() == []
     on_execution("B")(plain)
     list(register_under_one_name())
-    found = check_handlers(None)
+    found = check_handlers()
     assert [one.id for one in found] == ["harbor_executions.E001"] * 2
     assert "registered 2 times" in found[0].msg
 
@@ -296,7 +296,7 @@ def test_a_coroutine_is_an_error_at_start() -> None:
     @on_execution()
     async def later(change: Change) -> None: ...
 
-    assert [one.id for one in check_handlers(None)] == ["harbor_executions.E002"]
+    assert [one.id for one in check_handlers()] == ["harbor_executions.E002"]
 
 
 @pytest.mark.parametrize(

@@ -44,17 +44,16 @@ def test_ten_thousand_reports_made_while_the_service_is_away_and_their_runner_is
     known = runner.made
     total = max(10_000, known + 1_000)
     with client_of(web, spool) as client:
-        # A report may be in the spool though the runner does not know it. It is made again, and changes nothing.
         client.report_many(numbered(tasks, number) for number in range(known, total))
         wait_for(lambda: client.failures >= 3, "the client to notice that the service is away")
         web.start()
         client.flush(60)
         counts = client.counts
     assert state(tasks) == after(tasks, total)
-    assert counts in (
-        {"applied": total, "unchanged": 0, "refused": 0},
-        {"applied": total, "unchanged": 1, "refused": 0},
-    )
+    # The runner may not know of its last report, so that report is made twice. And a request may reach the service
+    # as it starts and be answered too late: its reports are sent again, and change nothing.
+    assert counts["refused"] == 0
+    assert counts["applied"] + counts["unchanged"] in (total, total + 1)
     assert spool.read_bytes() == b""
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harbor_refresh.client import ClientError, NotSent, Report, Spool, SpoolBusy, SpoolFull
+from harbor_refresh.client import ClientError, NotSent, Report, Spool, SpoolBusy, SpoolFull, Unusable
 from harbor_refresh.local.ports import choose_port
 from tests.integration.service.client.conftest import Make
 from tests.integration.service.client.recorder import Recorder, Told
@@ -46,6 +46,21 @@ def test_a_report_is_in_the_spool_when_report_returns(make: Make, spool: Path, f
         {"task_id": 8, "status": "Success"},
         {"task_id": 9, "status": "Error", "earlier_runs": 1},
     ]
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("", "Is a directory"),
+        ("a file/spool", "(Not a directory|File exists)"),
+        ("a link", "Too many .*"),
+    ],
+)
+def test_what_is_no_file_is_refused_as_a_spool(make: Make, tmp_path: Path, place: str, why: str) -> None:
+    (tmp_path / "a file").touch()
+    (tmp_path / "a link").symlink_to("a file")
+    with pytest.raises(Unusable, match=f"the spool {tmp_path / place} cannot be opened as a file: {why}$"):
+        make(tmp_path / place)
 
 
 def test_only_the_account_of_the_runner_can_read_the_spool(make: Make, tmp_path: Path) -> None:
@@ -174,9 +189,12 @@ def test_one_client_at_a_time_uses_a_spool_and_the_next_waits_for_it(
 def test_a_close_that_is_interrupted_frees_the_spool_and_keeps_its_reports(
     make: Make, server: Recorder, spool: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for pause in ("FIRST_PAUSE", "LONGEST_PAUSE"):
+        monkeypatch.setattr(f"harbor_refresh.client.{pause}", 60.0)
     server.always = AWAY
     client = make(spool)
     client.report(1, "Success")
+    wait_for(lambda: client.failures, "its pause, in which no request is on its way")
 
     def interrupted(*_: object) -> bool:
         raise KeyboardInterrupt

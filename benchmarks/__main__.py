@@ -1,0 +1,3 @@
+from harbor_refresh.local.program import run
+
+run("benchmarks", "benchmarks.command", has_own_servers=True)

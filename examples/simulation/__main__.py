@@ -1,0 +1,3 @@
+from harbor_refresh.local.program import run
+
+run("examples.simulation", "examples.simulation.command")

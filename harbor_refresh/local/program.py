@@ -1,0 +1,78 @@
+"""Django's command line for `manage.py`, and for programs that are no commands of it: `python -m PACKAGE`.
+
+Each uses the development settings unless others are named, and the servers of a running `make up` in this checkout
+unless the environment names some: a mixture of two stacks would be wrong. The lock file says where the servers
+are. Only its owner can read it, so a command of another account finds nothing.
+"""
+
+import os
+import sys
+from collections.abc import Mapping, MutableMapping
+from importlib import import_module
+from pathlib import Path
+
+from django.core.management import BaseCommand, ManagementUtility
+
+from harbor_refresh.local.checkout import Checkout
+from harbor_refresh.local.lock import holder
+
+ROOT = Path(__file__).resolve().parents[2]
+SETTINGS = "settings.dev"
+#: One of these in the environment says where the servers are.
+ADDRESSES = ("DATABASE_URL", "REDIS_URL", "_REDIS_URL_HARBOR", "_REDIS_URL_CORE", "CELERY_BROKER_URL")
+#: What a command needs, to find the same rows and keys as the stack.
+FOLLOWED = (
+    *ADDRESSES,
+    "DATABASE_POOLED",
+    "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS",
+    "REFRESH_STRATEGY",
+    "REFRESH_KEY_PREFIX",
+)
+
+
+def followed(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of the stack's environment that its lock file holds."""
+    return {name: environ[name] for name in FOLLOWED if environ.get(name)}
+
+
+def follow(root: Path, arguments: list[str], environ: MutableMapping[str, str]) -> str:
+    """Add the variables of the running stack; return its admin's address, or an empty text if nothing was added.
+
+    `manage.py test` makes a database of its own. If `make up` ends a moment later, the command fails, because its
+    servers are away.
+    """
+    named = any(environ.get(name) or environ.get(f"{name}_FILE") for name in ADDRESSES)
+    if named or environ.get("DJANGO_SETTINGS_MODULE") != SETTINGS or arguments[1:2] == ["test"]:
+        return ""
+    try:
+        running = holder(Checkout(root).lock)
+    except OSError:  # another account's
+        return ""
+    if running is None or not running.variables:
+        return ""
+    environ.update({name: value for name, value in running.variables.items() if name not in environ})
+    return running.admin
+
+
+def prepare(root: Path = ROOT, *, has_own_servers: bool = False) -> None:
+    """Take the settings and the servers. The bench starts servers of its own."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", SETTINGS)
+    admin = "" if has_own_servers else follow(root, sys.argv, os.environ)
+    if admin and sys.stderr.isatty():
+        sys.stderr.write(f"With the servers of the running `make up`, {admin}\n")
+
+
+class _Program(ManagementUtility):
+    def __init__(self, name: str, module: str) -> None:
+        super().__init__(["python -m", name, *sys.argv[1:]])
+        self._module = module
+
+    def fetch_command(self, subcommand: str) -> BaseCommand:
+        found: BaseCommand = import_module(self._module).Command()
+        return found
+
+
+def run(name: str, module: str, *, has_own_servers: bool = False) -> None:
+    """Run the `Command` of the module as `python -m NAME`."""
+    prepare(has_own_servers=has_own_servers)
+    _Program(name, module).execute()

@@ -1,1 +1,0 @@
-"""The verbs of `manage.py attach`, one a module."""

@@ -1,1 +1,0 @@
-"""Work on actions: verbs for many executions, in the background or in a terminal."""

@@ -1,0 +1,30 @@
+"""Selections of the registry, and what each finds."""
+
+from collections.abc import Iterator
+
+from django.core.checks import CheckMessage
+
+# each module registers its checks
+from harbor_refresh.tasks.checks import postgres, redis_servers, settings, statuses, tables, workers  # noqa: F401
+from harbor_refresh.tasks.checks.facts import Facts
+from harbor_refresh.tasks.checks.registry import REGISTERED, Check, Result, Shown, examine
+from harbor_refresh.tasks.overview.state import State
+
+
+def selection(shown: Shown) -> list[Check]:
+    """The checks that this command or page shows. Those of attach are among them once they are imported."""
+    return sorted((one for one in REGISTERED.values() if shown in one.shown), key=lambda one: one.place)
+
+
+def results(shown: Shown, facts: Facts | None = None) -> Iterator[Result]:
+    return examine(selection(shown), facts or Facts())
+
+
+def problems(shown: Shown, facts: Facts | None = None) -> list[CheckMessage]:
+    return [problem for result in results(shown, facts) for problem in result.problems]
+
+
+def findings(state: State) -> list[CheckMessage]:
+    """Return what is wrong in this state, errors first. No server is asked again."""
+    found = problems(Shown.DASHBOARD, Facts(glance=state))
+    return sorted(found, key=lambda one: not one.is_serious())

@@ -1,0 +1,231 @@
+"""What the checks look at. Each fact is read once, and only if a check asks for it. Reading changes nothing."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
+
+from celery import current_app
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from harbor_refresh.executions.database import Statements, absence_translated
+from harbor_refresh.executions.declarations import is_service
+from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable, RefreshError
+from harbor_refresh.tasks.broker.rabbitmq import Glance
+from harbor_refresh.tasks.broker.redis_address import Address, read_address
+from harbor_refresh.tasks.checks.registry import Need
+from harbor_refresh.tasks.conf import Refresh, refresh_settings
+from harbor_refresh.tasks.overview import of_broker
+from harbor_refresh.tasks.overview.state import State, look
+from harbor_refresh.tasks.queue.connection import connect, redis_errors_translated
+
+run = Statements(__package__)
+
+#: How long a worker has to answer a question of Celery's remote control.
+REPLY_SECONDS = 1.5
+#: How long one answer of Redis may take for a check. A server that needs longer counts as away.
+REDIS_SECONDS = 2.0
+#: Slack for a message that waits for a busy worker, and for clocks that differ.
+SLACK_SECONDS = 30
+
+
+def rows(name: str, **values: Any) -> list[SimpleNamespace]:
+    """Run a statement that returns one column of JSON objects."""
+    found = (row for (row,) in run(name, **values))
+    return [SimpleNamespace(**(json.loads(row) if isinstance(row, str) else row)) for row in found]
+
+
+class RedisServer:
+    """One Redis: the queue's, or the broker's if that is another."""
+
+    def __init__(self, need: Need, variable: str, address: Address | str) -> None:
+        self.need = need
+        self.variable = variable
+        self.address = address
+        self.client: Any = connect(address, REDIS_SECONDS, tries=1)
+
+    @property
+    def name(self) -> str:
+        return "Redis" if self.need == Need.REDIS else "The broker's Redis"
+
+    @contextmanager
+    def asked(self) -> Iterator[Any]:
+        with redis_errors_translated():
+            yield self.client
+
+    @cached_property
+    def info(self) -> dict[str, Any]:
+        with self.asked() as client:
+            return dict(client.info("everything"))
+
+    @cached_property
+    def saves(self) -> bool | None:
+        """Whether it writes snapshots; None if the server does not tell, as managed servers do."""
+        try:
+            with self.asked() as client:
+                return bool(client.config_get("save").get("save"))
+        except Exception:  # CONFIG is forbidden or renamed
+            return None
+
+
+class Workers:
+    """The answers of Celery's remote control, by the names of the workers. A worker that is busy in a pool without
+    processes (solo) does not answer."""
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(sorted(current_app.control.inspect(timeout=REPLY_SECONDS).ping() or {}))
+
+    @cached_property
+    def queues(self) -> dict[str, set[str]]:
+        return {name: {one["name"] for one in found} for name, found in self._ask("active_queues").items()}
+
+    @cached_property
+    def taken(self) -> set[str]:
+        """The queues that workers take."""
+        return set().union(*self.queues.values())
+
+    @cached_property
+    def task_names(self) -> dict[str, set[str]]:
+        return {name: {one.split()[0] for one in found} for name, found in self._ask("registered").items()}
+
+    @cached_property
+    def settings(self) -> dict[str, dict[str, Any]]:
+        return self._ask("conf")
+
+    @cached_property
+    def stats(self) -> dict[str, dict[str, Any]]:
+        return self._ask("stats")
+
+    def _ask(self, question: str) -> dict[str, Any]:
+        """Ask all workers that answered the ping; return as soon as each has answered."""
+        if not self.names:
+            return {}
+        inspect = current_app.control.inspect(timeout=REPLY_SECONDS, limit=len(self.names))
+        return dict(getattr(inspect, question)() or {})
+
+
+#: Our apps with tables.
+LABELS = ("harbor_executions", "harbor_tasks")
+#: The apps whose tables this program needs. A project migrates its own when it likes.
+MIGRATED = frozenset({*LABELS, "django_celery_beat"})
+
+
+class Facts:
+    """`glance`: the state that a page shows already. The checks of the dashboard then ask no server. `clock` is
+    this machine's clock; a test passes a wrong one."""
+
+    def __init__(self, clock: Callable[[], float] = time.time, glance: State | None = None) -> None:
+        self.clock = clock
+        self.glance = glance
+        self.workers = Workers()
+
+    @cached_property
+    def conf(self) -> Refresh:
+        return refresh_settings()
+
+    @cached_property
+    def state(self) -> State:
+        return self.glance or look()
+
+    @cached_property
+    def redis(self) -> RedisServer:
+        return RedisServer(Need.REDIS, "REDIS_URL", read_address(self.conf.redis_url))
+
+    @cached_property
+    def broker(self) -> RedisServer | None:
+        """None: it is RabbitMQ."""
+        if of_broker.is_rabbitmq():
+            return None
+        if of_broker.is_the_same_server():
+            return self.redis
+        return RedisServer(Need.BROKER, "CELERY_BROKER_URL", of_broker.address())
+
+    @cached_property
+    def redis_servers(self) -> tuple[RedisServer, ...]:
+        """The Redis of the queue; and that of the broker if it is another, and is not away, which is a problem
+        of its own."""
+        other = self.broker
+        if other is None or other is self.redis:
+            return (self.redis,)
+        with suppress(QueueUnavailable):
+            _ = other.info
+            return (self.redis, other)
+        return (self.redis,)
+
+    def absence(self, need: Need) -> RefreshError | None:
+        """Say why this server does not serve this program."""
+        if self.glance:
+            reason = self.glance.absent.get(need.name.lower())
+            is_its_own = not (need == Need.BROKER and "redis" in self.glance.absent)
+            is_away = self.glance.is_migrated or need != Need.DATABASE
+            return RefreshError(reason) if reason and is_its_own and is_away else None
+        try:
+            ASKS[need](self)
+        except (DatabaseAway, QueueUnavailable) as exc:
+            return exc
+        return None
+
+    def ask_database(self) -> None:
+        with absence_translated(), connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+
+    def ask_redis(self) -> None:
+        with self.redis.asked() as client:
+            client.ping()
+
+    def ask_broker(self) -> None:
+        """Ask the broker if it is a server of its own."""
+        if self.broker is None:
+            with closing(Glance(REDIS_SECONDS)) as glance:
+                glance.try_rights()
+        elif self.broker is not self.redis:
+            with self.broker.asked() as client:
+                client.ping()
+
+    @cached_property
+    def database(self) -> SimpleNamespace:
+        """The row of database_state.sql. The timeouts are in milliseconds; 0 is none."""
+        return rows("database_state")[0]
+
+    @cached_property
+    def is_pooled(self) -> bool:
+        """Whether a pooler stands before PostgreSQL: the process id that it gives a client is not that of the
+        session."""
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_backend_pid()")
+            (pid,) = cursor.fetchone()
+        return bool(connection.connection.info.backend_pid != pid)
+
+    @cached_property
+    def unapplied(self) -> tuple[str, ...]:
+        """The migrations that this program has and the database has not, or why a glance knows of some."""
+        if self.glance:
+            return () if self.glance.is_migrated else (self.glance.absent["database"],)
+        executor = MigrationExecutor(connection)
+        ours = [node for node in executor.loader.graph.leaf_nodes() if node[0] in MIGRATED]
+        plan = executor.migration_plan(ours)
+        return tuple(f"{migration.app_label}.{migration.name}" for migration, _ in plan)
+
+
+ASKS = {Need.DATABASE: Facts.ask_database, Need.REDIS: Facts.ask_redis, Need.BROKER: Facts.ask_broker}
+
+#: Where a project says what this variable of the service says.
+PLACES = {
+    "DATABASE_URL": "DATABASES in the settings",
+    "REDIS_URL": "REDIS_URL in HARBOR_REFRESH (without it, the broker of the Celery app)",
+    "CELERY_BROKER_URL": "the broker of the Celery app",
+}
+
+
+def place_of(variable: str) -> str:
+    return variable if is_service() else PLACES[variable]
+
+
+def celery_command(program: str) -> str:
+    """What to type to start a worker or beat; options may follow."""
+    return f"celery -A {'harbor_refresh' if is_service() else 'YOUR_PROJECT'} {program}"

@@ -1,0 +1,60 @@
+"""The results of checks, as data for programs and as text for people."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.checks import CheckMessage
+from rich.text import Text
+
+from harbor_refresh.executions.management.output import printable
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.checks.registry import Result, level_of, what_of
+
+STYLES = {"error": "bold red", "warning": "bold yellow"}
+
+
+def as_data(results: Sequence[Result]) -> dict[str, Any]:
+    return {
+        "sound": not any(result.problems or result.not_made for result in results),
+        "checks": [
+            {
+                "check": result.check.id,
+                "title": result.check.title,
+                "verdict": result.verdict,
+                "needs": str(result.not_made) if result.not_made else None,
+                "seconds": round(result.seconds, 3),
+                "problems": [
+                    {"level": level_of(one), "what": what_of(one), "todo": one.hint} for one in result.problems
+                ],
+            }
+            for result in results
+        ],
+    }
+
+
+def as_text(results: Sequence[Result]) -> list[Text | str]:
+    """Lines are not broken, so that a command can be copied in one piece."""
+    shown = [_problem(problem) for result in results for problem in result.problems]
+    return [*shown, _summary(results)]
+
+
+def _problem(problem: CheckMessage) -> Text:
+    level = level_of(problem)
+    return Text.assemble(
+        (f"{level:<8} ", STYLES[level]),
+        (str(problem.id), "bold"),
+        f"  {printable(what_of(problem))}\n",
+        ("         what to do: ", "dim"),
+        f"{printable(str(problem.hint))}\n",
+    )
+
+
+def _summary(results: Sequence[Result]) -> str:
+    sound = sum(result.verdict == "sound" for result in results)
+    levels = Counter(level_of(one) for result in results for one in result.problems)
+    missing = Counter(result.not_made for result in results if result.not_made)
+    words = [f"{plural(len(results), 'check')}: {sound} sound"]
+    words += [plural(levels[level], level) for level in STYLES if levels[level]]
+    words += [f"{count} not made, because {need} does not answer" for need, count in missing.items()]
+    return ", ".join(words) + "."

@@ -1,0 +1,196 @@
+"""Checks of Redis, the queue's and the broker's if that is another; of RabbitMQ; and of the clocks."""
+
+from collections.abc import Callable, Iterator
+
+from django.core.checks import CheckMessage, Error, Warning
+
+from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
+from harbor_refresh.tasks.checks.facts import Facts, place_of, run
+from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
+from harbor_refresh.tasks.overview import of_broker
+from harbor_refresh.tasks.queue.keys import Keys
+
+OLDEST = (6, 2)
+#: Nearly all memory is taken.
+FULL = 0.9
+#: The types of keys that another program is most likely to have taken.
+TYPES = {
+    "queue": b"set",
+    "processing": b"set",
+    "attempts": b"hash",
+    "nodes": b"zset",
+    "presence": b"hash",
+}
+#: A difference of clocks that a person notices on a screen.
+NOTICEABLE = 5.0
+#: Near the 5 minutes at which signed reports are refused. At an hour, ticks expire before they run.
+TOO_LARGE = 240.0
+
+
+@check(
+    "redis.reachable",
+    "Redis answers, and lets this program in",
+    shown=tuple(Shown),
+    answers_for=Need.REDIS,
+)
+def redis_reachable(facts: Facts) -> Iterator[CheckMessage]:
+    if exc := facts.absence(Need.REDIS):
+        yield _unreachable(
+            "Redis",
+            "REDIS_URL",
+            exc,
+            "Reports are stored, and no status is refreshed until it is back. Nothing is lost: reconcile finds "
+            "in the database what Redis forgot.",
+        )
+
+
+@check(
+    "broker.reachable",
+    "the broker answers, and lets this program in",
+    shown=(*PRESENT, Shown.ATTACH),
+    answers_for=Need.BROKER,
+)
+def broker_reachable(facts: Facts) -> Iterator[CheckMessage]:
+    """Look at the broker if it is a server of its own; else redis.reachable has looked at it."""
+    if exc := facts.absence(Need.BROKER):
+        name = "RabbitMQ" if of_broker.is_rabbitmq() else "The broker's Redis"
+        yield _unreachable(
+            name, "CELERY_BROKER_URL", exc, "Workers get no messages, so nothing is refreshed and no job runs."
+        )
+
+
+def _unreachable(name: str, variable: str, exc: Exception, meaning: str) -> CheckMessage:
+    place = place_of(variable)
+    rights, look = "the rights of redis.acl or broker.acl, in deploy/attach", "redis-cli -u ADDRESS ping"
+    if name == "RabbitMQ":
+        rights = "its rights: rabbitmqctl set_permissions -p VHOST USER '.*' '.*' '.*'"
+        look = "rabbitmq-diagnostics check_port_connectivity"
+    if isinstance(exc, QueueRefused):
+        todo = f"Correct the user, the password and the path in {place}, or give that user {rights}"
+        return Error(f"{name} answers and refuses this program. {exc}", todo)
+    todo = f"Workers reconnect by themselves. Start it, or correct {place}. Look with: {look}"
+    return Error(f"{name} is away, or does not answer in time. {str(exc).rstrip('.')}.\n{meaning}", todo)
+
+
+@check("redis.primary", "Redis takes writes", Need.REDIS, shown=(Shown.DOCTOR, Shown.ATTACH))
+def primary(facts: Facts) -> Iterator[CheckMessage]:
+    for server in facts.redis_servers:
+        if server.info.get("role") == "slave":
+            host, port = server.info.get("master_host"), server.info.get("master_port")
+            yield Error(
+                f"{server.name} is a replica, which takes no writes.",
+                f"Name its primary, {host}:{port}, in {server.variable}.",
+            )
+
+
+@check("redis.version", "Redis is 6.2 or newer, or Valkey", Need.REDIS, shown=(Shown.DOCTOR, Shown.ATTACH))
+def version(facts: Facts) -> Iterator[CheckMessage]:
+    for server in facts.redis_servers:
+        found = str(server.info.get("redis_version", ""))
+        numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdecimal())
+        if numbers and numbers < OLDEST:
+            yield Error(
+                f"{server.name} is {found}, and 6.2 is the oldest that is supported.",
+                "Upgrade the server, or use Valkey.",
+            )
+
+
+@check(
+    "redis.eviction",
+    "Redis evicts no keys",
+    Need.REDIS,
+    shown=(Shown.DOCTOR, Shown.ATTACH, Shown.START),
+)
+def eviction(facts: Facts) -> Iterator[CheckMessage]:
+    for server in facts.redis_servers:
+        policy = str(server.info.get("maxmemory_policy", "noeviction"))
+        if policy != "noeviction":
+            yield Error(
+                f"{server.name} evicts keys when its memory is full (maxmemory-policy {policy}), and so loses "
+                "messages and marks.",
+                "redis-cli config set maxmemory-policy noeviction; and the same line in its configuration file.",
+            )
+
+
+@check("redis.persistence", "Redis keeps its keys over a restart", Need.REDIS)
+def persistence(facts: Facts) -> Iterator[CheckMessage]:
+    writes = {"rdb_last_bgsave_status": "snapshot", "aof_last_write_status": "write to the append-only file"}
+    for server in facts.redis_servers:
+        for name, what in writes.items():
+            if server.info.get(name, "ok") != "ok":
+                yield Error(
+                    f"The last {what} of {server.name} failed. Such a server refuses writes (MISCONF).",
+                    "Look at its log and its disk: redis-cli info persistence",
+                )
+        if not server.info.get("aof_enabled") and server.saves is False:
+            yield Warning(
+                f"{server.name} keeps nothing over a restart. No status is lost, but reconcile needs a minute or "
+                "two to find the executions that waited, and jobs are sent again later.",
+                "redis-cli config set appendonly yes; and the same line in its configuration file.",
+            )
+
+
+@check("redis.memory", "Redis has memory left", Need.REDIS, shown=(Shown.DOCTOR, Shown.START))
+def memory(facts: Facts) -> Iterator[CheckMessage]:
+    for server in facts.redis_servers:
+        most, used = int(server.info.get("maxmemory", 0)), int(server.info.get("used_memory", 0))
+        if most and used >= FULL * most:
+            yield Error(
+                f"{server.name} uses {used / most:.0%} of its maxmemory ({most / 1024**2:,.0f} MiB). When it is "
+                "full it refuses every mark and message (OOM).",
+                f"redis-cli config set maxmemory {2 * most}; or find what fills it: redis-cli --bigkeys",
+            )
+
+
+@check("redis.keys", "no other program uses our keys", Need.REDIS)
+def key_types(facts: Facts) -> Iterator[CheckMessage]:
+    keys = Keys(facts.conf.key_prefix)
+    with facts.redis.asked() as client:
+        found = {str(getattr(keys, one)): client.type(str(getattr(keys, one))) for one in TYPES}
+    for (name, kind), wanted in zip(found.items(), TYPES.values(), strict=True):
+        if kind not in (wanted, b"none"):
+            yield Error(
+                f"The key {name} is a {kind.decode()} and not a {wanted.decode()}: another program wrote it.",
+                "Give this service a REFRESH_KEY_PREFIX or a Redis database of its own, then: redis-cli del "
+                f"'{name}'",
+            )
+
+
+@check("clocks", "the clocks agree", Need.DATABASE)
+def clocks(facts: Facts) -> Iterator[CheckMessage]:
+    readings: dict[str, Callable[[], float]] = {
+        "PostgreSQL": lambda: float(run("clock")[0][0]),
+        "Redis": lambda: _clock_of_redis(facts),
+    }
+    for name, read in readings.items():
+        try:
+            away = _difference(facts, read)
+        except QueueUnavailable:
+            continue
+        if abs(away) < NOTICEABLE:
+            continue
+        order = "ahead of" if away > 0 else "behind"
+        what = f"The clock of this machine is {abs(away):,.0f} s {order} that of {name}."
+        todo = "timedatectl set-ntp true, on both machines"
+        if abs(away) < TOO_LARGE:
+            yield Warning(f"{what}\nAges on screens are wrong by as much.", todo)
+        else:
+            yield Error(
+                f"{what}\nSigned reports are refused after 5 minutes of difference; after an hour ticks expire "
+                "before they run.",
+                todo,
+            )
+
+
+def _difference(facts: Facts, read: Callable[[], float]) -> float:
+    """Return how many seconds this machine's clock is ahead. The server is taken to have read its clock half-way
+    between question and answer."""
+    before = facts.clock()
+    there = read()
+    return (before + facts.clock()) / 2 - there
+
+
+def _clock_of_redis(facts: Facts) -> float:
+    with facts.redis.asked() as client:
+        seconds, microseconds = client.time()
+    return float(seconds) + float(microseconds) / 1_000_000

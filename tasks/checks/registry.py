@@ -1,0 +1,155 @@
+"""The registry of the checks that ask servers, and making them in order.
+
+A check looks at Facts, changes nothing, and yields Django's `Error` or `Warning`. `msg` says what is wrong and, on
+a second line, what that means; `hint` says what to type. SILENCED_SYSTEM_CHECKS silences a check by its id.
+
+An error stops work, loses it or delays it without end. A warning costs something at the next fault, or heals by
+itself. A check of a server that is away is not made, so that one cause gives one problem.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.core.checks import CheckMessage, Error
+from django.db import connection
+
+from harbor_refresh.executions.database import first_line
+
+
+class Need(StrEnum):
+    """A server that must answer before a check can look at it."""
+
+    DATABASE = "PostgreSQL"
+    REDIS = "Redis"
+    BROKER = "the broker"
+
+
+class Shown(StrEnum):
+    """The commands and pages that show checks."""
+
+    DOCTOR = "manage.py doctor"
+    PROJECT = "manage.py harbor check"
+    ATTACH = "manage.py attach check"
+    DASHBOARD = "the dashboard"
+    READY = "/readyz"
+    START = "the log of a worker at its start"
+
+
+#: The doctor, the check of a project, and the dashboard.
+PRESENT = (Shown.DOCTOR, Shown.PROJECT, Shown.DASHBOARD)
+#: In this order.
+GROUPS = ("settings", "database", "tables", "redis", "broker", "clocks", "beat", "workers", "status", "attach")
+
+
+@dataclass(frozen=True)
+class Check:
+    """`title`: what a sound system has. `needs`: the servers without which the check cannot be made.
+    `answers_for`: the server whose absence this check finds; then checks that need this server are not made."""
+
+    id: str
+    title: str
+    look: Callable[[Any], Iterable[CheckMessage]]
+    needs: tuple[Need, ...]
+    shown: frozenset[Shown]
+    answers_for: Need | None
+
+    @property
+    def place(self) -> tuple[bool, int]:
+        """The servers come first, because other checks need them."""
+        return self.answers_for is None, GROUPS.index(self.id.partition(".")[0])
+
+
+#: The checks of the modules that were imported.
+REGISTERED: dict[str, Check] = {}
+
+Look = Callable[[Any], Iterable[CheckMessage]]
+
+
+def check(
+    name: str,
+    title: str,
+    *needs: Need,
+    shown: Collection[Shown] = (Shown.DOCTOR,),
+    answers_for: Need | None = None,
+) -> Callable[[Look], Look]:
+    """Register the decorated function under this id."""
+
+    def register(look: Look) -> Look:
+        REGISTERED[name] = Check(name, title, look, needs, frozenset(shown), answers_for)
+        return look
+
+    return register
+
+
+@dataclass(frozen=True)
+class Result:
+    """`not_made`: the server that the check needs and that is away; then there are no problems."""
+
+    check: Check
+    problems: tuple[CheckMessage, ...] = ()
+    not_made: Need | None = None
+    seconds: float = 0.0
+
+    @property
+    def verdict(self) -> str:
+        if self.not_made:
+            return "not made"
+        return min((level_of(one) for one in self.problems), default="sound")  # an error before a warning
+
+
+def level_of(problem: CheckMessage) -> str:
+    return "error" if problem.is_serious() else "warning"
+
+
+def told(problem: CheckMessage) -> dict[str, str]:
+    """The parts of a problem, for pages and for programs."""
+    what, _, meaning = str(problem.msg).partition("\n")
+    return {
+        "id": str(problem.id),
+        "level": level_of(problem),
+        "what": what,
+        "meaning": meaning,
+        "todo": str(problem.hint or ""),
+    }
+
+
+def what_of(problem: CheckMessage) -> str:
+    """What is wrong and what it means, on one line."""
+    return " ".join(str(problem.msg).split())
+
+
+def examine(checks: Sequence[Check], facts: Any) -> Iterator[Result]:
+    """Yield each result as soon as it is known.
+
+    If a check itself raises, that is a problem of this check, and the next check is made.
+    """
+    away: set[Need] = set()
+    for one in checks:
+        if missing := next((need for need in one.needs if need in away), None):
+            yield Result(one, not_made=missing)
+            continue
+        began = time.monotonic()
+        found = tuple(_problems(one, facts))
+        if found and one.answers_for:  # silenced or not: checks that need the server would find nothing else
+            away.add(one.answers_for)
+        shown = tuple(problem for problem in found if not problem.is_silenced())
+        yield Result(one, shown, seconds=time.monotonic() - began)
+
+
+def _problems(made: Check, facts: Any) -> Iterator[CheckMessage]:
+    try:
+        for problem in made.look(facts):
+            problem.id = made.id
+            yield problem
+    except Exception as exc:  # the other checks may name the cause
+        connection.close()
+        yield Error(
+            f"This could not be looked at. {type(exc).__name__}: {first_line(exc) if str(exc) else ''}".rstrip(),
+            hint=f"manage.py doctor --only {made.id}; if it fails again, report it"
+            if Shown.DOCTOR in made.shown
+            else "Type the command again; if it fails again, report it",
+            id=made.id,
+        )

@@ -1,0 +1,200 @@
+"""Checks of the work itself: drift, reconcile, pauses, quarantine, old claims, dead letters."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from django.core.checks import CheckMessage, Error, Warning
+
+from harbor_refresh.executions.durations import age, ago
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.broker.celery_queues import WORK
+from harbor_refresh.tasks.checks.facts import SLACK_SECONDS, Facts
+from harbor_refresh.tasks.checks.registry import Need, Shown, check
+from harbor_refresh.tasks.models import Watermark
+from harbor_refresh.tasks.pipeline.reconciliation import look_for_drift
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.members import Token
+from harbor_refresh.tasks.schedule import interval_of
+
+#: How long to look for drift. A longer search is `reconcile --dry-run`.
+LOOK_SECONDS = 3.0
+#: A watermark this far behind makes each pass of reconcile read much.
+FAR_BEHIND = timedelta(hours=1)
+#: Pages of claims that are looked at for old ones.
+PAGES = 10
+#: A longer backlog is told.
+LONG_BACKLOG = 10_000
+#: Reconcile is postponed beyond this (tasks/pipeline/reconciliation.py).
+POSTPONING_BACKLOG = 50_000
+
+SEEN = (Shown.DOCTOR, Shown.DASHBOARD)
+
+
+@check(
+    "status.readable",
+    "the tables of executions and of the schedule can be read",
+    Need.DATABASE,
+    shown=(Shown.DOCTOR, Shown.PROJECT),
+    answers_for=Need.DATABASE,
+)
+def readable(facts: Facts) -> Iterator[CheckMessage]:
+    reason = facts.state.absent.get("database")
+    if reason and facts.state.is_migrated:
+        yield Error(
+            f"PostgreSQL answers, and does not let this program read its tables in time. {reason}",
+            "Give the right that is missing, or find out what slows PostgreSQL down: manage.py doctor --only "
+            "database",
+        )
+
+
+@check("status.drift", "each status is what its tasks say", Need.DATABASE, Need.REDIS)
+def drift(facts: Facts) -> Iterator[CheckMessage]:
+    """Find statuses that differ from their tasks and wait for no refresh. Reconcile marks a new one in its next
+    pass; one that several passes have missed is an error."""
+    found = look_for_drift(LOOK_SECONDS)
+    lost = found.drifted - found.waiting
+    if not lost or found.oldest is None:
+        return
+    since = datetime.now(UTC) - found.oldest
+    which = ", ".join(str(one.execution_id) for one in found.examples[:3])
+    differ = plural(lost, "status differs", "statuses differ")
+    what = f"{differ} from what the tasks say, for executions that are not on the queue, such as {which}.\n"
+    passes = timedelta(seconds=pacing.RECONCILE_GRACE_SECONDS + 3 * interval_of("tasks.reconcile"))
+    if since > passes:
+        yield Error(f"{what}Reconcile should have found them.", "manage.py harbor repair drift")
+    else:
+        yield Warning(
+            f"{what}The next pass of reconcile marks them.",
+            "Do nothing, or mark them at once: manage.py harbor repair drift",
+        )
+
+
+@check("status.watermark", "reconcile's watermark keeps up", Need.DATABASE)
+def watermark(facts: Facts) -> Iterator[CheckMessage]:
+    mark = Watermark.objects.filter(pk=1).first()
+    if mark is None or mark.last_pass_at is None:
+        return
+    behind = mark.last_pass_at - mark.settled_before
+    if behind > FAR_BEHIND:
+        yield Warning(
+            f"The watermark of reconcile is {timedelta(seconds=round(behind.total_seconds()))} behind, so each "
+            "pass reads more. Either a transaction has been open since then, or a status that differs from its "
+            "tasks is not refreshed.",
+            "manage.py harbor repair drift --dry-run",
+        )
+
+
+@check("status.claims", "no claim is too old", Need.REDIS)
+def old_claims(facts: Facts) -> Iterator[CheckMessage]:
+    """Claims that recovery should have released. A large `processing` is read in part only."""
+    stats, limit = execution_queue().stats(), round(2 * pacing.STALE_SECONDS * 1_000_000)
+    old = 0
+    unreadable = 0
+    for number, page in enumerate(execution_queue().pages_of_tokens()):
+        tokens = [Token.read(raw) for raw in page]
+        unreadable += tokens.count(None)
+        old += sum(1 for token in tokens if token and stats.now - token.stamp > limit)
+        if number >= PAGES:
+            break
+    if old:
+        yield Error(
+            f"Recovery has not released {plural(old, 'claim')}, although more than "
+            f"{2 * pacing.STALE_SECONDS:,.0f} s have passed.",
+            "manage.py harbor repair claims; and look at beat, which should send tasks.recover_stale every few "
+            "seconds",
+        )
+    if unreadable:
+        yield Warning(
+            f"{plural(unreadable, 'entry', 'entries')} of processing cannot be read, because another program "
+            "wrote there.",
+            "manage.py harbor repair claims (it drops them)",
+        )
+
+
+@check("status.repaired", "no mark was lost lately", Need.DATABASE, shown=SEEN)
+def repaired(facts: Facts) -> Iterator[CheckMessage]:
+    state = facts.state
+    if state.drifted and state.last_reconcile is not None and state.last_reconcile <= _late(facts):
+        yield Warning(
+            f"{plural(state.drifted, 'status', 'statuses')} differed from their tasks "
+            f"{ago(state.last_reconcile)}; reconcile found them and marked them for a refresh.\nTheir marks were "
+            "lost, as after an outage of Redis or a kill.",
+            "Do nothing. If every pass finds some, look for “Could not mark” in the log of the web processes and "
+            "the workers.",
+        )
+
+
+@check("status.reconcile", "reconcile runs", Need.DATABASE, shown=SEEN)
+def reconcile_runs(facts: Facts) -> Iterator[CheckMessage]:
+    state = facts.state
+    since = state.last_reconcile
+    is_postponed = (state.backlog or 0) > POSTPONING_BACKLOG
+    if since is not None and since > _late(facts) and not is_postponed:
+        yield Error(
+            f"Reconcile has not run to its end for {age(since)}.\nMarks that were lost stay lost until it runs.",
+            "Check beat and the workers, or run it now: manage.py harbor repair drift",
+        )
+
+
+def _late(facts: Facts) -> float:
+    """After so many seconds a pass of reconcile is late."""
+    intervals = (row.interval for row in facts.state.schedule or () if row.task == "tasks.reconcile")
+    return 3 * (next(intervals, None) or 60) + SLACK_SECONDS
+
+
+@check("status.waiting", "no execution waits for long", Need.REDIS, shown=SEEN)
+def waiting(facts: Facts) -> Iterator[CheckMessage]:
+    oldest, backlog = facts.state.oldest_waiting, facts.state.backlog
+    if facts.state.nodes and oldest is not None and oldest > max(60.0, 2 * facts.conf.interval):
+        yield Error(
+            f"An execution has waited for {age(oldest)}, with {backlog:,} on the queue.\nStatuses are late by as "
+            "much. There are too few workers, or they hang, or they wait for locks.",
+            "Look at the log of the workers, and add workers. To see what an execution waits for: "
+            "manage.py harbor why ID",
+        )
+    elif backlog is not None and backlog > LONG_BACKLOG:
+        yield Warning(
+            f"{backlog:,} executions wait.\nThe workers refresh them one batch after another. A long backlog "
+            "loses nothing.",
+            "Add workers if it grows.",
+        )
+
+
+@check("status.paused", "nothing is paused", Need.DATABASE, shown=SEEN)
+def nothing_paused(facts: Facts) -> Iterator[CheckMessage]:
+    if facts.state.pause:
+        yield Error(
+            "A worker found PostgreSQL away a moment ago, so no worker claims for "
+            f"{pacing.DATABASE_PAUSE_SECONDS:g} s.\nExecutions wait in Redis. The outage does not count as a "
+            "failed attempt of any of them.",
+            "Do nothing if this passes. If it stays, look at the database, and at its max_connections.",
+        )
+    for name in facts.state.paused or ():
+        yield Warning(
+            f"An operator has paused {'refreshing' if name == WORK else f'the queue {name}'}.\nNew work waits "
+            "until it "
+            "is resumed. Nothing is lost.",
+            f"Resume it on the queue page, or with: manage.py harbor unpause {name}",
+        )
+
+
+@check("status.quarantine", "no execution is in quarantine", Need.DATABASE, shown=SEEN)
+def quarantined(facts: Facts) -> Iterator[CheckMessage]:
+    if count := facts.state.quarantined:
+        yield Error(
+            f"{plural(count, 'execution')} could not be refreshed and {'is' if count == 1 else 'are'} in "
+            "quarantine.\nTheir status may be out of date. Each is tried again by itself "
+            f"{age(pacing.QUARANTINE_SECONDS)} after it was quarantined.",
+            "Read the reason of each under Quarantine in the admin. Repair the cause, then release them.",
+        )
+
+
+@check("status.deliveries", "no notification was given up", Need.DATABASE, shown=SEEN)
+def deliveries(facts: Facts) -> Iterator[CheckMessage]:
+    if count := facts.state.dead_letters:
+        yield Error(
+            f"{plural(count, 'notification')} could not be delivered and {'was' if count == 1 else 'were'} given "
+            "up.\nThe receivers do not know of these status changes.",
+            "Read the reasons under Deliveries in the admin, then send them again.",
+        )

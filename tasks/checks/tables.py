@@ -1,0 +1,146 @@
+"""Checks of our tables: that they are there, that this role may use them, and that PostgreSQL looks after them."""
+
+from collections.abc import Iterator
+
+from django.apps import apps
+from django.core.checks import CheckMessage, Error, Warning
+from django.db import DEFAULT_DB_ALIAS, connection, router
+from django.db.models import Index, Model, UniqueConstraint
+
+from harbor_refresh.executions.declarations import of_project
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.retention.rules import Retention
+from harbor_refresh.executions.status import FINAL
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.checks.facts import LABELS, Facts, rows, run
+from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
+
+#: The functions that statements call.
+FUNCTIONS = (
+    "add_to_execution_counters",
+    "count_execution_refresh",
+    "execution_begin_job",
+    "execution_end_job",
+    "execution_rollup",
+    "report_task_by_job",
+)
+#: Autovacuum does not keep up if there are this many times the dead rows at which it begins.
+BEHIND = 5
+#: Fewer dead rows are no problem.
+FEW_ROWS = 10_000
+
+
+@check("tables.migrations", "every migration is applied", Need.DATABASE, shown=(*PRESENT, Shown.READY))
+def migrations(facts: Facts) -> Iterator[CheckMessage]:
+    if missing := facts.unapplied:
+        names = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+        yield Error(
+            f"Migrations of this program are not applied to the database: {names}.\nNo execution can be started, "
+            "no report stored and no status refreshed.",
+            "manage.py migrate",
+        )
+
+
+@check("tables.indexes", "every index is there and valid", Need.DATABASE)
+def indexes(facts: Facts) -> Iterator[CheckMessage]:
+    """Name each missing index with the statement that makes it, unless migrations are missing."""
+    if facts.unapplied:
+        return
+    found = dict(run("indexes", tables=_tables()))
+    for model in _models():
+        for index in (*model._meta.indexes, *model._meta.constraints):
+            if isinstance(index, Index | UniqueConstraint) and index.name not in found:
+                table = model._meta.db_table
+                yield Error(
+                    f"The index {index.name} of {table} is missing, so its queries read the whole table.",
+                    _create(model, index),
+                )
+    for name, is_valid in sorted(found.items()):
+        if not is_valid:
+            yield Error(
+                f"The index {name} is not valid, so PostgreSQL does not use it: the statement that made it "
+                "failed.",
+                f"REINDEX INDEX CONCURRENTLY {connection.ops.quote_name(name)};",
+            )
+
+
+@check("tables.rights", "the role may read and write every table", Need.DATABASE)
+def rights(facts: Facts) -> Iterator[CheckMessage]:
+    lacking: dict[tuple[str, str], list[str]] = {}
+    for kind, name, privilege in run("missing_rights", tables=_tables(), functions=list(FUNCTIONS)):
+        lacking.setdefault((kind, name), []).append(privilege)
+    role = connection.ops.quote_name(facts.database.role)
+    for (kind, name), privileges in lacking.items():
+        words = ", ".join(privileges)
+        yield Error(
+            f"The role {facts.database.role} may not {words} on {name}.",
+            f"GRANT {words} ON {kind} {connection.ops.quote_name(name)} TO {role};",
+        )
+
+
+@check("tables.autovacuum", "autovacuum keeps up with executions, tasks and jobs", Need.DATABASE)
+def autovacuum(facts: Facts) -> Iterator[CheckMessage]:
+    if not facts.database.vacuums:
+        yield Error(
+            "Autovacuum is off for the whole server (autovacuum or track_counts), so the tables only grow, and "
+            "every query gets slower.",
+            "ALTER SYSTEM SET autovacuum = on; ALTER SYSTEM SET track_counts = on; SELECT pg_reload_conf();",
+        )
+    for table in rows("table_state"):
+        if table.vacuum_is_off:
+            yield Error(
+                f"Autovacuum is off for the table {table.name}, which every refresh writes or reads.",
+                f"ALTER TABLE {table.name} RESET (autovacuum_enabled);",
+            )
+        if table.xid_age > 2 * table.freeze_at:
+            yield Error(
+                f"{table.name} has not been frozen for {table.xid_age:,} transactions. PostgreSQL stops taking "
+                "writes at 2,000 million.",
+                f"VACUUM (FREEZE, VERBOSE) {table.name}; and look for an old transaction or replication slot.",
+            )
+        elif table.dead > max(FEW_ROWS, BEHIND * table.vacuum_begins_at):
+            yield Warning(
+                f"{table.name} has {table.dead:,} dead rows beside {table.live:,} live ones: autovacuum does "
+                "not keep up.",
+                f"VACUUM (ANALYZE, VERBOSE) {table.name}; it says what holds it up, such as an old transaction.",
+            )
+        elif table.changed_since_analyzed > max(FEW_ROWS, BEHIND * table.analyze_begins_at):
+            yield Warning(
+                f"{table.changed_since_analyzed:,} rows of {table.name} have changed since PostgreSQL counted "
+                "them, so it may choose slow plans.",
+                f"ANALYZE {table.name};",
+            )
+
+
+@check("tables.retention", "what is kept, and for how long, was decided", Need.DATABASE)
+def retention(facts: Facts) -> Iterator[CheckMessage]:
+    """Tell a project that keeps everything, unless it has said so (`RETENTION_DAYS` is 0)."""
+    if "RETENTION_DAYS" in of_project() or not Retention.of_settings().keeps_everything:
+        return
+    if ended := Execution.objects.filter(status__in=FINAL).count():
+        yield Warning(
+            f"Nothing is deleted: {plural(ended, 'execution')} {'has' if ended == 1 else 'have'} ended and stay, "
+            "with tasks, jobs and results, so the tables grow.",
+            "Count what 90 days would leave: manage.py harbor sweep --dry-run --older-than 90d. Then say what to "
+            'keep: HARBOR_REFRESH = {"RETENTION_DAYS": 90}, or 0 to keep everything.',
+        )
+
+
+def _models() -> list[type[Model]]:
+    """The models of our tables. What Harbor's tables need to have, `manage.py attach check` says."""
+    found = [model for label in LABELS for model in apps.get_app_config(label).get_models()]
+    return [one for one in found if one._meta.managed and router.allow_migrate_model(DEFAULT_DB_ALIAS, one)]
+
+
+def _tables() -> list[str]:
+    return sorted({model._meta.db_table for model in _models()})
+
+
+def _create(model: type[Model], index: Index | UniqueConstraint) -> str:
+    """The statement of a migration. An index is made without holding up writers."""
+    with connection.schema_editor(collect_sql=True, atomic=False) as editor:
+        if isinstance(index, Index):
+            editor.add_index(model, index, concurrently=True)  # type: ignore[call-arg]
+        else:
+            editor.add_constraint(model, index)
+        return " ".join(str(statement) for statement in editor.collected_sql)

@@ -1,0 +1,268 @@
+"""Checks of beat and of the workers: that they live, follow the schedule, take every queue, know our tasks, and
+run with these settings."""
+
+from collections.abc import Collection, Iterator
+
+from celery import current_app
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning
+from django.db import connection
+from django.db.models import Count
+
+from harbor_refresh.executions.declarations import is_service
+from harbor_refresh.executions.durations import age, ago
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
+from harbor_refresh.tasks.checks.celery_options import jobs
+from harbor_refresh.tasks.checks.facts import SLACK_SECONDS, Facts, celery_command
+from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
+from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.models.job import State as JobState
+from harbor_refresh.tasks.operations.pauses import paused
+from harbor_refresh.tasks.overview.state import State
+from harbor_refresh.tasks.queue.node import host_of
+from harbor_refresh.tasks.schedule import ROWS
+
+#: A node that died within this time is shown.
+LATELY_SECONDS = 600
+#: A row that runs so much less often than the default does not do its work any more.
+RARE = 20
+#: So many jobs are named that no worker knows.
+MOST_NAMES = 3
+#: What happens while no worker takes the queue.
+PURPOSES = {
+    TICKS: "no tick runs, so nothing is claimed, recovered or reconciled",
+    WORK: "no execution is refreshed",
+    JOBS: "no job runs",
+    DELIVERIES: "no notification is sent",
+}
+#: Settings that must be the same in every process.
+SHARED = (
+    "CELERY_TASK_ACKS_LATE",
+    "CELERY_TASK_REJECT_ON_WORKER_LOST",
+    "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS",
+    "REFRESH_STRATEGY",
+    "REFRESH_VISIBILITY_TIMEOUT_SECONDS",
+)
+#: What Celery shows in the place of a secret.
+HIDDEN = "********"
+
+BOTH = (Need.REDIS, Need.BROKER)
+COMMANDS = (Shown.DOCTOR, Shown.PROJECT)
+
+
+@check("beat.rows", "the rows of the schedule are there, enabled and right", Need.DATABASE, shown=PRESENT)
+def rows_of_beat(facts: Facts) -> Iterator[CheckMessage]:
+    schedule = facts.state.schedule
+    if schedule is None:
+        return
+    found = {one.name: one for one in schedule} | {one.task: one for one in schedule}
+    for planned in ROWS:
+        row = found.get(planned.task) or found.get(planned.name)
+        if row is None:
+            yield Error(
+                f"Beat's schedule has no row “{planned.name}”.\nWhat it does is not done: {planned.description}",
+                "Create it again: type manage.py migrate, or restart beat.",
+            )
+            continue
+        place = f"in the admin: Periodic tasks, {row.name}"
+        if row.task != planned.task:
+            yield Error(
+                f"The row {row.name} sends {row.task} and not {planned.task}.",
+                f"Set its task {place}",
+            )
+        if not row.is_enabled:
+            yield Error(
+                f"“{row.name}” is disabled in beat's schedule.\nWhat it does is not done: {planned.description}",
+                "Enable it in the admin, under Periodic tasks.",
+            )
+        if row.is_one_off:
+            yield Error(f"The row {row.name} runs once and not again (one-off).", f"Clear One-off Task {place}")
+        if row.begins_in and row.begins_in > 0:
+            yield Warning(f"The row {row.name} begins only in {age(row.begins_in)}.", f"Clear its start {place}")
+        if row.interval and row.interval > RARE * max(planned.seconds, 1):
+            yield Warning(
+                f"The row {row.name} runs every {row.interval:,.0f} s, and every {planned.seconds:,.0f} s is "
+                "usual.",
+                f"Set its interval {place}",
+            )
+
+
+@check("beat.alive", "a beat sends ticks", Need.DATABASE, shown=PRESENT)
+def beat_alive(facts: Facts) -> Iterator[CheckMessage]:
+    schedule = facts.state.schedule or ()
+    shortest = min((row.interval for row in schedule if row.is_enabled and row.interval), default=None)
+    silent = facts.state.beat_silent
+    if shortest is None or (silent is not None and silent <= 3 * shortest + SLACK_SECONDS):
+        return
+    what = "Beat has never sent anything." if silent is None else f"Beat has sent nothing for {age(silent)}."
+    yield Error(
+        f"{what}\nNew reports are still refreshed. What runs by schedule does not run: recovery from crashes, "
+        "reconcile, the sweep, and retries of notifications.",
+        f"Start one with: {celery_command('beat --pidfile=' if is_service() else 'beat')}",
+    )
+
+
+@check("workers.alive", "workers are alive", Need.REDIS, shown=PRESENT)
+def workers_alive(facts: Facts) -> Iterator[CheckMessage]:
+    if facts.state.nodes is None and not facts.glance:  # Redis answers, and was too slow for a look
+        raise QueueUnavailable(facts.state.absent.get("redis"))
+    if facts.state.nodes == ():
+        silent = facts.state.last_heartbeat
+        since = f"; the last heartbeat came {ago(silent)}" if silent is not None else ""
+        options = "--concurrency 2" if is_service() else "-n refresh@%h -Q harbor_refresh,harbor_refresh.ticks"
+        yield Error(
+            f"No worker is alive{since}.\nReports are stored, but no status is refreshed and no job runs.",
+            f"Start one with: {celery_command('worker')} {options}",
+        )
+
+
+@check("workers.ticks", "workers look for work", Need.REDIS, shown=PRESENT)
+def ticks_come(facts: Facts) -> Iterator[CheckMessage]:
+    state, since = facts.state, facts.state.last_tick
+    if not state.nodes or facts.conf.in_process:
+        return
+    if since is None or since > 2 * facts.conf.interval + SLACK_SECONDS:
+        when = "ever since Redis was emptied" if since is None else f"for {age(since)}"
+        yield Error(
+            f"No worker has looked for work {when}, and {_alive(state)}.\nExecutions wait although workers are "
+            "alive: beat sends no ticks, or no worker takes the queue harbor_refresh.ticks.",
+            "Check that beat runs. Check that a worker takes that queue: start it without -Q, or name all four "
+            "queues.",
+        )
+
+
+@check("workers.died", "no worker process died lately", Need.REDIS, shown=(Shown.DOCTOR, Shown.DASHBOARD))
+def died_lately(facts: Facts) -> Iterator[CheckMessage]:
+    state = facts.state
+    dead = [node for node in state.dead or () if node.silent <= LATELY_SECONDS]
+    if dead and state.nodes:
+        yield Warning(
+            f"{plural(len(dead), 'worker process', 'worker processes')} died within the last ten minutes. "
+            f"The last heartbeat of {dead[0].name} came {ago(dead[0].silent)}.\n"
+            f"Its claims and jobs go back on their queues, for the other processes: {_alive(state)}.",
+            "Do nothing if you killed it. If not, read its log, and look for the kernel's out-of-memory "
+            "killer: dmesg",
+        )
+
+
+def _alive(state: State) -> str:
+    number = len(state.nodes or ())
+    return f"{plural(number, 'worker process', 'worker processes')} {'is' if number == 1 else 'are'} alive"
+
+
+@check("workers.answer", "workers answer, and send heartbeats", *BOTH, shown=COMMANDS)
+def remote_control(facts: Facts) -> Iterator[CheckMessage]:
+    """Compare the two signs of life: heartbeats of the processes, and answers of the workers' main processes."""
+    nodes, names = facts.state.nodes, facts.workers.names
+    if nodes and not names:
+        hosts = sorted({host_of(node.name) for node in nodes})[:3]
+        yield Error(
+            f"Heartbeats come from {plural(len(nodes), 'worker process', 'worker processes')}, and no worker "
+            "answers Celery's remote control: the main process of each worker hangs, was killed, or waits for "
+            "the broker.",
+            f"Restart the workers on {', '.join(hosts)}",
+        )
+    elif names and not nodes and not facts.conf.in_process:
+        yield Error(
+            f"{', '.join(names[:3])}: the worker answers, and none of its processes sends a heartbeat. It uses "
+            "another Redis or another REFRESH_KEY_PREFIX, or its pool has ended.",
+            "Compare REDIS_URL and REFRESH_KEY_PREFIX of the worker with those of this command, then restart it.",
+        )
+
+
+@check("workers.queues", "each queue has a worker", *BOTH, shown=COMMANDS)
+def queues(facts: Facts) -> Iterator[CheckMessage]:
+    """Find queues that no worker takes. A worker whose consumer was cancelled for a queue still answers a ping.
+    A project has its own queues for its jobs, and may have no notifications."""
+    if not facts.workers.names:
+        return  # that is a problem of its own
+    for name, cost in PURPOSES.items():
+        if name in facts.workers.taken or (name == JOBS and not is_service()):
+            continue
+        count = (facts.state.messages or {}).get(name, 0)
+        is_harmless = name == DELIVERIES and not is_service()
+        yield (Warning if is_harmless else Error)(
+            f"No worker takes the queue {name}, in which {plural(count, 'message')} "
+            f"wait{'s' if count == 1 else ''}: "
+            f"{cost}.",
+            f"{celery_command('worker')} -Q {name}",
+        )
+
+
+@check("workers.jobs", "each queue of jobs has a worker", Need.DATABASE, Need.BROKER, shown=COMMANDS)
+def queues_of_jobs(facts: Facts) -> Iterator[CheckMessage]:
+    if not facts.workers.names or facts.unapplied:
+        return  # that is a problem of its own
+    for name, count in waiting_without_worker(facts.workers.taken | PURPOSES.keys()).items():
+        jobs_wait = "1 job waits: it does" if count == 1 else f"{count:,} jobs wait: they do"
+        yield Error(
+            f"No worker takes the queue {name}, in which {jobs_wait} not begin.",
+            f"Start a worker with -Q {name}. If the name is a mistake, correct it where the jobs are started, and "
+            "stop or delete the executions of these jobs.",
+        )
+
+
+def waiting_without_worker(taken: Collection[str]) -> dict[str, int]:
+    """Count the jobs that wait in queues that no worker takes. They are counted in the database, so the broker is
+    not asked. `taken`: the queues that workers take. Paused queues are left out."""
+    waiting = Job.objects.filter(state__in=(JobState.WAITING, JobState.SENT))
+    counts = dict(waiting.values_list("queue").annotate(Count("pk")).order_by())
+    return {name: counts[name] for name in sorted(counts.keys() - set(taken) - paused().keys())}
+
+
+@check("workers.tasks", "workers know every Celery task", *BOTH, shown=COMMANDS)
+def task_names(facts: Facts) -> Iterator[CheckMessage]:
+    """Find workers that take our queues and do not know our tasks, because they drop the messages; and jobs of a
+    project that no worker knows."""
+    ours = ROUTES.keys() & current_app.tasks.keys()
+    known = facts.workers.task_names
+    for worker, names in known.items():
+        takes = facts.workers.queues.get(worker, set()) & set(PURPOSES)
+        missing = sorted(ours - names)
+        if takes and missing:
+            yield Error(
+                f"{worker} takes {', '.join(sorted(takes))} and does not know {', '.join(missing[:3])}: it "
+                "drops such messages. It is of another release, or of another app.",
+                f"Stop that worker, and start one of this release: {celery_command('worker')}",
+            )
+    unknown = [] if is_service() else [name for name in jobs() if name not in set().union(*known.values())]
+    if known and unknown:
+        more = f" and {len(unknown) - MOST_NAMES} more" if len(unknown) > MOST_NAMES else ""
+        yield Error(
+            f"No worker knows these jobs: {', '.join(unknown[:MOST_NAMES])}{more}. They end as Error.",
+            "Add app.autodiscover_tasks() where the project makes its Celery app, or name their modules in the "
+            "setting CELERY_IMPORTS. Then start the workers again.",
+        )
+
+
+@check("workers.processes", "refreshes share a process", *BOTH, shown=COMMANDS)
+def processes(facts: Facts) -> Iterator[CheckMessage]:
+    for worker, stats in facts.workers.stats.items():
+        refreshes = facts.workers.queues.get(worker, set()) & {TICKS, WORK}
+        if refreshes and (stats.get("pool") or {}).get("max-tasks-per-child") == 1:
+            yield Warning(
+                f"{worker} refreshes executions, and starts a process for each task.",
+                "Start it with --max-tasks-per-child 1000000.",
+            )
+
+
+@check("workers.settings", "workers run with the same settings", *BOTH)
+def same_settings(facts: Facts) -> Iterator[CheckMessage]:
+    """Compare the settings of each worker with ours. Celery's remote control tells them, without secrets."""
+    for worker, theirs in facts.workers.settings.items():
+        for name in SHARED:
+            ours = getattr(settings, name, None)
+            if name in theirs and theirs[name] not in (ours, HIDDEN):
+                yield Warning(
+                    f"{worker} runs with {name} = {theirs[name]}, and this command with {ours}.",
+                    "Give every process the same environment, and restart the worker.",
+                )
+        ours = connection.settings_dict["NAME"]
+        database = theirs.get("DATABASES", {}).get("default", {}).get("NAME")
+        if database not in (None, ours):
+            yield Error(
+                f"{worker} works on the database {database}, and this command on {ours}.",
+                "Correct DATABASE_URL of one of them, or give each system a broker of its own.",
+            )

@@ -1,0 +1,137 @@
+"""Retries and resumptions: run failed, or stopped, jobs of an execution once more, each in a new revision."""
+
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from django.db import transaction
+
+from harbor_refresh.executions.attached.ownership import Operation, harbors
+from harbor_refresh.executions.errors import NoSuchExecution, NoSuchTask
+from harbor_refresh.executions.lifecycle import gates, links
+from harbor_refresh.executions.lifecycle.quarantines import release
+from harbor_refresh.executions.lifecycle.reports import Report, Source, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.jobs import sender
+from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.jobs.revisions import next_revision
+from harbor_refresh.tasks.jobs.starting.unique_keys import lock_and_release, retry_on_conflict
+from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.without_redis.agenda import at_once
+
+#: What the task of a job says when the job runs once more, by the status with which it had ended.
+MESSAGES = {Status.ERROR: "tried again", Status.STOPPED: "resumed"}
+
+
+@at_once
+@harbors(Operation.RUN_AGAIN)
+def retry_failed(execution_id: int) -> int:
+    """Retry the failed jobs of the execution and of its descendants, and return how many. Jobs after them in a
+    chain, which were stopped with them, wait for their turn again. Each job may begin as often as a new one. A
+    unique job is left out, with the jobs after it, while another job with its key is queued or running. The
+    execution and its ancestors are Running when this returns. A stop of an open execution is lifted if one of
+    these jobs is in it or below it (executions/lifecycle/gates.py).
+
+    1. Lock the ancestors, the execution and its descendants, in id order. So the second of two retries sees what
+       the first has left, and a stop of any of them comes before this or after it.
+    2. Lock the tasks, and those of the jobs that hold the wanted keys, in id order. Decide under these locks.
+    3. Write the tasks and the jobs, and refresh the execution, its descendants and its ancestors. Release them
+       from quarantine before, because a quarantined execution is not refreshed. If a refresh fails, it is marked
+       after the commit, as after any report.
+
+    Rows are locked in the usual order: executions before tasks, tasks before jobs.
+
+    What if a stop comes meanwhile: it waits for 1, and stops these jobs once more. What if it came first: this
+    waits for it, and lifts it.
+
+    What if the process dies before the commit: nothing happened. After it: a worker sends the jobs.
+    """
+    return retry_on_conflict(partial(_run_again, execution_id, Status.ERROR))
+
+
+@at_once
+@harbors(Operation.RUN_AGAIN)
+def resume_stopped(execution_id: int) -> int:
+    """Run the stopped jobs of the execution once more, and return how many. It does so as `retry_failed` does.
+    Jobs of a chain wait for their turn again; jobs that were stopped because a job before them failed are left to
+    `retry_failed`. Tasks without a job are left to their runners. An open execution that was stopped stays closed.
+    Its stop and those of its descendants are lifted, also if no job was stopped: then it ends as its tasks have.
+
+    What if a job that was asked to stop has not noticed it yet: its new run may begin meanwhile, on another
+    process. The old run is still asked to stop, and its reports are ignored, because they have an older
+    revision.
+    """
+    return retry_on_conflict(partial(_run_again, execution_id, Status.STOPPED))
+
+
+@at_once
+@harbors(Operation.RUN_AGAIN)
+def run_job_again(task_id: int) -> int:
+    """Run a failed or stopped job once more, and the jobs after it in its chain. Returns how many jobs; 0 if the
+    job has not failed and was not stopped, is not a job, was stopped because the job before it failed, or is
+    unique while another job holds its key."""
+    found = Task.objects.filter(pk=task_id).values_list("execution_id", "status").first()
+    if found is None:
+        raise NoSuchTask(task_id)
+    execution_id, status = found
+    ended_as = Status.ERROR if status == Status.ERROR else Status.STOPPED
+    return retry_on_conflict(partial(_run_again, execution_id, ended_as, first=task_id))
+
+
+def _run_again(execution_id: int, status: Status, first: int | None = None) -> int:
+    above = links.lock_ancestors([execution_id])
+    family = links.lock_family([execution_id])
+    if not family:
+        raise NoSuchExecution(execution_id)
+    ids = [one.id for one in family]
+    again = _locked_for_another_run(ids, status, first)
+    going_on = {job.task.execution_id for job in again}
+    if status == Status.STOPPED and first is None:
+        going_on.update(gates.stopped(ids))
+    if not going_on:
+        return 0
+    _write(again, MESSAGES[status])
+    gates.pass_stopped(going_on | links.ancestors(going_on).keys())
+    _bring_up_to_date([*family, *(one for one in above if one.status != Status.RUNNING)])
+    transaction.on_commit(partial(sender.send_started, {job.queue for job in again}, sorted(going_on)))
+    return len(again)
+
+
+def _write(again: Sequence[Job], message: str) -> None:
+    """Write these jobs and their tasks, which this transaction has locked: ended -> waiting. Each may begin as
+    often as a new one. One that follows another of them waits for that."""
+    now = time.time()
+    revisions = [next_revision(max(job.revision, job.task.status_revision), now) for job in again]
+    pairs = list(zip(again, revisions, strict=True))
+    report((Report(job.task_id, Status.PENDING, revision, message) for job, revision in pairs), Source.RETRY)
+    run("run_again", task_ids=[job.task_id for job in again], revisions=revisions)
+
+
+def _bring_up_to_date(relatives: Sequence[links.Relative]) -> None:
+    """Refresh these executions, children before their parents. Ancestors that are Running are left out: they stay
+    so, and their rollup reads all their children."""
+    release([one.id for one in relatives])
+    for ids in links.by_level(relatives):
+        refresh(ids)
+
+
+def _locked_for_another_run(execution_ids: list[int], status: Status, first: int | None) -> list[Job]:
+    """Find the jobs twice: first to know what to lock, then again under the locks. Of those with one key the first
+    runs again."""
+    wanted = _find(execution_ids, status, first)
+    unique = Job.objects.filter(pk__in=wanted, unique_key__isnull=False)
+    keys = dict(unique.values_list("pk", "unique_key"))
+    locked, held = lock_and_release(keys.values(), wanted)
+    first_of = {key: pk for pk, key in sorted(keys.items(), reverse=True) if key not in held}
+    free = [pk for pk in locked if pk not in keys or first_of.get(keys[pk]) == pk]
+    found = _find(execution_ids, status, first, free)
+    return list(Job.objects.select_related("task").filter(pk__in=found).order_by("pk"))
+
+
+def _find(
+    execution_ids: list[int], status: Status, first: int | None, among: Sequence[int] | None = None
+) -> list[int]:
+    rows = run("find_jobs_to_run_again", execution_ids=execution_ids, status=status, first=first, among=among)
+    return [pk for (pk,) in rows]

@@ -1,0 +1,282 @@
+"""The hook: reports of jobs are posted over HTTP, for workers that must not write tasks themselves.
+
+Speaks the protocol of Harbor's job service and its core: `POST {url}{task id}` with a status change as JSON. A
+report is noted in the row of its job, in the transaction of the change, and stays there until the target has taken
+it. So the process of the run posts it, and a second later again; after that, any worker does so every few seconds.
+"""
+
+import json
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Self
+
+from django.db import DatabaseError, connection, transaction
+from django.dispatch import Signal
+
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.declarations import value
+from harbor_refresh.executions.lifecycle.reports import Report, Source
+from harbor_refresh.executions.lifecycle.reports import report as report_tasks
+from harbor_refresh.executions.status import is_final
+from harbor_refresh.executions.text import said_by
+from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import DECLARED, refresh_settings
+from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.jobs.running.per_process import PerProcess
+from harbor_refresh.tasks.models.job import Job, State
+
+if TYPE_CHECKING:
+    import httpx2
+
+log = logging.getLogger("harbor_refresh")
+
+#: The turn of jobs of these `queues` has come, because the target has taken the end of the job before them.
+reports_taken = Signal()
+
+#: One call takes at most this long, for any number of reports.
+SECONDS = 10.0
+#: Refusals that may pass, because they concern the target or our settings. Any other 4xx is a refusal for good;
+#: 404 is one after PATIENCE, because the target may not have committed the row of the task yet.
+MAY_PASS = frozenset({401, 403, 408, 425, 429})
+NOT_FOUND = 404
+#: Seconds for which a report is tried again although the target knows no such task.
+PATIENCE = 300.0
+#: The most characters of a redirect's location in an error.
+MAX_LOCATION = 300
+#: Reports that are fired again in one pass, and their least age in seconds.
+PAGE, LATE_SECONDS = 500, 10.0
+PAUSE_SECONDS, STOP_SECONDS = 1.0, 5.0
+
+
+def is_set() -> bool:
+    return bool(value(DECLARED["report_url"].name, ""))  # alone, because each run asks
+
+
+@dataclass(frozen=True)
+class JobReport:
+    """A status change of a job. `since` is when it was first reported, in unix seconds."""
+
+    task_id: int
+    job: str
+    status: str
+    revision: int
+    message: str
+    since: float
+
+    @classmethod
+    def of(cls, task_id: int, job: str, text: str) -> Self:
+        parts = json.loads(text)
+        return cls(task_id, job, parts["status"], parts["revision"], parts["message"], parts["since"])
+
+    @property
+    def text(self) -> str:
+        parts = {"status": self.status, "revision": self.revision, "message": self.message, "since": self.since}
+        return json.dumps(parts)
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The body that Harbor's core reads; `status_message` is an addition that other readers may ignore."""
+        metadata = {"id": self.job, "status": self.status, "revision": self.revision}
+        body = {"job_id": self.job, "status": self.status, "metadata": metadata}
+        return body | ({"status_message": self.message} if self.message else {})
+
+
+def note(reports: Sequence[JobReport]) -> None:
+    """Note these reports, and post them after the commit. A run that has ended ends its job here, because its task
+    ends only when the target says so."""
+    rows = run(
+        "note_reports",
+        task_ids=[one.task_id for one in reports],
+        reports=[one.text for one in reports],
+        are_final=[is_final(one.status) for one in reports],
+    )
+    noted = [JobReport.of(*row) for row in rows]
+    transaction.on_commit(lambda: of_this_process.get().put(noted))
+
+
+def fire_again() -> int:
+    """Fire again reports that were not taken, unless their task says by now that they were. Returns how many the
+    target has taken. They begin at a random one, so that no report that is refused holds up the others."""
+    if not is_set():
+        return _apply_here()
+    with absence_translated():
+        rows = run("late_reports", since=time.time() - LATE_SECONDS, most=PAGE)
+        late = [(JobReport.of(*row), is_taken) for *row, is_taken in rows]
+        _forget([one for one, is_taken in late if is_taken])
+    return _settle([one for one, is_taken in late if not is_taken]).count
+
+
+def _apply_here() -> int:
+    """The hook was switched off: apply what it has not taken."""
+    with absence_translated(), transaction.atomic():
+        left = [JobReport.of(*row) for *row, _ in run("late_reports", since=time.time(), most=PAGE)]
+        if not left:
+            return 0
+        report_tasks(
+            (Report(one.task_id, one.status, one.revision, one.message or None) for one in left), Source.JOB
+        )
+        _forget(left)
+    return len(left)
+
+
+def _forget(reports: Sequence[JobReport]) -> None:
+    if reports:
+        run("reports_taken", task_ids=[one.task_id for one in reports], reports=[one.text for one in reports])
+
+
+def _settle(reports: Sequence[JobReport]) -> "Posted":
+    """Post these reports, forget those that are settled, and have the jobs sent whose turn has come with them."""
+    posted = hook().post(reports)
+    with absence_translated():
+        done = [*posted.accepted, *(one for one, why in posted.unwanted if _is_given_up(one, why))]
+        _forget(done)
+        ended = [one.task_id for one in done if is_final(one.status)]
+        behind = Job.objects.filter(follows__in=ended, state=State.WAITING, unmet=False)
+        if queues := set(behind.values_list("queue", flat=True)):
+            reports_taken.send(sender=_settle, queues=queues)
+    return posted
+
+
+def _is_given_up(report: JobReport, why: str) -> bool:
+    """Give up a report that the target refuses for good. An end is written here, because no other program will
+    say that the job has ended. False if the database refuses that: then it is posted again."""
+    log.warning("The hook does not want the report that job %s is %s: %s", report.job, report.status, why)
+    if is_final(report.status):
+        its = Report(report.task_id, report.status, report.revision, report.message or None)
+        try:
+            report_tasks([its], Source.JOB)
+        except DatabaseError as exc:
+            log.error("The end of task %d cannot be written: %s", report.task_id, said_by(exc))
+            return False
+    return True
+
+
+class Poster:
+    """One thread in each process that posts the reports of its jobs."""
+
+    def __init__(self) -> None:
+        self._reports: deque[JobReport] = deque()
+        self._has_come = threading.Event()
+        self._ending = threading.Event()
+        self._is_logged = False
+        self._thread = threading.Thread(target=self._work, name="poster", daemon=True)
+        self._thread.start()
+
+    def put(self, reports: Sequence[JobReport]) -> None:
+        self._reports.extend(reports)
+        self._has_come.set()
+
+    def stop(self) -> None:
+        self._ending.set()
+        self._has_come.set()
+        self._thread.join(STOP_SECONDS)
+
+    def _work(self) -> None:
+        while self._reports or not self._ending.is_set():
+            self._has_come.wait()
+            self._has_come.clear()
+            while self._reports:
+                left = self._post([self._reports.popleft() for _ in range(min(PAGE, len(self._reports)))])
+                if left and not self._ending.wait(PAUSE_SECONDS):
+                    self._post(left)  # what is left then is fired again (`fire_again`)
+        connection.close()
+
+    def _post(self, reports: Sequence[JobReport]) -> Sequence[JobReport]:
+        """Return those that are left. Log that some are, once until none is any more."""
+        left: Sequence[JobReport] = reports
+        try:
+            posted = _settle(reports)
+            left, why = posted.left, posted.why_left
+        except Exception as exc:  # the database is away
+            why = said_by(exc)
+        if left and not self._is_logged:
+            log.warning("%d turns of jobs cannot be reported, trying again: %s", len(left), why)
+        self._is_logged = bool(left)
+        return left
+
+
+of_this_process = PerProcess(Poster)
+
+
+@dataclass
+class Posted:
+    """`accepted` reports are delivered; `unwanted` ones, with the reason, never will be; `left` ones may be."""
+
+    accepted: list[JobReport] = field(default_factory=list)
+    unwanted: list[tuple[JobReport, str]] = field(default_factory=list)
+    left: list[JobReport] = field(default_factory=list)
+    why_left: str = ""
+
+    @property
+    def count(self) -> int:
+        return len(self.accepted)
+
+
+class Hook:
+    def __init__(self, url: str, authorization: str, timeout: float) -> None:
+        import httpx2  # the extra `http`, which a project without a hook does not need
+
+        self._url, self._failure = url, httpx2.HTTPError
+        headers = {"Authorization": authorization} if authorization else {}
+        self._client = httpx2.Client(timeout=timeout, headers=headers, follow_redirects=False)
+
+    def post(self, reports: Sequence[JobReport]) -> Posted:
+        """Send one request for each report, in the order given.
+
+        1. An answer of 2xx: the report is accepted.
+        2. A refusal for good, for example because its task is gone: the report is unwanted. So is a report that
+           has been answered by 404 for PATIENCE seconds.
+        3. A refusal that may pass: the report is left, and the next one is tried, because only this one may be
+           concerned. A redirect is such a refusal: it means that our setting is wrong, and is not followed.
+        4. No answer: the target is away, so this report and all following ones are left.
+
+        Refused or unanswered reports move to the back of the retry list, so they do not block other reports.
+        """
+        posted = Posted()
+        refused: list[JobReport] = []
+        until = time.monotonic() + SECONDS
+        for position, report in enumerate(reports):
+            if time.monotonic() > until:
+                posted.left, posted.why_left = [*reports[position:], *refused], "it answers too slowly"
+                return posted
+            try:
+                answer = self._client.post(f"{self._url}{report.task_id}", json=report.body)
+            except self._failure as exc:
+                posted.left = [*reports[position + 1 :], *refused, report]
+                posted.why_left = f"{type(exc).__name__}: {exc}"
+                return posted
+            if answer.is_success:
+                posted.accepted.append(report)
+            elif answer.status_code == NOT_FOUND and time.time() - report.since < PATIENCE:
+                refused.append(report)
+                posted.why_left = _why_left(answer)
+            elif answer.is_client_error and answer.status_code not in MAY_PASS:
+                posted.unwanted.append((report, f"the hook answered {answer.status_code}"))
+            else:
+                refused.append(report)
+                posted.why_left = _why_left(answer)
+        posted.left = refused
+        return posted
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def _why_left(answer: "httpx2.Response") -> str:
+    why = f"it answered {answer.status_code}"
+    if 300 <= answer.status_code < 400:
+        location = answer.headers.get("Location", "")[:MAX_LOCATION]
+        why += f", a redirect to {location!r}, which is not followed: change REFRESH_REPORT_URL"
+    return why
+
+
+@cache
+def hook() -> Hook:
+    """Return the hook of this process, built from the settings. It connects on first use."""
+    conf = refresh_settings()
+    return Hook(conf.report_url, conf.report_authorization, pacing.REPORT_TIMEOUT_SECONDS)

@@ -1,0 +1,176 @@
+"""Check a message in the main process of its worker, before Celery reads it (guard.py).
+
+Celery expects each part of a message to be what its own clients write. A time limit that is no number ends the
+main process; the broker then gives the message to another worker, which ends as well. The check refuses what
+would break a worker, for any task. The message of a tracked job must be what our code writes.
+"""
+
+from collections.abc import Mapping
+from math import inf
+from typing import Any
+from uuid import UUID
+
+from celery.app.task import Context
+
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.status import MAX_ID
+from harbor_refresh.executions.text import is_text, is_whole, refuse_nesting, shown
+from harbor_refresh.tasks.jobs.messages import header as message_header
+from harbor_refresh.tasks.jobs.starting.options import (
+    LIMIT,
+    MOMENT,
+    WITHIN_A_YEAR,
+    Takes,
+    refuse,
+    refuse_options_of_task,
+)
+
+#: The name of the message in an error, which becomes the status message of the task.
+MESSAGE = "its message"
+MAX_JOB = 255
+#: No counter of ours gets larger.
+MAX_COUNT = 2**31 - 1
+#: Python can add as many seconds to a moment.
+MAX_LIMIT = 10**15
+
+
+def _is_list_of_text(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+
+
+def _is_list_of_mappings(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, dict) for one in value)
+
+
+def _is_limit(value: Any) -> bool:
+    return isinstance(value, int | float) and (0 <= value < MAX_LIMIT or value == inf)
+
+
+TEXT = Takes("text", lambda value: isinstance(value, str))
+NAME = Takes("text, a number or a UUID", lambda value: isinstance(value, str | int | UUID))
+COUNT = Takes(f"a whole number from 0 to {MAX_COUNT:,}", lambda value: is_whole(value, 0, MAX_COUNT))
+FLAG = Takes("true or false", lambda value: isinstance(value, bool))
+NOTHING = Takes("nothing", lambda value: False)
+MAPPING = Takes("a mapping", lambda value: isinstance(value, dict))
+MAPPINGS = Takes("a list of mappings", _is_list_of_mappings)
+ANY_LIMIT = Takes("a number of seconds", _is_limit)
+
+#: The headers that Celery reads, in either process. None means that the header is not set.
+HEADERS = {
+    **dict.fromkeys(("shadow", "argsrepr", "kwargsrepr"), TEXT),
+    **dict.fromkeys(("root_id", "parent_id", "group"), NAME),
+    **dict.fromkeys(("retries", "replaced_task_nesting", "group_index"), COUNT),
+    **dict.fromkeys(("eta", "expires"), MOMENT),
+    "timelimit": Takes("two limits", lambda value: isinstance(value, list | tuple) and len(value) == 2),
+    "stamped_headers": Takes("a list of text", _is_list_of_text),
+    **dict.fromkeys(("stamps", "headers"), MAPPING),
+}
+#: The links of a message, to the tasks after it.
+LINKS = {**dict.fromkeys(("callbacks", "errbacks", "chain"), MAPPINGS), "chord": MAPPING}
+LIMITS = ("time_limit", "soft_time_limit")
+#: The headers of a tracked job that take less. It takes no links, because each of its runs would repeat them.
+OF_A_JOB = {
+    **dict.fromkeys(("root_id", "parent_id", "group"), TEXT),
+    "eta": WITHIN_A_YEAR,
+    **dict.fromkeys(LINKS, NOTHING),
+}
+#: The parts of the header of a tracked job (header.py).
+REQUIRED = {
+    "task": Takes("the id of a task", lambda value: is_whole(value, 1, MAX_ID)),
+    "run": COUNT,
+}
+#: The names in Celery's request, in the process that runs the job. A header of such a name would replace it.
+OF_A_REQUEST = {name for name in dir(Context) if callable(getattr(Context, name))} | {
+    "called_directly",
+    "is_eager",
+    "harbor_handle",
+}
+
+
+def fields_of(message: Any) -> Mapping[str, Any]:
+    """Return what Celery takes for the headers of a message. Those of its first protocol are in the body, and
+    headers beside it replace them. Raises Refused if the message names no task, and any error of the library that
+    cannot decode it."""
+    fields: dict[str, Any] = message.headers
+    if "task" not in fields:
+        payload = message.payload
+        fields = {**payload, **fields} if isinstance(payload, dict) else {}
+    if not isinstance(fields.get("task"), str):
+        raise Refused(f"{MESSAGE} names no task")
+    return fields
+
+
+def refuse_unusable(task: Any, message: Any) -> None:
+    """Raise Refused if Celery cannot use the message, or the error of the library that cannot decode it. `task` is
+    None if the worker knows no task of that name."""
+    fields = fields_of(message)
+    is_tracked = message_header.NAME in fields
+    refuse_nesting(message.properties)
+    _refuse_fields(fields, is_tracked=is_tracked)
+    if task is not None:
+        _refuse_task(task, is_tracked=is_tracked)
+    payload = message.payload
+    refuse_nesting(payload)
+    if not is_tracked and isinstance(payload, dict) and "args" in payload:  # of the first protocol, or of both
+        _refuse_fields({**payload, **fields}, is_tracked=False)
+        _refuse_arguments(payload["args"], payload.get("kwargs", {}))
+    else:
+        _refuse_payload(payload, is_tracked=is_tracked)
+
+
+def _refuse_task(task: Any, *, is_tracked: bool) -> None:
+    """Raise Refused if an option that the task sets would break all its messages."""
+    if is_tracked:
+        refuse_options_of_task(task)
+    for name in LIMITS:
+        refuse(task.name, name, getattr(task, name, None), ANY_LIMIT)
+
+
+def _refuse_fields(fields: Mapping[str, Any], *, is_tracked: bool) -> None:
+    refuse_nesting(fields)
+    job = fields.get("id")
+    if not is_text(job if is_tracked or not NAME.accepts(job) else str(job), MAX_JOB, at_least=1):
+        raise Refused(f"{MESSAGE}: id takes text of 1 to {MAX_JOB} characters, and got {shown(job)}")
+    takes = {**HEADERS, **LINKS, **(OF_A_JOB if is_tracked else {})}
+    for name, value in fields.items():
+        if name in OF_A_REQUEST:
+            raise Refused(f"{MESSAGE}: a header {name} would take the place of what Celery has by that name")
+        if name in takes:
+            refuse(MESSAGE, name, value, takes[name])
+    for name, limit in zip(LIMITS, fields.get("timelimit") or (), strict=False):
+        refuse(MESSAGE, name, limit, LIMIT if is_tracked else ANY_LIMIT)
+    if is_tracked:
+        _refuse_header(fields[message_header.NAME])
+
+
+def _refuse_header(header: Any) -> None:
+    whole = message_header.NAME
+    if not isinstance(header, dict):
+        raise Refused(f"{MESSAGE}: {whole} takes a mapping, and got {shown(header)}")
+    for name, takes in REQUIRED.items():
+        if not takes.accepts(header.get(name)):
+            raise Refused(f"{MESSAGE}: {whole}.{name} takes {takes.what}, and got {shown(header.get(name))}")
+
+
+def _refuse_payload(payload: Any, *, is_tracked: bool) -> None:
+    if not isinstance(payload, list | tuple) or len(payload) != 3:
+        raise Refused(f"{MESSAGE}: takes a list of arguments, keywords and links, and got {shown(payload)}")
+    args, kwargs, links = payload
+    _refuse_arguments(args, kwargs)
+    if links is None:
+        return
+    if (
+        not isinstance(links, dict)
+        or not all(isinstance(name, str) for name in links)
+        or (links.keys() - LINKS.keys() if is_tracked else links.keys() & OF_A_REQUEST)
+    ):
+        raise Refused(f"{MESSAGE}: takes links of the names {', '.join(LINKS)}, and got {shown(links)}")
+    for name, takes in LINKS.items():
+        refuse(MESSAGE, name, links.get(name) or None, NOTHING if is_tracked else takes)
+
+
+def _refuse_arguments(args: Any, kwargs: Any) -> None:
+    if not isinstance(args, list | tuple):
+        raise Refused(f"{MESSAGE}: takes arguments in a list, and got {shown(args)}")
+    if not isinstance(kwargs, dict) or not all(isinstance(name, str) for name in kwargs):
+        raise Refused(f"{MESSAGE}: takes keywords in a mapping, and got {shown(kwargs)}")

@@ -1,0 +1,237 @@
+"""Nodes: which workers are alive, and the one route by which runs of the dead come back.
+
+The main process of a worker beats for the processes below it: in a pool of processes, a job that holds the
+interpreter for a minute is no dead job. Two threads share the work:
+
+1. One beats once a second, and does nothing else (sql/beat.sql).
+2. The other releases what processes of its pool ran that are gone; looks for other nodes that are dead, in two
+   looks that are a ttl apart (sql/look_for_dead.sql); releases what a node ran that has no row; and sends jobs.
+   The pool wakes it when a process dies. A node that has been silent itself looks for no other, until it has
+   beaten for a ttl.
+
+Processes of a pool die with their worker, by the kernel: Celery sees to that. If a server is away, nothing is
+released, and no job begins or ends. A node that was frozen and comes back has lost its runs.
+"""
+
+import logging
+import os
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from celery import bootsteps
+from django.db import DatabaseError, connection
+from django.db.models import Exists, OuterRef, Q
+
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import DatabaseAway, RefreshError
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.jobs import sender
+from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.jobs.turns import Run, Turn, take_apart
+from harbor_refresh.tasks.models.job import Job, Node, State
+from harbor_refresh.tasks.news import signals
+
+log = logging.getLogger("harbor_refresh")
+
+#: After so long a silent node is suspected, and after so long again it is dead.
+TTL_SECONDS = 5.0
+BEAT_SECONDS = 1.0
+#: With each beat a node sends the jobs whose time has come. Every so many beats, it looks whether anything else is
+#: left to send or to release.
+BEATS_A_PASS = 5
+#: The node of runs in eager mode, which no other process watches.
+EAGER = 0
+#: The most runs that are released in one transaction.
+PAGE = 500
+
+
+#: The environment variable that tells processes of a pool the id of their node, because they may be spawned.
+ID = "HARBOR_REFRESH_NODE"
+
+
+class ThisNode:
+    """The node of this worker. Processes of its pool have its id."""
+
+    def __init__(self) -> None:
+        self.id = int(os.environ.get(ID) or secrets.randbits(62))
+        self._wake = threading.Event()
+        self._ending = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._is_logged = False
+        #: Since when it beats without a gap, and when it last did.
+        self._since = self._beat_at = 0.0
+        self._name = ""
+        self._consumer: Any = None
+
+    def start(self, consumer: Any) -> None:
+        """Say that this node is there, before it takes a message and before its pool has processes; go on in
+        threads."""
+        self.id = secrets.randbits(62)  # two workers may have been forked from one process
+        os.environ[ID] = str(self.id)
+        self._consumer, self._name = consumer, str(consumer.hostname)
+        self._ending.clear()  # a process of a test has several workers, one after the other
+        self._beat()
+        sender.publisher.get()  # before a fork, so that none of its locks is held in a child
+        connection.close()  # of the main thread, which is forked
+        loops = {"node": self._beat_on, "node's passes": self._pass_on}
+        self._threads = [threading.Thread(target=loop, name=name, daemon=True) for name, loop in loops.items()]
+        for one in self._threads:
+            one.start()
+
+    def is_known(self) -> bool:
+        """Return whether this node has a row. Raises DatabaseAway."""
+        with absence_translated():
+            return Node.objects.filter(pk=self.id).exists()
+
+    def wake(self) -> None:
+        """Look at once: a process of the pool has died."""
+        self._wake.set()
+
+    def stop(self, **_: Any) -> None:
+        """Leave, after the pool has ended: what its processes ran, and did not end, is released now."""
+        if not self._threads:
+            return
+        self._ending.set()
+        self._wake.set()
+        for one in self._threads:
+            one.join(TTL_SECONDS)
+        self._threads = []
+        self._leave()
+
+    def _beat_on(self) -> None:
+        while not self._ending.wait(BEAT_SECONDS):
+            self._beat()
+        connection.close()
+
+    def _pass_on(self) -> None:
+        passes = 0
+        while not self._ending.is_set():
+            self._wake.wait(BEAT_SECONDS)
+            self._wake.clear()
+            passes += 1
+            self._pass(passes)
+        connection.close()
+
+    def _beat(self) -> None:
+        try:
+            with absence_translated():
+                run("beat", id=self.id, node=self._name, **self._offers())
+        except (RefreshError, DatabaseError) as exc:
+            if not self._is_logged:
+                log.warning("%s gives no sign of life: %s", self._name, exc)
+            self._is_logged = True
+        else:
+            now = time.monotonic()
+            if now - self._beat_at > TTL_SECONDS:
+                self._since = now
+            self._beat_at, self._is_logged = now, False
+
+    def _pass(self, passes: int) -> None:
+        try:
+            with absence_translated():
+                self._release_dead_processes()
+            dead = self._look_for_dead()
+            if dead or passes % BEATS_A_PASS == 0:
+                release_runs_without_node()
+                sender.send_all(sender.publisher.get().put, self._queues())
+            else:
+                sender.send_due(sender.publisher.get().put, self._queues())
+        except (RefreshError, DatabaseError):
+            pass  # the beat says that the database is away
+        except Exception:
+            log.error("%s could not look after its jobs", self._name, exc_info=True)
+
+    def _look_for_dead(self) -> list[str]:
+        """Return the names of the nodes that are dead. Of a database that was away, this node knows no better."""
+        now = time.monotonic()
+        if now - self._beat_at > TTL_SECONDS or now - self._since < TTL_SECONDS:
+            return []
+        with absence_translated():
+            dead = [name for (name,) in run("look_for_dead", ttl=TTL_SECONDS)]
+        if dead:
+            signals.nodes_died.send(sender=type(self), names=dead)
+        return dead
+
+    def _offers(self) -> dict[str, Any]:
+        """What it takes: how many jobs at a time, and from which queues. Both may change while it runs."""
+        slots = getattr(self._consumer.pool, "num_processes", None) or self._consumer.controller.concurrency or 1
+        return {"slots": int(slots), "queues": self._queues()}
+
+    def _queues(self) -> list[str]:
+        return list(self._consumer.app.amqp.queues.consume_from)
+
+    def _release_dead_processes(self) -> None:
+        """A run that the table has was begun by a process of this pool. If it is not in the pool after that, it is
+        gone. A pool of threads is one process, this one."""
+        running = runs(Q(node=self.id))
+        processes = list(getattr(getattr(self._consumer.pool, "_pool", None), "_pool", ()))  # Celery changes it
+        alive = {os.getpid(), *(one.pid for one in processes)}
+        release([one for one in running if one.process not in alive])
+
+    def _leave(self) -> None:
+        try:
+            with absence_translated():
+                Node.objects.filter(pk=self.id).delete()
+            release_runs_without_node()
+        except (DatabaseAway, DatabaseError) as exc:
+            log.warning("%s could not say that it leaves: %s", self._name, exc)
+        finally:
+            connection.close()
+
+
+this_node = ThisNode()
+
+
+class NodeStep(bootsteps.Step):
+    """The step of each worker that has it beat. It is made before the pool has processes."""
+
+    def __init__(self, consumer: Any, **options: Any) -> None:
+        super().__init__(consumer, **options)
+        this_node.start(consumer)
+
+
+def runs(which: Any, most: int | None = None) -> list[Run]:
+    """Return the runs to which this applies, as their rows say."""
+    rows = Job.objects.filter(which, state=State.RUNNING).order_by("pk")
+    names = ("pk", "run", "node", "process")
+    return [Run(pk, "", number, 0, *where) for pk, number, *where in rows.values_list(*names)[:most]]
+
+
+def release_runs_without_node() -> int:
+    """Release what dead nodes ran, or nodes that have left. Any number of processes may do so at once."""
+    count = 0
+    while True:
+        with absence_translated():
+            found = runs(~Q(node=EAGER) & ~Exists(Node.objects.filter(pk=OuterRef("node"))), PAGE)
+        released = release(found)
+        count += released
+        if len(found) < PAGE or not released:
+            return count
+
+
+def release(lost: Sequence[Run]) -> int:
+    """Release these runs, whose processes are dead: each job waits for another run, or has failed if it has begun
+    as often as it may. Returns how many."""
+    if not lost:
+        return 0
+    rows = Job.objects.only("queue", "runs_before", "max_attempts")
+    jobs = rows.in_bulk([one.task_id for one in lost])
+    turns = [_of_dead(one, jobs[one.task_id]) for one in lost if one.task_id in jobs]
+    taken, _ = take_apart(turns)
+    signals.runs_released.send(sender=release, count=len(taken))
+    sender.send_behind({jobs[one.run.task_id].queue for one in taken if one.waits})
+    return len(taken)
+
+
+def _of_dead(its: Run, job: Job) -> Turn:
+    if its.number < job.may_begin:
+        return Turn(its, Status.PENDING, "its process died")
+    return Turn(its, Status.ERROR, exhausted(job.max_attempts))
+
+
+def exhausted(max_attempts: int) -> str:
+    often = "once" if max_attempts == 1 else f"{max_attempts} times"
+    return f"it has begun {often}, which is as often as it may: see max_attempts"

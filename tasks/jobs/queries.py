@@ -1,0 +1,85 @@
+"""What is asked of jobs: how many are where, what a job does now, and why it does not run. Nothing is changed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Exists, OuterRef, Q, Subquery
+from django.db.models.lookups import IsNull
+
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.models import Execution, Link
+from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.jobs.running.handle import CheckIn
+from harbor_refresh.tasks.models.job import Job, State
+
+
+@dataclass(frozen=True)
+class NodeLoad:
+    """A worker: how many jobs it runs, of how many it may at a time, and since when it is silent."""
+
+    name: str
+    running: int
+    slots: int
+    queues: Sequence[str]
+    heard_at: datetime
+    is_suspected: bool
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Jobs that have not ended, by where they are; the nodes; and what needs a look."""
+
+    states: Mapping[str, int]
+    nodes: Sequence[NodeLoad]
+    #: Jobs that wait for the job before them in their chain, and for their time.
+    in_chains: int
+    later: int
+    #: Reports that the target of the hook has not taken.
+    unreported: int
+
+
+def overview() -> Overview:
+    with absence_translated():
+        states = dict(run("count_states"))
+        nodes = [NodeLoad(*row) for row in run("node_loads")]
+        waiting = Job.objects.filter(state=State.WAITING)
+        return Overview(
+            states,
+            nodes,
+            waiting.filter(unmet=True).count(),
+            waiting.filter(unmet=False, not_before__isnull=False).count(),
+            Job.objects.filter(report__isnull=False).count(),
+        )
+
+
+def running_jobs(execution_id: int, most: int) -> list[Job]:
+    """Return its jobs that run, the oldest first."""
+    rows = Job.objects.select_related("task").filter(task__execution_id=execution_id, state=State.RUNNING)
+    return list(rows.order_by("pk")[:most])
+
+
+def check_in_of(job: Job) -> CheckIn | None:
+    """Return what the run said last; None if the job does not run, or has said nothing."""
+    return CheckIn(**job.check_in) if job.state == State.RUNNING and job.check_in else None
+
+
+def why(job: Job) -> str:
+    """Say why this job does not run, or that it does."""
+    with absence_translated():
+        [(reason,)] = run("why", task_id=job.pk)
+    return str(reason)
+
+
+def has_jobs() -> Q:
+    """The condition on executions that one of their tasks has a job, or that they have children, whose jobs are
+    stopped and tried again with them. For each execution its tasks are looked at until one has a job: as a join,
+    PostgreSQL may read all jobs and all tasks for a few executions."""
+    first = Job.objects.filter(task__execution_id=OuterRef("pk")).values("pk")[:1]
+    return Q(IsNull(Subquery(first), False)) | Q(Exists(Link.objects.filter(parent=OuterRef("pk"))))
+
+
+def executions_with_jobs(execution_ids: Sequence[int]) -> list[int]:
+    """Return those of the executions that have a job or a child. The query probes for one job of each."""
+    there = Execution.objects.filter(has_jobs(), pk__in=execution_ids)
+    return list(there.values_list("pk", flat=True))

@@ -1,0 +1,50 @@
+"""The reaper: what Harbor's job service does for reports that got lost, and for jobs that fell silent.
+
+| its job                                            | then                                   |
+| -------------------------------------------------- | -------------------------------------- |
+| has a report that the hook has not taken           | it is fired again (hook.py)            |
+| has a report, and its task has that or a later one | the report is forgotten                |
+| runs, and was not heard of for REFRESH_JOB_HOURS   | it fails, with that reason             |
+
+Jobs of dead nodes are released by nodes.py: that is the counterpart of `requeue` of the job service's dead pool.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db.models.functions import Now
+
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs import hook
+from harbor_refresh.tasks.jobs.turns import Run, Turn, take_apart
+from harbor_refresh.tasks.models.job import Job, State
+from harbor_refresh.tasks.news import signals
+
+PAGE = 500
+
+
+@dataclass
+class Reaped:
+    """What a pass did."""
+
+    reported: int = 0
+    failed: int = 0
+
+
+def reap() -> Reaped:
+    """Do one pass. What if the process dies on any line: the next pass does the rest."""
+    hours = refresh_settings().job_hours
+    outcome = Reaped(reported=hook.fire_again())
+    why = f"nothing was heard of it for {hours:g} hours"
+    silent = Job.objects.filter(state=State.RUNNING, heard_at__lt=Now() - timedelta(hours=hours)).order_by("pk")
+    while True:
+        with absence_translated():
+            page = list(silent.values_list("pk", "run")[:PAGE])
+        failed, _ = take_apart([Turn(Run(task_id, "", number), Status.ERROR, why) for task_id, number in page])
+        outcome.failed += len(failed)
+        if not failed:
+            break
+    signals.reaped.send(sender=reap, outcome=outcome)
+    return outcome

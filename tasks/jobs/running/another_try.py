@@ -1,0 +1,55 @@
+"""Another try of a job: its arguments, its delay and the options that it asks for."""
+
+import inspect
+from datetime import UTC, datetime
+from typing import Any
+
+from celery.utils.time import maybe_make_aware
+
+from harbor_refresh.executions.text import json_text
+from harbor_refresh.tasks.jobs.starting.celery_json import as_json
+from harbor_refresh.tasks.jobs.starting.options import OPTIONS
+from harbor_refresh.tasks.jobs.starting.records import destination, options_of
+
+
+def merged(run: Any, request: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """Return the arguments of another try. Those that are not given stay, except where those that are given take
+    their place, as in Celery, which would take the handle for the first of them."""
+    if (args is None) == (kwargs is None):
+        return args, kwargs
+    parameters = list(inspect.signature(run).parameters.values())[1:]
+    named = [one.name if one.kind is one.POSITIONAL_OR_KEYWORD else None for one in parameters]
+    if args is not None:
+        placed = {*named[: len(args)]}
+        return args, {name: value for name, value in (request.kwargs or {}).items() if name not in placed}
+    args, kwargs = list(request.args or ()), dict(kwargs)
+    for place, name in enumerate(named[: len(args)]):
+        if name in kwargs:
+            args[place] = kwargs.pop(name)
+    return args, kwargs
+
+
+def delay_of(options: dict[str, Any]) -> float:
+    """Return the delay in seconds of a message with these options."""
+    if eta := options.get("eta"):
+        moment = datetime.fromisoformat(eta) if isinstance(eta, str) else eta
+        return max(0.0, (maybe_make_aware(moment) - datetime.now(UTC)).total_seconds())
+    return float(options.get("countdown") or 0)
+
+
+def asked_of_row(name: str, options: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """Return the options of another try that the row of its job keeps, and its queue if that is another one."""
+    given = {one: value for one, value in options.items() if one in OPTIONS and value is not None}
+    asked = {
+        one: value.isoformat() if isinstance(value, datetime) else value
+        for one, value in options_of(given).items()
+    }
+    return asked, destination(name, asked).queue if asked.keys() & {"queue", "routing_key"} else None
+
+
+def refuse_arguments_of_retry(args: list[Any], kwargs: dict[str, Any]) -> None:
+    """Raise ValueError if another try cannot have these arguments."""
+    try:
+        json_text(as_json([args, kwargs]))
+    except (TypeError, ValueError) as exc:
+        raise ValueError(f"another try takes arguments that are JSON: {exc}") from exc

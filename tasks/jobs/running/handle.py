@@ -1,0 +1,120 @@
+"""The handle of a job: the first argument of its function."""
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.text import is_whole, made_storable, shown
+from harbor_refresh.tasks.jobs import sender
+from harbor_refresh.tasks.jobs.execution import TrackedExecution
+from harbor_refresh.tasks.jobs.running import writer
+from harbor_refresh.tasks.jobs.turns import MAX_MESSAGE, Begun, Run, Turn, take
+from harbor_refresh.tasks.models.job import Job, State
+from harbor_refresh.tasks.without_redis import mode
+
+if TYPE_CHECKING:
+    from celery import Task
+
+#: Counts bytes as well. Every program that reads JSON knows this number exactly.
+MAX_OF = 10**15
+
+
+@dataclass(frozen=True)
+class CheckIn:
+    """What a job says of its progress while it runs. `done` and `of` are both None if it gave no numbers."""
+
+    message: str = ""
+    done: int | None = None
+    of: int | None = None
+
+    @classmethod
+    def made(cls, message: str, done: Any, of: Any) -> Self:
+        """Return a check-in of these values. Raises ValueError for numbers that are no progress."""
+        if (done is not None or of is not None) and not (is_whole(of, 0, MAX_OF) and is_whole(done, 0, of)):
+            raise ValueError(
+                "check_in takes done and of together, whole numbers with 0 <= done <= of <= 10^15, "
+                f"and got done={shown(done)}, of={shown(of)}"
+            )
+        return cls(made_storable(message)[:MAX_MESSAGE], done, of)
+
+    @property
+    def share(self) -> float | None:
+        """The share that is done, 0 to 1; None without numbers. Of nothing, all is done."""
+        return None if self.done is None or self.of is None else self.done / self.of if self.of else 1.0
+
+
+class Handle:
+    """One run of a job."""
+
+    def __init__(self, task: "Task[Any, Any]", given: Begun) -> None:
+        self._task = task
+        self.given = given
+        self.was_told_to_stop = False
+        self.waits_for_another_try = False
+        self.is_settled = False
+        #: Of another try: why, and the options that it was asked with.
+        self.reason = ""
+        self.asked: dict[str, Any] = {}
+        self._current = None if mode.is_eager() else writer.of_this_process.get().begin(given.run, given.queue)
+
+    @property
+    def run(self) -> Run:
+        return self.given.run
+
+    @property
+    def execution(self) -> TrackedExecution:
+        """The execution of this job, as it is now: for example `job.execution.add(jobs=[...])`. While a job runs,
+        its execution does not end."""
+        return TrackedExecution.objects.get(tasks=self.run.task_id)
+
+    def check_in(self, message: str = "", *, done: int | None = None, of: int | None = None) -> None:
+        """Check in, with a message about the progress, and with how much is done: 3 of 7. It replaces the check-in
+        before it, and is written within a second. A job that does not for REFRESH_JOB_HOURS ends as Error. Raises
+        ValueError unless 0 <= done <= of."""
+        said = CheckIn.made(message, done, of)
+        if self._current:
+            text = json.dumps({"message": said.message, "done": said.done, "of": said.of})
+            self._current.hear(text)
+
+    def should_stop(self) -> bool:
+        """Return whether the execution was stopped, or the job was given to another run because this one seemed
+        dead: within a second or two. If the job returns after that, it ends as Stopped."""
+        if self._current:
+            self._current.hear()
+            self.was_told_to_stop = self.was_told_to_stop or self._current.is_lost
+        else:  # in eager mode no writer asks for it
+            stands = Job.objects.filter(pk=self.run.task_id, run=self.run.number, state=State.RUNNING)
+            self.was_told_to_stop = self.was_told_to_stop or not stands.exists()
+        return self.was_told_to_stop
+
+    def retry(self, **options: Any) -> NoReturn:
+        """Run again later, as `Task.retry` does. The execution stays Running meanwhile."""
+        raise self._task.retry(**options)
+
+    def take(self, turn: Turn) -> None:
+        """Have this run end, or wait for another one. It is written a moment later, with others."""
+        queue = turn.queue or self.given.queue
+        if self._current:
+            writer.of_this_process.get().end(turn, queue)
+        else:
+            take([turn])
+            sender.send_behind([queue], [turn])
+        self.is_settled = True
+
+
+class Untracked(Handle):
+    """The handle of a job that was called like a function, or sent without an execution. It is not tracked."""
+
+    def __init__(self, task: "Task[Any, Any]") -> None:
+        self._task, self._current = task, None
+        self.given = Begun(Run(0, "", 0), [], {}, 0, is_followed=False, may_begin=0, queue="")
+        self.was_told_to_stop = self.waits_for_another_try = False
+        self.reason = ""
+
+    def should_stop(self) -> bool:
+        return False
+
+    @property
+    def execution(self) -> TrackedExecution:
+        raise Refused("this job was called like a function, so it belongs to no execution")

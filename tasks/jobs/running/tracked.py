@@ -1,0 +1,213 @@
+"""TrackedJob: the base of Celery tasks that are tasks of an execution. A run in its process: begin, run, end,
+retry."""
+
+import logging
+import os
+import time
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from celery import Celery
+from celery.exceptions import Ignore, Reject
+
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.text import made_storable, said_by
+from harbor_refresh.tasks.jobs.messages import header as message_header
+from harbor_refresh.tasks.jobs.nodes import EAGER, exhausted, this_node
+from harbor_refresh.tasks.jobs.running import writer
+from harbor_refresh.tasks.jobs.running.another_try import (
+    asked_of_row,
+    delay_of,
+    merged,
+    refuse_arguments_of_retry,
+)
+from harbor_refresh.tasks.jobs.running.handle import Handle, Untracked
+from harbor_refresh.tasks.jobs.running.kept_ends import Kept, kept_result, kept_traceback
+from harbor_refresh.tasks.jobs.starting.celery_json import native, text_of_result
+from harbor_refresh.tasks.jobs.starting.declarations import checked_result, refuse_arguments, refuse_unplain
+from harbor_refresh.tasks.jobs.starting.job_task import JobTask
+from harbor_refresh.tasks.jobs.starting.options import refuse_options_of_retry
+from harbor_refresh.tasks.jobs.turns import MAX_MESSAGE, Begun, Turn, begin
+from harbor_refresh.tasks.without_redis import agenda, mode
+from harbor_refresh.tasks.without_redis.savepoint import with_savepoint
+
+log = logging.getLogger("harbor_refresh")
+
+#: The name of a run's handle in Celery's request.
+HANDLE = "harbor_handle"
+#: Pause before a message is returned to the broker, because it comes again at once.
+PAUSE_SECONDS = 1.0
+
+
+class TrackedJob(JobTask):
+    """The function gets a `Handle` before its own arguments."""
+
+    abstract = True
+    Request = "harbor_refresh.tasks.jobs.messages.celery_events:TrackedRequest"
+    # Fixed for every setting of the app: a message that is acknowledged before its run has begun may be lost.
+    acks_late = True
+    reject_on_worker_lost = True
+
+    @classmethod
+    def on_bound(cls, app: Celery) -> None:
+        """Check the declaration. Celery calls this when the task belongs to an app."""
+        refuse_unplain(str(cls.name), cls.run)
+        if cls.typing:
+            cls.checks_arguments, cls.typing = True, False
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Begin the run of the message; run it with the arguments of its row; have its end written.
+
+        If the process dies on any line, the row says that it runs here, and its worker releases it. If the
+        database is away at the beginning, the message goes back; at the end, the end waits in this process.
+        """
+        header = self.request.get(message_header.NAME)
+        if self.request.called_directly or header is None or self.request.get(HANDLE):  # it may call itself
+            return self.run(Untracked(self), *args, **kwargs)
+        found = message_header.read(header)
+        if found is None:
+            raise Ignore
+        if mode.is_eager():
+            return self._begin_and_run(*found)
+        with writer.of_this_process.get().has(*found):
+            return self._begin_and_run(*found)
+
+    def _begin_and_run(self, task_id: int, number: int) -> Any:
+        begun, job = self._begin(task_id, number), None
+        try:
+            job = Handle(self, begun)
+            return self._run(job)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as exc:
+            if job and not job.waits_for_another_try:
+                self._end(job, Status.ERROR, said_by(exc), kept=kept_traceback(exc, __name__))
+                agenda.add_failure(exc)
+            raise
+        finally:
+            # else the process ends, or a time limit struck here: what it has forgotten is released
+            if not (job and job.is_settled) and not mode.is_eager():
+                writer.of_this_process.get().forget(begun.run)
+
+    def _run(self, job: Handle) -> Any:
+        given, named = native(job.given.args), native(job.given.kwargs)
+        self.request.update(**{HANDLE: job}, retries=job.given.retries)
+        if isinstance(self.request.args, list) and isinstance(self.request.kwargs, dict):
+            self.request.args[:] = given  # in their places, where the other hooks of Celery's look for them
+            self.request.kwargs.update(named)
+        else:
+            self.request.update(args=given, kwargs=named)
+        result = self._run_code(job, given, named)
+        if not job.waits_for_another_try:  # it may return although it has asked for that
+            self._end_well(job, result)
+        return result
+
+    def _begin(self, task_id: int, number: int) -> Begun:
+        node = EAGER if mode.is_eager() else this_node.id
+        try:
+            begun = begin(task_id, str(self.request.id), number, node, os.getpid())
+        except Exception as exc:  # a time limit may end it here as well
+            with suppress(Exception):
+                time.sleep(PAUSE_SECONDS)
+            raise Reject(said_by(exc), requeue=True) from None  # Celery logs each try: without a traceback
+        if begun is None:
+            self._refuse(task_id)
+        return begun
+
+    def _refuse(self, task_id: int) -> NoReturn:
+        """A copy of a message, or a late one, is ignored. If this worker counts as dead, or does not beat, the
+        message goes back: the worker may be known again in a moment, and another one may take it."""
+        with suppress(DatabaseAway):
+            if mode.is_eager() or this_node.is_known():
+                raise Ignore
+        log.warning("The job of task %d goes back to the broker: this worker gives no sign of life", task_id)
+        with suppress(Exception):
+            time.sleep(PAUSE_SECONDS)
+        raise Reject("this worker gives no sign of life", requeue=True)
+
+    def _run_code(self, job: Handle, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if not mode.is_eager():
+            return checked_result(self.run(job, *args, **kwargs))
+        with with_savepoint():
+            return checked_result(self.run(job, *args, **kwargs))
+
+    def _end_well(self, job: Handle, result: Any) -> None:
+        if job.was_told_to_stop:
+            self._end(job, Status.STOPPED, "it was asked to stop, and did")
+            return
+        try:
+            text = text_of_result(result) if job.given.is_followed else None
+        except ValueError as exc:
+            self._end(job, Status.ERROR, str(exc))
+        else:
+            self._end(job, Status.SUCCESS, result=text, kept=kept_result(result) if self.keep_result else None)
+
+    def _end(
+        self,
+        job: Handle,
+        status: Status,
+        message: str = "",
+        *,
+        result: str | None = None,
+        kept: Kept | None = None,
+    ) -> None:
+        message = made_storable(message)[:MAX_MESSAGE]
+        job.take(Turn(job.run, status, message, result=result, kept=kept))
+
+    def retry(  # type: ignore[override]  # celery-types knows each of Celery's options by name
+        self, args: Any = None, kwargs: Any = None, exc: Exception | None = None, **options: Any
+    ) -> Any:
+        """Retry as Celery does; for a tracked job, put the reason into the status message of its task."""
+        if job := self.request.get(HANDLE):
+            refuse_options_of_retry(self, options)
+            why = said_by(exc) if exc else "it asked for another try"
+            job.reason, job.asked = made_storable(why)[:MAX_MESSAGE], options
+        args, kwargs = merged(self.run, self.request, args, kwargs)
+        if job is None or not mode.is_eager():
+            return super().retry(args, kwargs, exc, **options)
+        # to Celery another try in eager mode is part of this one
+        throws = options.pop("throw", True)
+        again = super().retry(args, kwargs, exc, throw=False, **options)
+        again.sig.apply_async()  # type: ignore[attr-defined]  # celery-types does not know it
+        if throws:
+            raise again
+        return again
+
+    def apply_async(  # type: ignore[override]  # celery-types knows each of Celery's options by name
+        self, args: Any = None, kwargs: Any = None, task_id: str | None = None, **options: Any
+    ) -> Any:
+        """Send a message. If it is for another try of this run, the row waits for that, and the sender sends it
+        when its time has come. Raises TypeError, as Celery does, for arguments that the function does not take."""
+        refuse_arguments(self, args or (), kwargs or {})
+        job = self.request.get(HANDLE)
+        if job and task_id == job.run.job:
+            self._wait_for_another_try(job, delay_of(options), args, kwargs, options.get("retries") or 0)
+            return None
+        return super().apply_async(args, kwargs, task_id=task_id, **options)
+
+    def _wait_for_another_try(self, job: Handle, delay: float, args: Any, kwargs: Any, retries: int) -> None:
+        """Have the row wait for its retry of this number: running -> waiting. A job that has begun as often as it
+        may ends instead."""
+        given = native(job.given.args), native(job.given.kwargs)
+        arguments = [*(args or ())], dict(kwargs or {})
+        asked = None if arguments == given else arguments
+        if asked:
+            refuse_arguments_of_retry(*asked)
+        options, queue = asked_of_row(str(self.name), job.asked)
+        job.waits_for_another_try = True
+        if job.run.number >= job.given.may_begin:
+            job.take(Turn(job.run, Status.ERROR, exhausted(job.given.may_begin)))
+        else:
+            job.take(
+                Turn(
+                    job.run,
+                    Status.SCHEDULED,
+                    job.reason,
+                    delay=delay if delay > 0 else None,
+                    arguments=asked,
+                    retries=retries,
+                    options=options,
+                    queue=queue,
+                )
+            )

@@ -1,0 +1,245 @@
+"""The sender: when a job may run. A backlog waits in PostgreSQL, and the broker holds what workers will take soon.
+
+| question            | the condition                                                                    |
+| ------------------- | -------------------------------------------------------------------------------- |
+| has its turn come?  | no job before it in its chain is unmet                                           |
+| has its time come?  | `not_before`, of a countdown or a retry                                          |
+| is there room?      | fewer jobs of its queue are sent than its workers take soon (sql/pick.sql)       |
+| is it paused?       | a queue that is paused is left out                                               |
+| was it lost?        | it was overtaken, or messages do not flow (sql/resend.sql)                       |
+
+Each message is sent after the commit that notes it, to the queue that its row names. In workers a thread of its
+own publishes, so that a broker that hangs holds up no heartbeat and no end. If the process dies in between, or the
+broker loses the message, the job is overdue, and is sent again. If a message comes twice, the second begins no
+run.
+"""
+
+import json
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from celery import current_app
+from celery.app.routes import Router
+from celery.exceptions import QueueNotFound, SoftTimeLimitExceeded
+from django.db import connection
+from kombu.exceptions import EncodeError
+
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.text import said_by
+from harbor_refresh.tasks.broker.pooled import batch_producer
+from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.jobs.messages import header as message_header
+from harbor_refresh.tasks.jobs.running import eager
+from harbor_refresh.tasks.jobs.running.eager import Sent
+from harbor_refresh.tasks.jobs.running.per_process import PerProcess
+from harbor_refresh.tasks.jobs.turns import Run, Turn, take
+from harbor_refresh.tasks.models.job import Job, State
+from harbor_refresh.tasks.without_redis import mode
+
+log = logging.getLogger("harbor_refresh")
+
+#: The broker holds so many jobs of a queue at least, also of one whose workers are not known.
+FLOOR = 200
+#: And so many for each slot of its workers: a slot that does short jobs takes some hundred a second, and its ends
+#: are written within a second.
+EACH = 100
+#: The most jobs of a queue that are sent at once, and by a process that starts some.
+MOST, MOST_STARTED = 1_000, 200
+#: After so many seconds a job that was sent is overdue, if it was overtaken, or if messages do not flow; and after
+#: so many in any case.
+PATIENCE_SECONDS, LONG_SECONDS = 5.0, 600.0
+#: Another process picks for the queue, which takes a few milliseconds.
+TURN_SECONDS = 0.02
+STOP_SECONDS = 5.0
+#: What makes a message impossible. Any other error is one of the broker, or of the process.
+OF_A_MESSAGE = (EncodeError, TypeError, ValueError, KeyError)
+
+Rows = Sequence[tuple[Any, ...]]
+Publish = Callable[[Rows], object]
+
+
+def send(queues: Iterable[str], publish: Publish | None = None, most: int = MOST) -> int:
+    """Send the next jobs of these queues, as far as there is room. Returns how many."""
+    count = 0
+    for queue in set(queues):
+        with absence_translated():
+            rows = run("pick", queue=queue, floor=FLOOR, each=EACH, most=most)
+        if rows:
+            (publish or _publish)(rows)
+            count += len(rows)
+    return count
+
+
+def send_due(publish: Publish | None = None, queues: Sequence[str] | None = None) -> int:
+    """Send the jobs of these queues, or of all, whose time has come."""
+    of: set[str] = set()
+    with absence_translated():
+        while found := run("due", queues=queues, most=MOST):
+            of.update(queue for (queue,) in found)
+    return send(of, publish)
+
+
+def send_all(publish: Publish | None = None, queues: Sequence[str] | None = None) -> int:
+    """Send whatever may run, and what is overdue: the pass of each node, for its queues."""
+    count = send_due(publish, queues)
+    with absence_translated():
+        ready = [queue for (queue,) in run("queues_with_jobs", ready=True, queues=queues)]
+        sent = [queue for (queue,) in run("queues_with_jobs", ready=False, queues=queues)]
+    count += send(ready, publish)
+    limited = [name for name, task in current_app.tasks.items() if task.rate_limit]
+    often = {"patience": PATIENCE_SECONDS, "long": LONG_SECONDS, "limited": limited}
+    for queue in sent:
+        with absence_translated():
+            rows = run("resend", queue=queue, most=EACH, **often)
+        if rows:
+            (publish or _publish)(rows)
+            count += len(rows)
+    return count
+
+
+def send_started(queues: Iterable[str], execution_ids: Sequence[int]) -> None:
+    """Send for a process that has started jobs of these executions, or runs them again. In eager mode this process
+    runs them. If a server is away, log it: a node sends in a few seconds."""
+    if mode.is_eager():
+        eager.executions.update(execution_ids)
+        _put_eager()
+        return
+    try:
+        queues = set(queues)
+        if not send(
+            queues, most=MOST_STARTED
+        ):  # the broker is full of jobs, or another process picks at this moment
+            time.sleep(TURN_SECONDS)
+            send(queues, most=MOST_STARTED)
+    except SoftTimeLimitExceeded:  # it is that of a job that starts others
+        raise
+    except Exception as exc:  # any error of the broker's client
+        _log_late(exc)
+
+
+def send_behind(queues: Iterable[str], ended: Sequence[Turn] = ()) -> None:
+    """Send what these ends make room for, and the jobs whose turn has come by them. If the database is away, a
+    node sends in a few seconds."""
+    if mode.is_eager():
+        _put_eager()
+        return
+    try:
+        send({*queues, *_queues_behind(ended)}, publisher.get().put)
+    except Exception as exc:
+        _log_late(exc)
+
+
+def _log_late(exc: Exception) -> None:
+    log.warning("Could not send jobs, they will be a few seconds later: %s", said_by(exc))
+
+
+def _put_eager() -> None:
+    rows = run("pick_all", execution_ids=list(eager.executions))
+    eager.put([_sent(row) for row in rows])
+
+
+class Publisher:
+    """One thread in each process of a worker, which publishes what its other threads have picked. Its database is
+    only asked about messages that cannot be made."""
+
+    def __init__(self) -> None:
+        self._rows: deque[Rows] = deque()
+        self._has_come = threading.Event()
+        self._ending = False
+        self._is_logged = False
+        self._thread = threading.Thread(target=self._work, name="publisher", daemon=True)
+        self._thread.start()
+
+    def put(self, rows: Rows) -> None:
+        self._rows.append(rows)
+        self._has_come.set()
+
+    def stop(self) -> None:
+        self._ending = True
+        self._has_come.set()
+        self._thread.join(STOP_SECONDS)
+
+    def _work(self) -> None:
+        while self._rows or not self._ending:
+            self._has_come.wait()
+            self._has_come.clear()
+            while self._rows:
+                self._publish(self._rows.popleft())
+        connection.close()
+
+    def _publish(self, rows: Rows) -> None:
+        try:
+            _publish(rows)
+            self._is_logged = False
+        except Exception as exc:  # any error of the broker's client: they are sent again when they are overdue
+            if not self._is_logged:
+                _log_late(exc)
+            self._is_logged = True
+
+
+publisher = PerProcess(Publisher)
+
+
+def _queues_behind(ended: Sequence[Turn]) -> list[str]:
+    """Return the queues of the jobs that follow these in their chains. A job that is followed has a result."""
+    followed = [one.run.task_id for one in ended if one.result is not None]
+    behind = Job.objects.filter(follows__in=followed, state=State.WAITING, unmet=False)
+    return list(behind.values_list("queue", flat=True)) if followed else []
+
+
+def on_reports_taken(queues: Iterable[str], **_: Any) -> None:
+    send_behind(queues)
+
+
+def _publish(rows: Rows) -> None:
+    """Publish in one batch. A message that cannot be made, or that has expired, ends its job."""
+    jobs = [_sent(row) for row in rows]
+    impossible: list[Turn] = []
+    router = Router((), current_app.amqp.queues, app=current_app)  # each row names its queue
+    with batch_producer() as producer:
+        for one in jobs:
+            its = Run(one.task_id, one.job, one.number)
+            if has_expired(one.options):
+                why = "it expired before it began"
+                impossible.append(Turn(its, Status.STOPPED, why, state=State.SENT))
+                continue
+            try:
+                current_app.send_task(
+                    one.name,
+                    task_id=one.job,
+                    root_id=one.job,
+                    add_to_parent=False,
+                    headers=message_header.of(one.task_id, one.number),
+                    argsrepr=one.args,
+                    kwargsrepr=one.kwargs,
+                    retries=one.retries,
+                    producer=producer,
+                    router=router,
+                    retry=False,
+                    **{**one.options, "queue": one.queue},
+                )
+            except QueueNotFound as exc:  # a KeyError: another Celery app of the project has the queue
+                _log_late(exc)
+            except OF_A_MESSAGE as exc:
+                why = f"its message cannot be made: {said_by(exc)}"
+                impossible.append(Turn(its, Status.ERROR, why, state=State.SENT))
+    take(impossible)
+
+
+def has_expired(options: Mapping[str, Any]) -> bool:
+    expires = options.get("expires")
+    return isinstance(expires, str) and datetime.fromisoformat(expires) < datetime.now(UTC)
+
+
+def _sent(row: tuple[Any, ...]) -> Sent:
+    task_id, job, number, name, queue, options, retries, args, kwargs = row
+    options = json.loads(options)
+    for later in ("countdown", "eta"):  # that of a job in a chain is over, and the row waits for a moment
+        options.pop(later, None)
+    return Sent(task_id, job, number, name, queue, options, retries, args, kwargs)

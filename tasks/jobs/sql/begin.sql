@@ -1,0 +1,5 @@
+-- Begins the run of a message (begin_function.sql).
+--
+-- :task_id bigint  :job text  :run int  :node bigint  :process int
+-- returns  run, revision, retries, args, kwargs, handed_on, takes_result, is_followed, may_begin, queue; or no row
+SELECT * FROM execution_begin_job(%(task_id)s, %(job)s, %(run)s, %(node)s, %(process)s)

@@ -1,0 +1,37 @@
+-- Locks the tasks of these turns, and the jobs, and returns the turns that still stand.
+--
+-- :task_ids bigint[]  :jobs text[] (empty: any)  :runs int[]  the run that the turn is of
+-- :nodes bigint[]  :processes int[]  NULL: any                where it runs
+-- :states text[]                                              where its job must be
+-- :breaking bigint[]  the tasks whose end may end the jobs behind them, in the same transaction
+-- returns  position (from 1) of each turn whose job is in that run and state, and the revisions of the job and of its
+--          task
+--
+-- Whatever takes a job out of `running` holds its task: so under this lock a run stays. Tasks are locked in id order,
+-- as reports lock them, then jobs. The jobs behind are locked here and not when they are ended: two transactions that
+-- end jobs of two chains would wait for each other.
+WITH RECURSIVE behind AS (
+    SELECT task_id FROM execution_job WHERE follows_id = ANY(%(breaking)s::bigint[])
+    UNION
+    SELECT j.task_id
+    FROM execution_job j
+    JOIN behind b ON j.follows_id = b.task_id
+),
+held AS MATERIALIZED (
+    SELECT id, job_id, status_revision
+    FROM task
+    WHERE id IN (SELECT unnest(%(task_ids)s::bigint[]) UNION SELECT task_id FROM behind)
+    ORDER BY id
+    FOR NO KEY UPDATE
+)
+SELECT g.position, j.revision, h.status_revision
+FROM unnest(
+    %(task_ids)s::bigint[], %(jobs)s::text[], %(runs)s::int[], %(nodes)s::bigint[], %(processes)s::int[],
+    %(states)s::text[]
+) WITH ORDINALITY AS g (task_id, job, run, node, process, state, position)
+JOIN held h ON h.id = g.task_id AND g.job IN ('', h.job_id)
+JOIN execution_job j ON
+    j.task_id = g.task_id AND j.run = g.run AND j.state = g.state
+    AND coalesce(j.node = g.node, TRUE) AND coalesce(j.process = g.process, TRUE)
+ORDER BY j.task_id
+FOR NO KEY UPDATE OF j

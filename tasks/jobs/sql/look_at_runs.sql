@@ -1,0 +1,31 @@
+-- Notes what was heard of runs, and returns those that still stand. The others were stopped, or given to another node.
+--
+-- :task_ids bigint[]  :runs int[]  :nodes bigint[]  :processes int[]
+-- :are_heard bool[]  :check_ins text[]  JSON; NULL: nothing new
+-- returns  task_id
+WITH given AS (
+    SELECT *
+    FROM unnest(
+        %(task_ids)s::bigint[], %(runs)s::int[], %(nodes)s::bigint[], %(processes)s::int[], %(are_heard)s::bool[],
+        %(check_ins)s::text[]
+    ) AS g (task_id, run, node, process, is_heard, check_in)
+),
+free AS MATERIALIZED (  -- a stop holds the others: it must not wait for this statement
+    SELECT j.task_id
+    FROM execution_job j
+    JOIN given g ON g.task_id = j.task_id AND g.run = j.run AND g.node = j.node AND g.process = j.process
+    WHERE j.state = 'running' AND g.is_heard
+    ORDER BY j.task_id
+    FOR NO KEY UPDATE OF j SKIP LOCKED
+),
+heard AS (
+    UPDATE execution_job j
+    SET check_in = coalesce(g.check_in::jsonb, j.check_in), heard_at = now()
+    FROM given g
+    JOIN free f ON f.task_id = g.task_id
+    WHERE j.task_id = g.task_id
+)
+SELECT g.task_id
+FROM given g
+JOIN execution_job j ON
+    j.task_id = g.task_id AND j.run = g.run AND j.node = g.node AND j.process = g.process AND j.state = 'running'

@@ -1,0 +1,16 @@
+-- Suspects the nodes that are silent for the ttl, and deletes those that are suspected for another ttl and silent
+-- still. Two looks, because after a pause of the database every node is silent: then heartbeats come before the second.
+--
+-- :ttl float8  seconds
+-- returns  name of each node that is dead
+WITH dead AS (
+    DELETE FROM execution_node
+    WHERE suspected_at < now() - make_interval(secs => %(ttl)s) AND heard_at < suspected_at
+    RETURNING name
+),
+suspects AS (
+    UPDATE execution_node
+    SET suspected_at = now()
+    WHERE suspected_at IS NULL AND heard_at < now() - make_interval(secs => %(ttl)s)
+)
+SELECT name FROM dead

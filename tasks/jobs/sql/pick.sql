@@ -1,0 +1,61 @@
+-- Picks the next jobs of a queue, and notes them as sent: waiting -> sent. The messages go out after the commit.
+--
+-- :queue text  :floor int  :each int  the broker holds `floor` jobs of a queue, or `each` for each slot of its workers
+-- :most int                           how many at most
+-- returns  task_id, job, run, name, queue, options, retries, args, kwargs (their beginnings, for people)
+--
+-- It fills up a queue that has run half empty, so that ends of jobs send many at a time. Jobs that are more urgent than
+-- those that are sent do not wait for them. One process picks for a queue at a time; another one picks nothing.
+WITH next AS MATERIALIZED (
+    SELECT priority
+    FROM execution_job
+    WHERE
+        queue = %(queue)s AND state = 'waiting' AND NOT unmet AND not_before IS NULL
+        AND NOT EXISTS (SELECT FROM execution_pause WHERE queue = %(queue)s)
+        AND (SELECT pg_try_advisory_xact_lock(hashtext('harbor_refresh pick'), hashtext(%(queue)s)))  -- once
+    ORDER BY priority, task_id
+    LIMIT 1
+),
+room AS MATERIALIZED (
+    SELECT
+        n.priority,
+        greatest(
+            %(floor)s::int,
+            %(each)s::int * (SELECT coalesce(sum(slots), 0) FROM execution_node WHERE queues ? %(queue)s::text)
+        )::bigint AS target,
+        s.sent,
+        s.as_urgent
+    FROM next n
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS sent, count(*) FILTER (WHERE j.priority <= n.priority) AS as_urgent
+        FROM execution_job j
+        WHERE j.queue = %(queue)s AND j.state = 'sent'
+    ) s
+),
+picked AS MATERIALIZED (
+    SELECT task_id
+    FROM execution_job
+    WHERE
+        queue = %(queue)s AND state = 'waiting' AND NOT unmet AND not_before IS NULL
+        AND priority <= (SELECT CASE WHEN sent * 2 <= target THEN 32767 ELSE priority END FROM room)
+    ORDER BY priority, task_id
+    LIMIT coalesce((  -- without a row there would be no limit
+        SELECT least(%(most)s::int, CASE
+            WHEN sent * 2 <= target THEN target - sent
+            WHEN as_urgent * 2 <= target THEN target - as_urgent
+            ELSE 0
+        END)
+        FROM room
+    ), 0)
+    FOR NO KEY UPDATE SKIP LOCKED
+),
+noted AS (
+    UPDATE execution_job j
+    SET state = 'sent', sent_at = now(), resent = 0
+    FROM task t
+    WHERE j.task_id = ANY(ARRAY(SELECT task_id FROM picked)) AND t.id = j.task_id
+    RETURNING
+        j.task_id, t.job_id, j.run, j.name, j.queue, j.options, j.retries, left(j.args::text, 200) AS args,
+        left(j.kwargs::text, 200) AS kwargs, j.priority
+)
+SELECT task_id, job_id, run, name, queue, options, retries, args, kwargs FROM noted ORDER BY priority, task_id

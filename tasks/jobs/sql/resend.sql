@@ -1,0 +1,64 @@
+-- Picks the overdue jobs of a queue, to be sent again: each less and less often.
+--
+-- :queue text  :patience float8  seconds after which a job that was sent is overdue, the first time
+-- :long float8                   and so many, whatever its workers do
+-- :most int                      how many for each idle slot
+-- :limited text[]                names of tasks that have a rate limit
+-- returns  what pick.sql returns
+--
+-- A job that was sent is with the broker, as a rule, and waits for its turn. It is overdue if
+-- 1. a job that was sent later runs, so this one was overtaken: its message was lost, or a busy worker holds it; or
+-- 2. its workers have idle slots, and none of them has begun a job of this queue lately: messages do not flow; or
+-- 3. it was sent long ago.
+-- No broker is asked. If its message was not lost, the copy finds another run and does nothing. Plain tasks, which have
+-- no row, count as idle slots. But the copy of a job whose task has a rate limit uses up a part of that limit. So such a
+-- job waits for `long` instead of `patience`, for a day instead of `long`, and is not overdue because it was overtaken.
+WITH its_nodes AS MATERIALIZED (
+    SELECT id, slots, (began ->> %(queue)s::text)::float8 AS began
+    FROM execution_node
+    WHERE queues ? %(queue)s::text
+),
+runs AS MATERIALIZED (
+    SELECT queue, sent_at, resent
+    FROM execution_job
+    WHERE state = 'running' AND node IN (SELECT id FROM its_nodes)
+),
+flow AS MATERIALIZED (
+    SELECT
+        coalesce(sum(slots), 0) AS slots,
+        greatest(coalesce(sum(slots), 0) - (SELECT count(*) FROM runs), 0) AS idle,
+        extract(epoch FROM now()) - coalesce(max(began), 0) AS silent,
+        (SELECT max(sent_at) FROM runs WHERE queue = %(queue)s AND resent = 0) AS overtaken
+    FROM its_nodes
+),
+overdue AS MATERIALIZED (
+    SELECT j.task_id
+    FROM execution_job j
+    CROSS JOIN flow f
+    CROSS JOIN LATERAL (
+        SELECT
+            CASE WHEN is_limited THEN %(long)s ELSE %(patience)s END * doubled AS patience,
+            CASE WHEN is_limited THEN 86400 ELSE %(long)s END * doubled AS long,
+            CASE WHEN NOT is_limited THEN f.overtaken - make_interval(secs => %(patience)s) END AS overtaken
+        FROM (SELECT j.name = ANY(%(limited)s::text[]) AS is_limited, 2 ^ least(j.resent, 9) AS doubled) l
+    ) its
+    WHERE
+        j.queue = %(queue)s AND j.state = 'sent' AND f.slots > 0
+        AND j.sent_at < now() - make_interval(secs => its.patience)
+        AND (
+            j.sent_at < its.overtaken
+            OR (f.idle > 0 AND f.silent > its.patience)
+            OR j.sent_at < now() - make_interval(secs => its.long)
+        )
+        AND NOT EXISTS (SELECT FROM execution_pause WHERE queue = %(queue)s)
+    ORDER BY j.sent_at
+    LIMIT (SELECT %(most)s::int * greatest(idle, 1) FROM flow)
+    FOR NO KEY UPDATE OF j SKIP LOCKED
+)
+UPDATE execution_job j
+SET sent_at = now(), resent = least(j.resent + 1, 32767)
+FROM task t
+WHERE j.task_id = ANY(ARRAY(SELECT task_id FROM overdue)) AND t.id = j.task_id
+RETURNING
+    j.task_id, t.job_id, j.run, j.name, j.queue, j.options, j.retries, left(j.args::text, 200),
+    left(j.kwargs::text, 200)

@@ -1,0 +1,28 @@
+-- Has jobs wait for another run: running -> waiting. Their turns are held (hold_turns.sql).
+--
+-- :task_ids bigint[]  :revisions bigint[]  :delays float8[]  seconds from now; NULL: at once
+-- :args text[]  :kwargs text[]  JSON, if the run has asked for others; else NULL. The result of the job before it is
+--                               the first of `args` by then, so the job takes none any more
+-- :retries int[]  how many retries of Celery's lead to that run; NULL: as many as before
+-- :options text[]  JSON of the options that the run has asked for, in addition; NULL: none
+-- :queues text[]  NULL: the same queue
+UPDATE execution_job j
+SET
+    state = 'waiting',
+    revision = g.revision,
+    node = NULL,
+    process = NULL,
+    check_in = NULL,
+    not_before = now() + make_interval(secs => g.delay),
+    args = coalesce(g.args::jsonb, j.args),
+    kwargs = coalesce(g.kwargs::jsonb, j.kwargs),
+    takes_result = j.takes_result AND g.args IS NULL,
+    retries = coalesce(g.retries, j.retries),
+    options = j.options || coalesce(g.options::jsonb, '{}'),
+    queue = coalesce(g.queue, j.queue),
+    priority = coalesce((g.options::jsonb ->> 'priority')::smallint, j.priority)
+FROM unnest(
+    %(task_ids)s::bigint[], %(revisions)s::bigint[], %(delays)s::float8[], %(args)s::text[], %(kwargs)s::text[],
+    %(retries)s::int[], %(options)s::text[], %(queues)s::text[]
+) AS g (task_id, revision, delay, args, kwargs, retries, options, queue)
+WHERE j.task_id = g.task_id

@@ -1,0 +1,358 @@
+"""Creation of jobs: record an execution and its jobs, all or nothing, and send the first of them after the
+commit."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import chain, islice
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from celery import current_app
+from django.db import transaction
+
+from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.errors import AlreadyUnderWay, Refused
+from harbor_refresh.executions.lifecycle import links
+from harbor_refresh.executions.lifecycle.creation import (
+    BATCH,
+    MAX_JOB_ID,
+    NewExecution,
+    NewTask,
+    add_to_held,
+    create,
+    hold_open,
+)
+from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.models.structure import Added
+from harbor_refresh.executions.text import MAX_JSON, is_text, is_whole, json_text, said_by, shown
+from harbor_refresh.tasks.jobs import sender
+from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.jobs.revisions import first_revision
+from harbor_refresh.tasks.jobs.starting.celery_json import PLAIN, as_json
+from harbor_refresh.tasks.jobs.starting.options import moment_of
+from harbor_refresh.tasks.jobs.starting.unique_keys import TRIES, key_of, lock_and_release, retry_on_conflict
+from harbor_refresh.tasks.jobs.turns import report_scheduled
+from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.queue.sets import sized_pages
+from harbor_refresh.tasks.without_redis.agenda import at_once
+
+MAX_ATTEMPTS = 32_767
+#: What a task may say of its messages.
+ON_THE_TASK = ("queue", "routing_key", "priority", "expires")
+#: The options of a job that runs later. The row has its time.
+LATER = ("countdown", "eta")
+#: What a message can carry of a route, which has queues as objects.
+PLAIN_OPTION = str | int | float | datetime
+MAX_NAME = Job._meta.get_field("name").max_length or 0
+#: Characters of JSON in one statement: the database's driver holds some five copies of it.
+BATCH_SIZE = 4_000_000
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class NewJob:
+    """A job to be recorded. `takes_result`: its first argument is the result of the job before it in its chain.
+    `meta` becomes the attributes of its task."""
+
+    name: str
+    args: Sequence[Any] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    max_attempts: int = 5
+    is_unique: bool = False
+    takes_result: bool = False
+    meta: dict[str, Any] = field(default_factory=dict)
+    job_id: str = field(default_factory=lambda: str(uuid4()))
+
+    @property
+    def key(self) -> str | None:
+        return key_of(self.name, self.args, self.kwargs) if self.is_unique else None
+
+
+#: Jobs that run one after another. A single job is a chain of one.
+Chain = Sequence[NewJob]
+
+
+@dataclass(frozen=True)
+class Started:
+    """`left_out`: chains with a unique job that is queued or running already."""
+
+    execution: Execution
+    left_out: Sequence[Chain]
+
+
+@at_once
+def start(vendor_type: str, chains: Iterable[Chain], **attributes: Any) -> Started:
+    """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution. If its parent has a
+    child with its key already, return that child.
+
+    1. Leave out chains with a unique job that is queued or running. A job holds its key until its task is final;
+       no code has to release the key, so no crash can leave it taken.
+    2. Write execution, tasks and jobs in one transaction.
+    3. After the commit, send the first of them. An execution without jobs has succeeded at once, unless it is
+       open.
+
+    What if the process dies before the commit: nothing happened. After it: the sender sends what waits.
+    """
+    return _in_pages(chains, partial(_record, vendor_type, attributes))
+
+
+@at_once
+def add(execution_id: int, chains: Iterable[Chain], *, once: str = "") -> int:
+    """Add these jobs to an execution that has not ended; return how many were added. `once`: the key of this
+    addition. If it was made before, nothing is added.
+
+    1. Hold the execution, so that it does not end before the commit (executions.creation.hold_open). Raises
+       AlreadyFinal, or ExecutionClosed, if it has ended or is closed.
+    2. Leave out chains with a unique job that is queued or running, as `start` does.
+    3. Write tasks, jobs and the key in the same transaction. After the commit, publish these jobs.
+
+    What if the process dies before the commit: nothing happened. After it: the sender sends the jobs, and the
+    same addition with its key adds nothing.
+    """
+    return _in_pages(chains, partial(_add, execution_id, once))
+
+
+#: Chains, and the size of each of their jobs by its id.
+Sized = tuple[Sequence[Chain], dict[str, int]]
+
+
+def _in_pages(chains: Iterable[Chain], write: Callable[[Iterator[Sized]], Result]) -> Result:
+    """Have the chains written in one transaction, a page of them in memory at a time. A single page is written
+    again if another transaction has taken one of its keys meanwhile; of more, the first are gone by then."""
+    pages = _pages(chains)
+    first = list(islice(pages, 2))
+    tries = TRIES if len(first) < 2 else 1
+    return retry_on_conflict(lambda: write(chain(first, pages)), tries)
+
+
+def _pages(chains: Iterable[Chain]) -> Iterator[Sized]:
+    page: list[Chain] = []
+    count = 0
+    for one in chains:
+        page.append(one)
+        count += len(one)
+        if count >= BATCH:
+            yield _checked(page)
+            page, count = [], 0
+    if page:
+        yield _checked(page)
+
+
+def _checked(chains: Sequence[Chain]) -> Sized:
+    chains = [[_as_stored(job) for job in one] for one in chains if one]
+    sizes = {job.job_id: _size_of(job) for job in chain.from_iterable(chains)}
+    for one in chains:
+        keys = [job.key for job in one if job.key]
+        if len(keys) > len(set(keys)):
+            raise Refused("a chain has the same unique job twice: it would wait for itself")
+    return chains, sizes
+
+
+def _record(vendor_type: str, attributes: dict[str, Any], pages: Iterator[Sized]) -> Started:
+    if child := _known_child(attributes.get("parent"), attributes.get("key_in_parent", "")):
+        return Started(child, [])
+    new = NewExecution(vendor_type, **attributes)
+    execution = create(new)
+    count, left_out = _write_pages(execution, pages)
+    if left_out and not count:
+        raise AlreadyUnderWay
+    if not count and new.open_seconds is None:
+        finish_as_success(execution.pk, "it had no jobs")
+    return Started(execution, left_out)
+
+
+def _known_child(parent: int | None, key: str) -> Execution | None:
+    """Hold the parent open, before anything else is locked. Return its child with this key, if it was started
+    before."""
+    if parent is None:
+        return None
+    if hold_open(parent, once=key, adds=Added.CHILD):
+        return None
+    child = links.child_of_key(parent, key)
+    if child is None:
+        raise Refused(f"the child {shown(key)} of execution {parent} was deleted")
+    return child
+
+
+def _add(execution_id: int, once: str, pages: Iterator[Sized]) -> int:
+    execution = hold_open(execution_id, once=once)
+    if not execution:
+        return 0
+    count, _ = _write_pages(execution, pages)
+
+    def reach() -> None:
+        crash_points.reach("added", [execution_id])
+
+    if count:
+        transaction.on_commit(reach)
+    return count
+
+
+def _write_pages(execution: Execution, pages: Iterator[Sized]) -> tuple[int, list[Chain]]:
+    """Write the jobs, and send the first of them after the commit. Returns how many, and the chains that were left
+    out."""
+    count, left_out = 0, list[Chain]()
+    queues: set[str] = set()
+    for chains, sizes in pages:
+        fresh, held = _without_held(chains)
+        left_out += held
+        if fresh:
+            ids = add_to_held(execution, _tasks_of(fresh))
+            queues |= _write(fresh, ids, sizes)
+            count += len(ids)
+    if count:
+        transaction.on_commit(partial(sender.send_started, queues, [execution.pk]))
+    return count, left_out
+
+
+def _without_held(chains: Sequence[Chain]) -> tuple[list[Chain], list[Chain]]:
+    """Part the chains: those to be recorded, and those with a unique job whose key is held."""
+    _, held = lock_and_release(job.key for one in chains for job in one)
+    fresh: list[Chain] = []
+    left_out: list[Chain] = []
+    for one in chains:
+        keys = {job.key for job in one} - {None}
+        (left_out if keys & held else fresh).append(one)
+        held |= keys
+    return fresh, left_out
+
+
+def _tasks_of(chains: Sequence[Chain]) -> list[NewTask]:
+    revision = first_revision()
+    return [NewTask(job.job_id, job.meta, revision) for one in chains for job in one]
+
+
+def _write(chains: Sequence[Chain], task_ids: Iterable[int], sizes: dict[str, int]) -> set[str]:
+    """Write the jobs of these tasks, which are in the order of the chains. Returns their queues."""
+    ids, revision = iter(task_ids), first_revision()
+    rows: list[tuple[dict[str, Any], int]] = []
+    for one in chains:
+        before = None
+        for job in one:
+            to = destination(job.name, job.options, job.args, job.kwargs)
+            options = options_of(to.options, has_turn=before is None)
+            row = {
+                "task_id": next(ids),
+                "name": job.name,
+                "args": job.args,
+                "kwargs": job.kwargs,
+                "options": options,
+                "queue": to.queue,
+                "priority": options.get("priority") or 0,
+                "max_attempts": job.max_attempts,
+                "unique_key": job.key,
+                "follows": before,
+                "takes_result": job.takes_result and before is not None,
+                "revision": revision,
+                "not_before": _time_of(job.options, has_turn=before is None),
+            }
+            rows.append((row, sizes[job.job_id]))
+            before = row["task_id"]
+    for page in sized_pages(rows, BATCH_SIZE, count=BATCH):
+        run("create_jobs", jobs=json.dumps(page))
+    report_scheduled([row["task_id"] for row, _ in rows if row["not_before"] and not row["follows"]], revision)
+    return {row["queue"] for row, _ in rows}
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where Celery sends a job: the queue, and what the route says beside it."""
+
+    queue: str
+    options: dict[str, Any]
+
+
+def destination(
+    name: str, options: Mapping[str, Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+) -> Destination:
+    """Ask Celery's routes, once: a message goes where its row says. What the task says of itself counts as in
+    Celery, below what is given."""
+    of_task = {one: getattr(current_app.tasks.get(name), one, None) for one in ON_THE_TASK}
+    given = {**{one: value for one, value in of_task.items() if value is not None}, **options}
+    try:
+        route = dict(current_app.amqp.router.route(given, name, tuple(args), dict(kwargs or {})))
+    except Exception as exc:
+        raise Refused(f"job {name}: Celery finds no route: {said_by(exc)}") from exc
+    queue = route.get("queue") or current_app.conf.task_default_queue
+    kept = {one: route[one] for one in (*ON_THE_TASK, "exchange") if isinstance(route.get(one), PLAIN_OPTION)}
+    return Destination(str(getattr(queue, "name", queue)), {**kept, **options})
+
+
+def options_of(given: Mapping[str, Any], *, has_turn: bool = True) -> dict[str, Any]:
+    """Return the options of a job's message. Its time is in the row, and it expires at a moment, because it may
+    wait here before it is sent. A job that follows another keeps its seconds, because they begin with its turn.
+    The moment of an `eta` stays for people to read; the sender leaves it out."""
+    options = {name: value for name, value in given.items() if name != "countdown"}
+    expires = options.get("expires")
+    if isinstance(expires, str | datetime):
+        options["expires"] = moment_of(expires).isoformat()
+    elif expires and has_turn:
+        options["expires"] = (datetime.now(UTC) + timedelta(seconds=expires)).isoformat()
+    if not has_turn and "countdown" in given:
+        options["countdown"] = given["countdown"]
+    return options
+
+
+def _time_of(options: dict[str, Any], *, has_turn: bool) -> str | None:
+    """Return the moment before which a job does not run. None if it has passed, or is not known yet: the countdown
+    of a job that follows another begins with its turn (sql/end_with_their_tasks.sql)."""
+    now = datetime.now(UTC)
+    seconds = options.get("countdown") or 0 if has_turn else 0
+    moment = moment_of(options["eta"]) if options.get("eta") else now + timedelta(seconds=seconds)
+    return moment.isoformat() if moment > now else None
+
+
+OTHER_TYPES = (
+    "Give a dataclass as dataclasses.asdict(value), and a row as its key, or register the type with kombu "
+    "(docs/jobs.md, Arguments)"
+)
+
+
+def _as_stored(job: NewJob) -> NewJob:
+    """Return the job with its arguments as they are stored. Raises Refused, with the argument that cannot be."""
+    takes = f"takes arguments that are JSON of at most {MAX_JSON:,} bytes"
+    if not isinstance(job.args, list | tuple) or not isinstance(job.kwargs, dict):
+        raise Refused(f"job {job.name}: {takes}, in a list and a dict")
+    if names := [name for name in job.kwargs if not isinstance(name, str)]:
+        raise Refused(f"job {job.name}: takes names as keywords, and got {shown(names[0])}")
+    if all(type(value) in PLAIN for value in (*job.args, *job.kwargs.values())):
+        return job
+    stored: dict[str | int, Any] = {}
+    given: list[tuple[str | int, Any]] = [*enumerate(job.args, 1), *job.kwargs.items()]
+    for place, value in given:
+        try:
+            stored[place] = as_json(value)
+        except (TypeError, ValueError) as exc:
+            argument = shown(place) if isinstance(place, str) else place
+            way_out = f". {OTHER_TYPES}" if isinstance(exc, TypeError) else ""
+            raise Refused(f"job {job.name}: {takes}; argument {argument}: {exc}{way_out}") from exc
+    args = [stored[place] for place, _ in enumerate(job.args, 1)]
+    return replace(job, args=args, kwargs={name: stored[name] for name in job.kwargs})
+
+
+def _size_of(job: NewJob) -> int:
+    """Return the size of what is stored of the job, in characters. Raises Refused if it cannot be stored or
+    sent."""
+    if not is_text(job.name, MAX_NAME, at_least=1):
+        raise Refused(f"a job takes a name of 1 to {MAX_NAME} characters, and got {shown(job.name)}")
+    if not is_text(job.job_id, MAX_JOB_ID, at_least=1):
+        takes = f"takes an id of 1 to {MAX_JOB_ID} characters"
+        raise Refused(f"job {job.name}: {takes}, and got {shown(job.job_id)}")
+    if job.is_unique and job.takes_result:
+        raise Refused(
+            f"job {job.name}: is unique and takes the result of the job before it, which is not known yet"
+        )
+    if not is_whole(job.max_attempts, 1, MAX_ATTEMPTS):
+        takes = f"a whole number from 1 to {MAX_ATTEMPTS:,}"
+        raise Refused(f"job {job.name}: max_attempts takes {takes}, and got {shown(job.max_attempts)}")
+    try:
+        return len(json_text([list(job.args), job.kwargs, job.options]))
+    except (TypeError, ValueError) as exc:
+        takes = f"takes arguments that are JSON of at most {MAX_JSON:,} bytes"
+        raise Refused(f"job {job.name}: {takes}: {exc}") from exc

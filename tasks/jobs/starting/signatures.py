@@ -1,0 +1,126 @@
+"""Signatures of tracked jobs: they are checked, and read as the chains of jobs that are recorded."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from celery import group
+from celery.canvas import Signature, _chain
+from celery.exceptions import NotRegistered
+
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.text import shown
+from harbor_refresh.tasks.jobs.starting.declarations import refuse_arguments, refuse_contradiction
+from harbor_refresh.tasks.jobs.starting.job_task import JobTask
+from harbor_refresh.tasks.jobs.starting.options import (
+    META,
+    OPTIONS,
+    refuse_options,
+    refuse_options_of_task,
+    refuse_untaken,
+)
+from harbor_refresh.tasks.jobs.starting.records import LATER, NewJob
+
+TAKES = "takes signatures of tracked jobs, as in jobs=[replicate.s(1), replicate.s(2)]"
+ONE_EACH = "write one signature for each call, as in jobs=[replicate.s(1), replicate.s(2)]"
+#: The ways of Celery to combine signatures, except for chains, and what to write instead.
+TOGETHER = {
+    "celery.group": "write its jobs into the list, or jobs=group(...) for all of them",
+    "celery.chord": "start the jobs of its header, with on_success= for its body (docs/groups_and_chords.md)",
+    "celery.map": ONE_EACH,
+    "celery.starmap": ONE_EACH,
+    "celery.chunks": ONE_EACH,
+}
+
+
+def chains_of(jobs: "Iterable[Signature[Any]] | Signature[Any] | group | None") -> Iterator[Sequence[NewJob]]:
+    """Yield the jobs of these: signatures, chains of them, a group, or one signature or chain by itself. Raises
+    Refused if a part of them cannot be sent or run."""
+    if isinstance(jobs, group):
+        jobs = _without_options(jobs).tasks
+    elif isinstance(jobs, Signature):
+        jobs = [jobs]
+    elif not isinstance(jobs, Iterable):
+        raise Refused(f"{TAKES}, and got {shown(jobs)}")
+    checked: set[str] = set()
+    for one in jobs:
+        yield _chain_of(one, checked)
+
+
+def _chain_of(signature: Any, checked: set[str]) -> Sequence[NewJob]:
+    steps = _without_options(signature).tasks if isinstance(signature, _chain) else [signature]
+    return [_job_of(step, checked, is_first=number == 0) for number, step in enumerate(steps)]
+
+
+def _job_of(signature: Any, checked: set[str], *, is_first: bool) -> NewJob:
+    """Return the job of this signature. `checked` are the names of tasks that are checked already."""
+    if not isinstance(signature, Signature):
+        raise Refused(f"{TAKES}, and got {shown(signature)} among them")
+    if signature.task in TOGETHER:
+        kind = signature.task.removeprefix("celery.")
+        raise Refused(f"{TAKES}, chains of them, or one group of all, and no {kind}: {TOGETHER[signature.task]}")
+    task = _task_of(signature)
+    if task.name not in checked:
+        refuse_contradiction(task)
+        refuse_options_of_task(task)
+        checked.add(task.name)
+    takes_result = not is_first and not signature.immutable
+    try:
+        refuse_arguments(task, (*[None] * takes_result, *signature.args), signature.kwargs)
+    except TypeError as exc:
+        raise Refused(f"job {task.name}: {exc}; the job itself is its first argument, and is not given") from exc
+    return NewJob(
+        name=task.name,
+        args=signature.args,
+        kwargs=signature.kwargs,
+        options=_options_of(signature, task),
+        max_attempts=task.max_attempts,
+        is_unique=task.unique,
+        meta=_meta_of(signature, task),
+        takes_result=takes_result,
+    )
+
+
+def _task_of(signature: "Signature[Any]") -> JobTask:
+    try:
+        task = signature.type
+    except NotRegistered:
+        raise Refused(
+            f"no task {shown(signature.task)} is registered here: import the module that has it"
+        ) from None
+    if not isinstance(task, JobTask):
+        raise Refused(f"{signature.task} is no tracked job: write @app.task(base=TrackedJob)")
+    return task
+
+
+def _meta_of(signature: "Signature[Any]", task: JobTask) -> dict[str, Any]:
+    meta = signature.options.get(META)
+    if meta is not None and not isinstance(meta, dict):
+        raise Refused(f"{task.name}: meta takes a dict, as in .set(meta={{'layer': 7}}), and got {shown(meta)}")
+    return meta or {}
+
+
+def _options_of(signature: "Signature[Any]", task: JobTask) -> dict[str, Any]:
+    """Return the options as JSON. A countdown or an eta of None is left out."""
+    refuse_untaken(task.name, signature.options)
+    options = {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in signature.options.items()
+        if name in OPTIONS and not (name in LATER and value is None)
+    }
+    refuse_options(task.name, options)
+    if options.keys() >= {*LATER}:
+        raise Refused(f"{task.name}: takes a countdown or an eta, and got both")
+    hard, soft = (options.get(name) or getattr(task, name) for name in ("time_limit", "soft_time_limit"))
+    if hard and soft and soft > hard:
+        raise Refused(
+            f"{task.name}: soft_time_limit takes at most the time_limit, {shown(hard)}, and got {shown(soft)}"
+        )
+    return options
+
+
+def _without_options(several: Any) -> Any:
+    """Return the chain or group. Raises Refused if it has options, because none of its jobs would get them."""
+    if options := several.options.keys() - {"task_id"}:
+        raise Refused(f"{several}: takes options on each of its jobs; got {', '.join(sorted(options))} on all")
+    return several

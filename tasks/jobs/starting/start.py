@@ -1,0 +1,87 @@
+"""start: an execution of jobs, from their signatures."""
+
+from typing import TYPE_CHECKING, Any
+
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.text import shown
+from harbor_refresh.tasks.jobs.asynchronous import asynchronous
+from harbor_refresh.tasks.jobs.end_callbacks import callbacks_of
+from harbor_refresh.tasks.jobs.execution import TrackedExecution
+from harbor_refresh.tasks.jobs.starting import records as creation
+from harbor_refresh.tasks.jobs.starting.signatures import chains_of
+from harbor_refresh.tasks.strategies import strategy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from uuid import UUID
+
+    from celery import group
+    from celery.canvas import Signature
+
+    Callbacks = Signature[Any] | Sequence[Signature[Any]] | None
+
+#: An open execution that is not closed ends after a day, if `close_after` says nothing else.
+CLOSE_AFTER = 24 * 3600.0
+
+
+def start(
+    vendor_type: str,
+    *,
+    jobs: "Iterable[Signature[Any]] | Signature[Any] | group | None" = None,
+    vendor_id: "int | str | UUID" = 0,
+    trigger: str = "MANUAL",
+    extra_attrs: dict[str, Any] | None = None,
+    open: bool = False,
+    close_after: float | None = None,
+    parent: Execution | None = None,
+    once: str = "",
+    on_success: "Callbacks" = None,
+    on_error: "Callbacks" = None,
+    on_complete: "Callbacks" = None,
+) -> TrackedExecution:
+    """Start an execution of these jobs: signatures, chains of them, a group, or one signature or chain by itself.
+
+    Jobs and execution are recorded in one transaction, and published after its commit. If a part of them cannot be
+    stored, sent or run, it raises Refused and writes nothing.
+
+    `vendor_id`: the object that it is for, by its key: a number, a UUID or text. Others find it by that.
+
+    `parent`: an execution that has not ended, such as `job.execution`. This one counts as one task of it. None: it
+    has no parent. `once`: any text that names this child within its parent; if there is such a child already, it
+    is returned, and nothing is started.
+
+    `on_success`, `on_error` and `on_complete` (Success, Error, any end): plain Celery tasks that are called at
+    least once when it has ended so (end_callbacks.py).
+
+    `open`: it does not end before it is closed, and jobs are added to it meanwhile (`add`, `close`). If it is not
+    closed within `close_after` seconds, a day if that is not given, it is closed for its producer, and ends as
+    Error.
+    """
+    if not isinstance(vendor_type, str):
+        raise Refused(f'write the type first, as in start("REPLICATION", jobs=[...]); got {shown(vendor_type)}')
+    if close_after is not None and not open:
+        raise Refused("close_after is the time limit of an open execution: write open=True as well")
+    if once and parent is None:
+        raise Refused("once names a child within its parent: write parent=... as well")
+    if parent is not None and (not isinstance(parent, Execution) or parent.pk is None):
+        raise Refused(f"parent takes an execution that is in the database, and got {shown(parent)}")
+    if parent is not None and strategy().runs_cycles:
+        raise Refused("parent takes REFRESH_STRATEGY=claim: the older designs carry no status up to a parent")
+    limit = CLOSE_AFTER if close_after is None else close_after
+    callbacks = callbacks_of({"on_success": on_success, "on_error": on_error, "on_complete": on_complete})
+    started = creation.start(
+        vendor_type,
+        chains_of(() if jobs is None and open else jobs),
+        vendor_id=vendor_id,
+        trigger=trigger,
+        extra_attrs={} if extra_attrs is None else extra_attrs,
+        open_seconds=limit if open else None,
+        callbacks=callbacks,
+        parent=None if parent is None else parent.pk,
+        key_in_parent=once,
+    )
+    return TrackedExecution.objects.get(pk=started.execution.pk)
+
+
+astart = asynchronous(start)

@@ -1,0 +1,243 @@
+"""Turns: what becomes of a run, or of a message that no run can begin. Every way out of `running` is one of these.
+
+A turn names the run that it is of, and changes nothing if the job is in another run by now, or has ended. So a
+turn may come late, twice, or from a process that was taken for dead.
+"""
+
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db import OperationalError, transaction
+
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import RefreshError
+from harbor_refresh.executions.lifecycle.reports import Report, Source
+from harbor_refresh.executions.lifecycle.reports import report as report_tasks
+from harbor_refresh.executions.news import counters
+from harbor_refresh.executions.status import CODES, Status, is_final
+from harbor_refresh.tasks.jobs import hook
+from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.jobs.hook import JobReport
+from harbor_refresh.tasks.jobs.revisions import next_revision
+from harbor_refresh.tasks.jobs.running.kept_ends import Kept
+from harbor_refresh.tasks.jobs.starting.celery_json import as_json
+from harbor_refresh.tasks.models.job import State
+
+log = logging.getLogger("harbor_refresh")
+
+#: Characters of a status message.
+MAX_MESSAGE = 2_000
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a job: `number` is how many have begun, with it. `revision` is that of its reports. `job` is
+    empty if the task is known to be that of the job.
+
+    It is on this node, in this process, if they are known. After a failover that has lost its begin, another run
+    has its number."""
+
+    task_id: int
+    job: str
+    number: int
+    revision: int = 0
+    node: int | None = None
+    process: int | None = None
+
+
+def columns(runs: Sequence[Run]) -> dict[str, list[Any]]:
+    """Return the runs as statements take them."""
+    return {
+        "task_ids": [one.task_id for one in runs],
+        "runs": [one.number for one in runs],
+        "nodes": [one.node for one in runs],
+        "processes": [one.process for one in runs],
+    }
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A run that has begun, with what the row knows for it."""
+
+    run: Run
+    args: list[Any]
+    kwargs: dict[str, Any]
+    retries: int
+    is_followed: bool
+    may_begin: int
+    queue: str
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The run gets this status. Not final: Running says that it goes on, and Pending or Scheduled that the job
+    waits for another run, after `delay` seconds, and with other arguments, options and queue if it asks for them.
+    `result` is for the job that follows it, and JSON."""
+
+    run: Run
+    status: Status
+    message: str = ""
+    result: str | None = None
+    kept: Kept | None = None
+    delay: float | None = None
+    arguments: tuple[list[Any], dict[str, Any]] | None = None
+    retries: int | None = None
+    options: dict[str, Any] | None = None
+    queue: str | None = None
+    #: Where the job must be: `sent` if no run has begun.
+    state: State = State.RUNNING
+
+    @property
+    def waits(self) -> bool:
+        return CODES[self.status] < CODES[Status.RUNNING]
+
+
+def begin(task_id: int, job: str, number: int, node: int, process: int) -> Begun | None:
+    """Begin the run of a message: sent -> running. None if the message is a copy, comes late, or is for another
+    database. Raises DatabaseAway."""
+    with absence_translated():
+        rows = run("begin", task_id=task_id, job=job, run=number, node=node, process=process)
+    if not rows:
+        return None
+    [(number, revision, retries, args, kwargs, handed_on, takes_result, is_followed, may_begin, queue)] = rows
+    args, kwargs = json.loads(args), json.loads(kwargs)
+    if takes_result:
+        args = [None if handed_on is None else json.loads(handed_on), *args]
+    return Begun(
+        Run(task_id, job, number, revision, node, process), args, kwargs, retries, is_followed, may_begin, queue
+    )
+
+
+def take(turns: Sequence[Turn]) -> list[Turn]:
+    """Have these turns taken, in one transaction, and return those that stood. Raises DatabaseAway.
+
+    1. Lock their tasks and jobs, and leave out the turns whose run is over.
+    2. Write results into the jobs that follow, and what is kept of ends.
+    3. Report to the tasks, or, with a hook, note what is to be reported. The end of a task ends its job and
+       decides about those that follow (sql/end_with_their_tasks.sql).
+    4. Jobs that wait for another run get its revision.
+
+    What if the process dies before the commit: nothing has happened, and its runs are released.
+    """
+    if not turns:
+        return []
+    with absence_translated(), transaction.atomic():
+        held = run(
+            "hold_turns",
+            **columns([one.run for one in turns]),
+            jobs=[one.run.job for one in turns],
+            states=[str(one.state) for one in turns],
+            breaking=[one.run.task_id for one in turns if is_final(one.status) and one.status != Status.SUCCESS],
+        )
+        first: dict[int, Turn] = {}  # of two turns of a run one stands: it may return after `retry(throw=False)`
+        for position, *revisions in sorted(held):
+            turn = turns[position - 1]
+            first.setdefault(turn.run.task_id, _in_its_revision(turn, *revisions))
+        standing = list(first.values())
+        _write_results(standing)
+        _keep_ends(standing)
+        _report(standing)
+        _wait_again([one for one in standing if one.waits])
+    return standing
+
+
+def report_scheduled(task_ids: Sequence[int], revision: int) -> None:
+    """Report that these new jobs wait for their time, in the transaction that writes them."""
+    if task_ids:
+        _report([Turn(Run(task_id, "", 0, revision), Status.SCHEDULED) for task_id in task_ids])
+
+
+def take_apart(turns: Sequence[Turn]) -> tuple[list[Turn], list[Turn]]:
+    """Have these turns taken, each by itself if the database refuses them together: one that it refuses must not
+    hold up others. Returns those that stood, and those that were refused. Raises DatabaseAway, and
+    OperationalError for a lock or a limit of time: another try may succeed."""
+    try:
+        return take(turns), []
+    except (RefreshError, OperationalError):
+        raise
+    except Exception:
+        log.error("%d ends of jobs cannot be written", len(turns), exc_info=True)
+    taken: list[Turn] = []
+    refused: list[Turn] = []
+    for one in turns:
+        try:
+            taken += take([one])
+        except (RefreshError, OperationalError):
+            raise
+        except Exception as exc:
+            log.error("The end of task %d cannot be written: %s", one.run.task_id, exc)
+            refused.append(one)
+    return taken, refused
+
+
+def _in_its_revision(turn: Turn, of_job: int, of_task: int) -> Turn:
+    """A job that waits again does so in the next revision. Without a hook the task may have a later one than its
+    job, by a report of another program."""
+    revision = max(of_job, 0 if hook.is_set() else of_task)
+    return replace(
+        turn, run=replace(turn.run, revision=next_revision(revision, time.time()) if turn.waits else revision)
+    )
+
+
+def _report(turns: Sequence[Turn]) -> None:
+    if hook.is_set():
+        now = time.time()
+        hook.note(
+            [JobReport(one.run.task_id, "", one.status, one.run.revision, one.message, now) for one in turns]
+        )
+    else:
+        reports = [
+            Report(one.run.task_id, one.status, one.run.revision, one.message or None, _earlier_runs(one))
+            for one in turns
+        ]
+        report_tasks(reports, Source.JOB)
+    statuses = Counter(str(one.status) for one in turns)
+    counters.add({("job_reports", f"status={status}"): count for status, count in statuses.items()})
+
+
+def _earlier_runs(turn: Turn) -> int:
+    """Return the number of runs before the one that the report is of."""
+    return turn.run.number if turn.waits or turn.state == State.SENT else turn.run.number - 1
+
+
+def _write_results(turns: Sequence[Turn]) -> None:
+    if successes := [one for one in turns if one.status == Status.SUCCESS and one.result is not None]:
+        run(
+            "write_results",
+            task_ids=[one.run.task_id for one in successes],
+            revisions=[one.run.revision for one in successes],
+            results=[one.result for one in successes],
+        )
+
+
+def _keep_ends(turns: Sequence[Turn]) -> None:
+    if ends := [(one.run, one.kept) for one in turns if one.kept]:
+        run(
+            "keep_ends",
+            task_ids=[its.task_id for its, _ in ends],
+            revisions=[its.revision for its, _ in ends],
+            results=[json.dumps(kept.result) if kept.is_result else None for _, kept in ends],
+            reasons=[kept.why_not for _, kept in ends],
+            tracebacks=[kept.traceback for _, kept in ends],
+        )
+
+
+def _wait_again(turns: Sequence[Turn]) -> None:
+    if turns:
+        asked = [None if one.arguments is None else as_json(list(one.arguments)) for one in turns]
+        run(
+            "wait_again",
+            task_ids=[one.run.task_id for one in turns],
+            revisions=[one.run.revision for one in turns],
+            delays=[one.delay for one in turns],
+            args=[one and json.dumps(one[0]) for one in asked],
+            kwargs=[one and json.dumps(one[1]) for one in asked],
+            retries=[one.retries for one in turns],
+            options=[json.dumps(one.options) if one.options else None for one in turns],
+            queues=[one.queue for one in turns],
+        )

@@ -1,0 +1,168 @@
+"""Write a log line for each signal of the pipeline and of jobs.
+
+Operators grep for these lines and docs/operations.md lists them, so their words do not change.
+"""
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from harbor_refresh.executions.models.operations import State
+from harbor_refresh.executions.news.execution_log import MAX_IDS, MAX_LINES, connect_each
+from harbor_refresh.tasks.news import signals
+from harbor_refresh.tasks.queue.members import execution_id
+
+if TYPE_CHECKING:
+    from harbor_refresh.executions.models import Action
+    from harbor_refresh.tasks.jobs.reaper import Reaped
+    from harbor_refresh.tasks.pipeline.reconciliation import Reconciled
+    from harbor_refresh.tasks.queue.claim import Claim
+
+log = logging.getLogger("harbor_refresh")
+
+
+def on_claimed(count: int, **_: Any) -> None:
+    log.info("Claimed %d executions for processing", count)
+
+
+def on_claim_expired(claim: "Claim", count: int, **_: Any) -> None:
+    log.info(
+        "%d of a claim of %s had been recovered meanwhile: left alone",
+        count,
+        claim.node,
+        extra={"claim": claim.stamp, "execution_ids": [execution_id(one) for one in claim.members[:MAX_IDS]]},
+    )
+
+
+def on_recovered(count: int, **_: Any) -> None:
+    log.warning("Recovered %d stale executions from crashed instances", count)
+
+
+def on_discarded(members: Sequence[bytes], **_: Any) -> None:
+    for raw in members[:MAX_LINES]:
+        log.warning("Dropped a member that cannot be read: %r", raw[:120])
+    if len(members) > MAX_LINES:
+        log.warning("Dropped %d more members that cannot be read", len(members) - MAX_LINES)
+
+
+def on_keys_dropped(keys: Sequence[str], **_: Any) -> None:
+    log.warning("Dropped keys that another program has written: %s", ", ".join(keys))
+
+
+def on_marks_lost(count: int, error: str, **_: Any) -> None:
+    log.warning("Could not mark %d executions, reconcile will find them: %s", count, error)
+
+
+def on_messages_lost(is_empty: bool, **_: Any) -> None:
+    if is_empty:
+        log.warning("The broker was emptied: its claims are released")
+    else:
+        log.warning("The broker was restarted, or another server took over: claims that wait are released")
+
+
+def on_reconciled(outcome: "Reconciled", **_: Any) -> None:
+    if outcome.held:
+        log.info(
+            "Reconcile is running already, left alone: %s has the lease until %s",
+            outcome.held.holder,
+            outcome.held.until.isoformat(),
+        )
+    if outcome.lease_lost:
+        log.warning("Reconcile lost its lease to another pass and ended: it had stood still for too long")
+    if outcome.postponed:
+        log.info("Reconcile postponed: the queue is long, and its workers need the database")
+    if outcome.marked:
+        log.warning(
+            "Reconcile found %d drifted executions and marked them",
+            outcome.marked,
+            extra={"execution_ids": [one.execution_id for one in outcome.examples]},
+        )
+
+
+def on_lease_taken_over(holder: str, until: datetime, **_: Any) -> None:
+    log.warning(
+        "Reconcile took over the lease of %s, which expired at %s: that pass died or stands still",
+        holder,
+        until.isoformat(),
+    )
+
+
+def on_watermark_untrusted(rescan_reason: str, **_: Any) -> None:
+    log.warning("Reconcile cannot trust its watermark and looks at everything: %s", rescan_reason)
+
+
+def on_nodes_died(names: Sequence[str], **_: Any) -> None:
+    log.warning("Nodes are dead, and their jobs are released: %s", ", ".join(names))
+
+
+def on_runs_released(count: int, **_: Any) -> None:
+    if count:
+        log.warning("Recovered jobs: %d given back by dead processes", count)
+
+
+def on_reaped(outcome: "Reaped", **_: Any) -> None:
+    if outcome.reported or outcome.failed:
+        log.warning("Reaped jobs: %d reported again, %d failed for silence", outcome.reported, outcome.failed)
+
+
+def on_action_ended(action: "Action", **_: Any) -> None:
+    log.info(
+        "Action %d, %s executions, has ended as %s: %d changed, %d skipped, %d failed",
+        action.pk,
+        action.verb,
+        action.state,
+        action.changed,
+        action.skipped,
+        action.failed,
+        extra={"action_id": action.pk},
+    )
+    if action.state == State.FAILED:
+        log.error("Action %d has failed: %s", action.pk, action.error, extra={"action_id": action.pk})
+
+
+def on_action_troubled(action: "Action", reasons: Sequence[str], **_: Any) -> None:
+    for reason in reasons[:MAX_LINES]:
+        log.warning("Action %d could not %s %s", action.pk, action.verb, reason, extra={"action_id": action.pk})
+    if len(reasons) > MAX_LINES:
+        log.warning("Action %d could not %s %d more executions", action.pk, action.verb, len(reasons) - MAX_LINES)
+
+
+def on_action_unsent(error: str, **_: Any) -> None:
+    log.warning("Could not wake the work on actions, recovery will in a few seconds: %s", error)
+
+
+def on_queue_paused(queue: str, by: str, reason: str, **_: Any) -> None:
+    log.warning("Queue %s is paused by %s: %s", queue, by or "?", reason or "no reason was given")
+
+
+def on_queue_resumed(queue: str, by: str, lasted: timedelta, **_: Any) -> None:
+    log.warning("Queue %s is resumed by %s, after %d s", queue, by or "?", lasted.total_seconds())
+
+
+def on_queues_held(queues: Sequence[str], **_: Any) -> None:
+    log.info("This worker takes nothing from %s: paused", ", ".join(queues))
+
+
+def on_queues_taken(queues: Sequence[str], **_: Any) -> None:
+    log.info("This worker takes from %s again", ", ".join(queues))
+
+
+def on_pauses_unknown(error: str, **_: Any) -> None:
+    log.warning("Could not read which queues are paused, and tries again: %s", error)
+
+
+def on_lock_lost(**_: Any) -> None:
+    log.warning("Lost the lock in the middle of a cycle: whoever has it now does the rest")
+
+
+def on_legacy_taken(count: int, **_: Any) -> None:
+    log.info("Took %d of Harbor's own marks onto the queue", count)
+
+
+def on_legacy_unread(error: str, **_: Any) -> None:
+    log.warning("Could not look for Harbor's own marks, the next look is in a minute: %s", error)
+
+
+def connect() -> None:
+    connect_each(globals().items(), vars(signals), __name__)

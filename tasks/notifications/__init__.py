@@ -1,1 +1,0 @@
-"""The deliverer of notifications in a worker process, and what wakes it."""

@@ -1,0 +1,113 @@
+"""The verbs of actions: what each does with a few executions, in one transaction, by the use cases for one.
+
+Each verb is idempotent, so executions whose transaction was lost are done again.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from django.db.models import Count, Exists, OuterRef, Q
+
+from harbor_refresh.executions.actions.action_lease import Done
+from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.models import Execution, Gate, Link, Task
+from harbor_refresh.executions.models.operations import Verb
+from harbor_refresh.executions.news.after_commit import tell_touched_after_commit
+from harbor_refresh.executions.status import FINAL_CODE, Status
+from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
+from harbor_refresh.tasks.jobs.stops import stop_jobs_of
+
+
+@dataclass(frozen=True)
+class BulkVerb:
+    """`act` works on a portion of a page: executions whose weights are `heaviest` in sum, so a transaction holds
+    its locks for a short time. A heavier execution is a portion by itself."""
+
+    act: Callable[[Sequence[int]], Done]
+    weights: Callable[[Sequence[int]], Mapping[int, int]]
+    page: int
+    heaviest: int
+
+
+def _stop(ids: Sequence[int]) -> Done:
+    changed = len(stop_jobs_of(ids).executions)
+    return Done(changed, skipped=len(ids) - changed)
+
+
+def _retry(ids: Sequence[int]) -> Done:
+    return _run_again(retry_failed, _with_failed_jobs(ids), len(ids))
+
+
+def _resume(ids: Sequence[int]) -> Done:
+    return _run_again(resume_stopped, _with_stopped_jobs(ids), len(ids))
+
+
+def _run_again(use_case: Callable[[int], int], execution_ids: Iterable[int], count: int) -> Done:
+    changed = 0
+    for pk in execution_ids:
+        with suppress(NoSuchExecution):  # it was deleted meanwhile
+            changed += use_case(pk) > 0
+    return Done(changed, skipped=count - changed)
+
+
+def _refresh(ids: Sequence[int]) -> Done:
+    """Refresh now. Rows that another transaction holds are marked and not waited for; so are rows that cannot be
+    refreshed, which the queue tries again, and sets aside in the end."""
+    outcome = refresh(ids, wait=False)
+    later = Execution.objects.filter(pk__in=[*outcome.locked, *outcome.failed])
+    tell_touched_after_commit(later.values_list("pk", "vendor_type"))
+    errors = [f"execution {pk}: {reason}" for pk, reason in outcome.failed.items()]
+    return Done(outcome.changed, len(ids) - outcome.changed - len(errors), len(errors), errors)
+
+
+def _delete(ids: Sequence[int]) -> Done:
+    changed = len(delete_many_ended(ids))
+    return Done(changed, skipped=len(ids) - changed)
+
+
+def _tasks(ids: Sequence[int]) -> Mapping[int, int]:
+    """Weigh each execution by its tasks, from the index task_rollup alone."""
+    tasks = Task.objects.filter(execution_id__in=ids).order_by().values_list("execution_id")
+    return dict(tasks.annotate(Count("pk")))
+
+
+#: Tasks of ours, and not of another runner: of a job, the gate of an open execution, and of a child. A child that
+#: has failed, or still runs, may have stopped jobs as well. Only its Success excludes failed and stopped ones.
+OF_A_JOB = Q(job__isnull=False)
+A_GATE = Q(Exists(Gate.objects.filter(task_id=OuterRef("pk"))))
+OF_A_CHILD = Q(Exists(Link.objects.filter(task_id=OuterRef("pk")))) & ~Q(status=Status.SUCCESS)
+
+
+def _with_failed_jobs(ids: Sequence[int]) -> Mapping[int, int]:
+    """Weigh each execution by whether a retry may have anything to do, in it or in its children."""
+    return _with_tasks(ids, (_ended(Status.ERROR) & OF_A_JOB) | OF_A_CHILD)
+
+
+def _with_stopped_jobs(ids: Sequence[int]) -> Mapping[int, int]:
+    """Weigh each execution by whether a resumption may have anything to do, in it or in its children."""
+    return _with_tasks(ids, (_ended(Status.STOPPED) & (OF_A_JOB | A_GATE)) | OF_A_CHILD)
+
+
+def _ended(status: Status) -> Q:
+    return Q(status=status, status_code=FINAL_CODE)
+
+
+def _with_tasks(ids: Sequence[int], kind: Q) -> Mapping[int, int]:
+    tasks = Task.objects.filter(kind, execution_id__in=ids)
+    found = tasks.order_by("execution_id").values_list("execution_id", flat=True).distinct()
+    return dict.fromkeys(found, 1)
+
+
+VERBS: Mapping[str, BulkVerb] = {
+    Verb.STOP: BulkVerb(_stop, _tasks, page=500, heaviest=20_000),
+    # one execution with failed or stopped jobs in a transaction: running them again locks tasks of other
+    # executions that hold unique keys, so several executions in one transaction would not lock in the usual
+    # order
+    Verb.RETRY: BulkVerb(_retry, _with_failed_jobs, page=500, heaviest=1),
+    Verb.RESUME: BulkVerb(_resume, _with_stopped_jobs, page=500, heaviest=1),
+    Verb.REFRESH: BulkVerb(_refresh, _tasks, page=1_000, heaviest=100_000),
+    Verb.DELETE: BulkVerb(_delete, _tasks, page=200, heaviest=20_000),
+}

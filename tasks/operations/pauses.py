@@ -1,0 +1,116 @@
+"""Pause a queue, resume it, and say which queues are paused.
+
+A pause is a row in PostgreSQL, because it must outlive a worker's restart and an emptied Redis. A tick reads the
+rows before it claims executions (`harbor_refresh`, the queue of the refreshes), and each worker reads them every
+HEARTBEAT_SECONDS for the other queues (held_queues.py). Marks and messages wait; nothing is lost. Work
+that has begun goes on: executions that are claimed are refreshed, and jobs that a worker has fetched run.
+
+Not paused with refreshing: *Refresh now*, a report that stops a task, and a status that is set by hand. Each of
+these refreshes in its own process, because a person or a stop asked for it.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db import transaction
+from django.dispatch import Signal
+
+from harbor_refresh.executions.access.audit import Kind, Person, Word, noted
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import NoSuchQueue, QueueUnavailable, Refused
+from harbor_refresh.executions.models.operations import MAX_NAME
+from harbor_refresh.executions.text import is_text
+from harbor_refresh.tasks.broker.celery_queues import TICKS, WORK
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.models.state import MAX_REASON
+from harbor_refresh.tasks.news import signals
+from harbor_refresh.tasks.operations.queue_names import is_known, known
+from harbor_refresh.tasks.pipeline import wakeup
+
+
+class Paused(NamedTuple):
+    """A paused queue. `lasts` is how long it has been paused, by the clock of the database."""
+
+    queue: str
+    at: datetime
+    by: str
+    reason: str
+    lasts: timedelta
+
+
+def paused() -> Mapping[str, Paused]:
+    """Return the paused queues by name. Raises DatabaseAway."""
+    with absence_translated():
+        return {row[0]: Paused(*row) for row in run("read_pauses")}
+
+
+def is_refreshing_paused() -> bool:
+    return WORK in paused()
+
+
+def pause(queue: str, person: Person, reason: str = "") -> bool:
+    """Pause the queue. False if it is paused already; then the first pause and its reason stand.
+
+    What if two people pause it at once: one row is written, and one entry of the log of actions. What if a tick
+    has read the rows a moment before: it claims once more, no more than the workers have room for. What if a
+    worker cannot read the rows: it goes on as it was. A worker that starts without the database takes from no
+    queue that may be paused.
+    """
+    _refuse(queue, reason)
+    reason, by = _in_one_line(reason), _in_one_line(person.name)[:MAX_NAME]
+    with noted(person, Word.PAUSE, Kind.QUEUE, queue) as entry:
+        written = run("pause_queue", queue=queue, by=by, reason=reason)
+        entry.skip, entry.detail = not written, reason
+        if written:
+            _tell_after_commit(signals.queue_paused, queue=queue, by=by, reason=reason)
+    return bool(written)
+
+
+def resume(queue: str, person: Person) -> bool:
+    """Resume the queue. False if it is not paused.
+
+    What if the process dies after the commit and before the wake-up: the scheduled tick claims, and each worker
+    reads the rows within a heartbeat.
+    """
+    with noted(person, Word.RESUME, Kind.QUEUE, queue) as entry:
+        lasted = run("resume_queue", queue=queue)
+        entry.skip = not lasted
+        if lasted:
+            by = _in_one_line(person.name)
+            _tell_after_commit(signals.queue_resumed, queue=queue, by=by, lasted=lasted[0][0])
+            if queue == WORK:
+                transaction.on_commit(_wake)
+    return bool(lasted)
+
+
+def _refuse(queue: str, reason: str) -> None:
+    """Raise Refused unless the queue can be paused."""
+    if not is_text(reason, MAX_REASON):
+        raise Refused(f"a reason takes text of at most {MAX_REASON} characters")
+    if queue == TICKS:
+        raise Refused(f"{TICKS} cannot be paused: its ticks repair what crashes leave behind")
+    if queue == WORK and refresh_settings().in_process:
+        raise Refused("the interval is 0 or less: the reporting process refreshes, so there is nothing to pause")
+    if not is_known(queue):
+        raise NoSuchQueue(known())
+
+
+def _in_one_line(text: str) -> str:
+    """A name or a reason is shown in a log line, and must not begin another one."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
+def _tell_after_commit(signal: Signal, **values: Any) -> None:
+    def tell() -> None:
+        signal.send(sender=pause, **values)
+
+    transaction.on_commit(tell)
+
+
+def _wake() -> None:
+    """Send a tick for what has waited. If Redis is away, the scheduled tick claims."""
+    with suppress(QueueUnavailable):
+        wakeup.check(ignore_pending_wake=True)

@@ -1,0 +1,222 @@
+"""The older designs: `scan`, `lock`, `hash` and `upstream`. Each worker runs a cycle when a tick comes."""
+
+import random
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import cast
+
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle.rollup import Refreshed
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.news import signals
+from harbor_refresh.tasks.queue import members as names
+from harbor_refresh.tasks.queue import sets
+from harbor_refresh.tasks.queue.connection import patient, redis_errors_translated, single
+from harbor_refresh.tasks.queue.keys import HARBORS_PATTERN, harbors_keys, member_of_harbors, queue_key
+from harbor_refresh.tasks.queue.sets import PAGE, pages
+from harbor_refresh.tasks.strategies import instances, worker_mutex
+from harbor_refresh.tasks.strategies.cycle_lock import cycle_lock
+from harbor_refresh.tasks.strategies.original_refresh import refresh_one
+from harbor_refresh.tasks.strategies.strategy import Strategy
+
+#: Keys of the server that one SCAN looks at, as in Harbor since June 2023.
+SCAN_COUNT = 1_000
+#: Members that `upstream` pops at once.
+BATCH = 100
+
+
+class OlderDesign(Strategy):
+    def connect(self) -> None:
+        worker_mutex.connect()
+
+    def cycle(self) -> Refreshed:
+        outcome = Refreshed()
+        try:
+            self._run(outcome)
+        except DatabaseAway as exc:
+            signals.database_away.send(sender=type(self), count=self.backlog(), error=str(exc))
+        signals.refreshed.send(sender=type(self), outcome=outcome)
+        return outcome
+
+    @abstractmethod
+    def _run(self, outcome: Refreshed) -> None:
+        """Run a cycle, which adds to the outcome as it goes."""
+
+    def _discard(self, unreadable: Sequence[bytes]) -> None:
+        if unreadable:
+            signals.discarded.send(sender=type(self), members=unreadable)
+
+
+def refresh_each(
+    members: Iterable[str],
+    outcome: Refreshed,
+    *,
+    done: Callable[[str], object],
+    may_continue: Callable[[], bool] = lambda: True,
+) -> None:
+    """Refresh these members as the original does. Call `done` for each that did not fail."""
+    for member in members:
+        if not may_continue():
+            return
+        refreshed = refresh_one(names.execution_id(member))
+        outcome += refreshed
+        if not refreshed.failed:
+            done(member)
+
+
+class Scan(OlderDesign):
+    """`scan`, the original of Harbor: a key for each execution, and every instance refreshes all of them.
+
+    The marks are those of Harbor 2.8 to 2.15 (tasks/queue/keys.py). There is no index, so to list or count them
+    one must SCAN all keys of the server. A mark is written as Harbor writes it; the key of the seeds is read and
+    removed as well.
+    """
+
+    name = "scan"
+    marks_on_queue = False
+
+    def mark(self, members: Sequence[str]) -> bool:
+        """Send one SET for each member. A key may be set twice, so a page without an answer is sent again."""
+        for page in pages(members):
+            with redis_errors_translated(), patient().pipeline(transaction=False) as pipe:
+                for member in page:
+                    pipe.set(harbors_keys(member)[0], "")
+                pipe.execute()
+        return False
+
+    def _run(self, outcome: Refreshed) -> None:
+        refresh_each(self.find_marked(), outcome, done=self._unmark)
+
+    def find_marked(self) -> list[str]:
+        """List every marked member, in random order, so that instances that begin at the same time do not
+        refresh the same executions at the same time.
+
+        Nothing else keeps them apart. No instance checks whether another has refreshed an execution already, so
+        five instances do the same work up to five times.
+        """
+        read = {key: member_of_harbors(key) for key in self._keys()}
+        self._discard([key for key, member in read.items() if member is None])
+        members = list(dict.fromkeys(member for member in read.values() if member is not None))
+        random.shuffle(members)
+        return members
+
+    def _keys(self) -> Iterator[bytes]:
+        """Return every key of the pattern. A key may come twice. A key that is set or deleted meanwhile may be
+        seen or not."""
+        for page in sets.scan(lambda cursor: patient().scan(cursor, match=HARBORS_PATTERN, count=SCAN_COUNT)):
+            yield from page
+
+    def _unmark(self, member: str) -> None:
+        with redis_errors_translated():
+            patient().delete(*harbors_keys(member))
+
+    def lost(self, members: Sequence[str]) -> list[str]:
+        missing: list[str] = []
+        for page in pages(members):
+            with redis_errors_translated(), patient().pipeline(transaction=False) as pipe:
+                for member in page:
+                    pipe.exists(*harbors_keys(member))
+                missing += [member for member, count in zip(page, pipe.execute(), strict=True) if not count]
+        return missing
+
+    def backlog(self) -> int:
+        """SCAN all keys of the server, because there is no other way to count them. A million takes seconds."""
+        return len({member_of_harbors(key) for key in self._keys()} - {None})
+
+
+class Lock(Scan):
+    """`lock`: like `scan`, but one instance at a time works a cycle, and the other instances wait."""
+
+    name = "lock"
+
+    def _run(self, outcome: Refreshed) -> None:
+        """Work the cycle under the lock. If the lock is lost, end before the next execution, because the new
+        holder refreshes the rest."""
+        with cycle_lock() as held:
+            if held is None:
+                return
+            refresh_each(self.find_marked(), outcome, done=self._unmark, may_continue=lambda: held.is_ours)
+            if not held.is_ours:
+                signals.lock_lost.send(sender=Lock)
+
+
+class PlainSet(OlderDesign):
+    """Marks in the set `queue:v2` without claims: plain SADD, SSCAN, SREM and SPOP."""
+
+    @property
+    def _key(self) -> str:
+        return queue_key(refresh_settings().key_prefix)
+
+    def mark(self, members: Iterable[str]) -> bool:
+        for page in pages(members):
+            with redis_errors_translated():
+                patient().sadd(self._key, *page)
+        return False
+
+    def _unmark(self, *members: str | bytes) -> None:
+        for page in pages(members):
+            with redis_errors_translated():
+                patient().srem(self._key, *page)
+
+    def lost(self, members: Sequence[str]) -> list[str]:
+        """Return the members that are not in the set. Members that an instance of `upstream` has popped are in no
+        key, so reconcile may mark executions that are being refreshed."""
+        return list(sets.missing(patient(), self._key, members))
+
+    def backlog(self) -> int:
+        with redis_errors_translated():
+            return patient().scard(self._key)
+
+
+class Hash(PlainSet):
+    """`hash`: each instance refreshes the executions whose id, modulo the number of instances, is its own number.
+    A process that only marks needs no instance number."""
+
+    name = "hash"
+
+    def connect(self) -> None:
+        super().connect()
+        instances.connect()
+
+    def _run(self, outcome: Refreshed) -> None:
+        refresh_each(self.own_members(), outcome, done=self._unmark)
+
+    def own_members(self) -> Iterator[str]:
+        """Read the members of this instance. Every instance reads the whole set."""
+        instance = instances.this_instance()
+        for page in sets.scan(lambda cursor: patient().sscan(self._key, cursor, count=PAGE)):
+            members, unreadable = names.sorted_out(page)
+            self._unmark(*unreadable)
+            self._discard(unreadable)
+            yield from (one for one in members if names.execution_id(one) % instance.total == instance.number)
+
+
+class Upstream(PlainSet):
+    """`upstream`, the design that Harbor merged: pop a hundred members and refresh them, until the set is empty.
+
+    Popped members are only in the memory of this process: if it dies, up to a hundred are lost, and reconcile must
+    find them. The original has no reconcile (harbor #21961).
+
+    Failed members are put back at the end of their batch. The cycle ends at a batch that holds only members that
+    have failed in this cycle, or if the database is away. The original would pop its own returns without a pause.
+    """
+
+    name = "upstream"
+
+    def _run(self, outcome: Refreshed) -> None:
+        while popped := self._pop():
+            failed_before = set(outcome.failed)
+            members, unreadable = names.sorted_out(popped)
+            self._discard(unreadable)
+            undone = dict.fromkeys(members)
+            try:
+                refresh_each(members, outcome, done=undone.pop)
+            finally:
+                self.mark(undone)
+            if undone and failed_before.issuperset(names.ids(members)):
+                return
+
+    def _pop(self) -> list[bytes]:
+        """Remove some members and return them. It is sent only once: if the answer is lost, so are the members."""
+        with redis_errors_translated():
+            return cast("list[bytes]", single().spop(self._key, BATCH)) or []

@@ -1,0 +1,80 @@
+"""The same jobs with Redis, with RabbitMQ and with the filesystem transport of kombu: nothing is asked of a broker
+but to carry messages. What is killed or lost comes back from the rows."""
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.jobs import start
+from harbor_refresh.tasks.models import Job
+from tests.faults import jobs as team
+from tests.faults.brokers import KINDS, Broker, broker_of
+from tests.faults.cluster import Cluster, Member
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.slow
+
+Start = Callable[..., Member]
+
+
+@pytest.fixture(params=KINDS)
+def broker(request: pytest.FixtureRequest, cluster: Cluster, redis: Redis, tmp_path: Path) -> Iterator[Broker]:
+    with broker_of(request.param, tmp_path / "broker", redis) as broker:
+        yield broker
+        cluster.end()
+
+
+@pytest.fixture
+def worker(cluster: Cluster, broker: Broker, log: Path) -> Start:
+    def begin(name: str = "worker") -> Member:
+        return cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log), **broker.env)
+
+    cluster.beat(**broker.env)
+    return begin
+
+
+def runs(log: Path) -> Counter[str]:
+    return Counter(" ".join(line.split()[:2]) for line in log.read_text().splitlines())
+
+
+def ends(execution: Execution, member: Member) -> None:
+    def has_succeeded() -> bool:
+        execution.refresh_from_db()
+        return execution.status == "Success"
+
+    wait_for(has_succeeded, "the execution to succeed", log=member.log)
+    assert set(Job.objects.values_list("state", flat=True)) == {"ended"}
+
+
+def test_jobs_come_back_after_a_lost_broker_a_killed_process_and_a_killed_worker(
+    worker: Start, broker: Broker, log: Path
+) -> None:
+    first = worker("first")
+    waiting = [f"early{number}" for number in range(30)]
+    execution = start("SCAN", jobs=[team.held.s("a"), team.held.s("b"), *map(team.copy.s, waiting)])
+    wait_for(lambda: runs(log) == {"held a": 1, "held b": 1}, "two to run", log=first.log)
+    broker.empty()
+    os.kill(int(log.read_text().split()[2]), signal.SIGKILL)
+    wait_for(
+        lambda: log.read_text().count("held") == 3, "the job of the killed process to run again", log=first.log
+    )
+    for name in "ab":
+        for number in (1, 2):
+            log.with_name(f"{name}.{number}").touch()
+    ends(execution, first)
+    assert {name: runs(log)[f"copy {name}"] for name in waiting} == dict.fromkeys(waiting, 1)
+    assert runs(log)["held a"] + runs(log)["held b"] == 3
+
+    execution = start("SCAN", jobs=[team.held.s("c"), team.held.s("d"), team.copy.s("late")])
+    wait_for(lambda: runs(log)["held c"] and runs(log)["held d"], "two others to run", log=first.log)
+    first.kill()
+    for name in "cd":
+        log.with_name(f"{name}.2").touch()
+    ends(execution, worker("second"))
+    assert [runs(log)[one] for one in ("held c", "held d", "copy late")] == [2, 2, 1]

@@ -1,0 +1,80 @@
+"""A PostgreSQL role with few rights, and a Redis of the test's own to break."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from django.db import connection
+
+from harbor_refresh.local.redis import EmbeddedRedis
+from harbor_refresh.tasks.checks.facts import Facts, RedisServer
+from harbor_refresh.tasks.checks.registry import Need
+from tests import servers
+from tests.waiting import wait_for
+
+
+@pytest.fixture(scope="module")
+def redis_to_break(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
+    with EmbeddedRedis(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+def with_redis(url: str) -> Facts:
+    """The facts of a service that uses this Redis."""
+    facts = Facts()
+    facts.redis = facts.broker = RedisServer(Need.REDIS, "REDIS_URL", url)
+    return facts
+
+
+@pytest.fixture
+def facts_of_redis(redis_to_break: EmbeddedRedis, tmp_path: Path) -> Iterator[Facts]:
+    """The Redis to break, as it was after its start, before and after the test."""
+    facts = with_redis(redis_to_break.url)
+    client = facts.redis.client
+    names = ("maxmemory", "maxmemory-policy", "appendonly", "save")
+    before = {name: client.config_get(name)[name] for name in names}
+    yield facts
+    client.replicaof("NO", "ONE")
+    for name, value in before.items():
+        client.config_set(name, value)
+    client.flushall()
+    client.close()
+
+
+@pytest.fixture
+def no_full_pages(database: str) -> Iterator[None]:
+    """The server does not repair pages that a crash tears."""
+
+    def asked(server: "psycopg.Connection[tuple[str]]") -> str:
+        row = server.execute("SHOW full_page_writes").fetchone()
+        assert row
+        return row[0]
+
+    def have(statement: bytes, value: str) -> None:
+        server.execute(statement)
+        server.execute("SELECT pg_reload_conf()")
+        wait_for(lambda: asked(server) == value, "the server to read its settings")
+        connection.close()  # the next one begins with them
+
+    with psycopg.connect(servers.postgres.url_for(database), autocommit=True) as server:
+        have(b"ALTER SYSTEM SET full_page_writes = off", "off")
+        yield
+        have(b"ALTER SYSTEM RESET full_page_writes", "on")
+
+
+@pytest.fixture
+def role(database: str) -> Iterator[str]:
+    """A role that may not do what a superuser may; the test connects as it."""
+    name = f"reader_of_{database}"
+    with psycopg.connect(servers.postgres.url_for(database), autocommit=True) as server:
+        server.execute(f"CREATE ROLE {name} LOGIN".encode())
+        server.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {name}".encode())
+        connection.close()
+        before = connection.settings_dict["USER"]
+        connection.settings_dict["USER"] = name
+        yield name
+        connection.close()
+        connection.settings_dict["USER"] = before
+        server.execute(f"DROP OWNED BY {name}".encode())
+        server.execute(f"DROP ROLE {name}".encode())

@@ -1,0 +1,228 @@
+"""Faults of PostgreSQL, put there on purpose: the doctor names each, and what it says to type ends it."""
+
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+
+import psycopg
+import pytest
+from django.db import connection
+
+from harbor_refresh.local.ports import choose_port
+from harbor_refresh.tasks.checks import postgres, tables
+from harbor_refresh.tasks.checks.facts import Facts
+from tests import servers
+from tests.integration.checks.examined import E, W, found, problems, reconnect, typed
+from tests.integration.sample_executions import made
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+def sql(statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def set_for_database(database: str, what: str) -> None:
+    sql(f"ALTER DATABASE {database} SET {what}")
+    reconnect()
+
+
+@pytest.fixture
+def other_port(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    connection.close()
+    monkeypatch.setitem(connection.settings_dict, "PORT", str(choose_port()))
+    yield
+    connection.close()
+
+
+def test_a_database_that_is_away(other_port: None) -> None:
+    ((level, what),) = found("database.reachable")
+    assert (level, what.split(". ")[0]) == (E, "PostgreSQL is away")
+
+
+def test_an_account_that_does_not_exist_is_not_called_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    connection.close()
+    monkeypatch.setitem(connection.settings_dict, "USER", "stranger")
+    ((level, what),) = found("database.reachable")
+    assert level == E
+    assert what.startswith("PostgreSQL answers and refuses this program. ")
+    assert 'role "stranger" does not exist' in what
+    connection.close()
+
+
+def test_a_database_that_takes_no_writes(database: str) -> None:
+    set_for_database(database, "default_transaction_read_only = on")
+    assert found("database.writable") == [(E, "Transactions are read-only here, so nothing can be written.")]
+
+
+def test_a_session_without_timeouts() -> None:
+    sql("SET lock_timeout = 0")
+    sql("SET idle_in_transaction_session_timeout = '1h'")
+    assert found("database.timeouts") == [
+        (
+            E,
+            "Transactions wait for ever for a locked row (lock_timeout), so one stopped process can hold up every "
+            "report.",
+        ),
+        (
+            E,
+            "A process that stands still in a transaction keeps its locks 3600 s "
+            "(idle_in_transaction_session_timeout).",
+        ),
+    ]
+
+
+def test_a_role_with_the_timeouts_that_the_doctor_types_has_them(
+    role: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "options", "")
+    reconnect()
+    assert len(found("database.timeouts")) == 2
+    typed("database.timeouts")
+    reconnect()
+    assert found("database.timeouts") == []
+
+
+def test_a_server_that_does_not_write_to_its_disk(no_full_pages: None) -> None:
+    """That of the tests has no `fsync`."""
+    assert [what.split(" is off")[0] for _, what in found("database.durable")] == ["fsync", "full_page_writes"]
+
+
+def test_sessions_that_do_not_say_what_they_do(database: str) -> None:
+    set_for_database(database, "track_activities = off")
+    ((level, what),) = found("database.activities")
+    assert (level, what.split(",")[0]) == (W, "track_activities is off")
+
+
+def test_another_role_whose_transactions_this_one_cannot_see(role: str) -> None:
+    """The fixture has a session as the superuser."""
+    superuser = servers.postgres.url_for(connection.settings_dict["NAME"])
+    ((level, what),) = found("database.roles")
+    assert (level, what.split(" uses")[0]) == (W, "postgres")
+    (problem,) = problems("database.roles")
+    with psycopg.connect(superuser, autocommit=True) as server:
+        server.execute(problem.hint.encode())
+    assert found("database.roles") == []
+
+
+def test_hardly_a_connection_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "FULL", 0.0)
+    ((level, what),) = found("database.connections")
+    assert (level, what.endswith("connections are taken. The next process may find none.")) == (W, True)
+
+
+def test_a_transaction_that_is_open_for_long(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "LONG_TRANSACTION", timedelta(0))
+    with psycopg.connect(servers.postgres.url_for(database), application_name="forgotten") as other:
+        other.execute("SELECT 1")
+        ((level, what),) = found("database.transactions")
+        assert (level, what.split(" (process")[0]) == (W, "A transaction of forgotten")
+        (problem,) = problems("database.transactions")
+        sql(problem.hint.split("; to end it: ")[1])
+        other.close()
+    wait_for(lambda: not found("database.transactions"), "the session to end")
+
+
+def test_a_prepared_transaction_that_was_forgotten(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "LONG_TRANSACTION", timedelta(0))
+    with psycopg.connect(servers.postgres.url_for(database), autocommit=True) as other:
+        other.execute("BEGIN; PREPARE TRANSACTION 'half a transfer'")
+        assert [what.split(" has been open")[0] for _, what in found("database.transactions")] == [
+            "The prepared transaction half a transfer"
+        ]
+        other.execute("ROLLBACK PREPARED 'half a transfer'")
+    assert found("database.transactions") == []
+
+
+def test_migrations_that_are_not_applied() -> None:
+    sql("DELETE FROM django_migrations WHERE app = 'harbor_tasks'")
+    ((level, what),) = found("tables.migrations")
+    assert (level, "not applied to the database: harbor_tasks." in what) == (E, True)
+    assert found("tables.indexes") == []  # one cause, one sentence
+
+
+@pytest.mark.parametrize("index", ["task_rollup", "job_ready", "delivery_dead"])
+def test_an_index_that_was_dropped_is_there_again_after_what_the_doctor_types(index: str) -> None:
+    assert found("tables.indexes") == []
+    sql(f"DROP INDEX {index}")
+    ((level, what),) = found("tables.indexes")
+    assert (level, what.split(" of ")[0]) == (E, f"The index {index}")
+    typed("tables.indexes")
+    assert found("tables.indexes") == []
+
+
+def test_a_unique_constraint_that_was_dropped() -> None:
+    sql("ALTER TABLE execution_status_change DROP CONSTRAINT status_change_once_a_revision")
+    assert [what.split(" of ")[0] for _, what in found("tables.indexes")] == [
+        "The index status_change_once_a_revision"
+    ]
+    typed("tables.indexes")
+    assert found("tables.indexes") == []
+
+
+def test_an_index_that_is_not_valid() -> None:
+    sql("UPDATE pg_index SET indisvalid = FALSE WHERE indexrelid = 'task_rollup'::regclass")
+    ((level, what),) = found("tables.indexes")
+    assert (level, what.split(",")[0]) == (E, "The index task_rollup is not valid")
+    typed("tables.indexes")
+    assert found("tables.indexes") == []
+
+
+def test_rights_that_are_missing(role: str, database: str) -> None:
+    with psycopg.connect(servers.postgres.url_for(database), autocommit=True) as server:
+        server.execute(f"REVOKE INSERT, DELETE ON task FROM {role}".encode())
+        server.execute(b"REVOKE EXECUTE ON FUNCTION execution_rollup FROM PUBLIC")
+        assert found("tables.rights") == [
+            (E, f"The role {role} may not EXECUTE on execution_rollup."),
+            (E, f"The role {role} may not DELETE, INSERT on task."),
+        ]
+        for one in problems("tables.rights"):
+            server.execute(one.hint.encode())
+    assert found("tables.rights") == []
+
+
+def test_a_table_without_autovacuum() -> None:
+    sql("ALTER TABLE task SET (autovacuum_enabled = false)")
+    assert found("tables.autovacuum") == [
+        (E, "Autovacuum is off for the table task, which every refresh writes or reads.")
+    ]
+    typed("tables.autovacuum")
+    assert found("tables.autovacuum") == []
+
+
+def test_dead_rows_that_autovacuum_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "FEW_ROWS", 10)
+    monkeypatch.setattr(tables, "BEHIND", 0)
+    sql("ALTER TABLE execution SET (autovacuum_enabled = false)")
+    execution, _ = made(1)
+    for _ in range(20):
+        sql(f"UPDATE execution SET vendor_id = vendor_id + 1 WHERE id = {execution.pk}")
+    sql("SELECT pg_stat_force_next_flush()")
+    told = [what for _, what in found("tables.autovacuum")]
+    assert told[0] == "Autovacuum is off for the table execution, which every refresh writes or reads."
+    assert told[1].startswith("execution has 2")
+    assert told[1].endswith("autovacuum does not keep up.")
+
+
+def test_a_clock_that_is_a_minute_off_and_one_that_is_an_hour_off(redis: object) -> None:
+    def off_by(seconds: float) -> list[tuple[str, str]]:
+        told = found("clocks", Facts(clock=lambda: time.time() + seconds))
+        return [(level, f"{what.split('. ')[0]}.") for level, what in told]
+
+    def is_told(level: str, off: str) -> list[tuple[str, str]]:
+        return [(level, f"The clock of this machine is {off} that of {of}.") for of in ("PostgreSQL", "Redis")]
+
+    # a look during which this process stands still cannot tell the second
+    wait_for(lambda: off_by(0) == [], "no difference to be told")
+    wait_for(lambda: off_by(60) == is_told(W, "60 s ahead of"), "a minute to be told")
+    wait_for(lambda: off_by(-4_000) == is_told(E, "4,000 s behind"), "an hour to be told")
+    told = [what.split(". ", 1)[1] for _, what in found("clocks", Facts(clock=lambda: time.time() + 60))]
+    assert told == ["Ages on screens are wrong by as much."] * 2
+
+
+def test_a_check_that_fails_is_a_problem_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    sql("ALTER TABLE execution_watermark RENAME TO elsewhere")
+    ((level, what),) = found("status.watermark")
+    assert (level, what.split(":")[0]) == (E, "This could not be looked at. ProgrammingError")

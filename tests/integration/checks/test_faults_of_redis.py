@@ -1,0 +1,127 @@
+"""Faults of Redis, put there on purpose: the doctor names each."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harbor_refresh import at_start
+from harbor_refresh.local.ports import choose_port
+from harbor_refresh.local.redis import EmbeddedRedis
+from harbor_refresh.tasks.checks.facts import Facts, RedisServer
+from harbor_refresh.tasks.checks.registry import Need, examine
+from tests.integration.checks.conftest import with_redis
+from tests.integration.checks.examined import CHECKS, E, W, found
+
+
+def test_a_redis_as_make_up_starts_it_has_none(facts_of_redis: Facts) -> None:
+    results = list(examine([one for one in CHECKS if one.id.startswith(("redis.", "broker."))], facts_of_redis))
+    assert [(one.check.id, one.problems) for one in results if one.verdict != "sound"] == []
+    assert len(results) == 8
+
+
+def test_a_redis_that_is_away() -> None:
+    facts = with_redis(f"redis://127.0.0.1:{choose_port()}/0")
+    results = {one.check.id: one for one in examine(facts=facts, checks=CHECKS_OF_REDIS)}
+    (problem,) = results["redis.reachable"].problems
+    assert str(problem.msg).startswith("Redis is away, or does not answer in time. Redis: ConnectionError")
+    others = {name: one.not_made for name, one in results.items() if not name.endswith(".reachable")}
+    assert set(others.values()) == {Need.REDIS}
+
+
+def test_a_redis_that_asks_for_a_password_is_not_called_away(tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path / "redis", extra=["--masterauth", "other"]) as server:
+        RedisServer(Need.REDIS, "REDIS_URL", server.url).client.config_set("requirepass", "a secret of the test")
+        told = [what for _, what in found("redis.reachable", with_redis(server.url))]
+        wrong = server.url.replace("redis://", "redis://:no@")
+        told += [what for _, what in found("redis.reachable", with_redis(wrong))]
+        server.kill()
+    assert [what.split(". ")[0] for what in told] == ["Redis answers and refuses this program"] * 2
+
+
+def test_a_redis_that_evicts_keys(facts_of_redis: Facts) -> None:
+    facts_of_redis.redis.client.config_set("maxmemory-policy", "allkeys-lru")
+    assert found("redis.eviction", facts_of_redis) == [
+        (
+            E,
+            "Redis evicts keys when its memory is full (maxmemory-policy allkeys-lru), and so loses messages and "
+            "marks.",
+        )
+    ]
+
+
+def test_a_redis_that_keeps_nothing(facts_of_redis: Facts) -> None:
+    facts_of_redis.redis.client.config_set("appendonly", "no")
+    facts_of_redis.redis.client.config_set("save", "")
+    ((level, what),) = found("redis.persistence", facts_of_redis)
+    assert (level, what.split(".")[0]) == (W, "Redis keeps nothing over a restart")
+
+
+def test_a_redis_with_snapshots_keeps_its_keys(facts_of_redis: Facts) -> None:
+    facts_of_redis.redis.client.config_set("save", "3600 1")
+    facts_of_redis.redis.client.config_set("appendonly", "no")
+    assert found("redis.persistence", facts_of_redis) == []
+
+
+def test_a_redis_whose_memory_is_nearly_full(facts_of_redis: Facts) -> None:
+    used = facts_of_redis.redis.client.info("memory")["used_memory"]
+    facts_of_redis.redis.client.config_set("maxmemory", used + 1000)
+    ((level, what),) = found("redis.memory", facts_of_redis)
+    assert (level, what.endswith("it refuses every mark and message (OOM).")) == (E, True)
+
+
+def test_a_redis_that_is_a_replica(facts_of_redis: Facts) -> None:
+    facts_of_redis.redis.client.replicaof("127.0.0.1", choose_port())
+    assert found("redis.primary", facts_of_redis) == [(E, "Redis is a replica, which takes no writes.")]
+
+
+@pytest.mark.parametrize("version", ["5.0.14", "6.0.16"])
+def test_a_redis_that_is_too_old(facts_of_redis: Facts, version: str) -> None:
+    facts_of_redis.redis.info = {"redis_version": version}
+    assert found("redis.version", facts_of_redis) == [
+        (E, f"Redis is {version}, and 6.2 is the oldest that is supported.")
+    ]
+
+
+def test_a_redis_that_can_no_longer_save(facts_of_redis: Facts) -> None:
+    facts_of_redis.redis.info = {"rdb_last_bgsave_status": "err", "aof_enabled": 1}
+    ((level, what),) = found("redis.persistence", facts_of_redis)
+    assert (level, what.split(".")[0]) == (E, "The last snapshot of Redis failed")
+
+
+def test_a_key_that_another_program_has_written(facts_of_redis: Facts) -> None:
+    facts_of_redis.redis.client.set("cache:execution:refresh:queue:v2", "something else")
+    assert found("redis.keys", facts_of_redis) == [
+        (E, "The key cache:execution:refresh:queue:v2 is a string and not a set: another program wrote it.")
+    ]
+
+
+def test_a_worker_tells_at_its_start_that_redis_evicts(
+    facts_of_redis: Facts, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("harbor_refresh.tasks.checks.examination.Facts", lambda: facts_of_redis)
+    at_start.look_at_redis()
+    assert caplog.messages == []
+    facts_of_redis.redis.client.config_set("maxmemory-policy", "allkeys-lru")
+    del facts_of_redis.redis.info
+    at_start.look_at_redis()
+    (line,) = caplog.messages
+    assert line.startswith("Redis may lose or refuse work: Redis evicts keys when its memory is full")
+
+
+def test_a_broker_of_its_own_is_held_to_the_same(facts_of_redis: Facts, redis: Any) -> None:
+    facts_of_redis.broker = RedisServer(Need.BROKER, "CELERY_BROKER_URL", facts_of_redis.redis.address)
+    facts_of_redis.redis = Facts().redis
+    facts_of_redis.broker.client.config_set("maxmemory-policy", "volatile-ttl")
+    ((level, what),) = found("redis.eviction", facts_of_redis)
+    assert (level, what.split(" evicts")[0]) == (E, "The broker's Redis")
+
+
+def test_a_broker_that_is_away_is_named_as_the_broker(redis: Any) -> None:
+    facts = Facts()
+    facts.broker = RedisServer(Need.BROKER, "CELERY_BROKER_URL", f"redis://127.0.0.1:{choose_port()}/0")
+    ((level, what),) = found("broker.reachable", facts)
+    assert (level, what.split(",")[0]) == (E, "The broker's Redis is away")
+
+
+CHECKS_OF_REDIS = [one for one in CHECKS if one.id.startswith("redis.")]

@@ -1,0 +1,198 @@
+"""Faults of settings, beat and the work itself, put there on purpose: the doctor names each."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from celery import current_app
+from django.core.management import call_command
+from django.db import connection
+from django_celery_beat.models import IntervalSchedule, PeriodicTask
+from pytest_django import Settings
+
+from harbor_refresh.executions.deliveries import subscriptions
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.models import Delivery
+from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.models import Watermark
+from harbor_refresh.tasks.pipeline.reconciliation import reconcile
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from tests.integration.checks.examined import E, W, found
+from tests.integration.redis_state import Redis
+from tests.integration.sample_executions import drifted, made
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+def beat_sent(seconds_ago: float = 0) -> None:
+    PeriodicTask.objects.update(last_run_at=datetime.now(UTC) - timedelta(seconds=seconds_ago))
+
+
+# settings
+
+
+def test_settings_that_do_not_fit_together(settings: Settings) -> None:
+    settings.DEBUG = True  # else the checks for production are made, too
+    assert found("settings.checks") == []
+    settings.REFRESH_ATTACH, settings.REFRESH_STRATEGY = "harbor", "scan"
+    ((level, what),) = found("settings.checks")
+    assert (level, what.split(":")[0]) == (E, "harbor_tasks.E004")
+
+
+def test_settings_of_production_are_checked_as_such(settings: Settings) -> None:
+    settings.SESSION_COOKIE_SECURE = False
+    assert "security.W012" in [what.split(":")[0] for _, what in found("settings.checks")]
+
+
+def of_settings(number: str) -> list[str]:
+    """What the settings.checks say under this id."""
+    return [what.partition(": ")[2] for _, what in found("settings.checks") if what.startswith(f"{number}:")]
+
+
+def test_clocks_that_change_and_workers_that_hold_messages_back(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.USE_TZ = False
+    monkeypatch.setitem(current_app.conf, "worker_prefetch_multiplier", 4)
+    assert (len(of_settings("harbor_refresh.W004")), len(of_settings("harbor_refresh.W007"))) == (1, 1)
+
+
+# beat
+
+
+def test_a_row_of_the_schedule_that_is_gone() -> None:
+    assert found("beat.rows") == []
+    PeriodicTask.objects.filter(name="Reconcile").delete()
+    ((level, what),) = found("beat.rows")
+    assert (level, what.split(". ")[0]) == (E, "Beat's schedule has no row “Reconcile”")
+
+
+def test_a_row_that_is_disabled() -> None:
+    PeriodicTask.objects.filter(name="Recover stale claims").update(enabled=False)
+    ((level, what),) = found("beat.rows")
+    assert (level, what.split(". ")[0]) == (E, "“Recover stale claims” is disabled in beat's schedule")
+
+
+def test_rows_that_were_edited_until_they_no_longer_work() -> None:
+    rare = IntervalSchedule.objects.create(every=2, period="hours")
+    PeriodicTask.objects.filter(name="Reconcile").update(interval=rare)
+    PeriodicTask.objects.filter(name="Deliver").update(one_off=True)
+    PeriodicTask.objects.filter(name="Sweep").update(task="tasks.swep")
+    later = datetime.now(UTC) + timedelta(days=1)
+    PeriodicTask.objects.filter(name="Reap jobs").update(start_time=later)
+    assert [(level, what.split(" begins")[0]) for level, what in found("beat.rows")] == [
+        (W, "The row Reconcile runs every 7,200 s, and every 60 s is usual."),
+        (W, "The row Reap jobs"),
+        (E, "The row Deliver runs once and not again (one-off)."),
+        (E, "The row Sweep sends tasks.swep and not tasks.sweep."),
+    ]
+
+
+def test_a_beat_that_was_never_there_and_one_that_is_gone() -> None:
+    assert [what.split(". ")[0] for _, what in found("beat.alive")] == ["Beat has never sent anything"]
+    beat_sent(seconds_ago=2 * 3_600 + 20)
+    assert [what.split(". ")[0] for _, what in found("beat.alive")] == ["Beat has sent nothing for 2 h"]
+    beat_sent()
+    assert found("beat.alive") == []
+
+
+def test_a_beat_with_another_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert of_settings("harbor_refresh.W002") == []
+    monkeypatch.setitem(current_app.conf, "beat_scheduler", "celery.beat:PersistentScheduler")
+    assert len(of_settings("harbor_refresh.W002")) == 1
+
+
+# workers
+
+
+def test_no_worker_at_all(queue: ExecutionQueue) -> None:
+    queue.mark(["1:A"])
+    ((level, what),) = found("workers.alive")
+    assert (level, what.split(". ")[0].split(";")[0]) == (E, "No worker is alive.".rstrip("."))
+
+
+# the work
+
+
+def test_a_status_that_differs_from_its_tasks_and_waits_for_nothing() -> None:
+    execution = drifted(minutes=60)
+    ((level, what),) = found("status.drift")
+    assert (level, f"such as {execution.pk}." in what) == (E, True)
+    call_command("harbor", "repair", "drift")
+    assert found("status.drift") == []  # it is on the queue
+
+
+def test_a_mark_that_was_lost_a_moment_ago_is_only_a_warning() -> None:
+    drifted(minutes=1)
+    assert [level for level, _ in found("status.drift")] == [W]
+
+
+def test_looking_for_drift_writes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    drifted()
+    before = Watermark.objects.count()
+    assert len(found("status.drift")) == 1
+    assert (Watermark.objects.count(), caplog.text) == (before, "")
+
+
+def test_a_reconcile_that_does_not_run() -> None:
+    reconcile()
+    assert found("status.reconcile") == []
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE execution_watermark SET last_pass_at = now() - interval '2 hours'")
+    ((level, what),) = found("status.reconcile")
+    assert (level, what.split(". ")[0]) == (E, "Reconcile has not run to its end for 2 h")
+
+
+def test_a_watermark_that_is_held() -> None:
+    reconcile()
+    assert found("status.watermark") == []
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE execution_watermark SET settled_before = now() - interval '3 hours'")
+    ((level, what),) = found("status.watermark")
+    assert (level, what.split(" is ")[0]) == (W, "The watermark of reconcile")
+
+
+def test_an_execution_in_quarantine() -> None:
+    execution, _ = made(1)
+    quarantine([execution.pk], 5)
+    ((level, what),) = found("status.quarantine")
+    assert (level, what.split(". ")[0]) == (E, "1 execution could not be refreshed and is in quarantine")
+
+
+def test_claims_that_no_recovery_has_released(redis: Redis) -> None:
+    old = round((datetime.now(UTC).timestamp() - 3 * pacing.STALE_SECONDS) * 1_000_000)
+    fresh = round(datetime.now(UTC).timestamp() * 1_000_000)
+    redis.sadd("cache:execution:refresh:processing", f"1:A:n1:{old}", f"2:A:n1:{fresh}")
+    assert found("status.claims") == [
+        (E, "Recovery has not released 1 claim, although more than 600 s have passed.")
+    ]
+    redis.sadd("cache:execution:refresh:processing", "garbage")
+    assert found("status.claims")[1] == (
+        W,
+        "1 entry of processing cannot be read, because another program wrote there.",
+    )
+
+
+def test_notifications_that_were_given_up() -> None:
+    target = subscriptions.create(subscriptions.Wish("hook", "https://93.184.215.14/"))
+    Delivery.objects.create(
+        subscription=target,
+        execution_id=1,
+        vendor_type="A",
+        revision=1,
+        from_status="Running",
+        to_status="Success",
+        changed_at=datetime.now(UTC),
+        state="dead",
+        next_at=None,
+        ended_at=datetime.now(UTC),
+    )
+    ((level, what),) = found("status.deliveries")
+    assert (level, what.split(". ")[0]) == (E, "1 notification could not be delivered and was given up")
+
+
+def test_what_is_paused_is_said(queue: ExecutionQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "DATABASE_PAUSE_SECONDS", 60)
+    queue.pause()
+    assert [what.split(",")[0] for _, what in found("status.paused")] == [
+        "A worker found PostgreSQL away a moment ago"
+    ]

@@ -1,0 +1,72 @@
+"""`manage.py doctor`: what it prints, its JSON, its exit codes."""
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from harbor_refresh.local.ports import choose_port
+from tests.integration.checks.examined import CHECKS
+from tests.integration.command_output import data, failing, manage, said
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+def test_a_problem_is_a_line_of_what_is_wrong_and_one_of_what_to_do(no_full_pages: None) -> None:
+    out, failure = failing("doctor", "--only", "database.durable")
+    assert failure == "2 problems"
+    lines = [line.rstrip() for line in out.splitlines()]
+    assert lines[0] == (
+        "error    database.durable  fsync is off: a crash of the machine can destroy the database, which holds "
+        "every status and report."
+    )
+    assert lines[1] == "         what to do: ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf();"
+    assert lines[-1].endswith(" sound, 2 errors.")
+
+
+def test_a_warning_fails_only_if_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    from harbor_refresh.tasks.checks import postgres
+
+    monkeypatch.setattr(postgres, "FULL", 0.0)
+    assert "warning  database.connections" in said("doctor", "--only", "database.connections")
+    assert failing("doctor", "--only", "database.connections", "--fail-level", "warning")[1] == "1 problem"
+
+
+def test_json_has_each_check_with_its_verdict() -> None:
+    told = data("doctor", "--only", "redis")
+    assert told["sound"] is True
+    assert {one["check"]: one["verdict"] for one in told["checks"]} == {
+        check.id: "sound" for check in CHECKS if check.id.startswith("redis") or check.answers_for
+    }
+    assert set(told["checks"][0]) == {"check", "title", "verdict", "needs", "seconds", "problems"}
+
+
+def test_without_redis_the_checks_that_need_it_are_not_made_and_the_rest_is() -> None:
+    ran = manage("doctor", "--json", REDIS_URL=f"redis://127.0.0.1:{choose_port()}/0")
+    assert ran.returncode == 1
+    assert '"needs": "Redis"' in ran.stdout
+    assert '"check": "tables.indexes"' in ran.stdout
+    assert len(ran.stderr.splitlines()) == 1
+
+
+def test_without_a_database_the_other_checks_are_made() -> None:
+    ran = manage("doctor", DATABASE_URL=f"postgresql://u:s3cret-word@127.0.0.1:{choose_port()}/n")
+    assert ran.returncode == 1
+    assert "PostgreSQL is away." in ran.stdout
+    assert "because PostgreSQL does not answer" in ran.stdout
+    assert "redis.reachable" not in ran.stdout
+    assert "s3cret-word" not in ran.stdout + ran.stderr
+
+
+def test_settings_that_stop_every_other_command_are_a_finding_of_this_one() -> None:
+    ran = manage("doctor", "--only", "settings", REFRESH_ATTACH="harbor", REFRESH_STRATEGY="scan")
+    assert ran.returncode == 1
+    assert "harbor_tasks.E004" in ran.stdout
+
+
+def test_a_check_that_does_not_exist_is_misuse() -> None:
+    with pytest.raises(CommandError, match="takes a check or the beginning of one"):
+        call_command("doctor", "--only", "weather")
+
+
+def test_every_name_is_that_of_one_check() -> None:
+    names = [check.id for check in CHECKS]
+    assert len(set(names)) == len(names) >= 30

@@ -1,0 +1,109 @@
+"""Nodes: which workers are dead, and what becomes of the jobs that they ran."""
+
+from typing import Any
+
+import pytest
+
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.jobs import nodes
+from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
+from harbor_refresh.tasks.jobs.turns import Turn, take
+from harbor_refresh.tasks.models.job import Node
+from tests.integration.jobs.sample_jobs import Outbox, beats, begun, recorded, rows, silent, tasks
+
+pytestmark = pytest.mark.usefixtures("database")
+
+TTL = nodes.TTL_SECONDS
+
+
+def look() -> list[str]:
+    return [name for (name,) in run("look_for_dead", ttl=TTL)]
+
+
+def suspected_for(node: int, seconds: float) -> None:
+    """This node is suspected, by a look that was so long ago, and has been silent before and since."""
+    silent(node, seconds + TTL)
+    Node.objects.filter(pk=node).update(suspected_at=Node.objects.get(pk=node).heard_at)
+    silent(node, seconds + 2 * TTL)
+
+
+@pytest.fixture
+def running(outbox: Outbox) -> Any:
+    """The job j runs on node 1; node 2 is alive."""
+    beats(1, name="one")
+    beats(2, name="two")
+    recorded("j", max_attempts=2)
+    (message,) = outbox.take()
+    found = begun(message)
+    assert found
+    return found
+
+
+def test_a_node_is_dead_when_it_was_silent_for_two_looks(running: Any) -> None:
+    silent(1, TTL + 1)
+    assert look() == [], "it is suspected by now"
+    assert look() == [], "it has had no time to beat since"
+    suspected_for(1, TTL + 1)
+    assert look() == ["one"]
+    assert list(Node.objects.values_list("name", flat=True)) == ["two"]
+
+
+def test_a_beat_between_two_looks_clears_the_suspicion(running: Any) -> None:
+    silent(1, TTL + 1)
+    look()
+    beats(1, name="one")
+    assert Node.objects.get(pk=1).suspected_at is None
+    assert look() == []
+
+
+def test_after_a_pause_of_the_database_no_node_is_dead(running: Any) -> None:
+    """All were silent for a minute. Each beats before it looks."""
+    for node in (1, 2):
+        silent(node, 60)
+    beats(1, name="one")
+    assert look() == []
+    beats(2, name="two")
+    assert look() == []
+
+
+def test_the_runs_of_a_dead_node_are_released_and_the_jobs_are_sent_again(running: Any, outbox: Outbox) -> None:
+    Node.objects.filter(pk=1).delete()
+    assert release_runs_without_node() == 1
+    assert rows() == {"j": ("sent", 1)}
+    assert outbox.taken() == [("j", 1)]
+    assert tasks()["j"] == ("Pending", 1, 1, "its process died")
+
+
+def test_the_end_of_a_run_that_was_released_comes_too_late(running: Any, outbox: Outbox) -> None:
+    Node.objects.filter(pk=1).delete()
+    release_runs_without_node()
+    assert take([Turn(running.run, Status.SUCCESS)]) == []
+    (message,) = outbox.take()
+    assert begun(message, node=2)
+    assert take([Turn(running.run, Status.SUCCESS)]) == []
+    assert rows() == {"j": ("running", 2)}
+
+
+def test_a_job_that_has_begun_as_often_as_it_may_fails_when_its_node_dies(running: Any, outbox: Outbox) -> None:
+    Node.objects.filter(pk=1).delete()
+    release_runs_without_node()
+    (message,) = outbox.take()
+    assert begun(message, node=2)
+    Node.objects.filter(pk=2).delete()
+    release_runs_without_node()
+    assert rows() == {"j": ("ended", 2)}
+    assert tasks()["j"][0] == "Error"
+    assert tasks()["j"][3] == "it has begun 2 times, which is as often as it may: see max_attempts"
+
+
+def test_runs_of_living_nodes_stay(running: Any) -> None:
+    assert release_runs_without_node() == 0
+    assert rows() == {"j": ("running", 1)}
+
+
+def test_a_run_in_eager_mode_has_no_node_and_stays(outbox: Outbox) -> None:
+    recorded("j")
+    (message,) = outbox.take()
+    assert begun(message, node=0)
+    assert release_runs_without_node() == 0

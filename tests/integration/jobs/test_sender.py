@@ -1,0 +1,246 @@
+"""The sender: what waits in the database, what is with the broker, and what is sent again."""
+
+from datetime import timedelta
+from types import SimpleNamespace
+
+import psycopg
+import pytest
+from celery import current_app
+from django.db import connection
+from django.utils import timezone
+
+from harbor_refresh.executions.access.audit import Origin, Person
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.jobs import database, sender
+from harbor_refresh.tasks.jobs.queries import why
+from harbor_refresh.tasks.jobs.starting.records import NewJob, start
+from harbor_refresh.tasks.jobs.turns import Turn, take
+from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.operations.pauses import pause, resume
+from tests import servers
+from tests.integration.jobs.sample_jobs import (
+    NODE,
+    QUEUE,
+    Outbox,
+    beats,
+    begun,
+    chained,
+    job,
+    recorded,
+    rows,
+    sent_before,
+    silent,
+)
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+@pytest.fixture(autouse=True)
+def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker holds four jobs of a queue, or three for each slot of its workers."""
+    monkeypatch.setattr(sender, "FLOOR", 4)
+    monkeypatch.setattr(sender, "EACH", 3)
+
+
+def ten() -> list[str]:
+    return [f"j{number}" for number in range(10)]
+
+
+def test_a_backlog_waits_in_the_database_and_the_broker_holds_a_few(outbox: Outbox) -> None:
+    recorded(*ten())
+    assert outbox.taken() == [(name, 0) for name in ten()[:4]]
+    assert rows()["j4"] == ("waiting", 0)
+    sender.send_all()
+    assert outbox.taken() == [], "the broker holds as many as there is room for"
+
+
+def test_there_is_room_for_each_slot_of_the_workers_of_a_queue(outbox: Outbox) -> None:
+    beats(1, slots=2)
+    beats(2, slots=1, queues=[QUEUE, "another"])
+    beats(3, slots=50, queues=["another"])
+    recorded(*ten())
+    assert outbox.taken() == [(name, 0) for name in ten()[:9]]
+
+
+def test_the_next_jobs_are_sent_when_half_of_the_room_is_free(outbox: Outbox) -> None:
+    beats(slots=1)
+    recorded(*ten())
+    first = outbox.take()
+    assert begun(first[0])
+    sender.send([QUEUE])
+    assert outbox.taken() == []
+    assert begun(first[1])
+    sender.send([QUEUE])
+    assert outbox.taken() == [("j4", 0), ("j5", 0)]
+
+
+def test_a_job_for_later_is_sent_when_its_time_has_come(outbox: Outbox) -> None:
+    recorded("soon", options={"countdown": 60})
+    sender.send_all()
+    assert outbox.taken() == []
+    assert why(job("soon")).startswith("its time is in ")
+    Job.objects.update(not_before=timezone.now() - timedelta(seconds=1))
+    sender.send_all()
+    assert outbox.taken() == [("soon", 0)]
+
+
+def test_jobs_of_a_paused_queue_wait(outbox: Outbox) -> None:
+    pause(QUEUE, Person("a person", Origin.API))
+    recorded("j")
+    sender.send_all()
+    assert outbox.taken() == []
+    assert why(job("j")) == f"the queue {QUEUE} is paused by a person"
+    resume(QUEUE, Person("a person", Origin.API))
+    sender.send_all()
+    assert outbox.taken() == [("j", 0)]
+
+
+def test_a_broker_that_is_away_keeps_no_caller_and_the_jobs_are_sent_when_it_is_back(outbox: Outbox) -> None:
+    outbox.is_away = True
+    recorded("j")
+    outbox.is_away = False
+    assert rows() == {"j": ("sent", 0)}
+    beats()
+    sent_before(sender.PATIENCE_SECONDS + 1, "j")
+    sender.send_all()
+    assert outbox.taken() == [("j", 0)]
+
+
+def test_a_job_is_overdue_only_while_workers_of_its_queue_have_idle_slots(outbox: Outbox) -> None:
+    beats(slots=1)
+    recorded("a", "b")
+    first = outbox.take()
+    sent_before(sender.PATIENCE_SECONDS + 1, "a", "b")
+    run = begun(first[0])
+    assert run
+    sender.send_all()
+    assert outbox.taken() == []
+    assert why(job("b")).endswith("1 of 1 slots of its workers are busy")
+    take([Turn(run.run, Status.SUCCESS)])
+    sender.send_all()
+    assert outbox.taken() == [("b", 0)]
+
+
+def test_no_job_is_overdue_while_no_worker_takes_its_queue(outbox: Outbox) -> None:
+    recorded("j")
+    outbox.take()
+    sent_before(3_600, "j")
+    sender.send_all()
+    assert outbox.taken() == []
+    assert why(job("j")) == f"no live worker takes the queue {QUEUE}"
+
+
+def test_a_job_is_sent_again_less_and_less_often(outbox: Outbox) -> None:
+    beats()
+    recorded("j")
+    outbox.take()
+    for seconds, comes in ((4, False), (6, True), (6, False), (11, True), (11, False), (21, True)):
+        sent_before(seconds, "j")
+        sender.send_all()
+        assert bool(outbox.take()) == comes, seconds
+        if not comes:
+            Job.objects.update(sent_at=timezone.now())
+
+
+def test_jobs_of_a_task_with_a_rate_limit_are_sent_again_when_nothing_has_begun_for_ten_minutes(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy would take its place in the limit, so that the copies of a backlog would leave none to its jobs."""
+    beats()
+    recorded("j")
+    outbox.take()
+    monkeypatch.setitem(current_app.tasks, job("j").name, SimpleNamespace(rate_limit="1/m"))
+    for seconds, comes in ((60, False), (sender.LONG_SECONDS + 1, True)):
+        sent_before(seconds, "j")
+        sender.send_all()
+        assert bool(outbox.take()) == comes, seconds
+    database.run("note_begun", node=NODE, queues=[QUEUE])
+    for seconds, comes in ((4 * sender.LONG_SECONDS, False), (49 * 3_600, True)):
+        sent_before(seconds, "j")
+        sender.send_all()
+        assert bool(outbox.take()) == comes, seconds
+
+
+def test_a_worker_sends_the_jobs_of_its_own_queues(outbox: Outbox) -> None:
+    """Another Celery app of the project may have the others."""
+    recorded("j", options={"countdown": 3_600})
+    Job.objects.update(not_before=timezone.now())
+    sender.send_all(queues=["another"])
+    assert outbox.taken() == []
+    sender.send_all(queues=[QUEUE])
+    assert outbox.taken() == [("j", 0)]
+
+
+def test_a_job_that_waits_behind_long_ones_is_sent_again_less_and_less_often(outbox: Outbox) -> None:
+    beats(slots=1)
+    recorded("long", "waits")
+    assert begun(outbox.take()[0])
+    for seconds, comes in ((601, True), (601, False), (601, True), (1_201, False)):
+        sent_before(seconds, "long", "waits")
+        sender.send_all()
+        assert bool(outbox.take()) == comes, seconds
+
+
+def test_a_job_that_waits_in_a_chain_is_not_sent(outbox: Outbox) -> None:
+    chained("a", "b")
+    assert outbox.taken() == [("a", 0)]
+    sender.send_all()
+    assert outbox.taken() == []
+    assert why(job("b")) == f"it waits for task {job('a').pk}, the job before it in its chain"
+
+
+def test_a_silent_node_gives_no_room(outbox: Outbox) -> None:
+    beats(NODE, slots=50)
+    silent(NODE, 3_600)
+    recorded(*ten())
+    assert len(outbox.take()) == 10, "until it is known to be dead, its slots count"
+
+
+def test_jobs_with_a_lower_number_as_their_priority_are_sent_first(outbox: Outbox) -> None:
+    recorded("a", "b", "c", "d", options={"priority": 5})
+    outbox.take()
+    recorded("late", "later", options={"priority": 9})
+    recorded("urgent")
+    outbox.messages.clear()
+    Job.objects.exclude(task__job_id__in="abcd").update(state="waiting")
+    Job.objects.filter(task__job_id__in="abcd").delete()
+    sender.send_all()
+    assert [one.job for one in outbox.messages] == ["urgent", "late", "later"]
+    assert outbox.messages[1].options == {"priority": 9}
+
+
+def test_an_urgent_job_does_not_wait_for_the_backlog_that_is_sent(outbox: Outbox) -> None:
+    recorded(*ten(), options={"priority": 5})
+    outbox.take()
+    recorded("urgent")
+    assert outbox.taken() == [("urgent", 0)]
+
+
+def test_the_next_job_of_a_chain_is_sent_at_once_also_if_it_has_another_queue(outbox: Outbox) -> None:
+    beats()
+    steps = [
+        NewJob("a.job", job_id="a"),
+        NewJob("b.job", job_id="b", options={"queue": "slow"}, takes_result=True),
+    ]
+    start("SCAN", [steps])
+    (first,) = outbox.take()
+    run = begun(first)
+    assert run
+    end = Turn(run.run, Status.SUCCESS, result='"r"')
+    take([end])
+    sender.send_behind([run.queue], [end])
+    assert outbox.taken() == [("b", 0)]
+
+
+def test_a_process_that_comes_second_sends_nothing_beyond_the_room(outbox: Outbox) -> None:
+    """Another process picks for the queue at this moment. Its picks are not seen yet."""
+    outbox.is_away = True
+    recorded(*ten())
+    outbox.is_away = False
+    Job.objects.update(state="waiting")
+    with psycopg.connect(servers.postgres.url_for(connection.settings_dict["NAME"])) as other:
+        other.execute("SELECT pg_advisory_xact_lock(hashtext('harbor_refresh pick'), hashtext(%s))", [QUEUE])
+        sender.send([QUEUE])
+        assert outbox.taken() == []
+    sender.send([QUEUE])
+    assert len(outbox.taken()) == 4

@@ -1,0 +1,259 @@
+"""A hypothesis state machine drives jobs against what must hold of their rows, on a real PostgreSQL.
+
+Two workers, a sender, a stop, a retry, a program that reports by itself, and a clock that goes on: in any order.
+Messages are kept, and come late, twice, or to a dead worker; turns of runs that are over come, too. Each step is
+one transaction, as it is in the program, so the order of the steps is every interleaving of them.
+
+After every step, from a ledger that knows of begins and ends alone: no job has two runs that stand; none begins
+more often than it may, nor after it has succeeded; a job has ended if, and only if, its task is final; a key is
+held by one job; and each job that has not ended is somewhere: waiting, sent, or run by a node that is known or
+will be missed.
+"""
+
+from collections import Counter
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import pytest
+from django.db import connection
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from harbor_refresh.executions.errors import AlreadyUnderWay
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.status import Status, is_final
+from harbor_refresh.tasks.jobs import nodes, sender
+from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
+from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
+from harbor_refresh.tasks.jobs.running.eager import Sent
+from harbor_refresh.tasks.jobs.starting.records import NewJob, add, start
+from harbor_refresh.tasks.jobs.stops import stop_jobs
+from harbor_refresh.tasks.jobs.turns import Begun, Turn, begin, take
+from harbor_refresh.tasks.models import Job, Pause
+from harbor_refresh.tasks.models.job import State
+
+WORKERS = (1, 2)
+ATTEMPTS = 3
+QUEUE = "harbor_refresh.jobs"
+ENDS = (Status.SUCCESS, Status.ERROR, Status.STOPPED)
+
+workers = st.sampled_from(WORKERS)
+
+
+class Jobs(RuleBasedStateMachine):
+    """`outbox`: all messages that were ever sent. `runs`: all runs that have ever begun, with their worker."""
+
+    outbox: ClassVar[list[Sent]] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.outbox.clear()
+        self.runs: list[tuple[Begun, int]] = []
+        self.begun: Counter[int] = Counter()
+        self.succeeded: set[int] = set()
+        with connection.cursor() as cursor:
+            cursor.execute("TRUNCATE execution, execution_node, execution_pause CASCADE")
+
+    @initialize(chained=st.integers(1, 3), single=st.integers(1, 3), unique=st.booleans())
+    def begin_with(self, chained: int, single: int, unique: bool) -> None:
+        chains = [[NewJob("a.job", takes_result=n > 0, max_attempts=ATTEMPTS) for n in range(chained)]]
+        chains += [[NewJob("a.job", max_attempts=ATTEMPTS)] for _ in range(single)]
+        if unique:
+            chains.append([NewJob("a.job", ["once"], is_unique=True, max_attempts=ATTEMPTS)])
+        self.execution = start("SCAN", chains).execution.pk
+        for worker in WORKERS:
+            self.beat(worker)
+
+    # the workers
+
+    @rule(worker=workers)
+    def beat(self, worker: int) -> None:
+        run("beat", id=worker, node=f"worker {worker}", slots=1, queues=[QUEUE])
+
+    @rule(worker=workers)
+    def die(self, worker: int) -> None:
+        """It is silent for twice the ttl, while the other one looks."""
+        with connection.cursor() as cursor:
+            silent = "UPDATE execution_node SET heard_at = now() - interval '1 hour' WHERE id = %s"
+            cursor.execute(silent, [worker])
+        run("look_for_dead", ttl=nodes.TTL_SECONDS)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE execution_node SET suspected_at = now() - interval '1 minute' WHERE id = %s", [worker]
+            )
+        run("look_for_dead", ttl=nodes.TTL_SECONDS)
+
+    @rule()
+    def release(self) -> None:
+        release_runs_without_node()
+
+    @precondition(lambda self: self.outbox)
+    @rule(data=st.data(), worker=workers)
+    def deliver(self, data: st.DataObject, worker: int) -> None:
+        """Any message that was ever sent comes, perhaps once more."""
+        message = data.draw(st.sampled_from(self.outbox))
+        before = Job.objects.filter(pk=message.task_id).first()
+        begun = begin(message.task_id, message.job, message.number, worker, 100 + worker)
+        if begun is None:
+            return
+        assert before is not None
+        assert before.state == State.SENT, "only a job that is sent begins"
+        assert before.run == message.number, "a message begins the run that it was sent for"
+        assert message.task_id not in self.succeeded, "none begins after its success"
+        self.begun[message.task_id] += 1
+        self.runs.append((begun, worker))
+
+    @precondition(lambda self: self.runs)
+    @rule(data=st.data(), status=st.sampled_from(ENDS))
+    def end(self, data: st.DataObject, status: Status) -> None:
+        """Any run that ever began says that it has ended, perhaps once more, perhaps from a dead worker."""
+        begun, _ = data.draw(st.sampled_from(self.runs))
+        result = '"r"' if status == Status.SUCCESS and begun.is_followed else None
+        stood = self._stands(begun)
+        taken = take([Turn(begun.run, status, result=result)])
+        assert bool(taken) == stood, "an end counts if its run stands, and then alone"
+        if taken and status == Status.SUCCESS:
+            self.succeeded.add(begun.run.task_id)
+
+    @precondition(lambda self: self.runs)
+    @rule(data=st.data(), later=st.booleans())
+    def try_again(self, data: st.DataObject, later: bool) -> None:
+        begun, _ = data.draw(st.sampled_from(self.runs))
+        if begun.run.number >= begun.may_begin:
+            return  # tracked.py ends it instead
+        stood = self._stands(begun)
+        delay = 3_600 if later else None
+        assert (
+            bool(take([Turn(begun.run, Status.SCHEDULED, delay=delay, arguments=(["again"], {}), retries=1)]))
+            == stood
+        )
+
+    # the sender
+
+    @rule()
+    def send(self) -> None:
+        sender.send_all()
+
+    @rule()
+    def an_hour_passes(self) -> None:
+        with connection.cursor() as cursor:
+            for column in ("sent_at", "not_before"):
+                cursor.execute(f"UPDATE execution_job SET {column} = {column} - interval '1 hour'")
+
+    @rule(is_paused=st.booleans())
+    def pause(self, is_paused: bool) -> None:
+        Pause.objects.all().delete()
+        if is_paused:
+            Pause.objects.create(queue=QUEUE)
+
+    # people, and other programs
+
+    @rule()
+    def stop(self) -> None:
+        stop_jobs(self.execution)
+        assert not Task.objects.filter(execution=self.execution, status_code__lt=3).exists()
+
+    @rule()
+    def retry(self) -> None:
+        retry_failed(self.execution)
+
+    @rule()
+    def resume(self) -> None:
+        resume_stopped(self.execution)
+
+    @rule()
+    def stop_and_resume(self) -> None:
+        self.stop()
+        self.resume()
+
+    @rule()
+    def add_unique(self) -> None:
+        if is_final(Execution.objects.get(pk=self.execution).status):
+            return
+        with suppress(AlreadyUnderWay):
+            add(self.execution, [[NewJob("a.job", ["once"], is_unique=True, max_attempts=ATTEMPTS)]])
+
+    @rule(data=st.data(), status=st.sampled_from((Status.SUCCESS, Status.ERROR)))
+    def another_program_reports(self, data: st.DataObject, status: Status) -> None:
+        task = data.draw(st.sampled_from(list(Task.objects.order_by("pk"))))
+        if not is_final(task.status):
+            report([Report(task.pk, status, task.status_revision)])
+
+    def _stands(self, begun: Begun) -> bool:
+        rows = Job.objects.filter(pk=begun.run.task_id, run=begun.run.number, state=State.RUNNING)
+        return rows.exists()
+
+    # what must hold
+
+    @invariant()
+    def a_job_has_ended_if_its_task_is_final(self) -> None:
+        for job in Job.objects.select_related("task"):
+            assert (job.state == State.ENDED) == is_final(job.task.status), job
+
+    @invariant()
+    def one_run_of_a_job_stands(self) -> None:
+        standing = Counter(begun.run.task_id for begun, _ in self.runs if self._stands(begun))
+        assert all(count == 1 for count in standing.values()), standing
+
+    @invariant()
+    def none_begins_more_often_than_it_may(self) -> None:
+        for job in Job.objects.all():
+            assert job.run == self.begun[job.pk]
+            assert job.run <= job.may_begin
+
+    @invariant()
+    def a_key_is_held_by_one_job(self) -> None:
+        held = Job.objects.filter(holds_key=True).exclude(state=State.ENDED).values_list("unique_key", flat=True)
+        assert len(held) == len(set(held))
+
+    @invariant()
+    def a_follower_waits_for_the_job_before_it(self) -> None:
+        for job in Job.objects.filter(follows__isnull=False, state__in=(State.SENT, State.RUNNING)):
+            assert job.follows_id in self.succeeded or Task.objects.get(pk=job.follows_id).status == Status.SUCCESS
+
+    def teardown(self) -> None:
+        """Whatever has happened, all of it ends: live workers run what is left."""
+        if not hasattr(self, "execution"):
+            return
+        Pause.objects.all().delete()
+        for _ in range(50):
+            for worker in WORKERS:
+                self.beat(worker)
+            with connection.cursor() as cursor:  # runs whose worker lives, and has forgotten them
+                cursor.execute("UPDATE execution_job SET node = 99 WHERE state = 'running'")
+            release_runs_without_node()
+            self.an_hour_passes()
+            self.outbox.clear()
+            sender.send_all()
+            for message in list(self.outbox):
+                if begun := begin(message.task_id, message.job, message.number, 1, 101):
+                    take([Turn(begun.run, Status.SUCCESS, result='"r"' if begun.is_followed else None)])
+            if not Job.objects.exclude(state=State.ENDED).exists():
+                break
+        else:
+            raise AssertionError(list(Job.objects.exclude(state=State.ENDED).values()))
+
+
+@pytest.fixture(autouse=True)
+def kept_messages(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def keep(rows: Any) -> int:
+        Jobs.outbox.extend(sender._sent(row) for row in rows)
+        return len(rows)
+
+    monkeypatch.setattr(sender, "_publish", keep)
+    monkeypatch.setattr(sender.publisher, "get", lambda: SimpleNamespace(put=keep))
+    monkeypatch.setattr(sender, "FLOOR", 1)
+    monkeypatch.setattr(sender, "EACH", 1)
+
+
+Jobs.TestCase.settings = settings(
+    max_examples=80, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+)
+
+
+class TestJobs(Jobs.TestCase):  # type: ignore[misc,name-defined]
+    pass

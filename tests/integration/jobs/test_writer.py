@@ -1,0 +1,338 @@
+"""The writer with its thread: ends in batches, past trouble, and what a run says and learns while it goes on."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from celery.exceptions import Ignore, Reject
+from django.db import connection
+
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.jobs import Handle, sender
+from harbor_refresh.tasks.jobs.nodes import release_runs_without_node, this_node
+from harbor_refresh.tasks.jobs.running import tracked, writer
+from harbor_refresh.tasks.jobs.running.per_process import PerProcess
+from harbor_refresh.tasks.jobs.running.writer import Writer
+from harbor_refresh.tasks.jobs.stops import stop_jobs
+from harbor_refresh.tasks.jobs.turns import Turn
+from harbor_refresh.tasks.models.job import Job, Node
+from tests.integration.jobs.sample_jobs import (
+    QUEUE,
+    Outbox,
+    Port,
+    beats,
+    begun,
+    database_port,
+    delivered,
+    job,
+    recorded,
+    rows,
+    stands,
+    tasks,
+    tasks_refuse,
+    tasks_refuse_no_more,
+)
+from tests.integration.jobs.test_a_run_in_its_process import one
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.usefixtures("database")
+
+LOCK_NOT_AVAILABLE = "55P03"
+
+
+@pytest.fixture(autouse=True)
+def this_writer(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Writer]:
+    """That of this process, a worker. It pauses as briefly as it can."""
+    beats(this_node.id)
+    for name in ("PAUSE_SECONDS", "LOOK_SECONDS", "MOMENT"):
+        monkeypatch.setattr(writer, name, 0.02)
+    monkeypatch.setattr(tracked, "PAUSE_SECONDS", 0)
+    its: PerProcess[Writer] = PerProcess(Writer)
+    monkeypatch.setattr(writer, "of_this_process", its)
+    yield its.get()
+    its.stop()
+
+
+@pytest.fixture
+def searches(this_writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It often looks for rows which say that a job runs here, and it does not."""
+    monkeypatch.setattr(writer, "UNKNOWN_SECONDS", 0.02)
+
+
+class Gate:
+    """Counts the turns that are written together. While it is shut, none is."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.sizes: list[int] = []
+        self.tries = 0
+        self.open = threading.Event()
+        self._take = writer.take_apart
+        monkeypatch.setattr(writer, "take_apart", self)
+
+    def __call__(self, turns: Sequence[Turn]) -> tuple[list[Turn], list[Turn]]:
+        self.tries += bool(turns)
+        assert not turns or self.open.wait(60)
+        found = self._take(turns)
+        self.sizes += [len(turns)] if turns else []
+        return found
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    its = Gate(monkeypatch)
+    yield its
+    its.open.set()
+
+
+@pytest.fixture
+def port() -> Iterator[Port]:
+    with database_port() as its:
+        yield its
+
+
+def ends(outbox: Outbox, this_writer: Writer, *names: str) -> None:
+    """These jobs begin, and all of them succeed."""
+    recorded(*names)
+    for message in outbox.take():
+        with this_writer.has(message.task_id, message.number):
+            found = begun(message, node=this_node.id)
+            assert found is not None
+            this_writer.begin(found.run, QUEUE)
+            this_writer.end(Turn(found.run, Status.SUCCESS), QUEUE)
+
+
+def are_written(*names: str) -> None:
+    def ended() -> int:
+        return Job.objects.filter(task__job_id__in=names, state="ended").count()
+
+    wait_for(lambda: ended() == len(names), "the ends to be written")
+
+
+def goes_away(port: Port) -> None:
+    """Also from the thread, which is connected."""
+    with connection.cursor() as cursor:
+        connection.settings_dict["PORT"] = "1"
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    port.away()
+
+
+def becomes(name: str, status: str) -> None:
+    wait_for(lambda: tasks()[name][0] == status, f"{name} to be {status}")
+
+
+def test_ends_that_come_meanwhile_are_written_together_and_never_too_many(
+    outbox: Outbox, this_writer: Writer, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "TOGETHER", 10)
+    monkeypatch.setattr(sender, "FLOOR", 1_000)
+    ends(outbox, this_writer, "first")
+    wait_for(lambda: gate.tries, "the first to be under way")
+    names = [f"j{number}" for number in range(25)]
+    ends(outbox, this_writer, *names)
+    gate.open.set()
+    are_written("first", *names)
+    assert gate.sizes == [1, 10, 10, 5]
+
+
+def test_after_the_ends_the_next_jobs_are_sent(
+    outbox: Outbox, this_writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sender, "FLOOR", 2)
+    monkeypatch.setattr(sender, "EACH", 0)
+    ends(outbox, this_writer, "a", "b", "c", "d")
+    are_written("a", "b")
+    wait_for(lambda: outbox.messages, "the next jobs")
+    assert outbox.taken() == [("c", 0), ("d", 0)]
+
+
+def test_while_the_database_is_away_ends_wait_and_one_line_says_so(
+    outbox: Outbox, gate: Gate, port: Port, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate.open.set()
+    recorded("a", "b")
+    first, second = outbox.take()
+
+    def work(job: Handle) -> None:
+        delivered(second, lambda _: goes_away(port))
+
+    delivered(first, work)
+    wait_for(lambda: gate.tries > 3, "several tries")
+    port.back()
+    are_written("a", "b")
+    assert {status for status, *_ in tasks().values()} == {"Success"}
+    assert len([one for one in caplog.messages if one.startswith("Ends of jobs cannot be written")]) == 1
+
+
+def test_an_end_that_the_database_refuses_is_alone_and_its_job_ends_as_error(
+    outbox: Outbox, this_writer: Writer, gate: Gate, caplog: pytest.LogCaptureFixture
+) -> None:
+    tasks_refuse("NEW.status = 'Success' AND OLD.job_id = 'b'")
+    ends(outbox, this_writer, "a", "b", "c")
+    gate.open.set()
+    are_written("a", "b", "c")
+    assert {name: (status, said) for name, (status, _, _, said) in tasks().items()} == {
+        "a": ("Success", ""),
+        "b": ("Error", "its end cannot be written: the database refuses it"),
+        "c": ("Success", ""),
+    }
+    assert f"The end of task {job('b').pk} cannot be written: no more" in caplog.text
+
+
+def test_a_task_that_refuses_every_end_ends_no_thread(outbox: Outbox, this_writer: Writer) -> None:
+    tasks_refuse("OLD.job_id = 'b'")
+    ends(outbox, this_writer, "a", "b", "c")
+    are_written("a", "c")
+    ends(outbox, this_writer, "d")
+    are_written("d")
+    assert rows()["b"] == ("running", 1)
+    tasks_refuse_no_more()
+
+
+def test_the_remaining_ends_are_written_before_a_process_stops(outbox: Outbox, this_writer: Writer) -> None:
+    ends(outbox, this_writer, "a", "b")
+    this_writer.stop()
+    assert rows() == {"a": ("ended", 1), "b": ("ended", 1)}
+
+
+def test_a_run_that_goes_on_is_shown_as_running_after_one_that_did_not(outbox: Outbox) -> None:
+    delivered(one(outbox, "short"), lambda job: None)
+    are_written("short")
+    delivered(one(outbox, "long"), lambda job: becomes("long", "Running"))
+    becomes("long", "Success")
+
+
+def test_the_last_check_in_is_in_the_row_while_the_job_runs(outbox: Outbox) -> None:
+    def says(*said: Any) -> None:
+        values = dict(zip(("message", "done", "of"), said, strict=True))
+        wait_for(lambda: job("a").check_in == values, "the check-in")
+
+    def work(job: Handle) -> None:
+        job.check_in("copying", done=3, of=7)
+        assert not job.should_stop()
+        says("copying", 3, 7)
+        job.check_in(done=4, of=7)
+        says("", 4, 7)
+        job.check_in("x" * 3_000)
+        says("x" * 2_000, None, None)
+
+    delivered(one(outbox), work)
+    becomes("a", "Success")
+    assert job("a").check_in is None
+
+
+def test_a_job_that_asks_whether_it_should_stop_is_heard_of(outbox: Outbox) -> None:
+    def work(handle: Handle) -> None:
+        before = job("a").heard_at
+
+        def is_heard() -> bool:
+            handle.should_stop()
+            return job("a").heard_at != before
+
+        wait_for(is_heard, "it to be heard of")
+
+    delivered(one(outbox), work)
+
+
+def its_node_is_dead(job: Handle) -> None:
+    Node.objects.filter(pk=this_node.id).delete()
+    release_runs_without_node()
+
+
+@pytest.mark.parametrize(
+    ("ends", "then"),
+    [(lambda job: stop_jobs(job.execution.pk), "Stopped"), (its_node_is_dead, "Pending")],
+    ids=["stopped", "given to another node"],
+)
+def test_a_run_that_does_not_stand_any_more_learns_it(
+    ends: Callable[[Handle], Any], then: str, outbox: Outbox
+) -> None:
+    def work(job: Handle) -> None:
+        assert not job.should_stop()
+        ends(job)
+        wait_for(job.should_stop, "it to learn that")
+
+    delivered(one(outbox), work)
+    writer.of_this_process.stop()
+    assert tasks()["a"][0] == then, "its own end changes nothing"
+
+
+@pytest.mark.usefixtures("searches")
+def test_a_run_whose_process_was_told_to_end_is_released_if_the_process_goes_on(outbox: Outbox) -> None:
+    """As a pool of threads does."""
+
+    def leave(job: Handle) -> None:
+        raise SystemExit
+
+    with pytest.raises(SystemExit):
+        delivered(one(outbox), leave)
+    wait_for(lambda: rows() == {"a": ("sent", 1)}, "its next message")
+    assert tasks() == {"a": ("Pending", 1, 1, "its process died")}
+
+
+@pytest.mark.usefixtures("searches")
+@pytest.mark.parametrize("struck", [DatabaseAway, OSError])
+def test_a_run_that_has_begun_without_the_knowledge_of_its_process_is_released_and_no_other(
+    struck: type[Exception], outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection broke after the commit, say. The message that comes again begins nothing."""
+    begin = tracked.begin
+
+    def begin_and_lose(*arguments: Any) -> Any:
+        begin(*arguments)
+        raise struck
+
+    def work(job: Handle) -> None:
+        lost = one(outbox, "lost")
+        with monkeypatch.context() as patch:
+            patch.setattr(tracked, "begin", begin_and_lose)
+            with pytest.raises(Reject):
+                delivered(lost, lambda _: pytest.fail("it has not begun"))
+        with suppress(Ignore):
+            delivered(lost, lambda _: pytest.fail("it has begun already"))
+        wait_for(lambda: outbox.messages, "another message")
+        assert rows() == {"goes on": ("running", 1), "lost": ("sent", 1)}
+
+    delivered(one(outbox, "goes on"), work)
+    delivered(*outbox.take(), lambda _: None)
+    are_written("goes on", "lost")
+
+
+@pytest.mark.usefixtures("searches")
+def test_a_job_whose_end_was_lost_by_a_failover_runs_again(outbox: Outbox, this_writer: Writer) -> None:
+    ends(outbox, this_writer, "a")
+    are_written("a")
+    stands("a", "Running", run_count=0)
+    Job.objects.update(state="running", node=this_node.id, process=os.getpid())
+    wait_for(lambda: rows() == {"a": ("sent", 1)}, "its next message")
+
+
+def test_ends_do_not_wait_for_one_whose_task_is_locked(outbox: Outbox, this_writer: Writer) -> None:
+    tasks_refuse("OLD.job_id = 'a'", LOCK_NOT_AVAILABLE)
+    ends(outbox, this_writer, "a", "b", "c")
+    are_written("b", "c")
+    assert rows()["a"] == ("running", 1)
+    tasks_refuse_no_more()
+    are_written("a")
+
+
+def test_a_process_that_stops_tries_for_some_seconds_to_write_its_ends(
+    outbox: Outbox, this_writer: Writer, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "STOP_SECONDS", 60)
+    gate.open.set()
+    tasks_refuse("TRUE", LOCK_NOT_AVAILABLE)
+    ends(outbox, this_writer, "a")
+    stops = threading.Thread(target=this_writer.stop)
+    stops.start()
+    tried = gate.tries
+    wait_for(lambda: gate.tries > tried + 2, "several tries")
+    tasks_refuse_no_more()
+    stops.join()
+    assert rows() == {"a": ("ended", 1)}

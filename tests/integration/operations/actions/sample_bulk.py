@@ -1,0 +1,53 @@
+"""Many executions with tasks and jobs, written as their use cases would write them, and quickly."""
+
+from collections.abc import Iterator, Sequence
+
+from django.utils import timezone
+
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.models import Action, Execution, Task
+from harbor_refresh.tasks.broker.celery_queues import JOBS
+from harbor_refresh.tasks.models.job import Job, State
+from harbor_refresh.tasks.operations.bulk import work
+
+
+def with_jobs(count: int, vendor: str = "SCAN", tasks: int = 1) -> list[Execution]:
+    """Executions of jobs that were sent."""
+    executions = create_many(
+        NewExecution(vendor, tasks=[NewTask(f"{vendor}-{number}-{task}") for task in range(tasks)])
+        for number in range(count)
+    )
+    rows = Task.objects.filter(execution__in=executions)
+    Job.objects.bulk_create(sent(pk) for pk in rows.values_list("pk", flat=True))
+    return executions
+
+
+def sent(task_id: int) -> Job:
+    """A job of this task that was sent."""
+    return Job(task_id=task_id, name="a.job", queue=JOBS, max_attempts=3, state=State.SENT, sent_at=timezone.now())
+
+
+def reported(executions: Sequence[Execution], status: str) -> None:
+    """All their tasks ended so, and they were refreshed."""
+    ids = [one.pk for one in executions]
+    tasks = Task.objects.filter(execution_id__in=ids)
+    report(Report(pk, status, revision + 1) for pk, revision in tasks.values_list("pk", "status_revision"))
+    refresh(ids)
+
+
+def slices(action: Action, seconds: float = 60) -> Iterator[Action]:
+    """Work on it in slices, until it has ended."""
+    while not action.has_ended:
+        found = work(action.pk, seconds=seconds)
+        assert found is not None, "another process works on it"
+        action = found
+        yield action
+
+
+def statuses() -> dict[str, int]:
+    found: dict[str, int] = {}
+    for status in Execution.objects.values_list("status", flat=True):
+        found[status] = found.get(status, 0) + 1
+    return found

@@ -1,0 +1,199 @@
+"""Each verb on many executions: what it changes, what it leaves, and that it does so by the use case for one."""
+
+import json
+
+import pytest
+from django.db import connection
+
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.stops import stop
+from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
+from harbor_refresh.executions.models.operations import Verb
+from harbor_refresh.invariants import violations
+from harbor_refresh.tasks.broker.celery_queues import JOBS
+from harbor_refresh.tasks.jobs.queries import executions_with_jobs
+from harbor_refresh.tasks.models.job import Job, State
+from harbor_refresh.tasks.operations.bulk import work
+from harbor_refresh.tasks.queue import execution_queue
+from tests.integration.operations.actions.sample_bulk import reported, sent, slices, statuses, with_jobs
+from tests.integration.redis_state import Redis
+from tests.integration.sample_actions import asked, result
+from tests.integration.sample_executions import fails_with, made, status_of
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+def job_runs(job: str) -> None:
+    jobs = Job.objects.filter(task__job_id=job)
+    assert jobs.update(state=State.RUNNING, run=1, node=1, process=1) == 1
+
+
+def test_thousands_of_executions_are_stopped_with_their_tasks_and_jobs() -> None:
+    executions, others = with_jobs(3_000), with_jobs(3, "GC")
+    ended = with_jobs(100, "SCAN_ALL")
+    reported(ended, "Success")
+    job_runs("SCAN-1500-0")
+    job_runs("GC-1-0")
+    action = asked(Verb.STOP, vendor_type="SCAN", statuses=("Running",))
+    assert [one.state for one in slices(action)] == ["done"]
+    assert result(action) == {"state": "done", "changed": 3_000}
+    assert action.total == 3_000
+    assert statuses() == {"Stopped": 3_000, "Running": 3, "Success": 100}
+    assert not Task.objects.filter(vendor_type="SCAN").exclude(status="Stopped").exists()
+    assert StatusChange.objects.filter(execution__in=executions).count() == 3_000
+    assert not Job.objects.filter(task__vendor_type="SCAN").exclude(state=State.ENDED).exists()
+    assert Job.objects.get(task__job_id="GC-1-0").state == State.RUNNING
+    assert [one for one in violations(broker=lambda: 0, at_most=5) if one.name != "K2"] == []
+    assert len(others) == 3
+
+
+def test_a_stop_leaves_what_has_ended_and_stops_what_has_no_tasks() -> None:
+    ended, empty, quarantined = made()[0], create(NewExecution("TEST")), made()[0]
+    reported([ended], "Error")
+    Quarantine.objects.create(execution=quarantined, reason="x", attempts=5)
+    action = asked(Verb.STOP)
+    work(seconds=None)
+    assert result(action) == {"state": "done", "changed": 2, "skipped": 1}
+    assert [status_of(one) for one in (ended, empty, quarantined)] == ["Error", "Stopped", "Stopped"]
+    assert not Quarantine.objects.exists()
+
+
+def test_a_retry_runs_failed_jobs_once_more_and_leaves_the_rest(redis: Redis) -> None:
+    failed, ended, going = with_jobs(7), with_jobs(5, "DONE"), with_jobs(2, "GOING")
+    reported(failed, "Error")
+    reported(ended, "Success")
+    without_jobs = made(vendor="RUNNER")[0]
+    reported([without_jobs], "Error")
+    action = asked(Verb.RETRY)
+    work(seconds=None)
+    assert result(action) == {"state": "done", "changed": 7, "skipped": 8}
+    assert statuses() == {"Running": 9, "Success": 5, "Error": 1}
+    assert {status_of(one) for one in (*failed, *going)} == {"Running"}
+    messages = [json.loads(raw)["headers"]["id"] for raw in redis.lrange(JOBS, 0, -1)]
+    assert sorted(messages) == [f"SCAN-{number}-0" for number in range(7)]
+
+
+def test_stopped_jobs_of_many_executions_run_once_more_and_the_rest_is_left(redis: Redis) -> None:
+    stopped, failed, ended = with_jobs(7), with_jobs(3, "FAILED"), with_jobs(2, "DONE")
+    reported(failed, "Error")
+    reported(ended, "Success")
+    empty = create(NewExecution("EMPTY"))
+    asked(Verb.STOP)
+    work(seconds=None)
+    assert statuses() == {"Stopped": 8, "Error": 3, "Success": 2}
+    action = asked(Verb.RESUME)
+    work(seconds=None)
+    assert result(action) == {"state": "done", "changed": 7, "skipped": 6}
+    assert statuses() == {"Running": 7, "Stopped": 1, "Error": 3, "Success": 2}
+    assert {status_of(one) for one in stopped} == {"Running"}
+    assert status_of(empty) == "Stopped"
+    messages = [json.loads(raw)["headers"]["id"] for raw in redis.lrange(JOBS, 0, -1)]
+    assert sorted(messages) == [f"SCAN-{number}-0" for number in range(7)]
+
+
+def test_a_retry_and_a_resumption_of_a_parent_reach_the_jobs_of_its_children(redis: Redis) -> None:
+    """It has no job of its own. One of its children has failed and one was stopped; a third execution is stopped
+    while it is open, and has no jobs at all."""
+    parent = create(NewExecution("PARENT"))
+    for job, status in (("failed", "Error"), ("stopped", "Stopped")):
+        child = create(NewExecution("CHILD", parent=parent.pk, tasks=[NewTask(job)]))
+        task = child.tasks.get()
+        sent(task.pk).save(force_insert=True)
+        reported([child], status)
+    refresh([parent.pk])
+    empty = create(NewExecution("PARENT", open_seconds=3600))
+    stop(empty.pk)
+    assert [status_of(one) for one in (parent, empty)] == ["Error", "Stopped"]
+    assert executions_with_jobs([parent.pk, empty.pk]) == [parent.pk]
+
+    expected = {Verb.RETRY: {"changed": 1, "skipped": 1}, Verb.RESUME: {"changed": 1, "skipped": 1}}
+    for verb, counts in expected.items():
+        action = asked(verb, vendor_type="PARENT")
+        work(seconds=None)
+        assert result(action) == {"state": "done"} | counts
+    assert [status_of(one) for one in (parent, empty)] == ["Running", "Success"]
+    messages = [json.loads(raw)["headers"]["id"] for raw in redis.lrange(JOBS, 0, -1)]
+    assert sorted(messages) == ["failed", "stopped"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "statuses_of_jobs", "status_of_child", "again"),
+    [
+        (Verb.RESUME, ["Error", "Stopped"], "Error", "1"),
+        (Verb.RETRY, ["Error", "Running"], "Running", "0"),
+    ],
+)
+def test_the_status_of_a_child_does_not_hide_the_jobs_that_run_again(
+    verb: str, statuses_of_jobs: list[str], status_of_child: str, again: str, redis: Redis
+) -> None:
+    parent = create(NewExecution("PARENT"))
+    child = create(NewExecution("CHILD", parent=parent.pk, tasks=[NewTask("0"), NewTask("1")]))
+    for task, status in zip(child.tasks.order_by("pk"), statuses_of_jobs, strict=True):
+        sent(task.pk).save(force_insert=True)
+        report([Report(task.pk, status)])
+    refresh([child.pk])
+    refresh([parent.pk])
+    assert status_of(child) == status_of_child
+    action = asked(verb, vendor_type="PARENT")
+    work(seconds=None)
+    assert result(action) == {"state": "done", "changed": 1}
+    assert [json.loads(raw)["headers"]["id"] for raw in redis.lrange(JOBS, 0, -1)] == [again]
+
+
+def test_a_refresh_brings_each_status_to_what_its_tasks_say() -> None:
+    drifted, right = [made()[0] for _ in range(5)], [made()[0] for _ in range(4)]
+    tasks = Task.objects.filter(execution__in=drifted)
+    report([Report(pk, "Success") for pk in tasks.values_list("pk", flat=True)])
+    action = asked(Verb.REFRESH)
+    work(seconds=None)
+    assert result(action) == {"state": "done", "changed": 5, "skipped": 4}
+    assert statuses() == {"Success": 5, "Running": len(right)}
+
+
+def test_a_refresh_that_fails_names_the_execution_and_marks_it(caplog: pytest.LogCaptureFixture) -> None:
+    bad, good = made()[0], made()[0]
+    tasks = Task.objects.filter(execution__in=[bad, good])
+    report([Report(pk, "Success") for pk in tasks.values_list("pk", flat=True)])
+    execution_queue().claim("n", 10)
+    fails_with("23514", bad)
+    action = asked(Verb.REFRESH)
+    work(seconds=None)
+    assert result(action) == {"state": "done", "changed": 1, "failed": 1}
+    assert action.error == f"execution {bad.pk}: no more"
+    assert f"Action {action.pk} could not refresh execution {bad.pk}: no more" in caplog.messages
+    assert execution_queue().stats().backlog == 1
+
+
+def test_a_delete_takes_what_has_ended_with_all_that_belongs_to_it() -> None:
+    ended, going = with_jobs(4, tasks=2), with_jobs(3, "GOING", tasks=2)
+    reported(ended, "Success")
+    half, empty = going[0], create(NewExecution("EMPTY"))
+    report([Report(half.tasks.order_by("pk")[0].pk, "Error")])
+    action = asked(Verb.DELETE)
+    work(seconds=None)
+    assert result(action) == {"state": "done", "changed": 4, "skipped": 4}
+    left = {one.pk for one in (*going, empty)}
+    assert set(Execution.objects.values_list("pk", flat=True)) == left
+    assert set(Task.objects.values_list("execution_id", flat=True)) == {one.pk for one in going}
+    assert Job.objects.count() == 6
+    assert not StatusChange.objects.filter(execution__in=ended).exists()
+
+
+def test_one_execution_that_the_database_refuses_fails_alone(caplog: pytest.LogCaptureFixture) -> None:
+    executions = with_jobs(8)
+    bad = executions[4]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE EXCEPTION 'not this one'; END $$;"
+            "CREATE TRIGGER refuse BEFORE UPDATE ON task FOR EACH ROW "
+            f"WHEN (new.execution_id = {bad.pk}) EXECUTE FUNCTION refuse()"
+        )
+    action = asked(Verb.STOP)
+    work(seconds=None)
+    assert result(action) == {"state": "done", "changed": 7, "failed": 1}
+    assert action.error == f"execution {bad.pk}: not this one"
+    assert status_of(bad) == "Running"
+    assert f"Action {action.pk} could not stop execution {bad.pk}: not this one" in caplog.messages

@@ -1,0 +1,276 @@
+"""Harbor's own marks as they are moved: what each script changes, and how often ticks look."""
+
+import random
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.pipeline.legacy_marks import LegacyMarks, Page
+from harbor_refresh.tasks.queue import members as names
+from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_SET, SEEDS_KEY
+from tests.integration.concurrency import wait_until
+from tests.integration.old_release import SECOND, Consumer, Writers
+from tests.integration.redis_state import (
+    PREFIX,
+    Clock,
+    Redis,
+    queue_with,
+    settings_with,
+    whole_redis,
+    with_clock_of_test,
+)
+
+KEY = HARBORS_KEY.encode().replace(b"%s", b"%b")
+
+
+def others(redis: Redis) -> set[bytes]:
+    """Every key that is not ours."""
+    return {key for key in redis.scan_iter(count=1000) if not key.startswith(b"cache:execution:refresh:")}
+
+
+def transfer_with(redis: Redis, **conf: Any) -> LegacyMarks:
+    return LegacyMarks(settings_with(**conf), redis, redis)
+
+
+def paced(redis: Redis, **conf: Any) -> tuple[LegacyMarks, Clock]:
+    """A transfer whose clock is moved by the test alone."""
+    settings = settings_with(**conf)
+    return LegacyMarks(settings, redis, redis, with_clock_of_test), Clock(redis)
+
+
+UNREADABLE = (
+    b"cache:execution:id:none:vendor:X:status_outdate",
+    b"cache:execution:id:0:vendor:X:status_outdate",
+    b"cache:execution:id:1:vendor:a:b:status_outdate",
+    b"cache:execution:id:1:vendor::status_outdate",
+    b"cache:execution:id:12345678901234567890:vendor:X:status_outdate",
+    b"other:execution:id:1:vendor:X:status_outdate",
+)
+UNRELATED = (b"execution:id:1:vendor:X:status_outdated", b"task:id:1:vendor:X:status_outdate", b"celery")
+
+
+def test_a_look_takes_marks_of_every_kind_and_leaves_what_it_cannot_read(redis: Redis) -> None:
+    for key in (
+        HARBORS_KEY % (7, "SCAN ALL*?[x]"),
+        SEEDS_KEY % (8, "B-C"),
+        HARBORS_KEY % (9, "B"),
+        *UNREADABLE,
+        *UNRELATED,
+    ):
+        redis.set(key, "")
+    redis.sadd(HARBORS_SET, "9:B", "10:C", "nothing", "1:a:b")
+    assert transfer_with(redis).look() == Page(5, 8, pacing.ROUND_US)
+    state = whole_redis(redis, observed=True)
+    assert state.keys() == {"queue:v2", "waiting", "legacy"}
+    assert state["queue:v2"] == set(state["waiting"]) == {"7:SCAN ALL*?[x]", "8:B-C", "9:B", "10:C"}
+    assert others(redis) == {*UNREADABLE, *UNRELATED, HARBORS_SET.encode()}
+    assert redis.smembers(HARBORS_SET) == {b"nothing", b"1:a:b"}
+
+
+#: Some are text beyond ASCII, and some no text at all.
+VENDORS = (
+    *(b"A" * 64, b"A" * 65, "日".encode() * 64, "日".encode() * 65, "é".encode() * 64, "\U0010ffff".encode() * 64),
+    *(
+        "\U0010ffff".encode() * 65,
+        b"a\nb",
+        b" ",
+        b"a\x00b",
+        b"a:b",
+        b"",
+        b"\x7f",
+        b"\xc2\x80",
+        b"\xf4\x8f\xbf\xbf",
+    ),
+    *(b"~", b"\xff", b"\xe6\x97", b"\xed\xa0\x80", b"\x80", b"A\xe2\x28\xa1", b"\xc3"),
+)
+NUMBERS = (
+    *(b"1", b"007", b"0", b"000", b"-1", b"1.0", b"9223372036854775807", b"9223372036854775808", b"0" * 18 + b"7"),
+    *(b"0" * 19 + b"7", b"9" * 19, b"999999999999999999", b"\xd9\xa1", b"", b"x"),
+)
+
+
+def taken_as(mark: bytes) -> str | None:
+    """Return the member as which a mark is taken; None if it stays."""
+    text = names.readable(mark)
+    return text if text and text.isascii() and text.isprintable() else None
+
+
+def test_what_a_claim_could_not_read_is_left_and_a_dry_run_counts_it_so(redis: Redis) -> None:
+    chance = random.Random(seed := random.randrange(2**32))
+    pieces = (b"A", *(one for one in VENDORS if len(one) < 5))
+    made = {b"".join(chance.choices(pieces, k=chance.randrange(1, 6))) for _ in range(300)}
+    marks = [(b"7", vendor) for vendor in {*VENDORS, *made}] + [(number, b"A") for number in NUMBERS]
+    members = {b"%b:%b" % mark for mark in marks}
+    readable = {text for one in members if (text := taken_as(one))}
+    redis.mset({KEY % mark: b"" for mark in marks})
+    redis.sadd(HARBORS_SET, *members)
+    transfer = transfer_with(redis)
+
+    def told(pages: Iterable[Page]) -> tuple[int, int]:
+        counts = [(page.taken, page.unreadable) for page in pages]
+        return sum(taken for taken, _ in counts), sum(left for _, left in counts)
+
+    foreseen = (2 * len(readable), 2 * (len(marks) - len(readable)))
+    before = others(redis), redis.smembers(HARBORS_SET)
+    assert told(transfer.pages(is_dry_run=True)) == foreseen, seed
+    assert (others(redis), redis.smembers(HARBORS_SET)) == before
+    assert not redis.exists(f"{PREFIX}queue:v2")
+    assert told(transfer.pages()) == foreseen, seed
+    assert whole_redis(redis, observed=True)["queue:v2"] == readable
+    assert redis.smembers(HARBORS_SET) == {one for one in members if taken_as(one) is None}
+    left = {KEY % mark for mark in marks if taken_as(b"%b:%b" % mark) is None}
+    assert others(redis) == {*left, HARBORS_SET.encode()}
+
+
+def test_a_mark_that_waits_already_keeps_its_time(redis: Redis) -> None:
+    queue_with(redis).mark(["7:A"])
+    before = redis.zscore(f"{PREFIX}waiting", "7:A")
+    redis.set(HARBORS_KEY % (7, "A"), "")
+    assert transfer_with(redis).look().taken == 1
+    assert redis.zscore(f"{PREFIX}waiting", "7:A") == before
+    assert others(redis) == set()
+
+
+def scans(redis: Redis) -> int:
+    return int(redis.info("commandstats").get("cmdstat_scan", {}).get("calls", 0))
+
+
+def test_looks_of_all_processes_together_keep_to_the_rate_and_go_on_where_the_last_one_stopped(
+    redis: Redis,
+) -> None:
+    """The first looks make up for ten seconds without any, and no more."""
+    redis.mset({f"other:{number}": "" for number in range(20_000)})
+    redis.mset({HARBORS_KEY % (number, "A"): "" for number in range(1, 51)})
+    one, clock = paced(redis, legacy_rate=1_000)
+    other, _ = paced(redis, legacy_rate=1_000)
+
+    def look_as_long_as_it_is_due() -> int:
+        redis.config_resetstat()
+        while not one.look().wait_us or not other.look().wait_us:
+            pass
+        return scans(redis)
+
+    a_second = 1_000 // pacing.LOOK
+    assert look_as_long_as_it_is_due() == 10 * a_second + 1
+    assert look_as_long_as_it_is_due() == 0
+    assert 0 < redis.scard(f"{PREFIX}queue:v2") < 50
+    clock.move(3)
+    assert look_as_long_as_it_is_due() == 3 * a_second
+    clock.move(3_600)
+    assert look_as_long_as_it_is_due() <= 10 * a_second + 1
+    assert redis.scard(f"{PREFIX}queue:v2") == 50
+
+
+def test_a_small_server_is_looked_at_once_in_a_while_and_not_again_and_again(redis: Redis) -> None:
+    transfer, clock = paced(redis)
+    a_round = pacing.ROUND_US / SECOND
+    assert transfer.look() == Page(0, 0, pacing.ROUND_US)
+    redis.set(HARBORS_KEY % (7, "A"), "")
+    clock.move(a_round - 0.1)
+    assert transfer.look() == Page(0, 0, SECOND // 10)
+    clock.move(0.1)
+    assert transfer.look() == Page(1, 0, pacing.ROUND_US)
+
+
+@pytest.mark.parametrize("paid", ["9" * 18, "no number", "1000061000000", "nan", "-inf", "1e400", "-5", b"\xff"])
+@pytest.mark.parametrize("cursor", ["x", "9" * 20, "-1", ""])
+def test_a_note_that_makes_no_sense_stops_no_look(redis: Redis, paid: str | bytes, cursor: str) -> None:
+    """The third moment is more than a minute ahead: the clock has gone back."""
+    transfer, _ = paced(redis)
+    redis.hset(f"{PREFIX}legacy", mapping={"paid": paid, "cursor": cursor, "set_cursor": cursor})
+    redis.set(HARBORS_KEY % (7, "A"), "")
+    assert transfer.look().taken == 1
+
+
+def test_a_queue_that_refuses_a_member_leaves_the_mark(redis: Redis) -> None:
+    """The member is added before the key is deleted."""
+    redis.set(f"{PREFIX}queue:v2", "not a set")
+    redis.set(HARBORS_KEY % (7, "A"), "")
+    for verb in (transfer_with(redis).look, lambda: list(transfer_with(redis).pages())):
+        with pytest.raises(QueueUnavailable, match="WRONGTYPE"):
+            verb()
+    assert others(redis) == {KEY % (b"7", b"A")}
+
+
+def test_an_export_moves_the_queue_and_the_claims_and_forgets_their_failures(redis: Redis) -> None:
+    queue, transfer = queue_with(redis), transfer_with(redis)
+    queue.mark(["1:A", "2:B"])
+    claim = queue.claim("node", 10).claim
+    queue.mark(["2:B", "3:C"])
+    queue.claim("another", 1)
+    redis.hset(f"{PREFIX}attempts", mapping={"1:A": 2, "3:C": 1, "4:D": 1})
+    redis.sadd(f"{PREFIX}processing", "unreadable")
+    redis.sadd(f"{PREFIX}queue:v2", "unreadable")
+    assert sum(transfer.export(queue, as_set=False)) == 3
+    assert others(redis) == {HARBORS_KEY.encode() % one for one in ((b"1", b"A"), (b"2", b"B"), (b"3", b"C"))}
+    after = whole_redis(redis, observed=True)
+    assert (after["queue:v2"], after["processing"], after["attempts"]) == (
+        {"unreadable"},
+        {"unreadable"},
+        {"4:D": "1"},
+    )
+    assert "waiting" not in after
+    assert queue.complete(claim).claim_expired == 2, "its worker is fenced"
+
+
+def test_what_a_worker_has_completed_meanwhile_is_not_exported(redis: Redis) -> None:
+    queue, transfer = queue_with(redis), transfer_with(redis)
+    queue.mark(["1:A"])
+    claim = queue.claim("node", 1).claim
+    steps = transfer.export(queue, as_set=False)
+    queue.complete(claim)
+    queue.mark(["2:B"])
+    assert transfer._run("give_legacy", "1:A", "3:C", key=HARBORS_KEY, set=HARBORS_SET) == 0
+    assert sum(steps) == 1
+    assert others(redis) == {KEY % (b"2", b"B")}
+
+
+def test_an_execution_in_two_claims_and_on_the_queue_moves_once(redis: Redis) -> None:
+    queue, transfer = queue_with(redis, fanout=None), transfer_with(redis)
+    for node in ("n1", "n2"):
+        queue.mark(["1:A"])
+        redis.delete(f"{PREFIX}heat")
+        queue.claim(node, 1)
+    queue.mark(["1:A"])
+    assert redis.scard(f"{PREFIX}processing") == 2
+    assert list(transfer.export(queue, as_set=True)) == [1]
+    assert redis.smembers(HARBORS_SET) == {b"1:A"}
+    assert not redis.exists(f"{PREFIX}processing", f"{PREFIX}queue:v2")
+
+
+def test_a_queue_that_is_harbors_set_is_neither_imported_nor_taken(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harbor_refresh.tasks.queue.keys.queue_key", lambda prefix: HARBORS_SET)
+    redis.sadd(HARBORS_SET, "1:A")
+    redis.set(HARBORS_KEY % (2, "B"), "")
+    transfer = transfer_with(redis)
+    assert sum(page.taken for page in transfer.pages()) == 1
+    assert redis.smembers(HARBORS_SET) == {b"1:A", b"2:B"}
+
+
+def test_no_mark_is_lost_while_an_old_release_goes_on_writing(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After each write of a mark its execution is claimed once more."""
+    executions = 2_000
+    redis.mset({HARBORS_KEY % (number, "A"): "" for number in range(1, executions + 1)})
+    monkeypatch.setattr(pacing, "ROUND_US", 1_000)
+    transfer = transfer_with(redis, legacy_rate=1_000_000)
+    writers, consumer = Writers(executions, seed=random.randrange(1_000)), Consumer(queue_with(redis, rest=0.0))
+    with writers.at_work():
+        while writers.writes < 20_000 or len(consumer.claimed) < executions:
+            transfer.look()
+            consumer.work()
+
+    def all_is_taken() -> bool:
+        transfer.look()
+        return not consumer.work() and not others(redis)
+
+    wait_until(all_is_taken, "the last marks to be taken")
+    late = {number for number, moment in writers.marked.items() if consumer.claimed[number] <= moment}
+    assert late == set()
+    assert len(consumer.claimed) == executions
