@@ -40,7 +40,8 @@ def test_three_thousand_executions_are_stopped_by_a_filter_while_a_bar_grows(
     open_page: OpenPage, service: Service
 ) -> None:
     service.start_worker()
-    middle = with_jobs(COUNT, VENDOR)[COUNT // 2]
+    # The worker would send overdue jobs of its own queues again, and end them, as it knows no such task.
+    middle = with_jobs(COUNT, VENDOR, queue="elsewhere")[COUNT // 2]
     page = open_page(f"{EXECUTIONS}?vendor={VENDOR}")
     widths: list[float] = []
     page.expose_function("barIsAt", lambda width: widths.append(width))  # noqa: PLW0108  # playwright marks it

@@ -13,20 +13,20 @@ from harbor_refresh.tasks.models.job import Job, State
 from harbor_refresh.tasks.operations.bulk import work
 
 
-def with_jobs(count: int, vendor: str = "SCAN", tasks: int = 1) -> list[Execution]:
+def with_jobs(count: int, vendor: str = "SCAN", tasks: int = 1, queue: str = JOBS) -> list[Execution]:
     """Executions of jobs that were sent."""
     executions = create_many(
         NewExecution(vendor, tasks=[NewTask(f"{vendor}-{number}-{task}") for task in range(tasks)])
         for number in range(count)
     )
     rows = Task.objects.filter(execution__in=executions)
-    Job.objects.bulk_create(sent(pk) for pk in rows.values_list("pk", flat=True))
+    Job.objects.bulk_create(sent(pk, queue) for pk in rows.values_list("pk", flat=True))
     return executions
 
 
-def sent(task_id: int) -> Job:
+def sent(task_id: int, queue: str = JOBS) -> Job:
     """A job of this task that was sent."""
-    return Job(task_id=task_id, name="a.job", queue=JOBS, max_attempts=3, state=State.SENT, sent_at=timezone.now())
+    return Job(task_id=task_id, name="a.job", queue=queue, max_attempts=3, state=State.SENT, sent_at=timezone.now())
 
 
 def reported(executions: Sequence[Execution], status: str) -> None:
