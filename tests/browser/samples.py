@@ -30,7 +30,7 @@ from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.models import Job
 from tests.integration.executions.api.api_client import token
-from tests.integration.operations.actions.sample_bulk import with_jobs
+from tests.integration.operations.actions.sample_bulk import ELSEWHERE, with_jobs
 
 LABELS = {"repository": {"name": "library/nginx"}, "tag": "1.27"}
 BROKEN = "the registry answered 503: too many requests"
@@ -51,7 +51,7 @@ def make_samples() -> Samples:
     failed = _execution("IMAGE_SCAN", ["Success"] * 3 + ["Error"] * 4)
     stopped = _execution("RETENTION", ["Success", "Stopped"])
     _execution("GARBAGE_COLLECTION", ["Success"])
-    (with_job,) = with_jobs(1, "PREHEAT")
+    (with_job,) = with_jobs(1, "PREHEAT", queue=ELSEWHERE)
     aside = _execution("SCAN_ALL", ["Running"])
     quarantine([aside.pk], 5, {aside.pk: "canceling statement due to lock timeout"})
     action = ask(Verb.STOP, Filter(vendor_type="NOTHING"), by="operator", origin=Origin.ADMIN)

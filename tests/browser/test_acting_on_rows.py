@@ -23,7 +23,7 @@ from tests.browser.acts import acts
 from tests.browser.conftest import OpenPage
 from tests.browser.service import Service
 from tests.faults import jobs
-from tests.integration.operations.actions.sample_bulk import with_jobs
+from tests.integration.operations.actions.sample_bulk import ELSEWHERE, with_jobs
 from tests.integration.sample_executions import drifted, made, status_of
 from tests.waiting import wait_for
 
@@ -98,7 +98,7 @@ def test_a_refresh_mends_a_wrong_status_says_so_and_a_second_one_is_unchanged(
 
 def test_all_that_have_jobs_are_stopped(open_page: OpenPage, service: Service) -> None:
     service.start_worker()
-    with_jobs(60, "HAS_JOBS")
+    with_jobs(60, "HAS_JOBS", queue=ELSEWHERE)
     Job.objects.update(queue="that no worker takes")
     without, (task,) = made(1, "HAS_JOBS")
     page = open_page(f"{EXECUTIONS}?vendor=HAS_JOBS&has_jobs=yes")

@@ -14,7 +14,7 @@ from tests.browser.acts import acts
 from tests.browser.conftest import OpenPage
 from tests.browser.service import Service
 from tests.integration.concurrency import transaction_held_open
-from tests.integration.operations.actions.sample_bulk import with_jobs
+from tests.integration.operations.actions.sample_bulk import ELSEWHERE, with_jobs
 from tests.waiting import wait_for
 
 COUNT = 3_000
@@ -40,8 +40,7 @@ def test_three_thousand_executions_are_stopped_by_a_filter_while_a_bar_grows(
     open_page: OpenPage, service: Service
 ) -> None:
     service.start_worker()
-    # The worker would send overdue jobs of its own queues again, and end them, as it knows no such task.
-    middle = with_jobs(COUNT, VENDOR, queue="elsewhere")[COUNT // 2]
+    middle = with_jobs(COUNT, VENDOR, queue=ELSEWHERE)[COUNT // 2]
     page = open_page(f"{EXECUTIONS}?vendor={VENDOR}")
     widths: list[float] = []
     page.expose_function("barIsAt", lambda width: widths.append(width))  # noqa: PLW0108  # playwright marks it

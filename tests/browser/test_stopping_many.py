@@ -14,7 +14,7 @@ from tests.browser.acts import acts
 from tests.browser.conftest import OpenPage
 from tests.browser.service import Service
 from tests.integration.concurrency import transaction_held_open
-from tests.integration.operations.actions.sample_bulk import with_jobs
+from tests.integration.operations.actions.sample_bulk import ELSEWHERE, with_jobs
 from tests.waiting import wait_for
 
 COUNT = 1_200
@@ -24,7 +24,7 @@ VENDOR = "HALTED"
 @acts("action.stop on its page", "action.resume on its page")
 def test_an_action_on_many_is_stopped_while_it_runs_and_goes_on(open_page: OpenPage, service: Service) -> None:
     worker = service.start_worker()
-    middle = with_jobs(COUNT, VENDOR)[COUNT // 2]
+    middle = with_jobs(COUNT, VENDOR, queue=ELSEWHERE)[COUNT // 2]
     page = open_page(f"{EXECUTIONS}?vendor={VENDOR}")
     choose_all(page)
     run_on_rows(page, "Stop")

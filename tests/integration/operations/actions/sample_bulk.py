@@ -12,6 +12,9 @@ from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.models.job import Job, State
 from harbor_refresh.tasks.operations.bulk import work
 
+#: A queue of no worker. One that has the queue sends overdue jobs again, and ends them, as it knows no such task.
+ELSEWHERE = "elsewhere"
+
 
 def with_jobs(count: int, vendor: str = "SCAN", tasks: int = 1, queue: str = JOBS) -> list[Execution]:
     """Executions of jobs that were sent."""
@@ -26,7 +29,8 @@ def with_jobs(count: int, vendor: str = "SCAN", tasks: int = 1, queue: str = JOB
 
 def sent(task_id: int, queue: str = JOBS) -> Job:
     """A job of this task that was sent."""
-    return Job(task_id=task_id, name="a.job", queue=queue, max_attempts=3, state=State.SENT, sent_at=timezone.now())
+    now = timezone.now()
+    return Job(task_id=task_id, name="a.job", queue=queue, max_attempts=3, state=State.SENT, sent_at=now)
 
 
 def reported(executions: Sequence[Execution], status: str) -> None:
