@@ -2,9 +2,11 @@
 later, or never. Revisions are unix seconds that grow with each run, whatever the clock says."""
 
 import json
+import re
 import time
 
 import pytest
+from django.db import ProgrammingError, connection, transaction
 from pytest_django import Settings
 
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -17,6 +19,7 @@ from harbor_refresh.tasks.jobs.again import retry_failed
 from harbor_refresh.tasks.jobs.reaper import reap
 from harbor_refresh.tasks.jobs.turns import Begun, Turn, take
 from harbor_refresh.tasks.models.job import Job, Node
+from tests import pages
 from tests.integration.executions.hook_requests import SECRET, post
 from tests.integration.jobs.hook_target import Request, Target
 from tests.integration.jobs.sample_jobs import Outbox, beats, begun, chained, job, recorded, rows, tasks
@@ -66,6 +69,23 @@ def goes_on(status: Status, outbox: Outbox) -> None:
     else:
         assert outbox.messages == []
         assert [(tasks()[one][0], tasks()[one][3]) for one in "bc"] == [("Stopped", BROKEN)] * 2
+
+
+def test_a_core_with_a_role_of_its_own_ends_jobs_by_the_grant_of_the_page(first: Begun) -> None:
+    (grant,) = re.findall(r"`(GRANT SELECT, UPDATE ON execution_job TO core;)`", pages.read("docs/jobs.md"))
+    end = "UPDATE task SET status_code = 3, status = 'Success', end_time = now() WHERE id = %s"
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("CREATE ROLE core; GRANT SELECT, UPDATE ON task TO core; SET ROLE core")
+        with (
+            pytest.raises(ProgrammingError, match="permission denied for table execution_job"),
+            transaction.atomic(),
+        ):
+            cursor.execute(end, [first.run.task_id])
+        cursor.execute(f"RESET ROLE; {grant} SET ROLE core")
+        cursor.execute(end, [first.run.task_id])
+        cursor.execute("RESET ROLE")
+        assert Job.objects.get(pk=first.run.task_id).state == "ended"
+        transaction.set_rollback(True)
 
 
 @pytest.mark.parametrize("status", ENDS)
