@@ -6,6 +6,7 @@
 --          dead or not known yet. Then nothing has changed, and what has no run is sent again (resend.sql).
 --
 -- It is a function because each run asks once: PostgreSQL keeps its plan. See end_with_their_tasks.sql for the cost.
+-- The state is compared as it is so that no plan reads the whole index of jobs that are sent.
 CREATE FUNCTION execution_begin_job(
     of_task bigint, of_job text, of_run int, by_node bigint, by_process int,
     OUT run int, OUT revision bigint, OUT retries int, OUT args jsonb, OUT kwargs jsonb, OUT handed_on jsonb,
@@ -22,7 +23,7 @@ BEGIN
         check_in = NULL
     FROM task t
     WHERE
-        j.task_id = of_task AND j.run = of_run AND j.state = 'sent'
+        j.task_id = of_task AND j.run = of_run AND (j.state = 'sent') IS NOT FALSE
         AND t.id = of_task AND t.job_id = of_job AND t.status_code < 3
         AND (by_node = 0 OR EXISTS (SELECT FROM execution_node n WHERE n.id = by_node))
     RETURNING

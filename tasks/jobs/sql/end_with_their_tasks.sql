@@ -10,7 +10,8 @@
 -- A job that has had its turn already is left alone. Tasks are locked in id order by the transaction that ends them
 -- (hold_turns.sql, stop_tasks.sql), and a job follows one with a lower id.
 --
--- The plans are kept, and made once for tables of any size: pages that an index finds cost nothing here.
+-- The plans are kept, and made once for tables of any size: pages that an index finds cost nothing here. `IS NOT FALSE`
+-- keeps out the index of all jobs that are unmet, which would be read whole.
 CREATE FUNCTION execution_end_job() RETURNS trigger
 LANGUAGE plpgsql
 SET random_page_cost = 0 AS $$
@@ -24,7 +25,7 @@ BEGIN
         SELECT
         FROM execution_job j
         JOIN task t ON t.id = j.task_id
-        WHERE j.follows_id = NEW.id AND j.state = 'waiting' AND j.unmet AND t.status_code < 3
+        WHERE j.follows_id = NEW.id AND j.state = 'waiting' AND j.unmet IS NOT FALSE AND t.status_code < 3
     ) THEN
         RETURN NULL;
     END IF;
@@ -33,7 +34,7 @@ BEGIN
         UPDATE execution_job
         SET unmet = FALSE, not_before = coalesce(not_before, now() + make_interval(secs => (options ->> 'countdown')::float8))
         WHERE
-            follows_id = NEW.id AND state = 'waiting' AND unmet
+            follows_id = NEW.id AND state = 'waiting' AND unmet IS NOT FALSE
             AND (NOT takes_result OR handed_on_revision >= NEW.status_revision);
 
         UPDATE task
@@ -42,10 +43,13 @@ BEGIN
             status_message = 'the result of the job before it was lost'
         WHERE
             status_code < 3
-            AND id IN (SELECT task_id FROM execution_job WHERE follows_id = NEW.id AND state = 'waiting' AND unmet);
+            AND id IN (
+                SELECT task_id FROM execution_job
+                WHERE follows_id = NEW.id AND state = 'waiting' AND unmet IS NOT FALSE
+            );
     ELSE
         WITH RECURSIVE behind AS (
-            SELECT task_id FROM execution_job WHERE follows_id = NEW.id AND state = 'waiting' AND unmet
+            SELECT task_id FROM execution_job WHERE follows_id = NEW.id AND state = 'waiting' AND unmet IS NOT FALSE
             UNION
             SELECT j.task_id
             FROM execution_job j

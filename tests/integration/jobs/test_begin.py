@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.executions.errors import DatabaseAway
@@ -51,6 +51,17 @@ def test_a_job_that_was_sent_begins_and_its_row_says_where(message: Sent) -> Non
     assert (run.run.number, run.run.revision) == (1, 0)
     found = job("j")
     assert (found.state, found.run, found.node, found.process) == ("running", 1, NODE, 77)
+
+
+def test_a_run_begins_as_quickly_beside_many_jobs_that_were_sent(outbox: Outbox) -> None:
+    """Until a kept plan is made, PostgreSQL plans for each call; and without statistics it takes any index."""
+    beats()
+    recorded(*map(str, range(100)))
+    messages = outbox.take()
+    with transaction.atomic(), connection.cursor() as cursor:
+        assert all(begun(one) for one in messages[:20])
+        cursor.execute("SELECT pg_stat_get_xact_tuples_returned('job_sent'::regclass)")
+        assert cursor.fetchone() == (0,)
 
 
 @pytest.mark.parametrize("status", ["Success", "Error", "Stopped"])

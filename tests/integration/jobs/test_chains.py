@@ -1,7 +1,7 @@
 """Jobs of a chain: what becomes of them when the job before them ends, whoever says so."""
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import RestrictedError
 
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -53,6 +53,16 @@ def test_a_chain_whose_job_has_not_succeeded_ends_whoever_says_so(status: str, o
     ends = {"a": (status, ""), "b": BROKEN, "c": BROKEN}
     assert said() == ends | {"other a": WAITS, "other b": WAITS}
     assert [rows()[name][0] for name in "abc"] == ["ended"] * 3
+
+
+def test_an_end_reads_nothing_of_other_chains() -> None:
+    for number in range(50):
+        chained(f"{number} a", f"{number} b", takes_result=False)
+    with transaction.atomic(), connection.cursor() as cursor:
+        for number in range(20):
+            reported(f"{number} a", "Error" if number % 2 else "Success")
+        cursor.execute("SELECT pg_stat_get_xact_tuples_returned('job_unmet'::regclass)")
+        assert cursor.fetchone() == (0,)
 
 
 def test_each_job_of_a_chain_gets_the_result_of_the_one_before_it(outbox: Outbox) -> None:
