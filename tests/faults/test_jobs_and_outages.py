@@ -156,6 +156,24 @@ def test_while_postgresql_is_away_jobs_end_and_none_begins_and_none_is_run_again
 
 
 @pytest.mark.slow
+def test_jobs_that_began_as_postgresql_crashed_are_run_once(
+    workers: Callable[..., list[Member]], holds: Callable[..., None], log: Path, postgres_runs_again: None
+) -> None:
+    """The last begins were not on disk. Their processes live, and begin them again. A begin whose answer was lost is
+    released, and its job has another number of runs."""
+    first, _ = workers()
+    execution = start("SCAN", jobs=[team.copy.s(str(number), 0.02) for number in range(JOBS)])
+    for crash in (1, 2, 3):
+        wait_for(lambda crash=crash: len(runs(log)) > crash * JOBS / 4, "some to run", log=first.log)
+        connection.close()
+        servers.postgres.kill()
+        servers.postgres.start()
+    assert execution.wait(timeout=SOON_SECONDS * slowness()) == "Success"
+    assert Counter(runs(log)) == Counter(str(number) for number in range(JOBS))
+    holds()
+
+
+@pytest.mark.slow
 def test_a_postgresql_that_stands_still_makes_no_node_dead_and_no_job_run_twice(
     workers: Callable[..., list[Member]], holds: Callable[..., None], log: Path
 ) -> None:

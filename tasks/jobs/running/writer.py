@@ -7,7 +7,8 @@ which also says whether it still stands.
 What if the process dies before an end is written: the job runs again, although its work was done. What if the
 database is away: ends wait here. What if they are lost with their process: the same as above. What if it went away
 while a run began, or loses an end that was written: then a row says that a job runs in this process, and it does
-not. The writer looks for such rows, and releases their runs.
+not. The writer looks for such rows, and releases their runs. What if it loses a begin: the run begins again, with
+its number, unless another one has.
 """
 
 import logging
@@ -28,7 +29,7 @@ from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.nodes import release, runs, this_node
 from harbor_refresh.tasks.jobs.running.per_process import PerProcess
-from harbor_refresh.tasks.jobs.turns import Run, Turn, columns, take_apart
+from harbor_refresh.tasks.jobs.turns import Run, Turn, begin, columns, take_apart
 
 log = logging.getLogger("harbor_refresh")
 
@@ -143,7 +144,11 @@ class Writer:
             if not batch:
                 break
             try:
-                _, refused = take_apart([turn for turn, _ in batch])
+                turns = [turn for turn, _ in batch]
+                stood, refused = take_apart(turns)
+                known = {one.run.task_id for one in (*stood, *refused)}
+                lost = [one for one in turns if one.run.task_id not in known]
+                take_apart([one for one in lost if _begins_again(one.run)])
                 why = "its end cannot be written: the database refuses it"
                 take_apart([Turn(one.run, Status.ERROR, why) for one in refused])
             except (RefreshError, OperationalError) as exc:  # what is written changes nothing the second time
@@ -199,7 +204,10 @@ class Writer:
             )
         ours = {task_id for (task_id,) in standing}
         for one, heard, _ in said:
-            one.is_lost = one.run.task_id not in ours
+            if one.run.task_id in ours:
+                one.is_lost = False
+            elif not one.is_lost:
+                one.is_lost = one.is_shown = not _begins_again(one.run)
             one.written = heard
 
     def _note_begun(self, now: float) -> None:
@@ -221,6 +229,12 @@ class Writer:
         if not self._is_logged:
             log.warning("Ends of jobs cannot be written, trying again: %s", exc)
         self._is_logged = True
+
+
+def _begins_again(its: Run) -> bool:
+    """Begin this run again if its job is as it was before."""
+    assert its.node is not None and its.process is not None
+    return begin(its.task_id, its.job, its.number - 1, its.node, its.process) is not None
 
 
 of_this_process = PerProcess(Writer)

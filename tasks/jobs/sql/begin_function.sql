@@ -6,7 +6,8 @@
 --          dead or not known yet. Then nothing has changed, and what has no run is sent again (resend.sql).
 --
 -- It is a function because each run asks once: PostgreSQL keeps its plan. See end_with_their_tasks.sql for the cost.
--- The state is compared as it is so that no plan reads the whole index of jobs that are sent.
+-- It does not wait until its commit is on disk: a server that crashes may lose the begins of its last moment, and their
+-- process begins them again (running/writer.py). The state is compared as it is so that no plan reads the whole index of jobs that are sent.
 CREATE FUNCTION execution_begin_job(
     of_task bigint, of_job text, of_run int, by_node bigint, by_process int,
     OUT run int, OUT revision bigint, OUT retries int, OUT args jsonb, OUT kwargs jsonb, OUT handed_on jsonb,
@@ -16,6 +17,9 @@ LANGUAGE plpgsql
 SET random_page_cost = 0 AS $$
 #variable_conflict use_column
 BEGIN
+    IF by_node <> 0 THEN  -- else the transaction is that of a caller
+        PERFORM set_config('synchronous_commit', 'off', TRUE);
+    END IF;
     RETURN QUERY
     UPDATE execution_job j
     SET

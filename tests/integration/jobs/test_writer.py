@@ -304,6 +304,30 @@ def test_a_run_that_has_begun_without_the_knowledge_of_its_process_is_released_a
     are_written("goes on", "lost")
 
 
+def its_begin_is_lost(job: Handle) -> None:
+    """The server has crashed before it was on disk."""
+    Job.objects.filter(pk=job.run.task_id).update(state="sent", run=0, node=None, process=None)
+
+
+def test_a_run_whose_begin_the_server_has_lost_goes_on_in_its_row(outbox: Outbox) -> None:
+    def work(job: Handle) -> None:
+        its_begin_is_lost(job)
+        wait_for(lambda: rows() == {"a": ("running", 1)}, "it to begin again")
+        becomes("a", "Running")
+        assert not job.should_stop()
+
+    delivered(one(outbox), work)
+    are_written("a")
+    assert tasks()["a"][:3] == ("Success", 0, 0)
+
+
+def test_an_end_stands_although_the_server_has_lost_the_begin(outbox: Outbox, gate: Gate) -> None:
+    delivered(one(outbox), its_begin_is_lost)
+    gate.open.set()
+    are_written("a")
+    assert tasks()["a"][:3] == ("Success", 0, 0)
+
+
 @pytest.mark.usefixtures("searches")
 def test_a_job_whose_end_was_lost_by_a_failover_runs_again(outbox: Outbox, this_writer: Writer) -> None:
     ends(outbox, this_writer, "a")
