@@ -159,8 +159,8 @@ def test_while_postgresql_is_away_jobs_end_and_none_begins_and_none_is_run_again
 def test_jobs_that_began_as_postgresql_crashed_are_run_once(
     workers: Callable[..., list[Member]], holds: Callable[..., None], log: Path, postgres_runs_again: None
 ) -> None:
-    """The last begins were not on disk. Their processes live, and begin them again. A begin whose answer was lost is
-    released, and its job has another number of runs."""
+    """The last begins were not on disk. Their processes live, and begin them again. A job whose begin got no
+    answer is released, so its number of runs is higher."""
     first, _ = workers()
     execution = start("SCAN", jobs=[team.copy.s(str(number), 0.02) for number in range(JOBS)])
     for crash in (1, 2, 3):

@@ -232,9 +232,8 @@ class Writer:
 
 
 def _begins_again(its: Run) -> bool:
-    """Begin this run again if its job is as it was before."""
-    assert its.node is not None and its.process is not None
-    return begin(its.task_id, its.job, its.number - 1, its.node, its.process) is not None
+    """Begin this run of this process again, if its job is as it was before."""
+    return begin(its.task_id, its.job, its.number - 1, this_node.id, os.getpid()) is not None
 
 
 of_this_process = PerProcess(Writer)
