@@ -14,6 +14,7 @@ from benchmarks.servers import Servers
 
 PEERS = {
     "ours": "benchmarks.peers.ours",
+    "ours-on-celery": "benchmarks.peers.ours_on_celery",
     "celery-group": "benchmarks.peers.celery_group",
     "celery-chord": "benchmarks.peers.celery_chord",
     "procrastinate": "benchmarks.peers.of_procrastinate",

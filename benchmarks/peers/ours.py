@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from benchmarks.cluster import Cluster
 from benchmarks.peers.our_jobs import noted
 from benchmarks.peers.said import Said
 from benchmarks.processes import Processes
@@ -18,9 +19,11 @@ NAME = "Harbor Refresh"
 
 
 @contextmanager
-def workers(servers: Servers, workers: int, concurrency: int) -> Iterator[Processes]:
+def workers(
+    servers: Servers, workers: int, concurrency: int, kind: type[Cluster] | None = None
+) -> Iterator[Processes]:
     options = Namespace(workers=workers, concurrency=concurrency)
-    with ready_cluster(servers, options, include=["benchmarks.peers.our_jobs"]) as cluster:
+    with ready_cluster(servers, options, include=["benchmarks.peers.our_jobs"], kind=kind) as cluster:
         yield cluster.processes
 
 
