@@ -97,11 +97,14 @@ class Turn:
         return CODES[self.status] < CODES[Status.RUNNING]
 
 
-def begin(task_id: int, job: str, number: int, node: int, process: int) -> Begun | None:
+def begin(
+    task_id: int, job: str, number: int, node: int, process: int, *, revision: int | None = None
+) -> Begun | None:
     """Begin the run of a message: sent -> running. None if the message is a copy, comes late, or is for another
-    database. Raises DatabaseAway."""
+    database, or if the job waits for a run of another revision. Raises DatabaseAway."""
+    given = {"task_id": task_id, "job": job, "run": number, "revision": revision}
     with absence_translated():
-        rows = run("begin", task_id=task_id, job=job, run=number, node=node, process=process)
+        rows = run("begin", **given, node=node, process=process)
     if not rows:
         return None
     [(number, revision, retries, args, kwargs, handed_on, takes_result, is_followed, may_begin, queue)] = rows

@@ -70,7 +70,9 @@ class TrackedJob(JobTask):
             raise Ignore
         if mode.is_eager():
             return self._begin_and_run(*found)
-        with writer.of_this_process.get().has(*found):
+        with writer.of_this_process.get().has(*found) as is_new:
+            if not is_new:
+                raise Ignore
             return self._begin_and_run(*found)
 
     def _begin_and_run(self, task_id: int, number: int) -> Any:

@@ -18,6 +18,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from django.db import OperationalError, connection
 from django.db.models import Q
@@ -64,10 +65,18 @@ class CurrentRun:
         self.heard += 1  # after the check-in: the thread reads them the other way round
 
 
+class End(NamedTuple):
+    """What becomes of a run that is over in this process. `is_lost`: this process knew that it was given up."""
+
+    turn: Turn
+    queue: str
+    is_lost: bool
+
+
 class Writer:
     def __init__(self) -> None:
         self.current: dict[Run, CurrentRun] = {}
-        self._ends: deque[tuple[Turn, str]] = deque()
+        self._ends: deque[End] = deque()
         self._has_come = threading.Event()
         self._ending = self._is_idle = False
         self._looked_at = self._searched_at = time.monotonic()
@@ -75,8 +84,10 @@ class Writer:
         self._is_logged = False
         #: The most ends in the next transaction.
         self._together = TOGETHER
-        #: Task and number of each run that begins here, or has begun.
-        self._here: list[tuple[int, int]] = []
+        #: Task and number of each run that is here, from before its begin until its end is written; and whether it
+        #: has come to its end.
+        self._here: dict[tuple[int, int], bool] = {}
+        self._lock = threading.Lock()
         #: Queues of which a run has begun here, since that was last noted.
         self._begun: set[str] = set()
         self._noted_at = 0.0
@@ -95,19 +106,25 @@ class Writer:
 
     def end(self, turn: Turn, queue: str) -> None:
         """Write this end soon."""
-        self._ends.append((turn, queue))
-        self.forget(turn.run)
+        one = self.current.pop(turn.run, None)
+        self._here[turn.run.task_id, turn.run.number] = True
+        self._ends.append(End(turn, queue, is_lost=one is None or one.is_lost))
         self._has_come.set()
 
     @contextmanager
-    def has(self, task_id: int, before: int) -> Iterator[None]:
-        """During the block, this process begins or does the run of this task that comes after `before` others."""
-        one = (task_id, before + 1)
-        self._here.append(one)
+    def has(self, task_id: int, before: int) -> Iterator[bool]:
+        """During the block, this process begins or does the run of this task that comes after `before` others.
+        False if it is here already: a copy of its message has come."""
+        one, is_new = (task_id, before + 1), False
         try:
-            yield
+            with self._lock:
+                is_new = one not in self._here
+                if is_new:
+                    self._here[one] = False
+            yield is_new
         finally:
-            self._here.remove(one)
+            if is_new and not self._here.get(one):
+                self._here.pop(one, None)
 
     def stop(self) -> None:
         """Write the remaining ends, within a few seconds, and stop."""
@@ -144,23 +161,22 @@ class Writer:
             if not batch:
                 break
             try:
-                turns = [turn for turn, _ in batch]
-                stood, refused = take_apart(turns)
-                known = {one.run.task_id for one in (*stood, *refused)}
-                lost = [one for one in turns if one.run.task_id not in known]
-                take_apart([one for one in lost if _begins_again(one.run)])
+                stood, refused = take_apart([one.turn for one in batch])
+                refused += take_apart(_begun_again(batch, [*stood, *refused]))[1]
                 why = "its end cannot be written: the database refuses it"
                 take_apart([Turn(one.run, Status.ERROR, why) for one in refused])
             except (RefreshError, OperationalError) as exc:  # what is written changes nothing the second time
                 self._put_back(batch, exc)
                 return None
+            for one in batch:
+                self._here.pop((one.turn.run.task_id, one.turn.run.number), None)
             self._together = TOGETHER
             count += len(batch)
             self._is_logged = False
-            sender.send_behind({queue for _, queue in batch}, [turn for turn, _ in batch])
+            sender.send_behind({one.queue for one in batch}, [one.turn for one in batch])
         return count
 
-    def _put_back(self, batch: Sequence[tuple[Turn, str]], exc: Exception) -> None:
+    def _put_back(self, batch: Sequence[End], exc: Exception) -> None:
         """Put these ends first. But if a lock was not free, or took too long, half as many come together next
         time, until the one that waits for it is alone: that comes last."""
         if isinstance(exc, OperationalError):
@@ -204,10 +220,10 @@ class Writer:
             )
         ours = {task_id for (task_id,) in standing}
         for one, heard, _ in said:
-            if one.run.task_id in ours:
-                one.is_lost = False
-            elif not one.is_lost:
-                one.is_lost = one.is_shown = not _begins_again(one.run)
+            if one.run.task_id not in ours and not one.is_lost and _begins_again(one.run):
+                one.is_shown = False
+                continue  # what was heard is written the next time
+            one.is_lost = one.run.task_id not in ours
             one.written = heard
 
     def _note_begun(self, now: float) -> None:
@@ -221,8 +237,7 @@ class Writer:
         """Release runs which their rows place in this process, and which it neither does nor has ended."""
         with absence_translated():
             found = runs(Q(node=this_node.id, process=os.getpid()))
-        here = {*list(self._here), *((turn.run.task_id, turn.run.number) for turn, _ in list(self._ends))}
-        release([one for one in found if (one.task_id, one.number) not in here])
+        release([one for one in found if (one.task_id, one.number) not in self._here])
 
     def _log_absence(self, exc: Exception) -> None:
         """Log that ends wait, once until none waits any more."""
@@ -231,9 +246,23 @@ class Writer:
         self._is_logged = True
 
 
+def _begun_again(ends: Sequence[End], known: Sequence[Turn]) -> list[Turn]:
+    """Return the ends of those runs beside the known ones that begin again."""
+    tasks = {one.run.task_id for one in known}
+    left = [one.turn for one in ends if one.turn.run.task_id not in tasks and not one.is_lost]
+    return [one for one in left if _begins_again(one.run)]
+
+
 def _begins_again(its: Run) -> bool:
-    """Begin this run of this process again, if its job is as it was before."""
-    return begin(its.task_id, its.job, its.number - 1, this_node.id, os.getpid()) is not None
+    """Begin this run of this process again, if the server has lost its begin, and its job is as it was before."""
+    try:
+        found = begin(its.task_id, its.job, its.number - 1, this_node.id, os.getpid(), revision=its.revision)
+    except (RefreshError, OperationalError):
+        raise
+    except Exception:
+        log.error("The run of task %d cannot begin again", its.task_id, exc_info=True)
+        return False
+    return found is not None
 
 
 of_this_process = PerProcess(Writer)

@@ -11,7 +11,7 @@
 -- (hold_turns.sql, stop_tasks.sql), and a job follows one with a lower id.
 --
 -- The plans are kept, and made once for tables of any size: pages that an index finds cost nothing here. `IS NOT FALSE`
--- keeps out the index of all jobs that are unmet, which would be read whole.
+-- keeps out the index of all jobs that are unmet, and OFFSET and ARRAY keep out joins: these would read all chains.
 CREATE FUNCTION execution_end_job() RETURNS trigger
 LANGUAGE plpgsql
 SET random_page_cost = 0 AS $$
@@ -43,23 +43,23 @@ BEGIN
             status_message = 'the result of the job before it was lost'
         WHERE
             status_code < 3
-            AND id IN (
+            AND id = ANY(ARRAY(
                 SELECT task_id FROM execution_job
                 WHERE follows_id = NEW.id AND state = 'waiting' AND unmet IS NOT FALSE
-            );
+            ));
     ELSE
         WITH RECURSIVE behind AS (
             SELECT task_id FROM execution_job WHERE follows_id = NEW.id AND state = 'waiting' AND unmet IS NOT FALSE
             UNION
             SELECT j.task_id
-            FROM execution_job j
-            JOIN behind b ON j.follows_id = b.task_id
+            FROM behind b
+            CROSS JOIN LATERAL (SELECT task_id FROM execution_job WHERE follows_id = b.task_id OFFSET 0) j
         )
         UPDATE task
         SET
             status = 'Stopped', status_code = 3, update_time = now(), end_time = now(),
             status_message = 'a job before it in its chain did not succeed'
-        WHERE status_code < 3 AND id IN (SELECT task_id FROM behind);
+        WHERE status_code < 3 AND id = ANY(ARRAY(SELECT task_id FROM behind));
     END IF;
     RETURN NULL;
 END

@@ -13,6 +13,7 @@ from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
+from harbor_refresh.tasks.jobs.nodes import EAGER
 from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.jobs.turns import Begun, Turn, take
@@ -51,6 +52,22 @@ def test_a_job_that_was_sent_begins_and_its_row_says_where(message: Sent) -> Non
     assert (run.run.number, run.run.revision) == (1, 0)
     found = job("j")
     assert (found.state, found.run, found.node, found.process) == ("running", 1, NODE, 77)
+
+
+@pytest.mark.parametrize(
+    ("max_attempts", "node", "then"),
+    [(2, NODE, "off"), (1, NODE, "on"), (2, EAGER, "on")],
+    ids=["first", "last", "eager"],
+)
+def test_a_begin_waits_for_the_disk_if_the_job_may_not_begin_again(
+    max_attempts: int, node: int, then: str, outbox: Outbox
+) -> None:
+    beats()
+    recorded("j", max_attempts=max_attempts)
+    with transaction.atomic(), connection.cursor() as cursor:
+        assert begun(*outbox.take(), node=node)
+        cursor.execute("SHOW synchronous_commit")
+        assert cursor.fetchone() == (then,)
 
 
 def test_a_run_begins_as_quickly_beside_many_jobs_that_were_sent(outbox: Outbox) -> None:

@@ -160,6 +160,7 @@ def test_while_the_database_is_away_ends_wait_and_one_line_says_so(
     first, second = outbox.take()
 
     def work(job: Handle) -> None:
+        becomes("a", "Running")  # its thread is connected
         delivered(second, lambda _: goes_away(port))
 
     delivered(first, work)
@@ -321,11 +322,32 @@ def test_a_run_whose_begin_the_server_has_lost_goes_on_in_its_row(outbox: Outbox
     assert tasks()["a"][:3] == ("Success", 0, 0)
 
 
-def test_an_end_stands_although_the_server_has_lost_the_begin(outbox: Outbox, gate: Gate) -> None:
-    delivered(one(outbox), its_begin_is_lost)
+def test_an_end_stands_although_the_server_has_lost_the_begin_and_a_copy_begins_nothing_here(
+    outbox: Outbox, gate: Gate
+) -> None:
+    message = one(outbox)
+    delivered(message, its_begin_is_lost)
+    with pytest.raises(Ignore):
+        delivered(message, lambda _: pytest.fail("it is here already"))
     gate.open.set()
     are_written("a")
     assert tasks()["a"][:3] == ("Success", 0, 0)
+
+
+@pytest.mark.parametrize(
+    "now", [{"state": "waiting"}, {"state": "sent", "revision": 1}], ids=["waits again", "was stopped and resumed"]
+)
+def test_a_run_that_was_given_up_does_not_begin_again_and_its_end_changes_nothing(
+    now: dict[str, Any], outbox: Outbox
+) -> None:
+    def work(job: Handle) -> None:
+        Job.objects.update(**now, run=0, node=None, process=None)
+        wait_for(job.should_stop, "it to learn that")
+        Job.objects.update(state="sent")
+
+    delivered(one(outbox), work)
+    writer.of_this_process.stop()
+    assert rows() == {"a": ("sent", 0)}
 
 
 @pytest.mark.usefixtures("searches")
