@@ -9,8 +9,7 @@ from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR
 
 # How much
 
-#: Executions in a subtask at most, and in a claim. Larger ones are no faster; chunks of 1,000 cost 2 % more in all
-#: (docs/scaling.md).
+#: Executions in a subtask at most, and in a claim. Larger ones are no faster.
 CHUNK = paced("CHUNK", 6_000)
 #: Subtasks that a node may hold: one runs, one is fetched while it ends, and one waits with the broker. More only
 #: move the backlog from the set into the broker.
