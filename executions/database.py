@@ -104,13 +104,12 @@ def raise_if_away() -> None:
 
 
 @contextmanager
-def absence_translated(*, locks_no_row: bool = False) -> Iterator[None]:
+def absence_translated() -> Iterator[None]:
     """Raise DatabaseAway if the database is away; an error about the work itself passes unchanged.
 
     A server that answers and refuses the connection raises DatabaseRefused, which is also DatabaseAway: a worker
     waits for either, and a command tells a person which of the two it is. If another transaction holds a whole
-    table, as a migration does, it raises TableLocked, which is DatabaseAway as well. `locks_no_row`: these
-    statements can wait for a table alone.
+    table, as a migration does, it raises TableLocked, which is DatabaseAway as well.
 
     The broken connection is closed, so that the next attempt makes a new one.
     """
@@ -118,7 +117,7 @@ def absence_translated(*, locks_no_row: bool = False) -> Iterator[None]:
         yield
     except (DatabaseError, InterfaceError) as exc:
         state = sqlstate(exc)
-        if state == LOCK_TIMEOUT and (locks_no_row or _names_a_table(exc)):
+        if state == LOCK_TIMEOUT and _names_a_table(exc):
             raise TableLocked(f"PostgreSQL: another transaction holds a table: {first_line(exc)}") from exc
         broken = state is None and isinstance(exc, OperationalError | InterfaceError)
         lacks_right = state == RIGHT_MISSING or (is_attached() and UNSEEN.match(str(exc)) is not None)

@@ -210,9 +210,5 @@ def _result(task: Any, job_id: str, args: list[Any], kwargs: dict[str, Any], **k
     return TrackedResult(task=task, id=job_id, args=args, kwargs=kwargs, backend=task.backend, **unknown | known)
 
 
-def _moment(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
-
-
 def _path_of(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"

@@ -188,10 +188,6 @@ def _invalid(exc: ValidationError) -> Problem:
     return Problem(422, NOT_AS_DESCRIBED, first, errors=errors)
 
 
-def _what(message: str) -> str:
-    return message.removeprefix("Value error, ")[:200]
-
-
 def _where(place: Sequence[str | int]) -> str:
     """The place as a dotted path. Ninja puts the name of our parameter into some: `query` and `body`, so
     `body.body.reports` is `body.reports`."""

@@ -12,7 +12,6 @@ are few rows.
 import atexit
 import os
 import threading
-from bisect import bisect_left
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -70,14 +69,6 @@ def add_later(amounts: Mapping[Series, int]) -> None:
     counts stay in memory, and the next attempt adds them; they are few, because series are few.
     """
     kept.put(amounts)
-
-
-def observe(metric: str, seconds: float) -> dict[Series, int]:
-    """Return what one observation adds to a histogram, for `add`."""
-    bounds = BOUNDS[metric]
-    seconds = max(0.0, seconds)
-    bucket = labels_of(metric)[bisect_left(bounds, seconds)]
-    return {(metric, bucket): 1, (metric, SUM): round(seconds * MICROSECONDS)}
 
 
 def labels_of(metric: str) -> list[str]:

@@ -116,8 +116,8 @@ def _state(pause: Paused | None) -> SafeString:
     )
 
 
-def _button(verb: str, target: object, text: str = "") -> SafeString:
-    text = text or verb.capitalize()
+def _button(verb: str, target: object) -> SafeString:
+    text = verb.capitalize()
     query = urlencode({"verb": verb, "target": target})
     return format_html('<a class="harbor-button" href="?{}" title="{} {}">{}</a>', query, text, target, text)
 

@@ -2,7 +2,7 @@
 of queues. A length is without the messages that a worker has fetched. `tasks/overview/of_broker.py` counts for
 pages."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -32,20 +32,11 @@ def waiting(queue: str) -> int:
     With Redis this is one LLEN. Kombu's own way, a passive declaration of the queue, takes seven commands there.
     RabbitMQ has one list for all priorities, and one command. Other brokers are asked in kombu's way.
     """
-    return _length(queue, lambda channel: channel.client.llen(queue))
-
-
-def waiting_in_all(queue: str) -> int:
-    """Count the messages of every priority. In Redis each priority has its own list."""
-    return _length(queue, lambda channel: channel._size(queue))
-
-
-def _length(queue: str, of_redis: Callable[[Any], int]) -> int:
     with pooled_channel() as (driver, channel):
         match driver:
             case rabbitmq.DRIVER:
                 return rabbitmq.length(channel, queue)
             case "redis":
-                return int(of_redis(channel))
+                return int(channel.client.llen(queue))
             case _:
                 return int(channel.queue_declare(queue).message_count or 0)

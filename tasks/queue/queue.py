@@ -226,8 +226,6 @@ class ExecutionQueue(Verbs):
         numbers, nodes, dead = self._run("look", ttl=self._ttl_us)
         return Stats(_pairs(nodes), _pairs(dead), *map(int, numbers))
 
-    look = stats
-
     def oldest_waiting(self, most: int) -> list[tuple[str, int]]:
         """Return members on the queue whose time is noted, and when they were put on it; the oldest first."""
         with redis_errors_translated():

@@ -1,7 +1,6 @@
 """What the scripts of the queue reply, read into named values."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import NamedTuple
 
@@ -101,8 +100,3 @@ class Page(NamedTuple):
         """The members that failed before, and how often."""
         pairs = zip(self.members, self.failures, strict=False)  # no failures at all if no member failed ever
         return {member: int(times) for member, times in pairs if int(times)}
-
-
-def at(microseconds: int) -> datetime:
-    """Return a moment of the clock of Redis. Compare it only with moments of the same clock."""
-    return datetime.fromtimestamp(microseconds / 1_000_000, UTC)

@@ -49,7 +49,6 @@ def _is_limit(value: Any) -> bool:
 TEXT = Takes("text", lambda value: isinstance(value, str))
 NAME = Takes("text, a number or a UUID", lambda value: isinstance(value, str | int | UUID))
 COUNT = Takes(f"a whole number from 0 to {MAX_COUNT:,}", lambda value: is_whole(value, 0, MAX_COUNT))
-FLAG = Takes("true or false", lambda value: isinstance(value, bool))
 NOTHING = Takes("nothing", lambda value: False)
 MAPPING = Takes("a mapping", lambda value: isinstance(value, dict))
 MAPPINGS = Takes("a list of mappings", _is_list_of_mappings)

@@ -95,9 +95,9 @@ UNTAKEN = {
 ON_THE_TASK = ("priority", "expires", "time_limit", "soft_time_limit")
 
 
-def refuse_options(owner: str, options: Mapping[str, Any], known: Mapping[str, Takes] = OPTIONS) -> None:
+def refuse_options(owner: str, options: Mapping[str, Any]) -> None:
     """Raise Refused if an option would break the message. The error names the option, what it takes and got."""
-    for name, takes in known.items():
+    for name, takes in OPTIONS.items():
         if name in options:
             refuse(owner, name, options[name], takes)
 

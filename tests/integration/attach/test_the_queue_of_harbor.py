@@ -55,7 +55,7 @@ def test_what_a_core_took_is_not_claimed_and_its_age_is_forgotten(redis: Redis) 
     taken = {one.decode() for one in redis.spop(HARBORS_SET, 2)}
     assert [one for one, _ in queue.oldest_waiting(10)] == sorted({"1:A", "2:A", "3:A"} - taken)
     assert set(queue.claim("me", 10).claim.members) == {"1:A", "2:A", "3:A"} - taken
-    assert queue.look().waiting_since == 0
+    assert queue.stats().waiting_since == 0
 
 
 @pytest.mark.usefixtures("attached")

@@ -45,7 +45,8 @@ def test_a_sample_holds_the_state_and_the_counters() -> None:
             ("refreshes", "result=unchanged"): 3,
             ("refreshes", "result=failed"): 1,
             ("executions_recovered", ""): 4,
-            **counters.observe(REPORT_TO_TRUE_SECONDS, 0.2),
+            (REPORT_TO_TRUE_SECONDS, "le=0.25"): 1,
+            (REPORT_TO_TRUE_SECONDS, counters.SUM): 200_000,
         }
     )
     samples.record(STATE)

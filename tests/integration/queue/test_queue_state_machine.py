@@ -387,7 +387,7 @@ class Queue(RuleBasedStateMachine):
         waits = {member: self.waits_since.get(member, self.clock.now) for member in self.model.queue}
         self.waits_since = waits
         assert state.get("waiting", {}) == waits
-        look = self.queue.look()
+        look = self.queue.stats()
         assert (look.backlog, look.waiting_since) == (len(waits), min(waits.values(), default=0))
 
     def no_member_is_lost(self, state: dict[str, Any]) -> None:

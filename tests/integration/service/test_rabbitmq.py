@@ -16,7 +16,7 @@ from harbor_refresh.local.ports import choose_port
 from harbor_refresh.monitoring.liveness import judge_workers
 from harbor_refresh.tasks.broker import mark, rabbitmq
 from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, TICKS
-from harbor_refresh.tasks.broker.pooled import waiting, waiting_in_all
+from harbor_refresh.tasks.broker.pooled import waiting
 from harbor_refresh.tasks.broker.rabbitmq import AWAY
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.overview import of_broker
@@ -99,10 +99,10 @@ def broker_in_use(broker: RabbitMQ) -> Iterator[RabbitMQ]:
 
 
 def test_lengths_are_told_also_of_queues_that_do_not_exist(broker_in_use: RabbitMQ) -> None:
-    assert (waiting(JOBS), waiting_in_all(JOBS)) == (0, 0)
+    assert waiting(JOBS) == 0
     send(3)
     send(2, priority=5)
-    assert (waiting(JOBS), waiting_in_all(JOBS), waiting("no such queue")) == (5, 5, 0)
+    assert (waiting(JOBS), waiting("no such queue")) == (5, 0)
     send(1)  # the 404 has closed nothing that is needed
     shows(**{TICKS: 0, JOBS: 6})
     everywhere = {queue: 6 if queue == JOBS else 0 for queue in QUEUES}
