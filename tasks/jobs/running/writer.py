@@ -4,11 +4,11 @@ An end is written a moment after it has come, together with those that come mean
 queues are sent. A run that goes on for longer is shown as Running, and its check-ins are written once a second,
 which also says whether it still stands.
 
-What if the process dies before an end is written: the job runs again, although its work was done. What if the
-database is away: ends wait here. What if they are lost with their process: the same as above. What if it went away
-while a run began, or loses an end that was written: then a row says that a job runs in this process, and it does
-not. The writer looks for such rows, and releases their runs. What if it loses a begin: the run begins again, with
-its number, unless another one has.
+If the process dies before an end is written, the job runs again, although its work was done. If the database is
+away, ends wait here; if they are lost with their process, it is the same as above. If it went away while a run
+began, or loses an end that was written, a row says that a job runs in this process, and it does not: the writer
+looks for such rows, and releases their runs. If it loses a begin, the run begins again, with its number, unless
+another one has.
 """
 
 import logging
