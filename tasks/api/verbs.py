@@ -60,7 +60,7 @@ def retry_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     summary="Run the stopped jobs of an execution once more",
 )
 def resume_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
-    """Jobs that were stopped because a job before them in their chain failed are left to a retry."""
+    """Jobs behind a failed one in their chain are left to a retry, which runs them after it."""
     return {"resumed": _run_again(request, Word.RESUME, Kind.EXECUTION, execution_id, resume_stopped)}
 
 

@@ -29,10 +29,10 @@ MESSAGES = {Status.ERROR: "tried again", Status.STOPPED: "resumed"}
 @harbors(Operation.RUN_AGAIN)
 def retry_failed(execution_id: int) -> int:
     """Retry the failed jobs of the execution and of its descendants, and return how many. Jobs after them in a
-    chain, which were stopped with them, wait for their turn again. Each job may begin as often as a new one. A
-    unique job is left out, with the jobs after it, while another job with its key is queued or running. The
-    execution and its ancestors are Running when this returns. A stop of an open execution is lifted if one of
-    these jobs is in it or below it (executions/lifecycle/gates.py).
+    chain wait for their turn again; those behind a stopped job are left to `resume_stopped`. Each job may begin
+    as often as a new one. A unique job is left out, with the jobs after it, while another job with its key is
+    queued or running. The execution and its ancestors are Running when this returns. A stop of an open execution
+    is lifted if one of these jobs is in it or below it (executions/lifecycle/gates.py).
 
     1. Lock the ancestors, the execution and its descendants, in id order. So the second of two retries sees what
        the first has left, and a stop of any of them comes before this or after it.
@@ -43,10 +43,9 @@ def retry_failed(execution_id: int) -> int:
 
     Rows are locked in the usual order: executions before tasks, tasks before jobs.
 
-    What if a stop comes meanwhile: it waits for 1, and stops these jobs once more. What if it came first: this
-    waits for it, and lifts it.
-
-    What if the process dies before the commit: nothing happened. After it: a worker sends the jobs.
+    If a stop comes while this works, then it waits for 1, and stops these jobs once more. If it came first, then
+    this waits for it, and lifts it. If the process dies before the commit, then nothing happened; after it, a
+    worker sends the jobs.
     """
     return retry_on_conflict(partial(_run_again, execution_id, Status.ERROR))
 
@@ -55,13 +54,12 @@ def retry_failed(execution_id: int) -> int:
 @harbors(Operation.RUN_AGAIN)
 def resume_stopped(execution_id: int) -> int:
     """Run the stopped jobs of the execution once more, and return how many. It does so as `retry_failed` does.
-    Jobs of a chain wait for their turn again; jobs that were stopped because a job before them failed are left to
-    `retry_failed`. Tasks without a job are left to their runners. An open execution that was stopped stays closed.
-    Its stop and those of its descendants are lifted, also if no job was stopped: then it ends as its tasks have.
+    Jobs after them in a chain wait for their turn again; those behind a failed job are left to `retry_failed`.
+    Tasks without a job are left to their runners. An open execution that was stopped stays closed. Its stop and
+    those of its descendants are lifted, also if no job was stopped: then it ends as its tasks have.
 
-    What if a job that was asked to stop has not noticed it yet: its new run may begin meanwhile, on another
-    process. The old run is still asked to stop, and its reports are ignored, because they have an older
-    revision.
+    If a job that was asked to stop has not noticed it yet, then its new run may begin before it ends, in another
+    process. The old run is still asked to stop, and its reports are ignored, because they have an older revision.
     """
     return retry_on_conflict(partial(_run_again, execution_id, Status.STOPPED))
 
@@ -70,8 +68,8 @@ def resume_stopped(execution_id: int) -> int:
 @harbors(Operation.RUN_AGAIN)
 def run_job_again(task_id: int) -> int:
     """Run a failed or stopped job once more, and the jobs after it in its chain. Returns how many jobs; 0 if the
-    job has not failed and was not stopped, is not a job, was stopped because the job before it failed, or is
-    unique while another job holds its key."""
+    job has not failed and was not stopped, is not a job, follows one that has failed or was stopped, or is unique
+    while another job holds its key."""
     found = Task.objects.filter(pk=task_id).values_list("execution_id", "status").first()
     if found is None:
         raise NoSuchTask(task_id)

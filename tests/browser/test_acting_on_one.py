@@ -2,12 +2,22 @@
 pipeline does what the page says."""
 
 import re
+from time import sleep
 
 from playwright.sync_api import expect
 
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import AuditEntry, Execution, Task
-from tests.browser.acting import EXECUTIONS, confirm, page_of, press, shown_status, started, status_becomes
+from tests.browser.acting import (
+    EXECUTIONS,
+    action_of,
+    confirm,
+    page_of,
+    press,
+    shown_status,
+    started,
+    status_becomes,
+)
 from tests.browser.acts import acts
 from tests.browser.conftest import OpenPage
 from tests.browser.service import Service
@@ -52,6 +62,14 @@ def test_retry_runs_a_failed_job_again_until_it_succeeds(open_page: OpenPage, se
     assert service.runs_of("flaky flaky in the browser") == 3
     confirm(page, "Try failed jobs again", "Try again")
     expect(shown_status(page)).to_have_text("Success")
+
+
+def test_the_answer_has_the_focus_if_the_browser_draws_before_its_scripts_are_there(open_page: OpenPage) -> None:
+    execution, _ = made(1)
+    page = open_page(page_of(execution))
+    page.route(re.compile(r"/alpine\.(\w+\.)?js"), lambda route: (sleep(1), route.continue_()))
+    action_of(page, "Stop").click()
+    expect(page.locator(":focus")).to_have_text("Stop")
 
 
 def test_cancel_leads_back_and_leaves_everything_as_it_is(open_page: OpenPage) -> None:

@@ -1,5 +1,4 @@
--- Finds the jobs of executions that run once more: those with a status, and those after them in their chains, which
--- were stopped.
+-- Finds the jobs of executions that run once more: those with a status, and those that follow them in their chains.
 --
 -- :execution_ids bigint[]
 -- :status text     Error, to retry; or Stopped, to resume
@@ -9,8 +8,8 @@
 --
 -- A job whose argument was lost never runs again: the job before it has succeeded, and has handed on no result.
 --
--- A job that was stopped because a job before it in its chain has failed is not resumed: it runs again when that job
--- is retried.
+-- A job that follows one that did not succeed runs again with that one, never without it: it would wait for a turn
+-- that does not come. So a retry leaves out what follows a stopped job, and a resumption what follows a failed one.
 WITH RECURSIVE again AS (
     SELECT j.task_id
     FROM task t
@@ -21,7 +20,7 @@ WITH RECURSIVE again AS (
         AND t.status_code = 3
         AND t.status = %(status)s
         AND (%(first)s::bigint IS NULL OR t.id = %(first)s::bigint)
-        AND (t.status = 'Error' OR b.id IS NULL OR b.status_code < 3 OR b.status = 'Success')
+        AND (b.id IS NULL OR b.status_code < 3 OR b.status = 'Success')
         AND NOT (j.takes_result AND j.handed_on_revision IS NULL AND b.status = 'Success')
         AND (%(among)s::bigint[] IS NULL OR t.id IN (SELECT unnest(%(among)s::bigint[])))
     UNION ALL
@@ -30,7 +29,8 @@ WITH RECURSIVE again AS (
     JOIN execution_job j ON j.follows_id = a.task_id
     JOIN task t ON t.id = j.task_id
     WHERE
-        t.status = 'Stopped'
+        t.status_code = 3
+        AND t.status <> 'Success'
         AND (%(among)s::bigint[] IS NULL OR t.id IN (SELECT unnest(%(among)s::bigint[])))
 )
 SELECT task_id FROM again

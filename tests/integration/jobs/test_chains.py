@@ -7,8 +7,9 @@ from django.db.models import RestrictedError
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs.again import retry_failed
+from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.jobs.turns import Begun, Turn, take
 from harbor_refresh.tasks.models import Job
 from tests.integration.concurrency import in_background, transaction_held_open, wait_until
@@ -106,6 +107,27 @@ def test_a_chain_that_is_tried_again_goes_on_with_what_its_new_run_returns(outbo
     assert retry_failed(execution.pk) == 2
     got(*outbox.take(), lambda *_: "in time")
     assert got(*outbox.take()) == ["in time", "b"]
+
+
+def test_a_job_that_failed_behind_a_stopped_one_runs_again_with_that_one(outbox: Outbox) -> None:
+    """Another program has said that it failed, before its turn. Alone, it would wait for good."""
+    execution = chained("a", "b", "c")
+    outbox.take()
+    reported("b", "Error")
+    stop_jobs(execution.pk)
+    assert retry_failed(execution.pk) == 0
+    assert resume_stopped(execution.pk) == 3
+    assert [got(*outbox.take(), lambda *_: 7) for _ in range(3)] == [["a"], [7, "b"], [7, "c"]]
+    assert {status for status, _ in said().values()} == {"Success"}
+
+
+def test_a_job_that_failed_behind_a_failed_one_runs_again_after_it(outbox: Outbox) -> None:
+    execution = chained("a", "b")
+    outbox.take()
+    reported("b", "Error")
+    reported("a", "Error")
+    assert retry_failed(execution.pk) == 2
+    assert [got(*outbox.take(), lambda *_: 7) for _ in range(2)] == [["a"], [7, "b"]]
 
 
 def test_the_end_of_an_earlier_run_ends_no_chain_that_is_tried_again_at_this_moment(outbox: Outbox) -> None:

@@ -215,6 +215,10 @@ class Jobs(RuleBasedStateMachine):
         for job in Job.objects.filter(follows__isnull=False, state__in=(State.SENT, State.RUNNING)):
             assert job.follows_id in self.succeeded or Task.objects.get(pk=job.follows_id).status == Status.SUCCESS
 
+    @invariant()
+    def a_follower_waits_for_no_job_that_has_ended(self) -> None:
+        assert not Job.objects.filter(state=State.WAITING, unmet=True, follows__state=State.ENDED).exists()
+
     def teardown(self) -> None:
         """Whatever has happened, all of it ends: live workers run what is left."""
         if not hasattr(self, "execution"):
