@@ -6,8 +6,8 @@
 -- returns  status of the execution, status of tasks, how many, and whether one of the family is open (the same in each
 --          row). One row for each status of tasks, one with NULL if there are none, no row if there is no such execution
 --
--- It reads every task of the family, from the index task_rollup. It ends, because a child has a higher id than its
--- parent (link_leads_to_a_later_execution).
+-- It reads every task of the family, from the index task_rollup: execution by execution, because a join may read the
+-- tasks of all executions. It ends, because a child has a higher id than its parent (link_leads_to_a_later_execution).
 WITH RECURSIVE family AS (
     SELECT %(execution_id)s::bigint AS id
     UNION ALL
@@ -19,21 +19,21 @@ gates AS MATERIALIZED (
     SELECT t.status, t.status_code
     FROM family f
     JOIN execution_gate g ON g.execution_id = f.id
-    JOIN task t ON t.id = g.task_id
+    CROSS JOIN LATERAL (SELECT status, status_code FROM task WHERE id = g.task_id OFFSET 0) t
 ),
 counted AS (
     SELECT status, sum(tasks)::bigint AS count
     FROM (
-        SELECT t.status, 1 AS tasks
+        SELECT t.status, t.tasks
         FROM family f
-        JOIN task t ON t.execution_id = f.id
+        CROSS JOIN LATERAL (SELECT status, count(*) AS tasks FROM task WHERE execution_id = f.id GROUP BY status) t
         UNION ALL
         SELECT status, -1 FROM gates
         UNION ALL
         SELECT t.status, -1
         FROM family f
         JOIN execution_link l ON l.parent_id = f.id
-        JOIN task t ON t.id = l.task_id
+        CROSS JOIN LATERAL (SELECT status FROM task WHERE id = l.task_id OFFSET 0) t
     ) one
     GROUP BY status
     HAVING sum(tasks) > 0
