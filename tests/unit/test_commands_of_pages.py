@@ -14,7 +14,6 @@ from tests.unit.named_tests import TESTS, texts_of
 PAGES = {
     str(path.relative_to(pages.ROOT)): path.read_text(encoding="utf-8")
     for path in [*pages.ROOT.glob("*.md"), *pages.ROOT.glob("docs/**/*.md"), *pages.ROOT.glob("deploy/**/*.md")]
-    if path.name != "CHANGELOG.md"
 }
 RUN = {"sh", "sql", "redis", "python", "go", "yaml", "django"}
 #: They are read and not run. What some of them show is compared with the truth by tests of their pages.
