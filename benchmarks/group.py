@@ -15,7 +15,7 @@ from celery.result import GroupResult
 from redis import Redis
 
 from benchmarks.errors import BenchError
-from benchmarks.noop_app import FIRST, REST, app, noop
+from benchmarks.noop_app import QUEUE, app, noop
 from benchmarks.servers import ROOT, Servers
 from harbor_refresh.local.process import kill_tree, spawn, tail
 
@@ -26,12 +26,11 @@ POLL_SECONDS = 0.2
 
 
 class Group:
-    """Published and saved on creation. Its first `half` tasks have a queue of their own, to run first."""
+    """Published and saved on creation."""
 
-    def __init__(self, servers: Servers, tasks: int, half: int) -> None:
-        self._servers = servers
-        queues = [FIRST if number < half else REST for number in range(tasks)]
-        result: Any = group(noop.s().set(queue=queue) for queue in queues).apply_async()
+    def __init__(self, servers: Servers, tasks: int) -> None:
+        self._servers, self._tasks = servers, tasks
+        result: Any = group(noop.s().set(queue=QUEUE) for _ in range(tasks)).apply_async()
         result.save()
         self._id = result.id
 
@@ -40,16 +39,16 @@ class Group:
         found: Any = GroupResult.restore(self._id, app=app)
         return int(found.completed_count())
 
-    def carry_out(self, queue: str, until: int, budget: float) -> None:
-        """Run a worker on that queue until so many tasks have a result.
+    def carry_out(self, budget: float) -> None:
+        """Run a worker until all tasks have a result.
 
         The group is asked only when the queue is empty, because asking takes as long as running the tasks.
         """
-        with self._worker(queue) as worker, Redis.from_url(self._servers.redis_url) as broker:
+        with self._worker() as worker, Redis.from_url(self._servers.redis_url) as broker:
             deadline = time.monotonic() + budget
-            while broker.llen(queue) or self.completed() < until:
+            while broker.llen(QUEUE) or self.completed() < self._tasks:
                 if worker.poll() is not None or time.monotonic() > deadline:
-                    left = f"{broker.llen(queue):,} tasks wait"
+                    left = f"{broker.llen(QUEUE):,} tasks wait"
                     raise BenchError(f"Celery's group was not carried out: {left}.\n{tail(self._log)}")
                 time.sleep(POLL_SECONDS)
 
@@ -58,9 +57,9 @@ class Group:
         return self._servers.directory / "group.log"
 
     @contextmanager
-    def _worker(self, queue: str) -> Iterator["subprocess.Popen[bytes]"]:
+    def _worker(self) -> Iterator["subprocess.Popen[bytes]"]:
         process = spawn(
-            [sys.executable, "-m", "celery", "-A", "benchmarks.noop_app", "worker", "-Q", queue, "-c2"],
+            [sys.executable, "-m", "celery", "-A", "benchmarks.noop_app", "worker", "-Q", QUEUE, "-c2"],
             log=self._log,
             death_signal=signal.SIGTERM,
             cwd=ROOT,

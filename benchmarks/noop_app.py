@@ -1,7 +1,6 @@
 """A Celery app without the product: a task that does nothing, and a Redis result backend.
 
-There are two queues, so that a worker can run the first part of a group and then the rest. The heartbeat that
-the Django apps connect is disconnected, because these workers claim nothing.
+The heartbeat that the Django apps connect is disconnected, because these workers claim nothing.
 """
 
 import os
@@ -9,7 +8,7 @@ import os
 from celery import Celery
 from celery.signals import worker_init
 
-FIRST, REST = "bench.first", "bench.rest"
+QUEUE = "bench.group"
 
 app = Celery("bench", set_as_current=False)
 app.conf.update(

@@ -15,7 +15,6 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "freshness": {"processes": 2},
     "hot": {"processes": 8, "batches": [1, 10]},
     "reports": {"processes": 2, "batches": [1, 10, 500]},
-    "progress": {"rounds": 200},
     "jobs": {"rounds": 100},
     "hooks": {"processes": 2},
     "intake": {"processes": 4, "rounds": 100},
@@ -60,9 +59,9 @@ def arguments(parser: ArgumentParser) -> None:
     add("--seconds", type=seconds, default=20.0, metavar="S", help=text)
     text = "freshness: between two ticks when there is no wake-up; default: 5"
     add("--interval", type=seconds, default=5.0, metavar="S", help=text)
-    text = "hot, progress, jobs, peers: tasks of the one execution; default: 10,000"
+    text = "hot, jobs, peers: tasks of the one execution; default: 10,000"
     add("--tasks", type=count(1, 1_000_000), default=10_000, metavar="N", help=text)
-    text = "progress, jobs, intake, pages: how often each is read; default: 200, jobs and intake: 100, pages: 7"
+    text = "jobs, intake, pages: how often each is read; default: 100, pages: 7"
     add("--rounds", type=count(1, 100_000), metavar="N", help=text)
     text = "jobs: how many that do nothing one worker runs, in each pass; default: 5,000"
     add("--jobs", type=count(1, 1_000_000), default=5_000, metavar="N", help=text)

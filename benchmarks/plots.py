@@ -12,9 +12,9 @@ from typing import Any
 
 from benchmarks import tables
 from benchmarks.errors import BenchError
-from benchmarks.pictures import backlog, canvas, freshness, hot, peers, progress, strategies, workers
+from benchmarks.pictures import backlog, canvas, freshness, peers, strategies
 
-PICTURES = {one.EXPERIMENT: one.draw for one in (strategies, backlog, workers, freshness, hot, progress, peers)}
+PICTURES = {one.EXPERIMENT: one.draw for one in (strategies, backlog, freshness, peers)}
 GIB = 2**30
 
 Rows = Sequence[dict[str, Any]]

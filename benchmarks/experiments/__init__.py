@@ -16,7 +16,6 @@ EXPERIMENTS = {
     "workers": "benchmarks.experiments.workers",
     "freshness": "benchmarks.experiments.freshness",
     "hot": "benchmarks.experiments.hot",
-    "progress": "benchmarks.experiments.progress",
     "reports": "benchmarks.experiments.reports",
     "jobs": "benchmarks.experiments.jobs",
     "deliveries": "benchmarks.experiments.deliveries",

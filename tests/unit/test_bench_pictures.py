@@ -51,21 +51,9 @@ ROWS: list[dict[str, Any]] = [
     waiting("scan", 100_000, None),
     waiting("claim+celery", 1_000, 300),
     waiting("claim+celery", 100_000, 40),
-    *({"experiment": "workers", **COMMON, "workers": n, "executions_per_second": 9_000.0 * n} for n in (1, 2)),
     fresh(20, 0.02, 0.05, wake_up=True),
     fresh(50, 0.03, 0.09, wake_up=True),
     fresh(20, 2.5, 5.0, wake_up=False),
-    *(
-        {"experiment": "hot", **COMMON, "processes": 8, "batch": batch, "calls": 10_000 // batch}
-        | {"refreshes": 300, "seconds_reporting": 9.0, "seconds_till_true": 0.1}
-        for batch in (1, 10)
-    ),
-    *(
-        {"experiment": "progress", **COMMON, "way": way, "done": done, "median_ms": 2.5}
-        | {"redis_commands": commands, "statements": 1}
-        for way, commands in (("ours", 0), ("theirs", 10_001))
-        for done in (0, 0.5, 1)
-    ),
     *(
         {"experiment": "peers", **COMMON, "way": way, "jobs": 10_000, "killed": killed}
         | {"seconds": None if killed and lost else 40.0, "lost": lost if killed else 0}
@@ -176,7 +164,7 @@ def test_every_experiment_with_rows_becomes_a_picture(tmp_path: Path) -> None:
 
 
 def test_the_same_rows_make_the_same_file(tmp_path: Path) -> None:
-    rows = [row for row in ROWS if row["experiment"] == "hot"]
+    rows = [row for row in ROWS if row["experiment"] == "peers"]
     first, second = plots.draw(rows, tmp_path / "a"), plots.draw(rows, tmp_path / "b")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
@@ -184,13 +172,13 @@ def test_the_same_rows_make_the_same_file(tmp_path: Path) -> None:
 def test_a_picture_that_is_too_large_becomes_a_png_and_the_old_file_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (svg,) = plots.draw([row for row in ROWS if row["experiment"] == "workers"], tmp_path)
+    (svg,) = plots.draw([row for row in ROWS if row["experiment"] == "freshness"], tmp_path)
     monkeypatch.setattr(canvas, "LARGEST_SVG", 10)
-    (png,) = plots.draw([row for row in ROWS if row["experiment"] == "workers"], tmp_path)
+    (png,) = plots.draw([row for row in ROWS if row["experiment"] == "freshness"], tmp_path)
     assert png.read_bytes().startswith(b"\x89PNG")
     assert not svg.exists()
     monkeypatch.undo()
-    assert plots.draw([row for row in ROWS if row["experiment"] == "workers"], tmp_path) == [svg]
+    assert plots.draw([row for row in ROWS if row["experiment"] == "freshness"], tmp_path) == [svg]
     assert not png.exists()
 
 
@@ -199,9 +187,8 @@ def test_an_experiment_without_measured_values_can_be_drawn(tmp_path: Path) -> N
         strategy("scan", 0) | {"executions_per_second": None},
         waiting("scan", 10, None),
         fresh(20, 0, 0, wake_up=True) | {"p50": None, "p99": None},
-        {"experiment": "workers", **COMMON, "workers": 1, "executions_per_second": None},
     ]
-    assert len(plots.draw(empty, tmp_path)) == 4
+    assert len(plots.draw(empty, tmp_path)) == 3
 
 
 @pytest.mark.parametrize(

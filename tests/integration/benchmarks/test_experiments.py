@@ -26,7 +26,6 @@ from benchmarks.experiments import (
     intake,
     jobs,
     pages,
-    progress,
     reports,
     sweep,
 )
@@ -158,19 +157,9 @@ def test_reads_and_bulk_reports_over_http_are_timed_by_the_server(run: Run) -> N
     assert (written["reports"], written["marked"]) == (180, 60)
 
 
-@pytest.mark.filterwarnings("ignore:Call to deprecated setex")  # Celery's backend saves a group with it
-def test_progress_takes_us_one_statement_and_celery_a_command_for_each_task(run: Run) -> None:
-    rows = run(progress, tasks=60)
-    assert [(row["way"], row["done"]) for row in rows] == [
-        (way, done) for way in (progress.COUNTED, progress.CELERY) for done in (0, 0.5, 1)
-    ]
-    assert [row["redis_commands"] for row in rows] == [0, 0, 0, 61, 61, 61]
-    assert all(row["median_ms"] > 0 for row in rows)
-
-
 def test_a_wrong_answer_is_an_error_and_not_measured() -> None:
     with pytest.raises(BenchError, match="The progress is 3, and the answer was 2"):
-        progress.time_calls(lambda: 2, 3, rounds=1)
+        jobs.asked(lambda: 2, 3, rounds=1)
 
 
 def test_every_page_of_the_admin_is_opened_and_takes_at_most_twelve_queries(run: Run) -> None:
