@@ -1,36 +1,58 @@
-"""Signals of what happens in the pipeline and to jobs. `pipeline_log` writes their log lines.
-
-docs/operations.md#signals says when each is sent, and with which values. The modules of this app also send three
-signals of harbor_refresh.executions.news.signals.
+"""Signals of what happens in the pipeline and to jobs. `pipeline_log` writes their log lines. The modules of this
+app also send three signals of harbor_refresh.executions.news.signals.
 """
 
 from django.dispatch import Signal
 
 from harbor_refresh.executions.news.signals import database_away, refreshed, refused
 
+#: A batch was claimed and sent to the workers. With: count.
 claimed = Signal()
+#: A process finished a claim after it had been recovered. With: claim, count.
 claim_expired = Signal()
+#: Claims of dead nodes, or old claims, were recovered. With: count.
 recovered = Signal()
+#: A member that cannot be read was dropped. With: members.
 discarded = Signal()
+#: Keys with our names and foreign contents were dropped. With: keys.
 keys_dropped = Signal()
+#: Redis was away when executions were to be marked. With: count, error.
 marks_lost = Signal()
+#: A reconcile pass has ended, was postponed or found another one running. With: outcome.
 reconciled = Signal()
+#: A reconcile pass took over the expired lease of another pass. With: holder, until.
 lease_taken_over = Signal()
+#: A reconcile pass looks at everything, because it cannot trust the watermark. With: rescan_reason.
 watermark_untrusted = Signal()
+#: The broker was emptied (is_empty), restarted, or is another server now. With: is_empty.
 messages_lost = Signal()
+#: Workers were silent for two looks, and their jobs are released. With: names.
 nodes_died = Signal()
+#: Runs of dead processes were released. With: count.
 runs_released = Signal()
+#: A pass of the reaper has ended, whatever it found. With: outcome.
 reaped = Signal()
+#: A process has brought an action on many executions to its end. With: action.
 action_ended = Signal()
+#: An action could not do some executions; once for each slice of work. With: action, reasons.
 action_troubled = Signal()
+#: The tick for the work on actions could not be sent. With: error.
 action_unsent = Signal()
+#: A person paused a queue of the broker. With: queue, by, reason.
 queue_paused = Signal()
+#: A person resumed it after lasted seconds. With: queue, by, lasted.
 queue_resumed = Signal()
+#: A worker takes from these queues no more, because they are paused. With: queues.
 queues_held = Signal()
+#: A worker takes from these queues again. With: queues.
 queues_taken = Signal()
+#: A worker cannot read which queues are paused. With: error.
 pauses_unknown = Signal()
+#: A cycle of the strategy lock lost its lock and ended.
 lock_lost = Signal()
+#: A tick took Harbor's own marks onto the queue. With: count.
 legacy_taken = Signal()
+#: A tick could not look for Harbor's own marks. With: error.
 legacy_unread = Signal()
 
 __all__ = ["database_away", "refreshed", "refused"]
