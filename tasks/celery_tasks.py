@@ -6,7 +6,7 @@
 | refresh_executions             | claim_batch                                                                             | for each claim                             |
 | run_cycle                      | claim_batch                                                                             | with an older design, to every live worker |
 | recover_stale                  | beat; a worker that starts, or that notices a silent node                               | every 5 s                                  |
-| reconcile, reap, sweep, sample | beat; a worker REAP_DELAY_SECONDS after its start sends reap                            | their intervals                            |
+| reconcile, reap, sweep, sample | beat                                                                                    | their intervals                            |
 | deliver                        | beat; a refresh after its commit if notifications wait; each worker at its start        | every 30 s                                 |
 | run_handlers                   | the deliverer                                                                           | for each handler that is due               |
 | act                            | a person who asks for an action on many executions; recover_stale                       | while actions wait                         |

@@ -73,13 +73,9 @@ def stop(**_: Any) -> None:
         brief_queue().leave(this_node.name)
 
 
-def request_first_passes(sender: Any, **_: Any) -> None:
-    """When a worker starts, ask for a recovery at once and for a pass of the reaper later. The delay is spent
-    in this process, because the broker would deliver a message that waits for it again."""
+def request_first_recovery(sender: Any, **_: Any) -> None:
+    """When a worker starts, ask for a recovery at once."""
     tick.send("tasks.recover_stale")
-    later = threading.Timer(pacing.REAP_DELAY_SECONDS, tick.send, ["tasks.reap"])
-    later.daemon = True
-    later.start()
 
 
 def connect() -> None:
@@ -87,4 +83,4 @@ def connect() -> None:
     signals.task_prerun.connect(start, dispatch_uid="heartbeat.start_late")
     signals.worker_process_shutdown.connect(stop, dispatch_uid="heartbeat.stop")
     signals.worker_shutdown.connect(stop, dispatch_uid="heartbeat.stop_without_processes")
-    signals.worker_ready.connect(request_first_passes, dispatch_uid="heartbeat.request_first_passes")
+    signals.worker_ready.connect(request_first_recovery, dispatch_uid="heartbeat.request_first_recovery")

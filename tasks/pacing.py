@@ -46,9 +46,6 @@ DATABASE_PAUSE_SECONDS = paced("DATABASE_PAUSE_SECONDS", 2.0)
 QUARANTINE_SECONDS = paced("QUARANTINE_SECONDS", 3_600.0)
 #: So long the queue has for a change before reconcile looks at it: as long as the net beneath the wake-ups needs.
 RECONCILE_GRACE_SECONDS = paced("RECONCILE_GRACE_SECONDS", 30.0)
-#: So long after the start of a worker its first pass of the reaper runs. A worker that starts again and again must
-#: not compare all jobs each time.
-REAP_DELAY_SECONDS = paced("REAP_DELAY_SECONDS", 300.0)
 
 # Answers
 

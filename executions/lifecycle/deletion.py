@@ -31,7 +31,6 @@ from harbor_refresh.executions.models import (
     Task,
     VendorKey,
 )
-from harbor_refresh.executions.news.after_commit import tell_deleted_after_commit
 from harbor_refresh.executions.retention.references import referenced
 from harbor_refresh.executions.status import CODES, FINAL_CODE
 
@@ -49,8 +48,7 @@ def delete(execution_ids: Iterable[int]) -> int:
     with transaction.atomic():
         locked = list(_lock(execution_ids))
         _refuse_referenced(locked)
-        unfinished = Task.objects.filter(execution_id__in=locked, status_code__lt=FINAL_CODE).exclude(job_id="")
-        _delete_locked(locked, unfinished.values_list("job_id", flat=True))
+        _delete_locked(locked)
     return len(locked)
 
 
@@ -65,7 +63,7 @@ def delete_ended(execution_id: int) -> None:
         if not has_ended[execution_id]:
             raise NotFinal(_why_not_ended(execution_id))
         _refuse_referenced([execution_id])
-        _delete_locked([execution_id], ())
+        _delete_locked([execution_id])
 
 
 @harbors(Operation.DELETE)
@@ -78,7 +76,7 @@ def delete_many_ended(execution_ids: Iterable[int]) -> list[int]:
     """
     with transaction.atomic():
         ended = [pk for pk, has_ended in _lock(execution_ids).items() if has_ended]
-        _delete_locked(ended, ())
+        _delete_locked(ended)
     return ended
 
 
@@ -100,7 +98,7 @@ def delete_final(execution_ids: Sequence[int], fence: Callable[[], None] = lambd
         fence()
         locked = run("lock_final_executions", ids=list(execution_ids))[0][0]
         free, tasks = run("lock_final_tasks", ids=locked)[0]
-        _delete_locked(free, ())
+        _delete_locked(free)
     return len(free), tasks
 
 
@@ -131,12 +129,10 @@ def _why_not_ended(execution_id: int) -> str:
     return f"execution {execution_id} has no tasks and has not ended: stop or finish it first"
 
 
-def _delete_locked(ids: Sequence[int], job_ids: Iterable[str]) -> None:
-    """Delete these executions, which this transaction has locked together with all their tasks. `job_ids` are
-    those of their unfinished tasks."""
+def _delete_locked(ids: Sequence[int]) -> None:
+    """Delete these executions, which this transaction has locked together with all their tasks."""
     if not ids:
         return
-    tell_deleted_after_commit(ids, job_ids)
     links.end_deleted(ids)
     delete_tasks(list(ids))
     run("forget_callbacks", execution_ids=list(ids))

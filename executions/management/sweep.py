@@ -4,29 +4,21 @@ One sweep runs at a time.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import CommandParser
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
 
 from harbor_refresh.executions import pacing
 from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
 from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.management.argument_types import age, vendor_type
+from harbor_refresh.executions.management.bar import Show, bar_shown
 from harbor_refresh.executions.management.output import Answer, Failed, table
 from harbor_refresh.executions.retention import dangling
 from harbor_refresh.executions.retention.rules import DryRunCount, Retention, count
 from harbor_refresh.executions.retention.sweep import Swept, sweep
 from harbor_refresh.executions.text import plural
-
-#: Shows what was done; `total` is None as long as it is not known.
-Show = Callable[[str, int, int | None], None]
-
 
 HELP = "delete the executions that retention does not keep, and other old rows; refresh executions that dangle"
 
@@ -48,13 +40,13 @@ def answer(options: dict[str, Any]) -> Answer:
     vendor, older_than = options["vendor"], options["older_than"]
     rules = Retention.by_age(older_than, vendor) if older_than else Retention.of_settings(vendor)
     everything = not (vendor or older_than)
-    with progress_shown() as show:
-        found = count(rules, lambda looked_at: show("counting", looked_at, None))
+    with bar_shown("counting") as show:
+        found = count(rules, show)
         doomed = sum(one.executions for one in found.values())
         if options["dry_run"]:
             return _counted(found, _count_dangling(show) if everything else Swept())
         outcome = sweep(
-            None if everything else rules, progress=lambda now: show("deleting", now.executions, doomed)
+            None if everything else rules, progress=lambda now: show(now.executions, doomed, "deleting")
         )
     if outcome.held:
         raise Failed(
@@ -65,19 +57,6 @@ def answer(options: dict[str, Any]) -> Answer:
         raise Failed("this sweep stood still for so long that another took over, so it ended early.")
     note(at_terminal(), Word.SWEEP, Kind.EXECUTION, _named(options), count=outcome.executions)
     return _done(found, outcome)
-
-
-@contextmanager
-def progress_shown() -> Iterator[Show]:
-    """Show the progress on stderr, if that is a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda what, done, total: None
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Bar(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
-        task = bar.add_task("sweep", total=None)
-        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
 
 
 def _named(options: dict[str, Any]) -> str:
@@ -94,7 +73,7 @@ def _count_dangling(show: Show) -> Swept:
         counted.looked_at += page.looked_at
         counted.refreshed += len(page.refreshable)
         counted.leave(page.unfinished)
-        show("looking for dangling executions", counted.looked_at, None)
+        show(counted.looked_at, None, "looking for dangling executions")
         after = page.next
     return counted
 

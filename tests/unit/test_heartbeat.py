@@ -8,7 +8,7 @@ import pytest
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import heartbeat, pacing
-from harbor_refresh.tasks.celery_tasks import reap, recover_stale
+from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.queue.replies import Heartbeat
 from tests.waiting import wait_for
 
@@ -111,13 +111,8 @@ def test_a_process_has_one_heartbeat_however_often_it_is_asked_for(
     wait_for(lambda: len(begun) == 2, "that of a child")
 
 
-def test_a_worker_that_starts_asks_for_recovery_at_once_and_for_the_reaper_later(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_worker_that_starts_asks_for_recovery_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     monkeypatch.setattr(recover_stale, "apply_async", lambda **_: calls.append("recover"))
-    monkeypatch.setattr(reap, "apply_async", lambda **_: calls.append("reap"))
-    monkeypatch.setattr(pacing, "REAP_DELAY_SECONDS", 0.05)
-    heartbeat.request_first_passes(sender=None)
-    assert calls[0] == "recover"
-    wait_for(lambda: calls == ["recover", "reap"], "the reaper to be asked for")
+    heartbeat.request_first_recovery(sender=None)
+    assert calls == ["recover"]

@@ -10,8 +10,8 @@ from harbor_refresh.attach.output import dead_text, examples, findings_data, kno
 from harbor_refresh.attach.wrong_statuses import Repaired, repair
 from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
 from harbor_refresh.executions.attached.attachment import is_attached
+from harbor_refresh.executions.management.bar import bar_shown
 from harbor_refresh.executions.management.command import Subcommand, VerbCommand
-from harbor_refresh.executions.management.looked_at import looked_at_shown
 from harbor_refresh.executions.management.output import Answer, Failed, table
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.examination import results as results_of
@@ -21,7 +21,7 @@ from harbor_refresh.tasks.checks.registry import Shown
 
 
 def _check(options: dict[str, Any]) -> Answer:
-    with looked_at_shown() as progress:
+    with bar_shown("looked at") as progress:
         facts = AttachFacts(progress, str(options["job_service_redis"]))
         results = list(results_of(Shown.ATTACH, facts))
     errors = [one for result in results for one in result.problems if one.is_serious()]
@@ -50,7 +50,7 @@ def _repair(options: dict[str, Any]) -> Answer:
         raise Failed("our tables are missing, and each repair writes its history there. Type: manage.py migrate")
     if options["dead_tasks"]:
         return _end_dead_tasks(str(options["job_service_redis"]), dry_run)
-    with looked_at_shown() as progress:
+    with bar_shown("looked at") as progress:
         outcome = repair(dry_run=dry_run, progress=progress)
     if not dry_run:
         note(at_terminal(), Word.REFRESH, Kind.EXECUTION, "wrong ones", count=outcome.repaired)
@@ -60,7 +60,7 @@ def _repair(options: dict[str, Any]) -> Answer:
 def _end_dead_tasks(url: str, dry_run: bool) -> Answer:
     if not url:
         raise Failed(f"name the Redis of Harbor's job service: --job-service-redis URL, or {dead_tasks.VARIABLE}")
-    with looked_at_shown() as progress:
+    with bar_shown("looked at") as progress:
         found = (dead_tasks.find if dry_run else dead_tasks.end)(url, progress)
     done = "dry run: nothing written" if dry_run else f"{found.ended:,} ended"
     return Answer({"dry_run": dry_run, **found.as_data()}, [*dead_text(found), f"{found.dead:,} dead, {done}."])

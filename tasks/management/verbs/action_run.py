@@ -6,11 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
-
 from harbor_refresh.executions.actions.bulk import find
+from harbor_refresh.executions.management.bar import bar_shown
 from harbor_refresh.executions.management.output import Failed
 from harbor_refresh.executions.models import Action
 from harbor_refresh.tasks.operations.bulk import work
@@ -21,10 +18,10 @@ INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def run_to_end(action: Action) -> Action:
     """Work on the action until it has ended. Ctrl-C, SIGTERM or the end of the terminal stops it after the page
     in progress."""
-    with interrupts_noticed() as is_interrupted, progress_shown(action) as show:
+    with interrupts_noticed() as is_interrupted, bar_shown(action.verb, action.total) as show:
 
         def on_page() -> bool:
-            show()
+            show(find(action.pk).done)
             return is_interrupted()
 
         result = work(action.pk, seconds=None, on_page=on_page)
@@ -51,16 +48,3 @@ def interrupts_noticed() -> Iterator[Callable[[], bool]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def progress_shown(action: Action) -> Iterator[Callable[[], None]]:
-    """Show the progress on stderr, if that is a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda: None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(action.verb, total=action.total, completed=action.done)
-        yield lambda: bar.update(task, completed=find(action.pk).done)

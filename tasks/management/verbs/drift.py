@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 
 from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.management.looked_at import looked_at_shown
+from harbor_refresh.executions.management.bar import bar_shown
 from harbor_refresh.executions.management.output import Answer, Failed, table
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.pipeline.reconciliation import Drift, Reconciled, reconcile
@@ -28,7 +28,7 @@ def arguments(parser: CommandParser) -> None:
 
 
 def answer(options: dict[str, Any]) -> Answer:
-    with looked_at_shown() as progress:
+    with bar_shown("looked at") as progress:
         outcome = reconcile(full=options["full"], dry_run=options["dry_run"], progress=progress)
     if outcome.held:
         raise Failed(

@@ -15,13 +15,13 @@ from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
 from harbor_refresh.executions.management.argument_types import positive_integer, vendor_type
+from harbor_refresh.executions.management.bar import bar_shown
 from harbor_refresh.executions.management.command import Subcommand
 from harbor_refresh.executions.management.output import Answer, Misused
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.management.verbs.page_bar import page_bar
 from harbor_refresh.tasks.pipeline.legacy_marks import (
     count_left,
     count_marks,
@@ -107,7 +107,7 @@ def _import(options: dict[str, Any]) -> Answer:
         found = count_marks()
         said = f"{plural(found.taken, 'mark')} to take, {found.unreadable:,} that cannot be read."
         return Answer({"taken": found.taken, "unreadable": found.unreadable}, [said])
-    with page_bar("keys", keys_of_server()) as show:
+    with bar_shown("keys", keys_of_server()) as show:
         done = import_marks(show)
     note_of_queue(Word.IMPORT, done.taken)
     shown = [f"Took {plural(done.taken, 'mark')} onto the queue."]
@@ -125,7 +125,7 @@ def _export_arguments(parser: CommandParser) -> None:
 
 def _export(options: dict[str, Any]) -> Answer:
     as_set = options["as_set"]
-    with page_bar("executions", count_left(as_set=as_set)) as show:
+    with bar_shown("executions", count_left(as_set=as_set)) as show:
         count = export_marks(as_set=as_set, force=options["force"], on_page=show)
     note_of_queue(Word.EXPORT, count)
     data = {"moved": count, "left": count_left(as_set=as_set)}

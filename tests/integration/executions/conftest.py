@@ -5,12 +5,7 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.executions.news.after_commit import (
-    Member,
-    changes_written,
-    executions_deleted,
-    executions_touched,
-)
+from harbor_refresh.executions.news.after_commit import Member, changes_written, executions_touched
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -26,7 +21,7 @@ def redis() -> None:
 @pytest.fixture(autouse=True)
 def news_has_no_listener(monkeypatch: pytest.MonkeyPatch) -> None:
     """The listeners of `tasks` would mark executions and stop jobs, in Redis."""
-    for signal in (changes_written, executions_touched, executions_deleted):
+    for signal in (changes_written, executions_touched):
         monkeypatch.setattr(signal, "receivers", [])
 
 

@@ -35,7 +35,6 @@ from harbor_refresh.executions.models import (
     Task,
 )
 from harbor_refresh.executions.models import Lease as LeaseRow
-from harbor_refresh.executions.news.after_commit import executions_deleted
 from harbor_refresh.executions.retention import history, housekeeping
 from harbor_refresh.executions.retention import rules as retention
 from harbor_refresh.executions.retention import sweep as sweeping
@@ -160,18 +159,6 @@ def test_two_thousand_executions_are_swept_while_reports_keep_coming(database: s
     assert Task.objects.count() == 1 + len(tasks)
     assert all(reason.startswith("there is no task ") for reason in refused)
     assert outcome.lease_lost is False
-
-
-def test_the_news_tells_of_each_swept_execution_and_of_no_job() -> None:
-    doomed = ended(3)[:2]
-    told: list[tuple[list[int], list[str]]] = []
-
-    def listen(execution_ids: list[int], job_ids: list[str], **_: Any) -> None:
-        told.append((execution_ids, job_ids))
-
-    executions_deleted.connect(listen)
-    sweep()
-    assert told == [(doomed, [])]
 
 
 # one at a time
