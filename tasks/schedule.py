@@ -62,7 +62,7 @@ ROWS = (
         "Reap jobs",
         "tasks.reap",
         3_600.0,
-        "Compares the jobs in progress with their tasks, and settles what differs.",
+        "Sends the reports of jobs again that a hook has not taken, and fails jobs that are silent for a day.",
     ),
     Scheduled(
         "Deliver",

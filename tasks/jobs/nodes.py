@@ -201,15 +201,17 @@ def runs(which: Any, most: int | None = None) -> list[Run]:
 
 
 def release_runs_without_node() -> int:
-    """Release what dead nodes ran, or nodes that have left. Any number of processes may do so at once."""
-    count = 0
+    """Release what dead nodes ran, or nodes that have left. Any number of processes may do so at once. A run whose
+    task is locked, or that the database refuses, holds up no other: the next pass tries it again."""
+    count = after = 0
+    without_node = ~Q(node=EAGER) & ~Exists(Node.objects.filter(pk=OuterRef("node")))
     while True:
         with absence_translated():
-            found = runs(~Q(node=EAGER) & ~Exists(Node.objects.filter(pk=OuterRef("node"))), PAGE)
-        released = release(found)
-        count += released
-        if len(found) < PAGE or not released:
+            found = runs(Q(pk__gt=after) & without_node, PAGE)
+        count += release(found)
+        if len(found) < PAGE:
             return count
+        after = found[-1].task_id
 
 
 def release(lost: Sequence[Run]) -> int:
@@ -220,7 +222,7 @@ def release(lost: Sequence[Run]) -> int:
     rows = Job.objects.only("queue", "runs_before", "max_attempts")
     jobs = rows.in_bulk([one.task_id for one in lost])
     turns = [_of_dead(one, jobs[one.task_id]) for one in lost if one.task_id in jobs]
-    taken, _ = take_apart(turns)
+    taken, _ = take_apart(turns, waits=False)
     signals.runs_released.send(sender=release, count=len(taken))
     sender.send_behind({jobs[one.run.task_id].queue for one in taken if one.waits})
     return len(taken)

@@ -34,17 +34,20 @@ class Reaped:
 
 
 def reap() -> Reaped:
-    """Do one pass. What if the process dies on any line: the next pass does the rest."""
+    """Do one pass. If the process dies on any line, then the next pass does the rest. A job whose task is locked,
+    or that the database refuses, holds up no other."""
     hours = refresh_settings().job_hours
     outcome = Reaped(reported=hook.fire_again())
     why = f"nothing was heard of it for {hours:g} hours"
     silent = Job.objects.filter(state=State.RUNNING, heard_at__lt=Now() - timedelta(hours=hours)).order_by("pk")
+    after = 0
     while True:
         with absence_translated():
-            page = list(silent.values_list("pk", "run")[:PAGE])
-        failed, _ = take_apart([Turn(Run(task_id, "", number), Status.ERROR, why) for task_id, number in page])
-        outcome.failed += len(failed)
-        if not failed:
+            page = list(silent.filter(pk__gt=after).values_list("pk", "run")[:PAGE])
+        turns = [Turn(Run(task_id, "", number), Status.ERROR, why) for task_id, number in page]
+        outcome.failed += len(take_apart(turns, waits=False)[0])
+        if len(page) < PAGE:
             break
+        after = page[-1][0]
     signals.reaped.send(sender=reap, outcome=outcome)
     return outcome

@@ -116,8 +116,9 @@ def begin(
     )
 
 
-def take(turns: Sequence[Turn]) -> list[Turn]:
-    """Have these turns taken, in one transaction, and return those that stood. Raises DatabaseAway.
+def take(turns: Sequence[Turn], *, waits: bool = True) -> list[Turn]:
+    """Have these turns taken, in one transaction, and return those that stood. Unless it `waits`, turns of tasks
+    that another transaction has locked are left to the caller's next look. Raises DatabaseAway.
 
     1. Lock their tasks and jobs, and leave out the turns whose run is over.
     2. Write results into the jobs that follow, and what is kept of ends.
@@ -125,17 +126,21 @@ def take(turns: Sequence[Turn]) -> list[Turn]:
        decides about those that follow (sql/end_with_their_tasks.sql).
     4. Jobs that wait for another run get its revision.
 
-    What if the process dies before the commit: nothing has happened, and its runs are released.
+    If the process dies before the commit, then nothing has happened, and its runs are released.
     """
     if not turns:
         return []
     with absence_translated(), transaction.atomic():
+        if not waits:
+            task_ids = [one.run.task_id for one in turns]
+            free = {task_id for (task_id,) in run("lock_free_tasks", task_ids=task_ids, breaking=_breaking(turns))}
+            turns = [one for one in turns if one.run.task_id in free]
         held = run(
             "hold_turns",
             **columns([one.run for one in turns]),
             jobs=[one.run.job for one in turns],
             states=[str(one.state) for one in turns],
-            breaking=[one.run.task_id for one in turns if is_final(one.status) and one.status != Status.SUCCESS],
+            breaking=_breaking(turns),
         )
         first: dict[int, Turn] = {}  # of two turns of a run one stands: it may return after `retry(throw=False)`
         for position, *revisions in sorted(held):
@@ -149,18 +154,23 @@ def take(turns: Sequence[Turn]) -> list[Turn]:
     return standing
 
 
+def _breaking(turns: Sequence[Turn]) -> list[int]:
+    """Return the tasks whose end may end the jobs behind them."""
+    return [one.run.task_id for one in turns if is_final(one.status) and one.status != Status.SUCCESS]
+
+
 def report_scheduled(task_ids: Sequence[int], revision: int) -> None:
     """Report that these new jobs wait for their time, in the transaction that writes them."""
     if task_ids:
         _report([Turn(Run(task_id, "", 0, revision), Status.SCHEDULED) for task_id in task_ids])
 
 
-def take_apart(turns: Sequence[Turn]) -> tuple[list[Turn], list[Turn]]:
+def take_apart(turns: Sequence[Turn], *, waits: bool = True) -> tuple[list[Turn], list[Turn]]:
     """Have these turns taken, each by itself if the database refuses them together: one that it refuses must not
     hold up others. Returns those that stood, and those that were refused. Raises DatabaseAway, and
     OperationalError for a lock or a limit of time: another try may succeed."""
     try:
-        return take(turns), []
+        return take(turns, waits=waits), []
     except (RefreshError, OperationalError):
         raise
     except Exception:
@@ -169,7 +179,7 @@ def take_apart(turns: Sequence[Turn]) -> tuple[list[Turn], list[Turn]]:
     refused: list[Turn] = []
     for one in turns:
         try:
-            taken += take([one])
+            taken += take([one], waits=waits)
         except (RefreshError, OperationalError):
             raise
         except Exception as exc:

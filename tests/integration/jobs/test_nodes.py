@@ -4,13 +4,25 @@ from typing import Any
 
 import pytest
 
+from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import nodes
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
 from harbor_refresh.tasks.jobs.turns import Turn, take
-from harbor_refresh.tasks.models.job import Node
-from tests.integration.jobs.sample_jobs import Outbox, beats, begun, recorded, rows, silent, tasks
+from harbor_refresh.tasks.models.job import Job, Node
+from tests.integration.concurrency import transaction_held_open
+from tests.integration.jobs.sample_jobs import (
+    Outbox,
+    beats,
+    begun,
+    chained,
+    recorded,
+    rows,
+    silent,
+    tasks,
+    tasks_refuse,
+)
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -95,6 +107,52 @@ def test_a_job_that_has_begun_as_often_as_it_may_fails_when_its_node_dies(runnin
     assert rows() == {"j": ("ended", 2)}
     assert tasks()["j"][0] == "Error"
     assert tasks()["j"][3] == "it has begun 2 times, which is as often as it may: see max_attempts"
+
+
+def ran_on_a_dead_node(outbox: Outbox) -> None:
+    beats()
+    for message in outbox.take():
+        assert begun(message)
+    Node.objects.all().delete()
+
+
+@pytest.fixture
+def three_dead(outbox: Outbox) -> None:
+    """The jobs a, b and c ran on a node that is dead."""
+    recorded("a", "b", "c", max_attempts=2)
+    ran_on_a_dead_node(outbox)
+
+
+def test_a_run_whose_task_is_locked_holds_up_no_other(three_dead: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "PAGE", 2)
+    with transaction_held_open(lambda: Task.objects.select_for_update().get(job_id="a")) as commit:
+        assert release_runs_without_node() == 2
+        assert {name: state for name, (state, _) in rows().items()} == {"a": "running", "b": "sent", "c": "sent"}
+        commit()
+    assert release_runs_without_node() == 1
+
+
+def test_runs_that_the_database_refuses_hold_up_no_other(
+    three_dead: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes, "PAGE", 1)
+    tasks_refuse("OLD.job_id IN ('a', 'b')")
+    assert release_runs_without_node() == 1
+    assert {name: state for name, (state, _) in rows().items()} == {"a": "running", "b": "running", "c": "sent"}
+
+
+def test_a_run_with_a_locked_job_behind_it_holds_up_no_other(outbox: Outbox) -> None:
+    """It has begun as often as it may, so its end would end the job behind it."""
+    chained("a", "b")
+    recorded("c")
+    Job.objects.update(max_attempts=1)
+    ran_on_a_dead_node(outbox)
+    with transaction_held_open(lambda: Task.objects.select_for_update().get(job_id="b")) as commit:
+        assert release_runs_without_node() == 1
+        assert rows()["c"] == ("ended", 1)
+        commit()
+    assert release_runs_without_node() == 1
+    assert (tasks()["a"][0], tasks()["b"][0]) == ("Error", "Stopped")
 
 
 def test_runs_of_living_nodes_stay(running: Any) -> None:
