@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from celery import bootsteps
+from celery.worker.state import active_requests
 from django.db import DatabaseError, connection
 from django.db.models import Exists, OuterRef, Q
 
@@ -156,9 +157,9 @@ class ThisNode:
         return dead
 
     def _offers(self) -> dict[str, Any]:
-        """What it takes: how many jobs at a time, and from which queues. Both may change while it runs."""
+        """What it takes: how many tasks at a time, how many it runs now, and from which queues."""
         slots = getattr(self._consumer.pool, "num_processes", None) or self._consumer.controller.concurrency or 1
-        return {"slots": int(slots), "queues": self._queues()}
+        return {"slots": int(slots), "busy": len(active_requests), "queues": self._queues()}
 
     def _queues(self) -> list[str]:
         return list(self._consumer.app.amqp.queues.consume_from)

@@ -22,14 +22,16 @@ class State(models.TextChoices):
 class Node(models.Model):
     """A worker: its main process beats for the processes below it (tasks/jobs/nodes.py).
 
-    Its `slots` are the jobs that it runs at a time, and `began` has the unix seconds at which a run of each of its
-    queues has last begun (jobs/sql/note_begun.sql). A node that was not heard for the ttl is suspected, and dead
-    if it is silent for another ttl. Then its row is deleted, and the jobs that it ran are released.
+    Its `slots` are the tasks that it runs at a time, and so many are `busy`, with jobs or with plain tasks.
+    `began` has the unix seconds at which a run of each of its queues has last begun (jobs/sql/note_begun.sql). A
+    node that was not heard for the ttl is suspected, and dead if it is silent for another ttl. Then its row is
+    deleted, and the jobs that it ran are released.
     """
 
     id = models.BigIntegerField(primary_key=True)
     name = models.CharField(max_length=255)
     slots = models.PositiveIntegerField()
+    busy = models.PositiveIntegerField(db_default=0)
     queues = models.JSONField()
     started_at = models.DateTimeField(db_default=Now())
     heard_at = models.DateTimeField(db_default=Now())

@@ -8,6 +8,7 @@ import pytest
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.jobs import start
 from harbor_refresh.tasks.models import Job
+from harbor_refresh.tasks.models.job import Node
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, statuses, succeed
@@ -62,6 +63,7 @@ def test_with_each_pool_all_succeed_and_a_killed_worker_leaves_its_work_to_the_n
     execution = start("SCAN", jobs=[team.copy.s(one, 0.3) for one in names])
     succeed(ids[:100])
     wait_for(lambda: len(begun()) >= 3 and "Success" in statuses(), "work in progress", log=first.log)
+    wait_for(Node.objects.filter(busy__gt=0).exists, "the worker to say that it is busy", log=first.log)
     first.kill()
     succeed(ids[100:])
     second = worker("second")

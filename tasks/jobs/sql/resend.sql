@@ -1,35 +1,37 @@
--- Picks the overdue jobs of a queue, to be sent again: each less and less often.
+-- Picks the overdue jobs of a queue, to be sent again.
 --
--- :queue text  :patience float8  seconds after which a job that was sent is overdue, the first time
--- :long float8                   and so many, whatever its workers do
+-- :queue text  :patience float8  seconds after which a job that was sent is overdue, if its workers wait for it
+-- :long float8                   and so many, whatever they do; each time twice as many
 -- :most int                      how many for each idle slot
 -- :limited text[]                names of tasks that have a rate limit
 -- returns  what pick.sql returns
 --
 -- A job that was sent is with the broker, as a rule, and waits for its turn. It is overdue if
--- 1. a job that was sent later runs, so this one was overtaken: its message was lost, or a busy worker holds it; or
--- 2. its workers have idle slots, and none of them has begun a job of this queue lately: messages do not flow; or
+-- 1. a job that was sent later, and is not more urgent, runs. So this one was overtaken: its message was lost, or a busy
+--    worker holds it; or
+-- 2. its workers have idle slots, and none of them has begun a job of this queue lately: messages do not flow. The longer
+--    this lasts, the less often it is sent again, because copies pile up if workers cannot reach the broker; or
 -- 3. it was sent long ago.
--- No broker is asked. If its message was not lost, the copy finds another run and does nothing. Plain tasks, which have
--- no row, count as idle slots. But the copy of a job whose task has a rate limit uses up a part of that limit. So such a
--- job waits for `long` instead of `patience`, for a day instead of `long`, and is not overdue because it was overtaken.
+-- No broker is asked. If its message was not lost, the copy finds another run and does nothing. But the copy of a job
+-- whose task has a rate limit uses up a part of that limit. So such a job waits for `long` instead of `patience`, for a
+-- day instead of `long`, and is not overdue because it was overtaken.
 WITH its_nodes AS MATERIALIZED (
-    SELECT id, slots, (began ->> %(queue)s::text)::float8 AS began
+    SELECT id, slots, busy, greatest((began ->> %(queue)s::text)::float8, extract(epoch FROM started_at)) AS began
     FROM execution_node
     WHERE queues ? %(queue)s::text
 ),
 runs AS MATERIALIZED (
-    SELECT queue, sent_at, resent
+    SELECT priority, max(sent_at) AS sent_at
     FROM execution_job
-    WHERE state = 'running' AND node IN (SELECT id FROM its_nodes)
+    WHERE state = 'running' AND node IN (SELECT id FROM its_nodes) AND queue = %(queue)s AND resent = 0
+    GROUP BY priority
 ),
 flow AS MATERIALIZED (
     SELECT
-        coalesce(sum(slots), 0) AS slots,
-        greatest(coalesce(sum(slots), 0) - (SELECT count(*) FROM runs), 0) AS idle,
-        extract(epoch FROM now()) - coalesce(max(began), 0) AS silent,
-        (SELECT max(sent_at) FROM runs WHERE queue = %(queue)s AND resent = 0) AS overtaken
+        sum(greatest(slots - busy, 0)) AS idle,
+        extract(epoch FROM now()) - max(began) AS silent
     FROM its_nodes
+    HAVING count(*) > 0
 ),
 overdue AS MATERIALIZED (
     SELECT j.task_id
@@ -37,17 +39,24 @@ overdue AS MATERIALIZED (
     CROSS JOIN flow f
     CROSS JOIN LATERAL (
         SELECT
-            CASE WHEN is_limited THEN %(long)s ELSE %(patience)s END * doubled AS patience,
-            CASE WHEN is_limited THEN 86400 ELSE %(long)s END * doubled AS long,
-            CASE WHEN NOT is_limited THEN f.overtaken - make_interval(secs => %(patience)s) END AS overtaken
-        FROM (SELECT j.name = ANY(%(limited)s::text[]) AS is_limited, 2 ^ least(j.resent, 9) AS doubled) l
+            CASE WHEN is_limited THEN %(long)s ELSE %(patience)s END AS patience,
+            CASE WHEN is_limited THEN 86400 ELSE %(long)s END * 2 ^ least(j.resent, 9) AS long,
+            is_limited
+        FROM (SELECT j.name = ANY(%(limited)s::text[]) AS is_limited) l
     ) its
     WHERE
-        j.queue = %(queue)s AND j.state = 'sent' AND f.slots > 0
+        j.queue = %(queue)s AND j.state = 'sent'
         AND j.sent_at < now() - make_interval(secs => its.patience)
         AND (
-            j.sent_at < its.overtaken
-            OR (f.idle > 0 AND f.silent > its.patience)
+            (NOT is_limited AND EXISTS (
+                SELECT
+                FROM runs r
+                WHERE r.priority >= j.priority AND r.sent_at > j.sent_at + make_interval(secs => %(patience)s)
+            ))
+            OR (
+                f.idle > 0 AND f.silent > its.patience
+                AND j.sent_at < now() - make_interval(secs => least(f.silent, %(long)s) / 2)
+            )
             OR j.sent_at < now() - make_interval(secs => its.long)
         )
         AND NOT EXISTS (SELECT FROM execution_pause WHERE queue = %(queue)s)

@@ -36,7 +36,7 @@ LEFT JOIN execution_pause p ON p.queue = j.queue
 CROSS JOIN LATERAL (
     SELECT
         coalesce(sum(n.slots), 0) AS slots,
-        (SELECT count(*) FROM execution_job r WHERE r.state = 'running' AND r.node = ANY(array_agg(n.id))) AS busy
+        coalesce(sum(n.busy), 0) AS busy
     FROM execution_node n
     WHERE n.queues ? j.queue
 ) w

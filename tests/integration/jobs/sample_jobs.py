@@ -88,9 +88,16 @@ def chained(*jobs: str, takes_result: bool = True) -> Execution:
     return start("SCAN", [steps]).execution
 
 
-def beats(node: int = NODE, *, name: str = "a worker", slots: int = 4, queues: Sequence[str] = (QUEUE,)) -> None:
+def beats(
+    node: int = NODE, *, name: str = "a worker", slots: int = 4, busy: int = 0, queues: Sequence[str] = (QUEUE,)
+) -> None:
     """This node gives a sign of life."""
-    run("beat", id=node, node=name, slots=slots, queues=list(queues))
+    run("beat", id=node, node=name, slots=slots, busy=busy, queues=list(queues))
+
+
+def nothing_has_begun_for(seconds: float) -> None:
+    """The workers have been there for so long, and have begun no job."""
+    Node.objects.update(began={}, started_at=Now() - timedelta(seconds=seconds))
 
 
 def silent(node: int, seconds: float) -> None:

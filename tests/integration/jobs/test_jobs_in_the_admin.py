@@ -110,8 +110,8 @@ def test_the_list_says_where_each_job_is(admin: Client, outbox: Outbox) -> None:
 
 
 def test_the_page_of_a_task_shows_what_its_job_does_now(admin: Client, outbox: Outbox) -> None:
-    beats(1, name="one")
-    beats(2, name="two")
+    beats(1, name="one", busy=1)
+    beats(2, name="two", busy=1)
     recorded("runs", "is released", "is sent", "later")
     for message, node in zip(outbox.take()[:2], (1, 2), strict=True):
         assert begun(message, node=node, process=77)

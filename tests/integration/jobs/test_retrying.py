@@ -36,6 +36,7 @@ from tests.integration.jobs.sample_jobs import (
     begun,
     chained,
     failed,
+    nothing_has_begun_for,
     recorded,
     rows,
     sent_before,
@@ -312,6 +313,7 @@ def test_after_a_death_before_the_message_is_out_it_is_sent_when_it_is_overdue(o
     outbox.is_away = True
     assert retry_failed(execution.pk) == 1
     outbox.is_away = False
+    nothing_has_begun_for(sender.PATIENCE_SECONDS + 1)
     sent_before(sender.PATIENCE_SECONDS + 1, "j")
     for _ in range(2):
         sender.send_all()

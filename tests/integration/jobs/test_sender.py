@@ -26,6 +26,7 @@ from tests.integration.jobs.sample_jobs import (
     begun,
     chained,
     job,
+    nothing_has_begun_for,
     recorded,
     rows,
     sent_before,
@@ -101,24 +102,23 @@ def test_a_broker_that_is_away_keeps_no_caller_and_the_jobs_are_sent_when_it_is_
     outbox.is_away = False
     assert rows() == {"j": ("sent", 0)}
     beats()
+    nothing_has_begun_for(sender.PATIENCE_SECONDS + 1)
     sent_before(sender.PATIENCE_SECONDS + 1, "j")
     sender.send_all()
     assert outbox.taken() == [("j", 0)]
 
 
 def test_a_job_is_overdue_only_while_workers_of_its_queue_have_idle_slots(outbox: Outbox) -> None:
-    beats(slots=1)
-    recorded("a", "b")
-    first = outbox.take()
-    sent_before(sender.PATIENCE_SECONDS + 1, "a", "b")
-    run = begun(first[0])
-    assert run
-    sender.send_all()
-    assert outbox.taken() == []
-    assert why(job("b")).endswith("1 of 1 slots of its workers are busy")
-    take([Turn(run.run, Status.SUCCESS)])
-    sender.send_all()
-    assert outbox.taken() == [("b", 0)]
+    """Plain tasks keep a slot busy as well."""
+    recorded("j")
+    outbox.take()
+    sent_before(sender.PATIENCE_SECONDS + 1, "j")
+    for busy, comes in ((1, False), (0, True)):
+        beats(slots=1, busy=busy)
+        nothing_has_begun_for(sender.PATIENCE_SECONDS + 1)
+        assert why(job("j")) == f"sent 6 s ago, {busy} of 1 slots of its workers are busy"
+        sender.send_all()
+        assert bool(outbox.take()) == comes
 
 
 def test_no_job_is_overdue_while_no_worker_takes_its_queue(outbox: Outbox) -> None:
@@ -130,16 +130,46 @@ def test_no_job_is_overdue_while_no_worker_takes_its_queue(outbox: Outbox) -> No
     assert why(job("j")) == f"no live worker takes the queue {QUEUE}"
 
 
-def test_a_job_is_sent_again_less_and_less_often(outbox: Outbox) -> None:
+@pytest.mark.parametrize(
+    ("silence", "sent_ago", "comes"),
+    [(4, 60, False), (6, 6, True), (20, 6, False), (20, 11, True), (86_400, 299, False), (86_400, 301, True)],
+)
+def test_while_no_job_begins_jobs_are_sent_again_less_and_less_often(
+    silence: float, sent_ago: float, comes: bool, outbox: Outbox
+) -> None:
     beats()
     recorded("j")
     outbox.take()
-    for seconds, comes in ((4, False), (6, True), (6, False), (11, True), (11, False), (21, True)):
-        sent_before(seconds, "j")
-        sender.send_all()
-        assert bool(outbox.take()) == comes, seconds
-        if not comes:
-            Job.objects.update(sent_at=timezone.now())
+    nothing_has_begun_for(silence)
+    sent_before(sent_ago, "j")
+    sender.send_all()
+    assert bool(outbox.take()) == comes
+
+
+def test_a_job_whose_message_was_lost_many_times_is_sent_again_within_seconds(outbox: Outbox) -> None:
+    """Others of its queue have begun in between."""
+    beats()
+    recorded("j")
+    Job.objects.update(resent=8)
+    outbox.take()
+    nothing_has_begun_for(sender.PATIENCE_SECONDS + 1)
+    sent_before(sender.PATIENCE_SECONDS + 1, "j")
+    sender.send_all()
+    assert outbox.taken() == [("j", 0)]
+
+
+@pytest.mark.parametrize(("priority", "comes"), [(0, True), (5, False)])
+def test_a_job_that_was_overtaken_is_sent_again_unless_by_a_more_urgent_one(
+    priority: int, comes: bool, outbox: Outbox
+) -> None:
+    beats(busy=1)
+    recorded("j", options={"priority": priority})
+    outbox.take()
+    sent_before(sender.PATIENCE_SECONDS + 1, "j")
+    recorded("later")
+    assert begun(outbox.take()[0])
+    sender.send_all()
+    assert outbox.taken() == ([("j", 0)] if comes else [])
 
 
 def test_jobs_of_a_task_with_a_rate_limit_are_sent_again_when_nothing_has_begun_for_ten_minutes(
@@ -149,6 +179,7 @@ def test_jobs_of_a_task_with_a_rate_limit_are_sent_again_when_nothing_has_begun_
     beats()
     recorded("j")
     outbox.take()
+    nothing_has_begun_for(sender.LONG_SECONDS + 1)
     monkeypatch.setitem(current_app.tasks, job("j").name, SimpleNamespace(rate_limit="1/m"))
     for seconds, comes in ((60, False), (sender.LONG_SECONDS + 1, True)):
         sent_before(seconds, "j")

@@ -72,7 +72,7 @@ class Jobs(RuleBasedStateMachine):
 
     @rule(worker=workers)
     def beat(self, worker: int) -> None:
-        run("beat", id=worker, node=f"worker {worker}", slots=1, queues=[QUEUE])
+        run("beat", id=worker, node=f"worker {worker}", slots=1, busy=0, queues=[QUEUE])
 
     @rule(worker=workers)
     def die(self, worker: int) -> None:
@@ -143,6 +143,7 @@ class Jobs(RuleBasedStateMachine):
         with connection.cursor() as cursor:
             for column in ("sent_at", "not_before"):
                 cursor.execute(f"UPDATE execution_job SET {column} = {column} - interval '1 hour'")
+            cursor.execute("UPDATE execution_node SET started_at = started_at - interval '1 hour'")
 
     @rule(is_paused=st.booleans())
     def pause(self, is_paused: bool) -> None:
