@@ -36,6 +36,10 @@ else
         redis.call('SREM', processing, unpack(tokens))
         redis.call('HDEL', attempts, unpack(live))
     end
+    -- what is left is of members whose marks Redis has lost, or rubbish
+    if redis.call('EXISTS', queue, processing) == 0 then
+        redis.call('DEL', attempts)
+    end
 end
 
 local must_wake = 0

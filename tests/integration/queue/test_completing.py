@@ -13,6 +13,9 @@ COMPLETE = {
         flight("3:C:n1:7") | {"attempts": {"3:C": "2"}},
         Completed(2, 0, False),
     ),
+    "with the last claim, attempts of members that Redis has lost, and rubbish, are gone": Case(
+        flight("1:A:n1:7", "2:B:n1:7") | {"attempts": {"7:C": "1", "rubbish": "x"}}, {}, Completed(2, 0, False)
+    ),
     "what was marked meanwhile still waits, and is worth a tick": Case(
         flight("1:A:n1:7", "2:B:n1:7") | {"queue:v2": {"1:A"}},
         {"queue:v2": {"1:A"}, "wake": TICK_SENT},
