@@ -107,6 +107,8 @@ class Evidence:
     jobs: list[JobRow]
     freezes: list[Freeze]
     asks: list[Ask]
+    #: When PostgreSQL was killed.
+    crashes: list[float] = field(default_factory=list)
 
     def changes_by_task(self) -> dict[int, list[Change]]:
         """The changes of each task in the order of its row's versions, which is the order of the commits."""

@@ -33,6 +33,8 @@ FINAL = ("Stopped", "Error", "Success")
 SLACK = 1.0
 #: A shorter overlap of two runs does not count, because the lines of both are written a moment late.
 MOMENT = 0.05
+#: So long a begin may not be on disk (docs/jobs.md#guarantees-and-limits).
+FORGOTTEN_SECONDS = 1.0
 #: So many runs may have left no line, because the process died before it could write.
 UNWRITTEN = 2
 
@@ -142,9 +144,17 @@ def too_many_runs(evidence: Evidence) -> Iterator[Violation]:
     for job, runs in evidence.runs_by_job().items():
         most = MAX_ATTEMPTS[runs[0].kind]
         for first, after in pairwise([*lives.get(runs[0].task, [0]), sys.maxsize]):
-            count = sum(first <= run.revision < after for run in runs)
+            count = sum(first <= run.revision < after and not _was_forgotten(evidence, run) for run in runs)
             if count > most:
                 yield Violation("too many runs", job, f"({runs[0].kind}) ran {count} times of {most}")
+
+
+def _was_forgotten(evidence: Evidence, run: Run) -> bool:
+    """PostgreSQL crashed before the begin of this run was on disk, and the process that knew of it died, too."""
+    return run.ended is None and any(
+        run.began <= at <= run.began + FORGOTTEN_SECONDS and run.alive_until <= at + FORGOTTEN_SECONDS
+        for at in evidence.crashes
+    )
 
 
 def two_at_once(evidence: Evidence, silent_seconds: float) -> tuple[list[Violation], int]:

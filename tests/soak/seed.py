@@ -197,7 +197,7 @@ class Soak:
     def _gather(self) -> Evidence:
         changes, jobs = from_database()
         runs = runs_of(lines_of(self.runs), self.alive_until)
-        return Evidence(runs, changes, jobs, self.diary.freezes(), self.diary.asks())
+        return Evidence(runs, changes, jobs, self.diary.freezes(), self.diary.asks(), self.postgres.crashes)
 
     def _tell(self, seconds: float, late: list[str]) -> bool:
         evidence = self._gather()

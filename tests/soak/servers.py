@@ -161,6 +161,7 @@ class PostgresTier:
         self.directory = directory
         self.proxy = proxy
         self.lock = threading.Lock()
+        self.crashes: list[float] = []
         self._servers: list[EmbeddedPostgres] = []
         self.primary = self._made(EmbeddedPostgres(directory / "postgres-1", parameters=POSTGRES))
         self.proxy.lead("postgres", self.primary.port)
@@ -169,8 +170,12 @@ class PostgresTier:
     def url(self) -> str:
         return f"postgresql://{ROLE}@{HOST}:{self.proxy.ports['postgres']}/{self.primary.database}"
 
-    def restart(self, seconds_away: float) -> None:
+    def _crash(self) -> None:
+        self.crashes.append(time.time())
         self.primary.kill()
+
+    def restart(self, seconds_away: float) -> None:
+        self._crash()
         time.sleep(seconds_away)  # chance decides how long the server is away
         self.primary.start()
 
@@ -193,7 +198,7 @@ class PostgresTier:
             self._told(new, "SELECT pg_reload_conf()")
             wait_for(lambda: not self._asked(self.primary, FOLLOWERS)[0], "the standby to fall behind")
         time.sleep(seconds_together)  # commits of these seconds reach both servers, or only the primary
-        self.primary.kill()
+        self._crash()
         time.sleep(seconds_away)  # chance decides how long no server serves
         self._told(new, "SELECT pg_promote()")
         self.proxy.lead("postgres", new.port)
