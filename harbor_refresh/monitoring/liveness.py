@@ -47,12 +47,12 @@ class Worker:
     queues: tuple[str, ...]
 
 
-def judge_workers(host: str = "", *, seconds: float = PROGRESS_SECONDS) -> Verdict:
+def judge_workers(*, seconds: float = PROGRESS_SECONDS) -> Verdict:
     """Judge the workers of this host: each that answers must take work if work waits for it, and one must answer.
 
     A worker of a pool without processes answers between two tasks only.
     """
-    host = host or socket.gethostname()
+    host = socket.gethostname()
     try:
         waiting = of_broker.messages()
         names = _answering(host)

@@ -9,19 +9,14 @@ that was recorded before a hook was set, or that goes on after it was removed, o
 
 import time
 
-from harbor_refresh.executions.declarations import value
-from harbor_refresh.tasks.conf import DECLARED
-
-
-def are_unix_seconds() -> bool:
-    return bool(value(DECLARED["report_url"].name, ""))  # alone, because each run asks
+from harbor_refresh.tasks.jobs import hook
 
 
 def first_revision() -> int:
     """The revision in which a job that is recorded now waits for its first run."""
-    return int(time.time()) if are_unix_seconds() else 0
+    return int(time.time()) if hook.is_set() else 0
 
 
 def next_revision(revision: int, now: float) -> int:
     """The revision of the run after this one. `now` is in seconds."""
-    return max(revision + 1, int(now)) if are_unix_seconds() else revision + 1
+    return max(revision + 1, int(now)) if hook.is_set() else revision + 1

@@ -11,11 +11,7 @@ from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue.stale_claims import release_stale
 
 
-def nothing_lost() -> int:
-    return 0
-
-
-def recover(*, idle: bool = False, lost_before: Callable[[], int] = nothing_lost) -> int:
+def recover(*, idle: bool = False, lost_before: Callable[[], int] = lambda: 0) -> int:
     """Release the claims of dead nodes and claims that are too old; wake a tick if members wait, or if keys of a
     running Harbor may.
 
