@@ -5,32 +5,27 @@ between the two, that count is lost, and the log may have the line. What changes
 (executions/news/counters.py).
 """
 
+from collections.abc import Mapping
 from typing import Any
 
+from django.dispatch import Signal
+
 from harbor_refresh.executions.news.counters import add_or_keep
-from harbor_refresh.executions.news.execution_log import connect_each
 from harbor_refresh.tasks.news import signals
 
-
-def on_claimed(count: int, **_: Any) -> None:
-    add_or_keep({("executions_claimed", ""): count})
-
-
-def on_recovered(count: int, **_: Any) -> None:
-    add_or_keep({("executions_recovered", ""): count})
-
-
-def on_marks_lost(count: int, **_: Any) -> None:
-    add_or_keep({("marks_lost", ""): count})
+COUNTERS: Mapping[Signal, str] = {
+    signals.claimed: "executions_claimed",
+    signals.recovered: "executions_recovered",
+    signals.marks_lost: "marks_lost",
+    signals.reconciled: "drift_marked",
+    signals.runs_released: "jobs_recovered",
+}
 
 
-def on_reconciled(outcome: Any, **_: Any) -> None:
-    add_or_keep({("drift_marked", ""): outcome.marked})
-
-
-def on_runs_released(count: int, **_: Any) -> None:
-    add_or_keep({("jobs_recovered", ""): count})
+def count_event(signal: Signal, count: int = 0, outcome: Any = None, **_: Any) -> None:
+    add_or_keep({(COUNTERS[signal], ""): outcome.marked if outcome else count})
 
 
 def connect() -> None:
-    connect_each(globals().items(), vars(signals), __name__)
+    for signal in COUNTERS:
+        signal.connect(count_event, dispatch_uid=__name__)

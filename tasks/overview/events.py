@@ -9,22 +9,22 @@ refuses the event, the change still stands. An outage of PostgreSQL or Redis is 
 written, and during the second each report would write the same row.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import Any
 
 from django.db import Error, transaction
+from django.dispatch import Signal
 
+from harbor_refresh.executions.news import signals as of_executions
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.models.state import Event, Kind
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.overview.state import Node
-
-if TYPE_CHECKING:
-    from harbor_refresh.tasks.pipeline.reconciliation import Reconciled
 
 #: A node that died longer ago is not noted again.
 TOLD_SECONDS = 3_600
@@ -100,36 +100,25 @@ def _write(kind: Kind, count: int) -> None:
         run("add_event", kind=kind, subject="", count=count)
 
 
-def on_recovered(count: int, **_: Any) -> None:
-    note(Kind.RECOVERED, count)
+#: The kind of the events of each signal, and how many a signal with these values tells of.
+KINDS: Mapping[Signal, tuple[Kind, Callable[[Mapping[str, Any]], int]]] = {
+    signals.recovered: (Kind.RECOVERED, itemgetter("count")),
+    signals.runs_released: (Kind.JOBS_RECOVERED, itemgetter("count")),
+    signals.reconciled: (Kind.DRIFT, lambda values: values["outcome"].marked),
+    of_executions.quarantined: (Kind.QUARANTINED, lambda values: len(values["execution_ids"])),
+    of_executions.released_from_quarantine: (
+        Kind.RELEASED_FROM_QUARANTINE,
+        lambda values: len(values["execution_ids"]),
+    ),
+    of_executions.deliveries_died: (Kind.DELIVERIES_DIED, lambda values: len(values["deliveries"])),
+}
 
 
-def on_runs_released(count: int, **_: Any) -> None:
-    note(Kind.JOBS_RECOVERED, count)
-
-
-def on_reconciled(outcome: "Reconciled", **_: Any) -> None:
-    note(Kind.DRIFT, outcome.marked)
-
-
-def on_quarantined(execution_ids: Sequence[int], **_: Any) -> None:
-    note(Kind.QUARANTINED, len(execution_ids))
-
-
-def on_released_from_quarantine(execution_ids: Sequence[int], **_: Any) -> None:
-    note(Kind.RELEASED_FROM_QUARANTINE, len(execution_ids))
-
-
-def on_deliveries_died(deliveries: Iterable[object], **_: Any) -> None:
-    note(Kind.DELIVERIES_DIED, len(list(deliveries)))
+def note_signal(signal: Signal, **values: Any) -> None:
+    kind, how_many = KINDS[signal]
+    note(kind, how_many(values))
 
 
 def connect() -> None:
-    """Connect each `on_NAME` to the signal of that name."""
-    from harbor_refresh.executions.news import signals as of_executions
-
-    for name, listener in list(globals().items()):
-        if name.startswith("on_"):
-            signal = name.removeprefix("on_")
-            owner = signals if hasattr(signals, signal) else of_executions
-            getattr(owner, signal).connect(listener, dispatch_uid=f"{__name__}.{name}")
+    for signal in KINDS:
+        signal.connect(note_signal, dispatch_uid=__name__)
