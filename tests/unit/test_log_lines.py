@@ -34,14 +34,21 @@ def lines(caplog: pytest.LogCaptureFixture, signal: Signal, **values: Any) -> li
     return [(one.levelname, one.getMessage()) for one in caplog.records]
 
 
-def test_every_signal_has_its_line_and_every_line_its_signal() -> None:
+def test_every_signal_is_connected_to_its_line_and_every_line_has_its_signal() -> None:
     news = {
-        name for name, one in {**vars(signals_of_executions), **vars(signals)}.items() if isinstance(one, Signal)
+        name: one
+        for name, one in {**vars(signals_of_executions), **vars(signals)}.items()
+        if isinstance(one, Signal)
     }
-    told = [
-        name.removeprefix("on_") for name in (*vars(execution_log), *vars(pipeline_log)) if name.startswith("on_")
-    ]
-    assert sorted(told) == sorted(news)
+    lines_of = {
+        name.removeprefix("on_"): f"{log.__name__}.{name}"
+        for log in (execution_log, pipeline_log)
+        for name in vars(log)
+        if name.startswith("on_")
+    }
+    assert sorted(lines_of) == sorted(news)
+    for name, signal in news.items():
+        assert lines_of[name] in {key[0] for key, *_ in signal.receivers}
 
 
 def test_connecting_twice_logs_everything_once(caplog: pytest.LogCaptureFixture) -> None:
