@@ -12,7 +12,7 @@ A deletion takes them all (`_lock`) before it decides and deletes. The sweep tak
 would have to wait for (`delete_final`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from django.db import transaction
 
@@ -81,13 +81,12 @@ def delete_many_ended(execution_ids: Iterable[int]) -> list[int]:
 
 
 @harbors(Operation.DELETE)
-def delete_final(execution_ids: Sequence[int], fence: Callable[[], None] = lambda: None) -> tuple[int, int]:
+def delete_final(execution_ids: Sequence[int]) -> tuple[int, int]:
     """Delete those of these executions that have ended, in one transaction that waits for no lock; return how
     many executions and how many tasks it deleted.
 
     It leaves out an execution that is not final, that has a task that is not final, or that another transaction
-    has locked, or one of its tasks. `fence` raises if the caller has lost the right to delete. It is called
-    first, in the same transaction.
+    has locked, or one of its tasks.
 
     What if the process dies: the transaction is rolled back, and nothing is deleted. What if two processes do
     it at once: each deletes the rows that it locked first.
@@ -95,7 +94,6 @@ def delete_final(execution_ids: Sequence[int], fence: Callable[[], None] = lambd
     if not execution_ids:
         return 0, 0
     with transaction.atomic():
-        fence()
         locked = run("lock_final_executions", ids=list(execution_ids))[0][0]
         free, tasks = run("lock_final_tasks", ids=locked)[0]
         _delete_locked(free)

@@ -1,6 +1,6 @@
 """Quarantine executions that failed too often, and release them again."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from django.db import transaction
@@ -50,14 +50,10 @@ def release(execution_ids: Iterable[int]) -> list[int]:
         return _release(rows.select_for_update())
 
 
-def release_expired(after: timedelta, fence: Callable[[], None] = lambda: None) -> list[int]:
+def release_expired(after: timedelta) -> list[int]:
     """Release executions that have been in quarantine for longer than `after`, because a failure may be
-    temporary.
-
-    `fence` raises if the caller has lost the right to release. It is called first, in the same transaction.
-    """
+    temporary."""
     with transaction.atomic():
-        fence()
         rows = Quarantine.objects.filter(at__lt=Now() - after)
         return _release(rows.select_for_update(skip_locked=True))
 

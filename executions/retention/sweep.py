@@ -1,13 +1,12 @@
 """The sweep: delete what retention does not keep, refresh what dangles, forget old rows. One at a time."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field
 from datetime import timedelta
 from math import inf
-from typing import Any, TypeVar
-
-from django.db import transaction
+from typing import Any
 
 from harbor_refresh.executions import crash_points, pacing
 from harbor_refresh.executions.attached import orphans
@@ -23,8 +22,6 @@ from harbor_refresh.executions.retention import rules as retention
 from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING, Chore
 from harbor_refresh.executions.retention.lease import Held, Lease
 from harbor_refresh.executions.retention.rules import BatchSize, Position, Retention
-
-T = TypeVar("T")
 
 #: After each transaction the sweep rests as long as it took, at most so long. So reports and refreshes have the
 #: database to themselves for half of the time.
@@ -191,7 +188,8 @@ class _Sweep:
     def _executions(self, *position: Any) -> tuple[Any, ...] | None:
         self.lease.extend()
         begin = Position(*position)
-        page = self._and_rest(lambda: retention.find(self.rules, begin))
+        with self._rest_after():
+            page = retention.find(self.rules, begin)
         self.outcome.looked_at += page.looked_at
         refused: dict[int, str] = {}
         for batch in page.batches(self.size):
@@ -211,14 +209,16 @@ class _Sweep:
         return astuple(page.next) if page.next else None
 
     def _delete(self, ids: Sequence[int]) -> tuple[int, int]:
-        deleted = self._and_rest(lambda: delete_final(ids, self.lease.extend))
+        with self._rest_after(), self.lease.fenced():
+            deleted = delete_final(ids)
         self.size.note(self.took)
         return deleted
 
     def _dangling(self, after_id: int = 0) -> tuple[int] | None:
         self.lease.extend()
         age = timedelta(hours=self.outcome.dangling_hours)
-        page = self._and_rest(lambda: dangling.find(age, after_id))
+        with self._rest_after():
+            page = dangling.find(age, after_id)
         refreshed, left = dangling.repair(page)
         self.outcome.refreshed += refreshed
         self.outcome.leave(sorted([*page.unfinished, *left]))
@@ -228,36 +228,32 @@ class _Sweep:
         days = intake_settings().history_days
         if not days:
             return None
-        deleted, after = self._fenced(lambda: history.shorten(timedelta(days=days), after_id))
+        with self._rest_after(), self.lease.fenced():
+            deleted, after = history.shorten(timedelta(days=days), after_id)
         self.outcome.forget(HISTORY, deleted)
         return None if after is None else (after,)
 
     def _orphans(self, after_id: int = 0) -> tuple[int] | None:
-        deleted, after = self._fenced(lambda: orphans.forget(after_id))
+        with self._rest_after(), self.lease.fenced():
+            deleted, after = orphans.forget(after_id)
         self.outcome.forget(ORPHANS, deleted)
         return None if after is None else (after,)
 
     def _chore(self, chore: Chore) -> Callable[[], tuple[()] | None]:
         def page() -> tuple[()] | None:
-            deleted = self._fenced(chore.do)
+            with self._rest_after(), self.lease.fenced():
+                deleted = chore.do()
             self.outcome.forget(chore.name, deleted)
             return () if deleted else None
 
         return page
 
-    def _fenced(self, delete: Callable[[], T]) -> T:
-        def in_one_transaction() -> T:
-            with transaction.atomic():
-                self.lease.extend()
-                return delete()
-
-        return self._and_rest(in_one_transaction)
-
-    def _and_rest(self, work: Callable[[], T]) -> T:
-        """Do the work and rest as long as it took."""
+    @contextmanager
+    def _rest_after(self) -> Iterator[None]:
+        """Rest as long as the block took."""
         began = time.monotonic()
         try:
-            return work()
+            yield
         finally:
             self.took = time.monotonic() - began
             time.sleep(min(self.took, LONGEST_REST_SECONDS))

@@ -130,7 +130,8 @@ def _look(outcome: Reconciled, full: bool, progress: Progress, lease: Lease | No
     """Do a pass. Without a lease it is a dry run."""
     if lease:
         after = timedelta(seconds=pacing.QUARANTINE_SECONDS)
-        outcome.released_from_quarantine = len(release_expired(after, lease.extend))
+        with lease.fenced():
+            outcome.released_from_quarantine = len(release_expired(after))
         with lease.fenced():
             run("make_watermark")
             run("notice_releases")
