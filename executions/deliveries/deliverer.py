@@ -6,7 +6,7 @@ A thread and not a Celery task does this, because a task that waits for receiver
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -41,19 +41,6 @@ LEASE_TIMEOUTS = 3
 EXPIRE_EVERY_SECONDS = 60.0
 #: How old the address of a subscription may be that a request is sent to. Its secret is as new as the claim.
 ROWS_SECONDS = 1.0
-
-
-def nothing() -> None:
-    """Ask no handlers."""
-
-
-def forget(seconds: float) -> None:
-    """Leave what is due in so many seconds to the schedule."""
-
-
-def never() -> bool:
-    """Return False: the deliverer is never held."""
-    return False
 
 
 class Webhooks:
@@ -106,26 +93,25 @@ class Rooms:
 
 
 class Deliverer:
-    """One in a process. `ask_handlers` is called when handlers may have something to do. While `is_held`, no
-    delivery is claimed; what is being sent goes on. `wake_later` is called before the thread ends, with the
-    seconds until the next delivery is due, if one waits."""
+    """One in a process. That of a worker (tasks/operations/deliverer_thread.py) has the first three methods."""
 
-    def __init__(
-        self,
-        ask_handlers: Callable[[], None] = nothing,
-        resolve: "Resolve | None" = None,
-        is_held: Callable[[], bool] = never,
-        wake_later: Callable[[float], None] = forget,
-    ) -> None:
-        self._ask_handlers = ask_handlers
-        self._wake_later = wake_later
-        self._is_held = is_held
+    def __init__(self, resolve: "Resolve | None" = None) -> None:
         self._resolve = resolve
         self._webhooks = Webhooks()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._woken = False
         self._stopping = threading.Event()
+
+    def ask_handlers(self) -> None:
+        """Called when handlers may have something to do."""
+
+    def is_held(self) -> bool:
+        """While this is true, no delivery is claimed; what is being sent goes on."""
+        return False
+
+    def wake_later(self, seconds: float) -> None:
+        """Called before the thread ends, with the seconds until the next delivery is due, if one waits."""
 
     def wake(self) -> None:
         """See to it that a look begins after this call."""
@@ -167,7 +153,7 @@ class Deliverer:
         the moment passes, and only moments to come are asked for, so nothing looks again and again.
         """
         if not self._stopping.is_set() and (seconds := claims.next_due()) is not None:
-            self._wake_later(seconds)
+            self.wake_later(seconds)
 
     def _try_later(self) -> None:
         self._stopping.wait(AWAY_SECONDS)
@@ -207,7 +193,7 @@ class Deliverer:
                 if is_look:
                     self._woken, looked = False, now
                     told = write_deliveries()
-                    self._ask_handlers()
+                    self.ask_handlers()
                 taken = []
                 if sender is not None and self._stopping.is_set():
                     sender.stop_sending()
@@ -228,7 +214,7 @@ class Deliverer:
         from harbor_refresh.executions.deliveries.messages import message
         from harbor_refresh.executions.deliveries.sender import Request
 
-        if rooms.total >= MOST_IN_FLIGHT or self._is_held():
+        if rooms.total >= MOST_IN_FLIGHT or self.is_held():
             return []
         timeout = pacing.DELIVER_TIMEOUT_SECONDS
         until = time.monotonic() + (LEASE_TIMEOUTS - 1) * timeout

@@ -27,10 +27,13 @@ class WorkersDeliverer(Deliverer):
     """The deliverer of a process that also has the code of the handlers."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._next_look = NextLook()
-        super().__init__(ask_handlers=self._ask, is_held=self._is_paused, wake_later=self._next_look.plan)
         self._has_rows = False
         self._paused, self._known_until = False, 0.0
+
+    def wake_later(self, seconds: float) -> None:
+        self._next_look.plan(seconds)
 
     def stop(self, seconds: float = 5.0) -> None:
         super().stop(seconds)
@@ -44,7 +47,7 @@ class WorkersDeliverer(Deliverer):
                 log.warning("This worker sends no webhooks, because its pool has green threads: start one without")
         super().deliver()
 
-    def _is_paused(self) -> bool:
+    def is_held(self) -> bool:
         """Whether the queue of the deliveries is paused. The worker takes no message from it then, but a deliverer
         that has work goes on without messages, so it asks by itself."""
         now = monotonic()
@@ -52,7 +55,7 @@ class WorkersDeliverer(Deliverer):
             self._paused, self._known_until = DELIVERIES in paused(), now + PAUSE_SECONDS
         return self._paused
 
-    def _ask(self) -> None:
+    def ask_handlers(self) -> None:
         """Send a task for each handler that has something to do.
 
         What if a message is lost: the handler is asked for again a few seconds later.

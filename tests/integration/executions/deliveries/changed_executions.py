@@ -5,6 +5,8 @@ from typing import Any
 
 from django.db.models import F
 
+from harbor_refresh.executions.deliveries.handler_runs import due_handlers, run_handler
+from harbor_refresh.executions.deliveries.outbox import write_deliveries
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -39,6 +41,14 @@ def move_clock(**by: float) -> None:
     )
     Subscription.objects.filter(failures__gt=0).update(failing_since=F("failing_since") - delta)
     Subscription.objects.filter(retry_at__isnull=False).update(retry_at=F("retry_at") - delta)
+
+
+def tell() -> None:
+    """Write what is due and run the handlers that have something to do."""
+    write_deliveries()
+    for subscription_id in due_handlers():
+        while run_handler(subscription_id):
+            pass
 
 
 def states(**only: Any) -> dict[str, int]:

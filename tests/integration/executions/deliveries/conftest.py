@@ -10,6 +10,8 @@ from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.deliverer import Deliverer
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.news import handlers as registry
+from harbor_refresh.executions.news.after_commit import execution_changed
 from tests.integration.executions.deliveries.receiver import Receiver, receiver
 
 
@@ -17,6 +19,13 @@ from tests.integration.executions.deliveries.receiver import Receiver, receiver
 def loopback(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.REFRESH_DELIVER_NETWORKS = ("127.0.0.1/32",)
     monkeypatch.setattr(pacing, "DELIVER_TIMEOUT_SECONDS", 60.0)
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No handlers but those of the test."""
+    monkeypatch.setattr(registry, "_registered", [])
+    monkeypatch.setattr(execution_changed, "receivers", [])
 
 
 @pytest.fixture(autouse=True)

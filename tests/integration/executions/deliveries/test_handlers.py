@@ -18,24 +18,16 @@ from harbor_refresh.executions.news import handlers as registry
 from harbor_refresh.executions.news.after_commit import execution_changed
 from harbor_refresh.executions.news.handlers import Change, Failure, on_execution
 from tests.integration.concurrency import at_once
-from tests.integration.executions.deliveries.changed_executions import end, ended, move_clock, rerun, states
+from tests.integration.executions.deliveries.changed_executions import (
+    end,
+    ended,
+    move_clock,
+    rerun,
+    states,
+    tell,
+)
 
 pytestmark = pytest.mark.usefixtures("database")
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing but what the test registers."""
-    monkeypatch.setattr(registry, "_registered", [])
-    monkeypatch.setattr(execution_changed, "receivers", [])
-
-
-def tell(name: str = "") -> None:
-    """Write what is due and run the handlers that have something to do."""
-    write_deliveries()
-    for subscription_id in due_handlers():
-        while run_handler(subscription_id):
-            pass
 
 
 def rows() -> dict[str, Subscription]:

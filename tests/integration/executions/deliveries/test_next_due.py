@@ -119,12 +119,15 @@ def test_a_webhook_that_is_disabled_is_not_waited_for(pending: Subscription) -> 
     assert next_due() is None
 
 
-def test_a_deliverer_that_ends_says_when_the_next_retry_is_due(subscribed: Subscribe) -> None:
+def test_a_deliverer_that_ends_says_when_the_next_retry_is_due(
+    subscribed: Subscribe, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said: list[float] = []
     with receiver(status=503, headers={"Retry-After": "60"}) as one:
         subscribed(one)
         ended(1)
-        deliverer = Deliverer(wake_later=said.append)
+        deliverer = Deliverer()
+        monkeypatch.setattr(deliverer, "wake_later", said.append)
         began = database_now()
         deliverer.wake()
         wait_for(lambda: deliverer._thread is None, "the deliverer to end")

@@ -13,15 +13,11 @@ from pytest_django import Settings
 from standardwebhooks import Webhook
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.deliveries.handler_runs import due_handlers, run_handler
 from harbor_refresh.executions.deliveries.handler_subscriptions import keep_rows
-from harbor_refresh.executions.deliveries.outbox import write_deliveries
 from harbor_refresh.executions.models import Subscription
-from harbor_refresh.executions.news import handlers as registry
-from harbor_refresh.executions.news.after_commit import execution_changed
 from tests import pages
 from tests.integration.executions.api.api_client import token
-from tests.integration.executions.deliveries.changed_executions import end, ended
+from tests.integration.executions.deliveries.changed_executions import end, ended, tell
 from tests.integration.executions.deliveries.receiver import Receiver
 from tests.integration.service.web_server import web_server
 from tests.terminal import typed
@@ -29,20 +25,6 @@ from tests.terminal import typed
 pytestmark = pytest.mark.usefixtures("database")
 
 PAGE = pages.read("docs/notifications.md")
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing but what the page registers."""
-    monkeypatch.setattr(registry, "_registered", [])
-    monkeypatch.setattr(execution_changed, "receivers", [])
-
-
-def run_handlers() -> None:
-    write_deliveries()
-    for subscription_id in due_handlers():
-        while run_handler(subscription_id):
-            pass
 
 
 def test_the_handler_and_the_receiver_of_the_page_are_told_of_a_failure() -> None:
@@ -61,7 +43,7 @@ def test_the_handler_and_the_receiver_of_the_page_are_told_of_a_failure() -> Non
     keep_rows()
     executions = ended(vendor_id=7)
     end(executions, "Error", 2, "disk full")
-    run_handlers()
+    tell()
     assert told == ["1 tasks of replication 7 failed: disk full"]
     assert heard == [(executions[0].pk, "Success"), (executions[0].pk, "Error")]
 

@@ -21,11 +21,15 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
 
 
 def test_its_deliveries_wait_for_a_process_that_can_send(
-    good: Receiver, subscribed: Callable[..., Subscription], without: Callable[[bool], None]
+    good: Receiver,
+    subscribed: Callable[..., Subscription],
+    without: Callable[[bool], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     subscribed(good)
     asked: list[None] = []
-    deliverer = Deliverer(ask_handlers=lambda: asked.append(None))
+    deliverer = Deliverer()
+    monkeypatch.setattr(deliverer, "ask_handlers", lambda: asked.append(None))
     without(True)
     ended(2)
     deliverer.deliver()

@@ -117,7 +117,7 @@ def test_the_deliverer_begins_again_after_an_error(
         for failure in failures:
             raise failure
 
-    monkeypatch.setattr(WorkersDeliverer, "_ask", fails_once)
+    monkeypatch.setattr(WorkersDeliverer, "ask_handlers", fails_once)
     one = WorkersDeliverer()
     with receiver() as good:
         subscriptions.create(Wish("x", good.url))

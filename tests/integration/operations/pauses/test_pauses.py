@@ -197,8 +197,8 @@ def test_a_deliverer_that_has_work_asks_whether_deliveries_are_paused(monkeypatc
     """It is a thread, and needs no message of the paused queue to go on."""
     monkeypatch.setattr(deliverer_thread, "PAUSE_SECONDS", 0.0)
     deliverer = deliverer_thread.WorkersDeliverer()
-    assert not deliverer._is_held()
+    assert not deliverer.is_held()
     pause(DELIVERIES, ALICE)
-    assert deliverer._is_held()
+    assert deliverer.is_held()
     resume(DELIVERIES, ALICE)
-    assert not deliverer._is_held()
+    assert not deliverer.is_held()
