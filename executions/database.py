@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, OperationalError, connection
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 
 from harbor_refresh.executions import sql
 from harbor_refresh.executions.attached.attachment import is_attached
@@ -91,6 +91,13 @@ def allow_long_statements() -> None:
     if limit := getattr(settings, "LONG_STATEMENT_TIMEOUT", ""):
         with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('statement_timeout', %s, TRUE)", [limit])
+
+
+def delete_first(rows: QuerySet[Any], at_most: int) -> int:
+    """Delete the first of these rows, in their order and in the caller's transaction; return how many. Rows that
+    another transaction has locked are in use, or are being deleted, so they stay."""
+    ids = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True)[:at_most])
+    return rows.model._default_manager.filter(pk__in=ids)._raw_delete(using=DEFAULT_DB_ALIAS) if ids else 0
 
 
 def raise_if_away() -> None:

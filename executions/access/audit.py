@@ -21,6 +21,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.http import HttpRequest
 
+from harbor_refresh.executions.database import delete_first
 from harbor_refresh.executions.models import Action, AuditEntry
 from harbor_refresh.executions.models.operations import MAX_DETAIL, MAX_NAME, MAX_TARGET, Origin, Outcome
 from harbor_refresh.executions.text import made_storable
@@ -152,9 +153,8 @@ def forget(before: datetime, most: int = 1_000) -> int:
     KEPT, because a program with a token may write many. Return how many."""
     newest = AuditEntry.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
     for old, order in ((Q(at__lt=before), "at"), (Q(pk__lte=newest - KEPT), "pk")):
-        rows = AuditEntry.objects.filter(old).order_by(order).select_for_update(skip_locked=True)
-        if ids := list(rows.values_list("pk", flat=True)[:most]):
-            return AuditEntry.objects.filter(pk__in=ids)._raw_delete(using="default")
+        if count := delete_first(AuditEntry.objects.filter(old).order_by(order), most):
+            return count
     return 0
 
 

@@ -1,19 +1,19 @@
 """Received messages: a signed message is taken once, however often it is sent."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
-from harbor_refresh.executions.database import run
+from harbor_refresh.executions.database import delete_first, run
 from harbor_refresh.executions.errors import Replayed
+from harbor_refresh.executions.models import ReceivedMessage
 
 if TYPE_CHECKING:
     from harbor_refresh.executions.access.signatures import SignedMessage
 
 #: A message may be signed five minutes ahead, and is accepted until five minutes after that.
 KEPT = timedelta(minutes=10)
-BATCH = 10_000
 #: Each message forgets up to so many old ones, so the table stays as small as ten minutes of messages are.
 AT_ONCE = 2
 
@@ -24,11 +24,6 @@ def receive(message: "SignedMessage") -> None:
     What if the caller fails: its transaction is rolled back with this record, and the message may be sent again.
     What if one message comes twice at once: the second waits for the first, and is refused if that commits.
     """
-    forget_received(timezone.now() - KEPT, AT_ONCE)
+    delete_first(ReceivedMessage.objects.filter(at__lt=timezone.now() - KEPT).order_by("at"), AT_ONCE)
     if not run("receive_message", id=message.id, at=message.at):
         raise Replayed
-
-
-def forget_received(before: datetime, at_most: int = BATCH) -> int:
-    """Delete the ids of messages from before this moment, one batch; return how many."""
-    return int(run("forget_received", before=before, at_most=at_most)[0][0])

@@ -1,7 +1,6 @@
 """Dead letters: deliveries that were given up. They can be sent again, one by one or all of a subscription."""
 
 from collections.abc import Iterable
-from datetime import datetime
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -45,9 +44,3 @@ def resend_all(subscription_id: int | None = None) -> int:
         after = last
     tell_changes_written_after_commit()
     return total
-
-
-def forget(before: datetime, most: int = PAGE) -> int:
-    """Delete the oldest deliveries that ended before this moment, `most` of them; return how many."""
-    count: int = run("forget_deliveries", before=before, most=most)[0][0]
-    return count

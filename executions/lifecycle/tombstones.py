@@ -1,12 +1,12 @@
 """Tombstones of deleted tasks: a report about a task that is gone is told from one whose task is not there yet."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db.models import Q
 from django.utils import timezone
 
-from harbor_refresh.executions.database import run
+from harbor_refresh.executions.database import delete_first, run
 from harbor_refresh.executions.models import DeletedTask
 
 #: No sender tries for longer than this to report about one task.
@@ -18,12 +18,7 @@ def delete_tasks(execution_ids: list[int]) -> None:
     """Delete the tasks of these executions and leave their tombstones; the caller holds the locks. Each call
     forgets as many old tombstones as a page of executions leaves, so they stay bounded without a sweep, too."""
     run("delete_tasks", execution_ids=execution_ids)
-    forget_deleted(timezone.now() - KEPT)
-
-
-def forget_deleted(before: datetime, at_most: int = BATCH) -> int:
-    """Delete the tombstones from before this moment, one batch; return how many."""
-    return int(run("forget_deleted", before=before, at_most=at_most)[0][0])
+    delete_first(DeletedTask.objects.filter(at__lt=timezone.now() - KEPT).order_by("at"), BATCH)
 
 
 def is_deleted(task_id: int, job_ids: Sequence[str]) -> bool:

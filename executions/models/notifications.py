@@ -170,7 +170,7 @@ class Delivery(models.Model):
             ),
             # resend_deliveries.sql and the list of dead letters
             models.Index(fields=["subscription", "id"], name="delivery_dead", condition=Q(state=State.DEAD)),
-            # forget_deliveries.sql: the oldest of those that have ended
+            # housekeeping.py: the oldest of those that have ended
             models.Index(fields=["ended_at"], name="delivery_ended", condition=~Q(state=State.PENDING)),
         )
         constraints = (

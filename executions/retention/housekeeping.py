@@ -10,14 +10,23 @@ history.py.
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db.models import Model
+from django.db.models import QuerySet
 
 from harbor_refresh.executions.access import audit, received_messages
-from harbor_refresh.executions.database import run
-from harbor_refresh.executions.deliveries import dead_letters
+from harbor_refresh.executions.database import delete_first, run
 from harbor_refresh.executions.lifecycle import tombstones
-from harbor_refresh.executions.models import Action, Callback, IdempotencyKey, OldSecret
+from harbor_refresh.executions.models import (
+    Action,
+    Callback,
+    DeletedTask,
+    Delivery,
+    IdempotencyKey,
+    OldSecret,
+    ReceivedMessage,
+)
+from harbor_refresh.executions.models.notifications import State
 
 #: Rows that one transaction deletes.
 BATCH = 1_000
@@ -39,28 +48,22 @@ class Chore:
         return self.forget(run("moment_before", age=self.age)[0][0])
 
 
-def older(model: type[Model], column: str, **only: str) -> Forget:
-    """Return a function that deletes a batch of the oldest rows by that column, which needs an index. Rows that
-    another transaction has locked are in use, so they stay."""
-
-    def forget(before: datetime) -> int:
-        rows = model._default_manager.filter(**{f"{column}__lt": before}, **only).order_by(column)
-        ids = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True)[:BATCH])
-        return model._default_manager.filter(pk__in=ids)._raw_delete(using="default") if ids else 0
-
-    return forget
+def older(rows: QuerySet[Any], column: str) -> Forget:
+    """Return a function that deletes a batch of the oldest rows by that column, which needs an index."""
+    return lambda before: delete_first(rows.filter(**{f"{column}__lt": before}).order_by(column), BATCH)
 
 
+DELIVERED_OR_DEAD = Delivery.objects.exclude(state=State.PENDING)
 HOUSEKEEPING: tuple[Chore, ...] = (
     # a sender tries again for minutes, and a key that is older is not worth its row
-    Chore("idempotency keys", older(IdempotencyKey, "at"), timedelta(hours=24)),
-    Chore("tombstones of tasks", tombstones.forget_deleted, tombstones.KEPT),
-    Chore("ids of signed messages", received_messages.forget_received, received_messages.KEPT),
-    Chore("old secrets of webhooks", older(OldSecret, "signs_until"), timedelta(0)),
+    Chore("idempotency keys", older(IdempotencyKey.objects.all(), "at"), timedelta(hours=24)),
+    Chore("tombstones of tasks", older(DeletedTask.objects.all(), "at"), tombstones.KEPT),
+    Chore("ids of signed messages", older(ReceivedMessage.objects.all(), "at"), received_messages.KEPT),
+    Chore("old secrets of webhooks", older(OldSecret.objects.all(), "signs_until"), timedelta(0)),
     # an entry is older than the end of its action, so it goes first, and no entry loses its outcome
     Chore("log of actions", audit.forget, KEPT),
-    Chore("ended actions", older(Action, "ended_at"), KEPT),
+    Chore("ended actions", older(Action.objects.all(), "ended_at"), KEPT),
     # a dead letter can be sent again until then
-    Chore("ended deliveries", dead_letters.forget, timedelta(days=30)),
-    Chore("callbacks of deleted executions", older(Callback, "orphaned_at"), timedelta(days=60)),
+    Chore("ended deliveries", older(DELIVERED_OR_DEAD, "ended_at"), timedelta(days=30)),
+    Chore("callbacks of deleted executions", older(Callback.objects.all(), "orphaned_at"), timedelta(days=60)),
 )

@@ -7,8 +7,6 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from harbor_refresh.executions.access import received_messages
-from harbor_refresh.executions.access.received_messages import forget_received
 from harbor_refresh.executions.models import ReceivedMessage, Task
 from tests.integration.concurrency import at_once
 from tests.integration.executions.hook_requests import NEXT, SIGNING, answer, recorded, signed, wire
@@ -72,13 +70,6 @@ def _received(**ages: float) -> None:
     ReceivedMessage.objects.bulk_create(
         ReceivedMessage(id=name, at=now - timedelta(minutes=minutes)) for name, minutes in ages.items()
     )
-
-
-def test_old_ids_are_forgotten_in_batches_and_live_ones_stay() -> None:
-    _received(a=30, b=20, c=11, d=9, e=0)
-    before = timezone.now() - received_messages.KEPT
-    assert [forget_received(before, 2), forget_received(before, 2), forget_received(before, 2)] == [2, 1, 0]
-    assert set(ReceivedMessage.objects.values_list("pk", flat=True)) == {"d", "e"}
 
 
 def test_each_message_forgets_two_old_ones_so_the_table_stays_small_without_a_sweep() -> None:

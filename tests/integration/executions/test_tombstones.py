@@ -5,9 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from harbor_refresh.executions.lifecycle import tombstones
 from harbor_refresh.executions.lifecycle.deletion import delete
-from harbor_refresh.executions.lifecycle.tombstones import forget_deleted, is_deleted
+from harbor_refresh.executions.lifecycle.tombstones import is_deleted
 from harbor_refresh.executions.models import DeletedTask, Task
 from tests.integration.executions.hook_requests import recorded
 
@@ -59,13 +58,6 @@ def test_a_task_that_came_back_and_is_deleted_again_has_a_new_tombstone() -> Non
     delete([execution.pk])
     (one,) = DeletedTask.objects.all()
     assert (one.job_id, timezone.now() - one.at < timedelta(hours=1)) == ("a", True)
-
-
-def test_old_tombstones_are_forgotten_in_batches() -> None:
-    _buried(a=30, b=20, c=8, d=6)
-    before = timezone.now() - tombstones.KEPT
-    assert [forget_deleted(before, 2), forget_deleted(before, 2), forget_deleted(before, 2)] == [2, 1, 0]
-    assert set(known().values()) == {"d"}
 
 
 def test_each_delete_forgets_old_tombstones_so_they_stay_bounded_without_a_sweep() -> None:
