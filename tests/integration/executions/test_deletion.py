@@ -1,5 +1,7 @@
 """delete: what goes along, and what happens if a stop or a report comes at the same moment."""
 
+from contextlib import suppress
+
 import psycopg
 import pytest
 from django.db import connection
@@ -72,68 +74,40 @@ def test_a_task_that_runs_again_while_its_execution_is_to_be_deleted_keeps_it(da
     assert Task.objects.get().status == "Running"
 
 
-def test_a_stop_and_a_delete_at_the_same_moment_do_not_deadlock(database: str) -> None:
-    execution, tasks = made(2)
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[1]])
-        with in_background(lambda: stop(execution.pk)) as stopped:
-            wait_until(lambda: waiting_for_locks() == 1, "the stop waits for the second task")
-            with in_background(lambda: delete([execution.pk])) as deleted:
-                wait_until(lambda: waiting_for_locks() == 2, "the delete waits for the stop")
-                other.rollback()
-                assert deleted() == 1
-                assert stopped() == 2
-    assert not Execution.objects.exists()
-
-
-def test_a_delete_and_a_report_at_the_same_moment_do_not_deadlock(database: str) -> None:
-    """Both lock tasks in id order, wherever they lie."""
+@pytest.mark.parametrize(
+    ("first", "second", "outcomes"),
+    [
+        ("stop", "delete", (3, 1)),
+        ("delete", "stop", (1, None)),
+        ("report", "delete", ((3, 0), 1)),
+        ("delete", "report", (1, (0, 3))),
+    ],
+)
+def test_a_deletion_and_another_change_at_the_same_moment_come_one_after_the_other(
+    database: str, first: str, second: str, outcomes: tuple[object, object]
+) -> None:
+    """All lock tasks in id order, wherever they lie, so they do not deadlock."""
     execution, tasks = made(3)
     in_another_order_on_disk(tasks[0])
+
+    def stopped() -> int | None:
+        with suppress(NoSuchExecution):
+            return stop(execution.pk)
+        return None
+
+    def reported() -> tuple[int, int]:
+        outcome = report(Report(pk, "Success") for pk in reversed(tasks))
+        return outcome.applied, len(outcome.refused)
+
+    acts = {"delete": lambda: delete([execution.pk]), "stop": stopped, "report": reported}
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[2]])
-        with in_background(lambda: delete([execution.pk])) as deleted:
-            wait_until(lambda: waiting_for_locks() == 1, "the delete waits for the last task")
-            reports = [Report(tasks[1], "Success"), Report(tasks[0], "Success")]
-            with in_background(lambda: report(reports)) as reported:
-                wait_until(lambda: waiting_for_locks() == 2, "the report waits for the delete")
+        with in_background(acts[first]) as earlier:
+            wait_until(lambda: waiting_for_locks() == 1, "the first waits for the last task")
+            with in_background(acts[second]) as later:
+                wait_until(lambda: waiting_for_locks() == 2, "the second waits for the first")
                 other.rollback()
-                assert deleted() == 1
-                outcome = reported()
-    assert (outcome.applied, outcome.unchanged) == (0, 0)
-    assert [one.reason for one in outcome.refused] == [f"there is no task {pk}" for pk in (tasks[1], tasks[0])]
-    assert (rows(Execution), rows(Task)) == ({}, {})
-
-
-def test_a_delete_waits_for_a_report_that_came_first(database: str) -> None:
-    execution, tasks = made(3)
-    in_another_order_on_disk(tasks[0])
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[2]])
-        reports = [Report(pk, "Success") for pk in reversed(tasks)]
-        with in_background(lambda: report(reports)) as reported:
-            wait_until(lambda: waiting_for_locks() == 1, "the report waits for the last task")
-            with in_background(lambda: delete([execution.pk])) as deleted:
-                wait_until(lambda: waiting_for_locks() == 2, "the delete waits for the report")
-                other.rollback()
-                assert reported().applied == 3
-                assert deleted() == 1
-    assert (rows(Execution), rows(Task)) == ({}, {})
-
-
-def test_a_stop_that_comes_while_its_execution_is_deleted_finds_nothing(database: str) -> None:
-    execution, tasks = made(3)
-    in_another_order_on_disk(tasks[0])
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[2]])
-        with in_background(lambda: delete([execution.pk])) as deleted:
-            wait_until(lambda: waiting_for_locks() == 1, "the delete waits for the last task")
-            with in_background(lambda: stop(execution.pk)) as stopped:
-                wait_until(lambda: waiting_for_locks() == 2, "the stop waits for the delete")
-                other.rollback()
-                assert deleted() == 1
-                with pytest.raises(NoSuchExecution):
-                    stopped()
+                assert (earlier(), later()) == outcomes
     assert (rows(Execution), rows(Task)) == ({}, {})
 
 

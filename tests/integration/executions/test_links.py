@@ -7,7 +7,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create
 from harbor_refresh.executions.lifecycle.deletion import delete, delete_ended, delete_final
 from harbor_refresh.executions.lifecycle.gates import close
 from harbor_refresh.executions.lifecycle.links import family
@@ -138,35 +138,6 @@ def test_a_batch_of_children_tells_their_parent_once_and_costs_a_refresh_one_sta
     assert changed == [(root.pk, "TEST")]
     assert len(of_children) == len(without_parents) + 1
     assert progress(root.pk).counts == {"Success": 50}
-
-
-@pytest.mark.slow
-def test_thousands_of_children_cost_their_parent_one_refresh_for_each_batch_of_ends(changed: list[Member]) -> None:
-    """A batch of 500 ends takes as many statements as one end, and so does each refresh of the parent."""
-    root, small = made(tasks=0), made(tasks=0)
-    only_one = made(small)
-    children = create_many(NewExecution("TEST", parent=root.pk, tasks=[NewTask()]) for _ in range(5_000))
-    own = Task.objects.exclude(pk__in=Link.objects.values("task_id")).order_by("pk")
-    report([Report(pk, "Success") for pk in own.values_list("pk", flat=True)])
-
-    def cost(ids: list[int]) -> tuple[list[Member], int, int, int]:
-        """Which parents were told, how many refreshes that took, and the statements of the batch and of these."""
-        changed.clear()
-        with CaptureQueriesContext(connection) as of_children:
-            refresh(ids)
-        told = list(changed)
-        with CaptureQueriesContext(connection) as of_parent:
-            refreshes = drain(changed)
-        return told, refreshes, len(of_children), len(of_parent)
-
-    told, refreshes, of_child, of_parent = cost([only_one.pk])
-    assert (told, refreshes) == ([(small.pk, "TEST")], 1)
-    for begin in range(0, 5_000, 500):
-        assert status_of(root) == "Running"
-        batch = [one.pk for one in children[begin : begin + 500]]
-        assert cost(batch) == ([(root.pk, "TEST")], 1, of_child, of_parent)
-        assert progress(root.pk).done == begin + 500
-    assert (status_of(root), progress(root.pk).counts) == ("Success", {"Success": 5_000})
 
 
 def test_an_execution_without_tasks_that_is_ended_by_hand_tells_its_parent(changed: list[Member]) -> None:

@@ -170,14 +170,6 @@ def test_a_retried_task_reopens_its_execution_and_the_history_records_it() -> No
     ]
 
 
-def test_an_execution_that_is_right_is_not_written() -> None:
-    make(("Success", 1), [("Success", 1), ("Success", 0)])
-    make(("Running", 0), [("Pending", 0)])
-    before = row_versions()
-    assert refresh_and_compare() == Refreshed(succeeded=2, changed=0)
-    assert row_versions() == before
-
-
 def test_an_execution_without_tasks_stays_as_it_was_set_by_hand() -> None:
     for status in CODE:
         make((status, 1), [])
