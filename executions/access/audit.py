@@ -13,7 +13,6 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -148,7 +147,7 @@ def note(
     )
 
 
-def forget(before: datetime, most: int = 1_000) -> int:
+def forget(before: Any, most: int = 1_000) -> int:
     """Delete the oldest entries, `most` of them: those from before this moment, and those beyond the newest
     KEPT, because a program with a token may write many. Return how many."""
     newest = AuditEntry.objects.order_by("-pk").values_list("pk", flat=True).first() or 0

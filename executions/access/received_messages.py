@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import delete_first, run
 from harbor_refresh.executions.errors import Replayed
@@ -24,6 +24,6 @@ def receive(message: "SignedMessage") -> None:
     What if the caller fails: its transaction is rolled back with this record, and the message may be sent again.
     What if one message comes twice at once: the second waits for the first, and is refused if that commits.
     """
-    delete_first(ReceivedMessage.objects.filter(at__lt=timezone.now() - KEPT).order_by("at"), AT_ONCE)
+    delete_first(ReceivedMessage.objects.filter(at__lt=Now() - KEPT).order_by("at"), AT_ONCE)
     if not run("receive_message", id=message.id, at=message.at):
         raise Replayed

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from django.db import transaction
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.database import run
 from harbor_refresh.executions.models import Delivery
 from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.news.after_commit import tell_changes_written_after_commit
@@ -35,12 +34,11 @@ def resend_all(subscription_id: int | None = None) -> int:
     Page by page, each in a transaction of its own. The pages go by the id, so a delivery that dies again meanwhile
     is not sent twice. What if the process dies: the pages so far are sent again, the rest stays dead.
     """
+    dead = Delivery.objects.filter(state=State.DEAD).order_by("pk")
+    if subscription_id is not None:
+        dead = dead.filter(subscription_id=subscription_id)
     total, after = 0, 0
-    while total < MOST:
-        count, last = run("resend_deliveries", subscription=subscription_id, after=after, most=PAGE)[0]
-        total += count
-        if count < PAGE:
-            break
-        after = last
-    tell_changes_written_after_commit()
+    while total < MOST and (ids := list(dead.filter(pk__gt=after).values_list("pk", flat=True)[:PAGE])):
+        total += resend(ids)
+        after = ids[-1]
     return total

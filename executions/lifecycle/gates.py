@@ -17,6 +17,7 @@ keeps it Stopped until that job runs again. The end by the time limit stands.
 Locks: the execution, then the gate (gate_locks.py), then other tasks, as everywhere."""
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -53,8 +54,10 @@ def make(executions: Sequence[tuple[Execution, float]]) -> None:
         )
         for execution, _ in executions
     )
-    for task, (execution, seconds) in zip(tasks, executions, strict=True):
-        run("make_gate", execution_id=execution.pk, task_id=task.pk, seconds=seconds)
+    Gate.objects.bulk_create(
+        Gate(execution=execution, task_id=task.pk, closes_at=Now() + timedelta(seconds=seconds))
+        for task, (execution, seconds) in zip(tasks, executions, strict=True)
+    )
 
 
 @harbors(Operation.CREATE)

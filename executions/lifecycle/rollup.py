@@ -12,6 +12,7 @@ from harbor_refresh.executions.database import LOCK_TIMEOUT, absence_translated,
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.lifecycle.halving import in_halves
+from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.news import counters, signals
 from harbor_refresh.executions.news.after_commit import tell_changes_written_after_commit
 from harbor_refresh.executions.news.steps import step
@@ -96,7 +97,8 @@ def _read(array: str) -> set[int]:
 
 
 def _refreshable(ids: Sequence[int]) -> set[int]:
-    return {row[0] for row in run("find_refreshable", ids=ids)}
+    """Those that exist and are not in quarantine."""
+    return set(Execution.objects.filter(pk__in=ids, quarantine=None).values_list("pk", flat=True))
 
 
 def refresh_at_once(execution_ids: Sequence[int]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from django.db.models import Q
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import delete_first, run
 from harbor_refresh.executions.models import DeletedTask
@@ -18,7 +18,7 @@ def delete_tasks(execution_ids: list[int]) -> None:
     """Delete the tasks of these executions and leave their tombstones; the caller holds the locks. Each call
     forgets as many old tombstones as a page of executions leaves, so they stay bounded without a sweep, too."""
     run("delete_tasks", execution_ids=execution_ids)
-    delete_first(DeletedTask.objects.filter(at__lt=timezone.now() - KEPT).order_by("at"), BATCH)
+    delete_first(DeletedTask.objects.filter(at__lt=Now() - KEPT).order_by("at"), BATCH)
 
 
 def is_deleted(task_id: int, job_ids: Sequence[str]) -> bool:

@@ -1,7 +1,7 @@
 """Housekeeping: the tables whose old rows the sweep deletes.
 
 A table is a line of HOUSEKEEPING: a name, a function and an age. The function deletes one bounded batch of the
-rows that are older than the moment it is given, in the transaction of its caller, and returns how many; the
+rows from before the moment that it is given, in the transaction of its caller, and returns how many; the
 sweep calls it until it returns 0. It must not delete a row that is still needed, whatever its age. Tasks, jobs
 and status changes go with their executions (deletion.py), and the oldest changes of long histories by
 history.py.
@@ -9,13 +9,14 @@ history.py.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.db.models import QuerySet
+from django.db.models.functions import Now
 
 from harbor_refresh.executions.access import audit, received_messages
-from harbor_refresh.executions.database import delete_first, run
+from harbor_refresh.executions.database import delete_first
 from harbor_refresh.executions.lifecycle import tombstones
 from harbor_refresh.executions.models import (
     Action,
@@ -34,7 +35,7 @@ BATCH = 1_000
 #: How long the log of actions, and the actions that it leads to, are kept.
 KEPT = timedelta(days=180)
 
-Forget = Callable[[datetime], int]
+Forget = Callable[[Any], int]
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Chore:
 
     def do(self) -> int:
         """Delete one batch; return how many rows it deleted. The moment is one of the database's clock."""
-        return self.forget(run("moment_before", age=self.age)[0][0])
+        return self.forget(Now() - self.age)
 
 
 def older(rows: QuerySet[Any], column: str) -> Forget:

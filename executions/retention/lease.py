@@ -14,9 +14,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import Error, transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import LeaseLost
+from harbor_refresh.executions.models import Lease as LeaseRow
 
 LEASE = timedelta(seconds=15)
 
@@ -44,7 +47,7 @@ class Lease:
 
     def take(self) -> Held | None:
         """Take the lease and return None; if another process has it, return that."""
-        run("make_lease", work=self.name)
+        LeaseRow.objects.bulk_create([LeaseRow(name=self.name)], ignore_conflicts=True)
         taken, holder, until = run("take_lease", work=self.name, holder=self.holder, lease=LEASE)[0]
         known = Held(holder, until) if holder else None
         if not taken:
@@ -60,11 +63,15 @@ class Lease:
             yield
 
     def extend(self) -> None:
-        """Extend the lease, or raise LeaseLost. Called first in a transaction, it fences what that writes."""
-        if not run("extend_lease", work=self.name, holder=self.holder, lease=LEASE):
+        """Extend the lease, expired or not; raise LeaseLost if another process has taken it over. Called first in
+        a transaction, it fences what that writes: the row stays locked until its end."""
+        if not self._row().update(held_until=Now() + LEASE):
             raise LeaseLost
 
     def release(self) -> None:
         """Release the lease. If the database cannot be reached, it expires by itself."""
         with suppress(Error):
-            run("release_lease", work=self.name, holder=self.holder)
+            self._row().update(holder=None, held_until=None)
+
+    def _row(self) -> QuerySet[LeaseRow]:
+        return LeaseRow.objects.filter(name=self.name, holder=self.holder)

@@ -1,4 +1,4 @@
--- Takes a lease if it is free or has expired. Its row exists (make_lease).
+-- Takes a lease if it is free or has expired. Its row exists.
 --
 -- :work text  :holder text  :lease interval
 -- returns  taken, holder, held_until

@@ -13,7 +13,6 @@ from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.models import Lease as LeaseRow
 from harbor_refresh.executions.models import Quarantine, Release
-from harbor_refresh.executions.retention import lease as leases
 from harbor_refresh.executions.retention.lease import LEASE, Held, Lease
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline.reconciliation import Reconciled, reconcile
@@ -179,7 +178,7 @@ def test_a_pass_that_lost_its_lease_changes_nothing_whichever_write_is_next(
     Quarantine.objects.update(at=AGES_AGO)
     redis.flushall()
     count, after = 0, dict[str, Any]()
-    run = leases.run
+    extend = Lease.extend
 
     def state() -> dict[str, Any]:
         return {
@@ -187,15 +186,15 @@ def test_a_pass_that_lost_its_lease_changes_nothing_whichever_write_is_next(
             **{one.__name__: rows(one) for one in (Quarantine, Release, Watermark)},
         }
 
-    def run_overtaken(name: str, **values: Any) -> Any:
+    def overtaken(lease: Lease) -> None:
         nonlocal count
-        count += "holder" in values and name not in ("take_lease", "release_lease")
-        if count == write and not after:
+        count += 1
+        if count == write:
             at_once(lambda: LeaseRow.objects.update(holder="other"))
             after.update(at_once(state)[0])
-        return run(name, **values)
+        extend(lease)
 
-    monkeypatch.setattr(leases, "run", run_overtaken)
+    monkeypatch.setattr(Lease, "extend", overtaken)
     outcome = reconcile()
     assert (outcome.lease_lost, count) == (True, write)
     assert state() == after
