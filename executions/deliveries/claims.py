@@ -21,8 +21,6 @@ MAX_CIRCUIT_PAUSE = 600.0
 MAX_ATTEMPTS = 30
 #: Deliveries that one statement makes dead because of their age, for each subscription.
 EXPIRED_AT_ONCE = 1_000
-#: The results that are counted, by the state of the delivery. A delivery that is still pending counts as retried.
-RESULTS = {"delivered": "delivered", "dead": "dead"}
 
 
 @dataclass(frozen=True)
@@ -170,8 +168,9 @@ def expire() -> list[Ended]:
 
 
 def _count(ended: Sequence[Ended], unsent: Collection[int] = ()) -> None:
-    """Count these results, in their transaction. A delivery that was claimed and not sent has no result."""
-    results = Counter(RESULTS.get(one.state, "retried") for one in ended if one.id not in unsent)
+    """Count these results, in their transaction. A delivery that is still pending counts as retried; one that was
+    claimed and not sent has no result."""
+    results = Counter("retried" if one.state == "pending" else one.state for one in ended if one.id not in unsent)
     counters.add({("deliveries", f"result={result}"): count for result, count in results.items()})
 
 

@@ -6,7 +6,7 @@ A thread and not a Celery task does this, because a task that waits for receiver
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -39,28 +39,6 @@ MOST_IN_FLIGHT = 1_000
 #: A lease, in timeouts of a request: a claimed delivery may wait for its turn until one is left.
 LEASE_TIMEOUTS = 3
 EXPIRE_EVERY_SECONDS = 60.0
-#: How old the address of a subscription may be that a request is sent to. Its secret is as new as the claim.
-ROWS_SECONDS = 1.0
-
-
-class Webhooks:
-    """The rows of subscriptions and their old secrets, read again after a moment: each claim needs them."""
-
-    def __init__(self) -> None:
-        self._rows: dict[int, Subscription] = {}
-        self._until = 0.0
-
-    def get(self, claimed: Sequence[Claimed]) -> dict[int, Subscription]:
-        """Return them by id. A row is as new as each of these claims, so none is signed with an older secret."""
-        now = time.monotonic()
-        if now > self._until or any(map(self._is_older, claimed)):
-            self._rows = Subscription.objects.prefetch_related("old_secrets").in_bulk()
-            self._until = now + ROWS_SECONDS
-        return self._rows
-
-    def _is_older(self, one: Claimed) -> bool:
-        row = self._rows.get(one.subscription_id)
-        return row is None or row.rotations < one.rotations
 
 
 class Rooms:
@@ -97,7 +75,6 @@ class Deliverer:
 
     def __init__(self, resolve: "Resolve | None" = None) -> None:
         self._resolve = resolve
-        self._webhooks = Webhooks()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._woken = False
@@ -221,7 +198,10 @@ class Deliverer:
         taken = claims.claim_for_webhooks(FIRST_ROOM, rooms.left(), LEASE_TIMEOUTS * timeout)
         if taken:
             rooms.enter(taken)
-            webhooks = self._webhooks.get(taken)
+            # read after the claim, so no request is signed with an older secret than the claim knows
+            webhooks = Subscription.objects.prefetch_related("old_secrets").in_bulk(
+                {one.subscription_id for one in taken}
+            )
             changes = read_changes(taken)
             sender.submit(
                 [
@@ -236,7 +216,7 @@ class Deliverer:
 
 
 @contextmanager
-def _sender(resolve: "Resolve | None") -> "Iterator[Sender | None]":
+def _sender(resolve: "Resolve | None") -> Iterator["Sender | None"]:
     if not http.can_send():
         yield None
         return

@@ -98,9 +98,3 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
             return await self._resolve(host, port)
         except (OSError, UnicodeError) as exc:
             raise Forbidden from exc
-
-    async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore2.AsyncNetworkStream:
-        raise Forbidden
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)

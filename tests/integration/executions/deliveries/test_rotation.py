@@ -7,7 +7,6 @@ import pytest
 from django.db.models.functions import Now
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from harbor_refresh.executions.deliveries import deliverer as deliverers
 from harbor_refresh.executions.deliveries import rotation, subscriptions
 from harbor_refresh.executions.deliveries.deliverer import Deliverer
 from harbor_refresh.executions.deliveries.rotation import MOST_OLD_SECRETS, rotate
@@ -53,7 +52,7 @@ def test_old_and_new_secret_sign_until_the_time_of_the_old_one_is_over(
     deliver()
     end_of_time()
     ended(1)
-    Deliverer().deliver()  # the other one has read the rows a moment ago
+    deliver()
     both, alone = good.received
     assert signers(both, first, second) == [True, True]
     assert len(both.headers["webhook-signature"].split(" ")) == 2
@@ -159,10 +158,8 @@ def test_a_refusal_that_has_nothing_to_do_with_a_rotation_is_final(
 
 
 def test_what_is_claimed_after_a_rotation_is_signed_with_the_new_secret(
-    good: Receiver, subscribed: Subscribe, monkeypatch: pytest.MonkeyPatch
+    good: Receiver, subscribed: Subscribe
 ) -> None:
-    """A deliverer that has read the row a moment ago reads it again."""
-    monkeypatch.setattr(deliverers, "ROWS_SECONDS", 3_600.0)
     row, one = subscribed(good), Deliverer()
     ended(1)
     one.deliver()
