@@ -88,13 +88,14 @@ def send_due(publish: Publish | None = None, queues: Sequence[str] | None = None
 def send_all(publish: Publish | None = None, queues: Sequence[str] | None = None) -> int:
     """Send whatever may run, and what is overdue: the pass of each node, for its queues."""
     count = send_due(publish, queues)
-    with absence_translated():
-        ready = [queue for (queue,) in run("queues_with_jobs", ready=True, queues=queues)]
-        sent = [queue for (queue,) in run("queues_with_jobs", ready=False, queues=queues)]
-    count += send(ready, publish)
+    if queues is None:
+        left = Job.objects.filter(state__in=(State.WAITING, State.SENT)).values_list("queue", flat=True)
+        with absence_translated():
+            queues = list(left.order_by().distinct())
+    count += send(queues, publish)
     limited = [name for name, task in current_app.tasks.items() if task.rate_limit]
     often = {"patience": PATIENCE_SECONDS, "long": LONG_SECONDS, "limited": limited}
-    for queue in sent:
+    for queue in queues:
         with absence_translated():
             rows = run("resend", queue=queue, most=EACH, **often)
         if rows:
