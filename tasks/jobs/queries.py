@@ -1,6 +1,7 @@
 """What is asked of jobs: how many are where, what a job does now, and why it does not run. Nothing is changed."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,7 +12,7 @@ from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.models import Execution, Link
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.running.handle import CheckIn
-from harbor_refresh.tasks.models.job import Job, State
+from harbor_refresh.tasks.models.job import Job, Node, State
 
 
 @dataclass(frozen=True)
@@ -26,31 +27,27 @@ class NodeLoad:
     is_suspected: bool
 
 
-@dataclass(frozen=True)
-class Overview:
-    """Jobs that have not ended, by where they are; the nodes; and what needs a look."""
-
-    states: Mapping[str, int]
-    nodes: Sequence[NodeLoad]
-    #: Jobs that wait for the job before them in their chain, and for their time.
-    in_chains: int
-    later: int
-    #: Reports that the target of the hook has not taken.
-    unreported: int
-
-
-def overview() -> Overview:
+def overview() -> tuple[dict[str, int], list[NodeLoad]]:
+    """Count the jobs that have not ended, by where they are, and read the nodes. Of those that wait, `in_chains`
+    wait for the job before them, and `later` for their time. The target of the hook has not taken the report of the
+    `unreported` ones. Each count reads an index that has no other jobs."""
+    waiting = Job.objects.filter(state=State.WAITING)
     with absence_translated():
-        states = dict(run("count_states"))
-        nodes = [NodeLoad(*row) for row in run("node_loads")]
-        waiting = Job.objects.filter(state=State.WAITING)
-        return Overview(
-            states,
-            nodes,
-            waiting.filter(unmet=True).count(),
-            waiting.filter(unmet=False, not_before__isnull=False).count(),
-            Job.objects.filter(report__isnull=False).count(),
-        )
+        in_chains = waiting.filter(unmet=True).count()
+        later = waiting.filter(unmet=False, not_before__isnull=False).count()
+        running = Counter(Job.objects.filter(state=State.RUNNING).values_list("node", flat=True))
+        counts = {
+            "waiting": waiting.filter(unmet=False, not_before=None).count() + later + in_chains,
+            "in_chains": in_chains,
+            "later": later,
+            "sent": Job.objects.filter(state=State.SENT).count(),
+            "running": running.total(),
+            "unreported": Job.objects.filter(report__isnull=False).count(),
+        }
+        return counts, [
+            NodeLoad(one.name, running[one.pk], one.slots, one.queues, one.heard_at, one.suspected_at is not None)
+            for one in Node.objects.all()
+        ]
 
 
 def running_jobs(execution_id: int, most: int) -> list[Job]:

@@ -115,7 +115,7 @@ class Job(models.Model):
             models.Index(fields=["queue", "sent_at"], name="job_sent", condition=Q(state="sent")),
             # nodes: what a node or a process runs
             models.Index(fields=["node", "process"], name="job_running", condition=Q(state="running")),
-            # count_states.sql: jobs of chains
+            # jobs of chains, for their count
             models.Index(fields=["task"], name="job_unmet", condition=Q(state="waiting", unmet=True)),
             # the end of a job: the job after it in its chain
             models.Index(fields=["follows"], name="job_follows", condition=Q(follows__isnull=False)),

@@ -48,8 +48,8 @@ def lock_and_release(
     locked = [pk for (pk,) in run("lock_final_tasks", task_ids=list(task_ids), keys=wanted)]
     if not wanted:
         return locked, set()
-    run("release_keys", task_ids=locked, keys=wanted)
     holders = Job.objects.filter(unique_key__in=wanted, holds_key=True)
+    holders.filter(pk__in=locked).update(holds_key=False)
     return locked, set(holders.values_list("unique_key", flat=True))
 
 
