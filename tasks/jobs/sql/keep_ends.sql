@@ -2,22 +2,14 @@
 --
 -- :task_ids bigint[]  :revisions bigint[]  :results text[] (JSON; NULL: none)  :reasons text[]  :tracebacks text[]
 --
--- The end of a later run replaces that of an earlier run. Of one run the first end stays, as the first final status of
--- a revision does. So keeping an end again, late or out of order changes nothing. Whether the run is the current one
--- is checked when the end is read. A job that was deleted meanwhile has no row.
+-- Each task comes once. The end of a later run replaces that of an earlier run. Of one run the first end stays, as the
+-- first final status of a revision does. So keeping an end again, late or out of order changes nothing. Whether the run
+-- is the current one is checked when the end is read. A job that was deleted meanwhile has no row.
 INSERT INTO execution_job_end (job_id, revision, result, why_not, traceback)
 SELECT j.task_id, g.revision, g.result::jsonb, g.why_not, g.traceback
-FROM (
-    SELECT DISTINCT ON (task_id) *
-    FROM unnest(
-        %(task_ids)s::bigint[],
-        %(revisions)s::bigint[],
-        %(results)s::text[],
-        %(reasons)s::text[],
-        %(tracebacks)s::text[]
-    ) WITH ORDINALITY AS o (task_id, revision, result, why_not, traceback, position)
-    ORDER BY task_id, revision DESC, position
-) g
+FROM unnest(
+    %(task_ids)s::bigint[], %(revisions)s::bigint[], %(results)s::text[], %(reasons)s::text[], %(tracebacks)s::text[]
+) AS g (task_id, revision, result, why_not, traceback)
 JOIN execution_job j ON j.task_id = g.task_id
 ORDER BY j.task_id
 ON CONFLICT (job_id) DO UPDATE

@@ -2,20 +2,15 @@
 --
 -- :task_ids bigint[]  :revisions bigint[]  :results text[] (JSON)
 --
--- A job that takes no result gets only the revision, which says that its turn may have come. A later run replaces the
--- result of an earlier run until the following job has a message. Of one run the first result stays. So writing a
--- result again, late or out of order changes nothing. Whether the run is the current one is checked when the following
--- job is published.
-WITH given AS (
-    SELECT DISTINCT ON (g.task_id) g.task_id, g.revision, g.result
-    FROM unnest(%(task_ids)s::bigint[], %(revisions)s::bigint[], %(results)s::text[])
-        WITH ORDINALITY AS g (task_id, revision, result, position)
-    ORDER BY g.task_id, g.revision DESC, g.position
-),
-following AS MATERIALIZED (
+-- Each task comes once. A job that takes no result gets only the revision, which says that its turn may have come. A
+-- later run replaces the result of an earlier run until the following job has a message. Of one run the first result
+-- stays. So writing a result again, late or out of order changes nothing. Whether the run is the current one is checked
+-- when the following job is published.
+WITH following AS MATERIALIZED (
     SELECT j.task_id, g.revision, g.result
     FROM execution_job j
-    JOIN given g ON g.task_id = j.follows_id
+    JOIN unnest(%(task_ids)s::bigint[], %(revisions)s::bigint[], %(results)s::text[]) AS g (task_id, revision, result)
+        ON g.task_id = j.follows_id
     WHERE j.state = 'waiting' AND j.unmet AND (j.handed_on_revision IS NULL OR j.handed_on_revision < g.revision)
     ORDER BY j.task_id
     FOR NO KEY UPDATE OF j
