@@ -65,10 +65,6 @@ def result(end: JobEnd) -> SafeString | str:
     return f"It was not kept: {end.why_not}." if end.why_not else pretty_result(end.result)
 
 
-def traceback(end: JobEnd) -> SafeString:
-    return folded("Show the traceback", end.traceback)
-
-
 def folded(summary: str, text: str) -> SafeString:
     """Show a long text once a person opens it."""
     return format_html(

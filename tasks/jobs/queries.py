@@ -29,7 +29,7 @@ class NodeLoad:
 
 def overview() -> tuple[dict[str, int], list[NodeLoad]]:
     """Count the jobs that have not ended, by where they are, and read the nodes. Of those that wait, `in_chains`
-    wait for the job before them, and `later` for their time. The target of the hook has not taken the report of the
+    wait for the job before them, and `later` for their time; the target of the hook has not taken the report of
     `unreported` ones. Each count reads an index that has no other jobs."""
     waiting = Job.objects.filter(state=State.WAITING)
     with absence_translated():

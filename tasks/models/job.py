@@ -6,8 +6,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.models.execution import Task
-
-MAX_QUEUE = 255
+from harbor_refresh.tasks.models.state import MAX_QUEUE
 
 
 class State(models.TextChoices):

@@ -18,7 +18,7 @@ from django.db import DatabaseError, connection
 
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.status import Status
-from harbor_refresh.executions.text import is_text, made_storable, said_by, shown
+from harbor_refresh.executions.text import made_storable, said_by, shown, storable
 from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.nodes import this_node
 from harbor_refresh.tasks.jobs.sender import has_expired
@@ -26,8 +26,6 @@ from harbor_refresh.tasks.jobs.turns import MAX_MESSAGE, Run, Turn, take
 from harbor_refresh.tasks.models.job import Job, State
 
 log = logging.getLogger("harbor_refresh")
-
-MAX_JOB = 64
 
 
 class TrackedRequest(Request):
@@ -37,12 +35,8 @@ class TrackedRequest(Request):
         """Write a hard limit before Celery acknowledges the message. If this process dies in between, the run is
         released."""
         if not soft and not state.should_terminate:
-            end_run(
-                self.id,
-                self.request_dict.get(message_header.NAME),
-                Status.ERROR,
-                said_by(TimeLimitExceeded(timeout)),
-            )
+            header, why = self.request_dict.get(message_header.NAME), said_by(TimeLimitExceeded(timeout))
+            end(self.id, header, Status.ERROR, why, state=State.RUNNING)
         return super().on_timeout(soft, timeout)
 
     def on_failure(self, exc_info: Any, *args: Any, **options: Any) -> Any:
@@ -55,17 +49,17 @@ class TrackedRequest(Request):
 def on_revoked(request: Any, terminated: bool, expired: bool, **_: Any) -> None:
     header = request.get(message_header.NAME)
     if terminated:
-        end_run(request.id, header, Status.STOPPED, "it was revoked while it ran")
+        end(request.id, header, Status.STOPPED, "it was revoked while it ran", state=State.RUNNING)
     elif not expired:
-        end_message(request.id, header, Status.STOPPED, "it was revoked")
+        end(request.id, header, Status.STOPPED, "it was revoked")
     else:
         state.revoked.discard(request.id)  # it may run again, by a message that does not expire
-        end_message(request.id, header, Status.STOPPED, "it expired before it began", if_expired=True)
+        end(request.id, header, Status.STOPPED, "it expired before it began", if_expired=True)
 
 
 def on_unknown(message: Any, name: str, id: str, **_: Any) -> None:
     why = f"the worker that got it knows no task {name!r}"
-    end_message(id, message.headers.get(message_header.NAME), Status.ERROR, why)
+    end(id, message.headers.get(message_header.NAME), Status.ERROR, why)
 
 
 def log_dropped(fields: Mapping[str, Any], why: str) -> None:
@@ -78,34 +72,30 @@ def log_dropped(fields: Mapping[str, Any], why: str) -> None:
 
 def on_unusable(fields: Mapping[str, Any], why: str) -> None:
     log_dropped(fields, why)
-    end_message(fields.get("id"), fields.get(message_header.NAME), Status.ERROR, why)
+    end(fields.get("id"), fields.get(message_header.NAME), Status.ERROR, why)
 
 
-def end_message(job: Any, header: Any, status: Status, why: str, *, if_expired: bool = False) -> None:
-    """End the job of a dropped message, if no run has begun: sent -> ended. A message that names none ends none.
-    `if_expired`: and if the job has expired by its row, because one that was resumed does not expire."""
-    if (found := message_header.read(header)) and is_text(job, MAX_JOB, at_least=1):
-        its, why = Run(found[0], job, found[1]), made_storable(why)[:MAX_MESSAGE]
-        _take(Turn(its, status, why, state=State.SENT), if_expired=if_expired)
-
-
-def end_run(job: Any, header: Any, status: Status, why: str) -> None:
-    """End the run of a message, whose process is killed: running -> ended."""
-    if (found := message_header.read(header)) and is_text(job, MAX_JOB, at_least=1):
-        its = Run(found[0], job, found[1] + 1, node=this_node.id)
-        _take(Turn(its, status, made_storable(why)[:MAX_MESSAGE]))
-
-
-def _take(turn: Turn, *, if_expired: bool = False) -> None:
-    """Log that the database is away, or refuses, and do not raise: no message may end a worker."""
+def end(
+    job: Any, header: Any, status: Status, why: str, *, state: State = State.SENT, if_expired: bool = False
+) -> None:
+    """End the job of a dropped message, if no run has begun: sent -> ended; or the run of a message, whose process
+    is killed: running -> ended. A message that names no job ends none. `if_expired`: and if the job has expired by
+    its row, because one that was resumed does not expire. Log that the database is away, or refuses, and do not
+    raise: no message may end a worker."""
+    found = message_header.read(header)
+    if found is None or not job or not storable(job):
+        return
+    task_id, number = found
+    its = Run(task_id, job, number) if state == State.SENT else Run(task_id, job, number + 1, node=this_node.id)
+    why = made_storable(why)[:MAX_MESSAGE]
     try:
         if if_expired:
-            job = Job.objects.only("options").filter(pk=turn.run.task_id).first()
-            if job is None or not has_expired(job.options):
+            row = Job.objects.only("options").filter(pk=task_id).first()
+            if row is None or not has_expired(row.options):
                 return
-        take([turn])
+        take([Turn(its, status, why, state=state)])
     except (DatabaseAway, DatabaseError) as exc:
-        log.warning("Could not write of task %d that %s: %s", turn.run.task_id, turn.message, exc)
+        log.warning("Could not write of task %d that %s: %s", task_id, why, exc)
     finally:
         connection.close()  # the main process keeps none
 

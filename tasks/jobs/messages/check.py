@@ -13,7 +13,6 @@ from uuid import UUID
 from celery.app.task import Context
 
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.status import MAX_ID
 from harbor_refresh.executions.text import is_text, is_whole, refuse_nesting, shown
 from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.starting.options import (
@@ -28,8 +27,6 @@ from harbor_refresh.tasks.jobs.starting.options import (
 #: The name of the message in an error, which becomes the status message of the task.
 MESSAGE = "its message"
 MAX_JOB = 255
-#: No counter of ours gets larger.
-MAX_COUNT = 2**31 - 1
 #: Python can add as many seconds to a moment.
 MAX_LIMIT = 10**15
 
@@ -48,7 +45,10 @@ def _is_limit(value: Any) -> bool:
 
 TEXT = Takes("text", lambda value: isinstance(value, str))
 NAME = Takes("text, a number or a UUID", lambda value: isinstance(value, str | int | UUID))
-COUNT = Takes(f"a whole number from 0 to {MAX_COUNT:,}", lambda value: is_whole(value, 0, MAX_COUNT))
+COUNT = Takes(
+    f"a whole number from 0 to {message_header.MAX_COUNT:,}",
+    lambda value: is_whole(value, 0, message_header.MAX_COUNT),
+)
 NOTHING = Takes("nothing", lambda value: False)
 MAPPING = Takes("a mapping", lambda value: isinstance(value, dict))
 MAPPINGS = Takes("a list of mappings", _is_list_of_mappings)
@@ -72,11 +72,6 @@ OF_A_JOB = {
     **dict.fromkeys(("root_id", "parent_id", "group"), TEXT),
     "eta": WITHIN_A_YEAR,
     **dict.fromkeys(LINKS, NOTHING),
-}
-#: The parts of the header of a tracked job (header.py).
-REQUIRED = {
-    "task": Takes("the id of a task", lambda value: is_whole(value, 1, MAX_ID)),
-    "run": COUNT,
 }
 #: The names in Celery's request, in the process that runs the job. A header of such a name would replace it.
 OF_A_REQUEST = {name for name in dir(Context) if callable(getattr(Context, name))} | {
@@ -138,17 +133,9 @@ def _refuse_fields(fields: Mapping[str, Any], *, is_tracked: bool) -> None:
             refuse(MESSAGE, name, value, takes[name])
     for name, limit in zip(LIMITS, fields.get("timelimit") or (), strict=False):
         refuse(MESSAGE, name, limit, LIMIT if is_tracked else ANY_LIMIT)
-    if is_tracked:
-        _refuse_header(fields[message_header.NAME])
-
-
-def _refuse_header(header: Any) -> None:
-    whole = message_header.NAME
-    if not isinstance(header, dict):
-        raise Refused(f"{MESSAGE}: {whole} takes a mapping, and got {shown(header)}")
-    for name, takes in REQUIRED.items():
-        if not takes.accepts(header.get(name)):
-            raise Refused(f"{MESSAGE}: {whole}.{name} takes {takes.what}, and got {shown(header.get(name))}")
+    if is_tracked and message_header.read(header := fields[message_header.NAME]) is None:
+        takes_run = "takes the id of a task and the number of a run"
+        raise Refused(f"{MESSAGE}: {message_header.NAME} {takes_run}, and got {shown(header)}")
 
 
 def _refuse_payload(payload: Any, *, is_tracked: bool) -> None:

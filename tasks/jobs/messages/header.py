@@ -7,7 +7,7 @@ from harbor_refresh.executions.text import is_whole
 
 NAME = "harbor_job"
 #: No counter of ours gets larger.
-MAX_RUN = 2**31 - 1
+MAX_COUNT = 2**31 - 1
 
 
 def of(task_id: int, number: int) -> dict[str, Any]:
@@ -19,4 +19,4 @@ def read(header: Any) -> tuple[int, int] | None:
     if not isinstance(header, dict):
         return None
     task, number = header.get("task"), header.get("run")
-    return (task, number) if is_whole(task, 1, MAX_ID) and is_whole(number, 0, MAX_RUN) else None  # type: ignore[return-value]
+    return (task, number) if is_whole(task, 1, MAX_ID) and is_whole(number, 0, MAX_COUNT) else None  # type: ignore[return-value]

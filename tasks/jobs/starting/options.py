@@ -13,10 +13,10 @@ from celery.utils.time import maybe_iso8601, maybe_make_aware
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.text import is_text, is_whole, shown
+from harbor_refresh.tasks.models.state import MAX_QUEUE
 
 #: A year. A moment far beyond it is in no calendar.
 MAX_SECONDS = 366 * 24 * 3600
-MAX_QUEUE = 255
 #: A moment within these years can be converted to any time zone.
 YEARS = range(1971, 9000)
 

@@ -13,8 +13,6 @@ from celery.exceptions import Ignore, MaxRetriesExceededError, Reject, Retry, So
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import Handle
-from harbor_refresh.tasks.jobs.messages import check
-from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.nodes import this_node
 from harbor_refresh.tasks.jobs.running import tracked
 from harbor_refresh.tasks.jobs.running.eager import Sent
@@ -433,7 +431,3 @@ def test_a_limit_that_strikes_while_a_run_begins_gives_its_message_back(
     with pytest.raises(Reject) as rejected:
         delivered(one(outbox), lambda job: None)
     assert rejected.value.requeue
-
-
-def test_all_that_a_message_tells_of_its_job_is_looked_at_when_it_is_received() -> None:
-    assert message_header.of(1, 0)[message_header.NAME].keys() == check.REQUIRED.keys()
