@@ -2,9 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine, Iterator
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from asgiref.sync import sync_to_async
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import connection
 
@@ -16,7 +18,6 @@ from harbor_refresh.executions.queries import progress as of_tasks
 from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.executions.status import is_final
 from harbor_refresh.tasks.jobs import again
-from harbor_refresh.tasks.jobs.asynchronous import asynchronous
 from harbor_refresh.tasks.jobs.running import kept_ends as kept
 from harbor_refresh.tasks.jobs.starting import records as creation
 from harbor_refresh.tasks.jobs.starting.signatures import chains_of
@@ -31,7 +32,21 @@ if TYPE_CHECKING:
 
     from harbor_refresh.tasks.jobs.running.kept_ends import JobResult
 
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+
+
+def asynchronous(function: Callable[Parameters, Result]) -> Callable[Parameters, Coroutine[Any, Any, Result]]:
+    """Return a coroutine function that calls this one in the thread of Django's database connection. If it is
+    cancelled, the caller goes on at once, and the thread ends the call, so it may be committed."""
+
+    @wraps(function)
+    async def twin(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        return await sync_to_async(function)(*args, **kwargs)
+
+    return twin
 
 
 class TrackedExecution(Execution):

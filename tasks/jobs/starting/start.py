@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.text import shown
-from harbor_refresh.tasks.jobs.asynchronous import asynchronous
 from harbor_refresh.tasks.jobs.end_callbacks import callbacks_of
-from harbor_refresh.tasks.jobs.execution import TrackedExecution
+from harbor_refresh.tasks.jobs.execution import TrackedExecution, asynchronous
 from harbor_refresh.tasks.jobs.starting import records as creation
 from harbor_refresh.tasks.jobs.starting.signatures import chains_of
 from harbor_refresh.tasks.strategies import strategy

@@ -154,7 +154,7 @@ def test_what_this_transaction_started_is_not_awaited() -> None:
             async_to_sync(execution.await_end)(timeout=60)
 
 
-def test_twins_work_in_eager_mode_and_are_named_after_what_they_do() -> None:
+def test_twins_work_in_eager_mode_and_have_the_signatures_of_what_they_do() -> None:
     async def main() -> None:
         execution = await astart("SCAN", jobs=[copy.s(1)])
         assert (execution.status, await execution.await_end()) == ("Success", "Success")
@@ -165,6 +165,5 @@ def test_twins_work_in_eager_mode_and_are_named_after_what_they_do() -> None:
     with eager():
         async_to_sync(main)()
     twins = [astart, TrackedExecution.aprogress, TrackedExecution.aadd]
-    assert [one.__name__ for one in twins] == ["astart", "aprogress", "aadd"]
     assert all(inspect.iscoroutinefunction(one) for one in twins)
     assert inspect.signature(astart) == inspect.signature(start)
