@@ -7,15 +7,13 @@ it. So the process of the run posts it, and a second later again; after that, an
 
 import json
 import logging
-import threading
 import time
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, transaction
 from django.dispatch import Signal
 
 from harbor_refresh.executions.database import absence_translated
@@ -27,7 +25,7 @@ from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import DECLARED, refresh_settings
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.jobs.running.per_process import PerProcess
+from harbor_refresh.tasks.jobs.running.per_process import BatchThread, PerProcess
 from harbor_refresh.tasks.models.job import Job, State
 
 if TYPE_CHECKING:
@@ -50,7 +48,7 @@ PATIENCE = 300.0
 MAX_LOCATION = 300
 #: Reports that are fired again in one pass, and their least age in seconds.
 PAGE, LATE_SECONDS = 500, 10.0
-PAUSE_SECONDS, STOP_SECONDS = 1.0, 5.0
+PAUSE_SECONDS = 1.0
 
 
 def is_set() -> bool:
@@ -156,35 +154,13 @@ def _is_given_up(report: JobReport, why: str) -> bool:
     return True
 
 
-class Poster:
+class Poster(BatchThread[JobReport]):
     """One thread in each process that posts the reports of its jobs."""
 
-    def __init__(self) -> None:
-        self._reports: deque[JobReport] = deque()
-        self._has_come = threading.Event()
-        self._ending = threading.Event()
-        self._is_logged = False
-        self._thread = threading.Thread(target=self._work, name="poster", daemon=True)
-        self._thread.start()
-
-    def put(self, reports: Sequence[JobReport]) -> None:
-        self._reports.extend(reports)
-        self._has_come.set()
-
-    def stop(self) -> None:
-        self._ending.set()
-        self._has_come.set()
-        self._thread.join(STOP_SECONDS)
-
-    def _work(self) -> None:
-        while self._reports or not self._ending.is_set():
-            self._has_come.wait()
-            self._has_come.clear()
-            while self._reports:
-                left = self._post([self._reports.popleft() for _ in range(min(PAGE, len(self._reports)))])
-                if left and not self._ending.wait(PAUSE_SECONDS):
-                    self._post(left)  # what is left then is fired again (`fire_again`)
-        connection.close()
+    def _do(self, reports: Sequence[JobReport]) -> None:
+        left = self._post(reports)
+        if left and not self._ending.wait(PAUSE_SECONDS):
+            self._post(left)  # what is left then is fired again (`fire_again`)
 
     def _post(self, reports: Sequence[JobReport]) -> Sequence[JobReport]:
         """Return those that are left. Log that some are, once until none is any more."""

@@ -16,9 +16,7 @@ run.
 
 import json
 import logging
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -26,7 +24,6 @@ from typing import Any
 from celery import current_app
 from celery.app.routes import Router
 from celery.exceptions import QueueNotFound, SoftTimeLimitExceeded
-from django.db import connection
 from kombu.exceptions import EncodeError
 
 from harbor_refresh.executions.database import absence_translated
@@ -37,7 +34,7 @@ from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.running import eager
 from harbor_refresh.tasks.jobs.running.eager import Sent
-from harbor_refresh.tasks.jobs.running.per_process import PerProcess
+from harbor_refresh.tasks.jobs.running.per_process import BatchThread, PerProcess
 from harbor_refresh.tasks.jobs.turns import Run, Turn, take
 from harbor_refresh.tasks.models.job import Job, State
 from harbor_refresh.tasks.without_redis import mode
@@ -56,11 +53,11 @@ MOST, MOST_STARTED = 1_000, 200
 PATIENCE_SECONDS, LONG_SECONDS = 5.0, 600.0
 #: Another process picks for the queue, which takes a few milliseconds.
 TURN_SECONDS = 0.02
-STOP_SECONDS = 5.0
 #: What makes a message impossible. Any other error is one of the broker, or of the process.
 OF_A_MESSAGE = (EncodeError, TypeError, ValueError, KeyError)
 
-Rows = Sequence[tuple[Any, ...]]
+Row = tuple[Any, ...]
+Rows = Sequence[Row]
 Publish = Callable[[Rows], object]
 
 
@@ -145,36 +142,11 @@ def _put_eager() -> None:
     eager.put([_sent(row) for row in rows])
 
 
-class Publisher:
+class Publisher(BatchThread[Row]):
     """One thread in each process of a worker, which publishes what its other threads have picked. Its database is
     only asked about messages that cannot be made."""
 
-    def __init__(self) -> None:
-        self._rows: deque[Rows] = deque()
-        self._has_come = threading.Event()
-        self._ending = False
-        self._is_logged = False
-        self._thread = threading.Thread(target=self._work, name="publisher", daemon=True)
-        self._thread.start()
-
-    def put(self, rows: Rows) -> None:
-        self._rows.append(rows)
-        self._has_come.set()
-
-    def stop(self) -> None:
-        self._ending = True
-        self._has_come.set()
-        self._thread.join(STOP_SECONDS)
-
-    def _work(self) -> None:
-        while self._rows or not self._ending:
-            self._has_come.wait()
-            self._has_come.clear()
-            while self._rows:
-                self._publish(self._rows.popleft())
-        connection.close()
-
-    def _publish(self, rows: Rows) -> None:
+    def _do(self, rows: Rows) -> None:
         try:
             _publish(rows)
             self._is_logged = False
@@ -238,7 +210,7 @@ def has_expired(options: Mapping[str, Any]) -> bool:
     return isinstance(expires, str) and datetime.fromisoformat(expires) < datetime.now(UTC)
 
 
-def _sent(row: tuple[Any, ...]) -> Sent:
+def _sent(row: Row) -> Sent:
     task_id, job, number, name, queue, options, retries, args, kwargs = row
     options = json.loads(options)
     for later in ("countdown", "eta"):  # that of a job in a chain is over, and the row waits for a moment

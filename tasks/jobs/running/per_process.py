@@ -1,9 +1,14 @@
-"""PerProcess: an object that each process makes when it first needs it, and the child of a fork makes again."""
+"""PerProcess: an object that each process makes when it first needs it, and the child of a fork makes again.
+BatchThread: such an object, a thread that works off what other threads put."""
 
 import os
 import threading
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
+
+from django.db import connection
 
 
 class Stoppable(Protocol):
@@ -34,3 +39,40 @@ class PerProcess(Generic[T]):
             one, self._one = self._one, None
         if one and self._pid == os.getpid():
             one.stop()
+
+
+Item = TypeVar("Item")
+
+
+class BatchThread(ABC, Generic[Item]):
+    #: The most items that are worked off together, and the seconds in which the thread may end.
+    page, stop_seconds = 500, 5.0
+
+    def __init__(self) -> None:
+        self._items: deque[Item] = deque()
+        self._has_come = threading.Event()
+        self._ending = threading.Event()
+        self._is_logged = False
+        self._thread = threading.Thread(target=self._work, name=type(self).__name__.lower(), daemon=True)
+        self._thread.start()
+
+    def put(self, items: Iterable[Item]) -> None:
+        self._items.extend(items)
+        self._has_come.set()
+
+    def stop(self) -> None:
+        self._ending.set()
+        self._has_come.set()
+        self._thread.join(self.stop_seconds)
+
+    def _work(self) -> None:
+        while self._items or not self._ending.is_set():
+            self._has_come.wait()
+            self._has_come.clear()
+            while self._items:
+                self._do([self._items.popleft() for _ in range(min(self.page, len(self._items)))])
+        connection.close()
+
+    @abstractmethod
+    def _do(self, items: Sequence[Item]) -> None:
+        """Work these off. It raises nothing."""
