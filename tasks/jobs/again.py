@@ -1,6 +1,5 @@
 """Retries and resumptions: run failed, or stopped, jobs of an execution once more, each in a new revision."""
 
-import time
 from collections.abc import Sequence
 from functools import partial
 
@@ -16,7 +15,7 @@ from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.jobs.revisions import next_revision
+from harbor_refresh.tasks.jobs.hook import next_revision
 from harbor_refresh.tasks.jobs.starting.unique_keys import lock_and_release, retry_on_conflict
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.without_redis.agenda import at_once
@@ -100,8 +99,7 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
 def _write(again: Sequence[Job], message: str) -> None:
     """Write these jobs and their tasks, which this transaction has locked: ended -> waiting. Each may begin as
     often as a new one. One that follows another of them waits for that."""
-    now = time.time()
-    revisions = [next_revision(max(job.revision, job.task.status_revision), now) for job in again]
+    revisions = [next_revision(max(job.revision, job.task.status_revision)) for job in again]
     pairs = list(zip(again, revisions, strict=True))
     report((Report(job.task_id, Status.PENDING, revision, message) for job, revision in pairs), Source.RETRY)
     run("run_again", task_ids=[job.task_id for job in again], revisions=revisions)

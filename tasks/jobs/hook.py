@@ -55,6 +55,22 @@ def is_set() -> bool:
     return bool(value(DECLARED["report_url"].name, ""))  # alone, because each run asks
 
 
+def first_revision() -> int:
+    """Return the revision in which a job that is recorded now waits for its first run.
+
+    Without a hook, revisions count the runs: 0, 1, 2 … With a hook they are unix seconds, as Harbor's are: the
+    second in which the job was recorded, or its next run decided. If the clock stands still or goes back, a run
+    has the revision before plus one. It is decided once, when the job begins to wait for that run, and stored with
+    the job, so each repeat of a report has the same. Reports are compared by revision, so a job that was recorded
+    before a hook was set, or that goes on after it was removed, only has higher numbers."""
+    return int(time.time()) if is_set() else 0
+
+
+def next_revision(revision: int) -> int:
+    """Return the revision of the run after this one."""
+    return max(revision + 1, first_revision())
+
+
 @dataclass(frozen=True)
 class JobReport:
     """A status change of a job. `since` is when it was first reported, in unix seconds."""

@@ -23,7 +23,6 @@ from harbor_refresh.executions.status import CODES, Status, is_final
 from harbor_refresh.tasks.jobs import hook
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.hook import JobReport
-from harbor_refresh.tasks.jobs.revisions import next_revision
 from harbor_refresh.tasks.jobs.running.kept_ends import Kept
 from harbor_refresh.tasks.jobs.starting.celery_json import as_json
 from harbor_refresh.tasks.models.job import State
@@ -192,9 +191,9 @@ def _in_its_revision(turn: Turn, of_job: int, of_task: int) -> Turn:
     """A job that waits again does so in the next revision. Without a hook the task may have a later one than its
     job, by a report of another program."""
     revision = max(of_job, 0 if hook.is_set() else of_task)
-    return replace(
-        turn, run=replace(turn.run, revision=next_revision(revision, time.time()) if turn.waits else revision)
-    )
+    if turn.waits:
+        revision = hook.next_revision(revision)
+    return replace(turn, run=replace(turn.run, revision=revision))
 
 
 def _report(turns: Sequence[Turn]) -> None:

@@ -18,7 +18,6 @@ from harbor_refresh.executions.errors import AlreadyUnderWay, Refused
 from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.lifecycle.creation import (
     BATCH,
-    MAX_JOB_ID,
     NewExecution,
     NewTask,
     add_to_held,
@@ -31,7 +30,7 @@ from harbor_refresh.executions.models.structure import Added
 from harbor_refresh.executions.text import MAX_JSON, is_text, is_whole, json_text, said_by, shown
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.jobs.revisions import first_revision
+from harbor_refresh.tasks.jobs.hook import first_revision
 from harbor_refresh.tasks.jobs.starting.celery_json import PLAIN, as_json
 from harbor_refresh.tasks.jobs.starting.options import moment_of
 from harbor_refresh.tasks.jobs.starting.unique_keys import TRIES, key_of, lock_and_release, retry_on_conflict
@@ -203,8 +202,10 @@ def _write_pages(execution: Execution, pages: Iterator[Sized]) -> tuple[int, lis
         fresh, held = _without_held(chains)
         left_out += held
         if fresh:
-            ids = add_to_held(execution, _tasks_of(fresh))
-            queues |= _write(fresh, ids, sizes)
+            revision = first_revision()
+            tasks = [NewTask(job.job_id, job.meta, revision) for job in chain.from_iterable(fresh)]
+            ids = add_to_held(execution, tasks)
+            queues |= _write(fresh, ids, revision, sizes)
             count += len(ids)
     if count:
         transaction.on_commit(partial(sender.send_started, queues, [execution.pk]))
@@ -223,14 +224,9 @@ def _without_held(chains: Sequence[Chain]) -> tuple[list[Chain], list[Chain]]:
     return fresh, left_out
 
 
-def _tasks_of(chains: Sequence[Chain]) -> list[NewTask]:
-    revision = first_revision()
-    return [NewTask(job.job_id, job.meta, revision) for one in chains for job in one]
-
-
-def _write(chains: Sequence[Chain], task_ids: Iterable[int], sizes: dict[str, int]) -> set[str]:
+def _write(chains: Sequence[Chain], task_ids: Iterable[int], revision: int, sizes: dict[str, int]) -> set[str]:
     """Write the jobs of these tasks, which are in the order of the chains. Returns their queues."""
-    ids, revision = iter(task_ids), first_revision()
+    ids = iter(task_ids)
     rows: list[tuple[dict[str, Any], int]] = []
     for one in chains:
         before = None
@@ -341,9 +337,6 @@ def _size_of(job: NewJob) -> int:
     sent."""
     if not is_text(job.name, MAX_NAME, at_least=1):
         raise Refused(f"a job takes a name of 1 to {MAX_NAME} characters, and got {shown(job.name)}")
-    if not is_text(job.job_id, MAX_JOB_ID, at_least=1):
-        takes = f"takes an id of 1 to {MAX_JOB_ID} characters"
-        raise Refused(f"job {job.name}: {takes}, and got {shown(job.job_id)}")
     if job.is_unique and job.takes_result:
         raise Refused(
             f"job {job.name}: is unique and takes the result of the job before it, which is not known yet"

@@ -157,7 +157,6 @@ REFUSED_JOBS: list[tuple[str, list[Any]]] = [
     *(("in a list and a dict", [NewJob("a.job", odd)]) for odd in ("abc", None)),
     ("in a list and a dict", [NewJob("a.job", kwargs=[1])]),  # type: ignore[arg-type]
     ("takes names as keywords, and got 1", [NewJob("a.job", kwargs={1: 2})]),  # type: ignore[dict-item]
-    *(("takes an id of 1 to 64 characters", [NewJob("a.job", job_id=odd)]) for odd in ("", "x" * 65)),
     *(("a job takes a name of 1 to 255 ch", [NewJob(odd)]) for odd in ("", "n" * 256, "n\x00", None, 5)),  # type: ignore[arg-type]
     *(("max_attempts takes .* to 32,767", [NewJob("j", max_attempts=odd)]) for odd in (0, -1, 40_000, "5", None)),  # type: ignore[arg-type]
     ("takes the result of the job before it", [NewJob("a.job"), NewJob("b", is_unique=True, takes_result=True)]),
