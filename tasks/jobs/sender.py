@@ -106,7 +106,7 @@ def send_started(queues: Iterable[str], execution_ids: Sequence[int]) -> None:
     runs them. If a server is away, log it: a node sends in a few seconds."""
     if mode.is_eager():
         eager.executions.update(execution_ids)
-        _put_eager()
+        eager.put_next()
         return
     try:
         queues = set(queues)
@@ -125,7 +125,7 @@ def send_behind(queues: Iterable[str], ended: Sequence[Turn] = ()) -> None:
     """Send what these ends make room for, and the jobs whose turn has come by them. If the database is away, a
     node sends in a few seconds."""
     if mode.is_eager():
-        _put_eager()
+        eager.put_next()
         return
     try:
         send({*queues, *_queues_behind(ended)}, publisher.get().put)
@@ -135,11 +135,6 @@ def send_behind(queues: Iterable[str], ended: Sequence[Turn] = ()) -> None:
 
 def _log_late(exc: Exception) -> None:
     log.warning("Could not send jobs, they will be a few seconds later: %s", said_by(exc))
-
-
-def _put_eager() -> None:
-    rows = run("pick_all", execution_ids=list(eager.executions))
-    eager.put([_sent(row) for row in rows])
 
 
 class Publisher(BatchThread[Row]):

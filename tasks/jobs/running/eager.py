@@ -5,15 +5,17 @@ begins at once, whatever its countdown.
 """
 
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from celery import current_app
 from celery.app.trace import build_tracer
+from django.db.models.functions import Now
 
 from harbor_refresh.tasks.jobs.messages import header as message_header
+from harbor_refresh.tasks.models.job import Job, State
 from harbor_refresh.tasks.without_redis import agenda
 
 #: The executions that this process has started: it runs the jobs of no other.
@@ -36,20 +38,23 @@ class Sent:
     kwargs: str
 
 
-def put(jobs: Sequence[Sent]) -> None:
-    """Have these jobs run, in this order."""
+def put_next() -> None:
+    """Have the jobs run whose turn has come, in this order, whatever their time: no other process runs them."""
+    ready = Job.objects.filter(task__execution_id__in=executions, state=State.WAITING, unmet=False)
+    jobs = list(ready.select_related("task").order_by("pk"))
+    Job.objects.filter(pk__in=[one.pk for one in jobs]).update(state=State.SENT, sent_at=Now(), not_before=None)
     for one in jobs:
         agenda.add_run(partial(_run, one))
 
 
-def _run(sent: Sent) -> None:
-    task = current_app.tasks[sent.name]
-    headers = message_header.of(sent.task_id, sent.number)
+def _run(job: Job) -> None:
+    task = current_app.tasks[job.name]
+    headers = message_header.of(job.pk, job.run)
     request = {
-        "id": sent.job,
-        "root_id": sent.job,
-        "task": sent.name,
-        "retries": sent.retries,
+        "id": job.task.job_id,
+        "root_id": job.task.job_id,
+        "task": job.name,
+        "retries": job.retries,
         "is_eager": True,
         "hostname": socket.gethostname(),
         "ignore_result": task.ignore_result,
@@ -57,4 +62,5 @@ def _run(sent: Sent) -> None:
         "headers": headers,
         **headers,
     }
-    build_tracer(sent.name, task, eager=True, propagate=False, app=current_app)(sent.job, [], {}, request)
+    trace = build_tracer(job.name, task, eager=True, propagate=False, app=current_app)
+    trace(job.task.job_id, [], {}, request)
