@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -11,23 +12,27 @@ import pytest
 from celery.exceptions import Ignore, MaxRetriesExceededError, Reject, Retry, SoftTimeLimitExceeded
 
 from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import Handle
-from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
+from harbor_refresh.tasks.jobs.nodes import release_runs_without_node, this_node
 from harbor_refresh.tasks.jobs.running import tracked
 from harbor_refresh.tasks.jobs.running.eager import Sent
-from harbor_refresh.tasks.jobs.starting.celery_json import as_json
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
-from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.jobs.turns import Turn, take
+from harbor_refresh.tasks.models.job import Node
+from tests.integration.jobs.hook_target import Target
 from tests.integration.jobs.sample_jobs import (
     AtOnce,
     Outbox,
     beats,
     begun,
+    chained,
     database_port,
     delivered,
     delivered_to,
+    ends,
     job,
     recorded,
     rows,
@@ -73,6 +78,9 @@ def got(message: Sent, work: Callable[..., Any] = lambda *_: None) -> list[Any]:
 
     delivered_to(carry_out, message)
     return seen
+
+
+Work = Callable[[Handle], Any]
 
 
 def again(message: Sent, work: Callable[[Handle], Any], **options: Any) -> None:
@@ -152,18 +160,6 @@ def test_the_job_after_it_gets_what_it_returned(result: Any, outbox: Outbox) -> 
     assert got(following) == [result]
 
 
-def test_a_run_gets_the_values_that_were_given(outbox: Outbox) -> None:
-    """In the form in which Celery sends them."""
-    seen: list[Any] = []
-
-    def work(job: Handle, *args: Any, **named: Any) -> None:
-        seen.append((args, named))
-
-    given = as_json(TYPED)
-    delivered_to(work, one(outbox, args=[given, "x"], kwargs={"depth": given}))
-    assert seen == [((TYPED, "x"), {"depth": TYPED})]
-
-
 @pytest.mark.parametrize(
     ("args", "kwargs"), [([{"__type__": "of another app", "__value__": 1}], {}), ([], {"self": 1})]
 )
@@ -204,11 +200,6 @@ def test_a_job_that_calls_itself_like_a_function_is_not_begun_again(outbox: Outb
 
     assert delivered_to(count, one(outbox)) == 3
     assert rows() == {"a": ("ended", 1)}
-
-
-def test_a_job_knows_its_execution(outbox: Outbox) -> None:
-    message = one(outbox)
-    assert delivered(message, lambda job: job.execution.pk) == job("a").task.execution_id
 
 
 def test_a_job_that_returns_after_it_was_told_to_stop_has_stopped(outbox: Outbox, at_once: AtOnce) -> None:
@@ -264,16 +255,6 @@ def test_another_try_gets_what_the_job_has_changed_in_its_arguments(outbox: Outb
     with pytest.raises(Retry):
         delivered_to(work, one(outbox, args=[[1, 2]]))
     assert got(*outbox.take()) == [[1]]
-
-
-@pytest.mark.parametrize("asked", [{}, {"args": ["other"]}])
-def test_another_try_in_a_chain_has_the_result_of_the_job_before_it_once(
-    asked: dict[str, Any], outbox: Outbox
-) -> None:
-    delivered(chain_of_two(outbox), lambda job: 7)
-    (following,) = outbox.take()
-    again(following, lambda job: job.retry(**asked, countdown=0))
-    assert got(*outbox.take()) == asked.get("args", [7])
 
 
 def test_another_try_is_told_as_scheduled_with_its_reason_in_a_new_revision(outbox: Outbox) -> None:
@@ -350,26 +331,16 @@ def test_of_two_turns_of_a_run_that_are_taken_together_the_first_stands(outbox: 
     assert (rows(), tasks()["a"][0]) == ({"a": ("waiting", 1)}, "Scheduled")
 
 
-def test_a_job_that_was_stopped_is_not_tried_again(outbox: Outbox) -> None:
-    message = one(outbox)
-
-    def work(job: Handle) -> None:
-        stop_jobs(job.execution.pk)
-        job.retry(countdown=0)
-
-    again(message, work)
-    assert tasks() == {"a": ("Stopped", 0, 0, "")}
-    assert (rows(), outbox.take()) == ({"a": ("ended", 1)}, [])
-
-
 NO_DELAY = (1e300, float("inf"), float("nan"), -1, "abc", [5], 366 * 24 * 3600 + 1)
 NO_ETA = ("abc", 5, "9999-12-31T23:59:59-10:00", datetime.now(UTC) + timedelta(days=367))
+COUNTDOWN = "countdown takes a number of seconds from 0 to 31,622,400"
 
 
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        *(({"countdown": odd}, "countdown takes a number of seconds from 0 to 31,622,400") for odd in NO_DELAY),
+        *(({"countdown": odd}, COUNTDOWN) for odd in NO_DELAY),
+        *(({"default_retry_delay": odd}, COUNTDOWN) for odd in ("abc", 1e300)),
         *(({"eta": odd}, "eta takes a moment at most a year from now") for odd in NO_ETA),
         ({"time_limit": "abc"}, "time_limit takes a number of seconds above 0"),
         ({"queue": 5}, "queue takes text of 1 to 255 characters"),
@@ -378,28 +349,110 @@ NO_ETA = ("abc", 5, "9999-12-31T23:59:59-10:00", datetime.now(UTC) + timedelta(d
 def test_another_try_that_would_never_come_ends_its_job_at_once(
     said: dict[str, Any], why: str, outbox: Outbox
 ) -> None:
+    def work(job: Handle) -> None:
+        job.retry(**({} if of_the_task else said))
+
+    of_the_task = said if "default_retry_delay" in said else {}
     with pytest.raises(Refused):
-        delivered(one(outbox), lambda job: job.retry(**said))
+        delivered(one(outbox), work, **of_the_task)
     status, revision, runs, message = tasks()["a"]
     assert (status, revision, runs) == ("Error", 0, 0)
     assert message.startswith(f"Refused: another try of a.job: {why}")
 
 
-@pytest.mark.parametrize("delay", ["abc", 1e300])
-def test_a_delay_on_the_task_that_would_never_end_ends_its_job_at_once(delay: Any, outbox: Outbox) -> None:
-    def fail(job: Handle) -> None:
-        raise OSError
-
-    with pytest.raises(Refused):
-        delivered(one(outbox), fail, autoretry_for=(OSError,), default_retry_delay=delay)
-    assert tasks()["a"][3].startswith("Refused: another try of a.job: countdown takes a number of seconds")
+# the arguments that it asks for: they are in its row, and every later run has them, whatever dies
 
 
-def test_arguments_of_another_try_that_are_no_json_end_its_job(outbox: Outbox) -> None:
-    with pytest.raises(Reject):  # Celery makes it of each error with which another try is refused
-        delivered(one(outbox), lambda job: job.retry(args=[object()]))
-    assert tasks()["a"][0] == "Error"
-    assert "another try takes arguments that are JSON" in tasks()["a"][3]
+def asks_for(*args: Any, **options: Any) -> Work:
+    return lambda job: job.retry(args=args, countdown=0, **options)
+
+
+def tries_again(job: Handle) -> None:
+    job.retry(countdown=0)
+
+
+def ends_well(job: Handle) -> None:
+    pass
+
+
+def seen_by(work: Work, outbox: Outbox) -> list[Any]:
+    """Run the job of the one message. Return the arguments that it got."""
+    seen: list[Any] = []
+
+    def carry_out(job: Handle, *args: Any, **kwargs: Any) -> None:
+        seen.extend((*args, *kwargs.items()))
+        work(job)
+
+    (message,) = outbox.take()
+    with suppress(Retry):
+        delivered_to(carry_out, message, max_retries=99)
+    return seen
+
+
+def test_every_later_run_has_the_arguments_of_another_try_until_the_job_asks_for_others(outbox: Outbox) -> None:
+    recorded("j", args=[1], kwargs={"size": 10}, max_attempts=9)
+    works: list[Work] = [
+        tries_again,
+        asks_for(2),
+        tries_again,
+        asks_for(3, kwargs={}),
+        asks_for(kwargs={"size": 5}),
+        ends_well,
+    ]
+    assert [seen_by(work, outbox) for work in works] == [
+        [1, ("size", 10)],
+        [1, ("size", 10)],
+        [2, ("size", 10)],
+        [2, ("size", 10)],
+        [3],
+        [("size", 5)],
+    ]
+
+
+def test_the_result_of_the_job_before_is_one_of_the_arguments_of_another_try(outbox: Outbox) -> None:
+    chained("a", "b")
+    (first,) = outbox.take()
+    delivered(first, lambda job: 7)
+    works: list[Work] = [tries_again, asks_for(8, "c"), tries_again, ends_well]
+    assert [seen_by(work, outbox) for work in works] == [[7, "b"], [7, "b"], [8, "c"], [8, "c"]]
+
+
+def test_arguments_outlive_the_process_that_asked_for_them_and_the_one_that_ran_with_them(outbox: Outbox) -> None:
+    beats(2)
+    recorded("j", args=[1])
+    seen_by(asks_for(2), outbox)
+    (message,) = outbox.take()
+    run = begun(message, node=2)
+    assert run is not None
+    assert run.args == [2]
+    Node.objects.filter(pk=2).delete()
+    release_runs_without_node()
+    assert seen_by(tries_again, outbox) == [2]
+
+
+def test_a_target_of_the_hook_that_takes_no_report_keeps_no_arguments_back(outbox: Outbox, core: Target) -> None:
+    recorded("j", args=[1])
+    core.answers[str(Task.objects.get().pk)] = 503
+    seen_by(asks_for(2), outbox)
+    assert seen_by(tries_again, outbox) == [2]
+
+
+@pytest.mark.parametrize("status", ["Error", "Stopped"])
+def test_a_run_that_a_person_asks_for_has_the_arguments_of_another_try(status: str, outbox: Outbox) -> None:
+    execution = recorded("j", args=[1])
+    seen_by(lambda job: job.retry(args=[2], countdown=60), outbox)
+    ends(execution, status)
+    assert (retry_failed if status == "Error" else resume_stopped)(execution.pk) == 1
+    assert seen_by(tries_again, outbox) == [2]
+
+
+@pytest.mark.parametrize("argument", [object(), {1}, float("nan"), "a\x00b", "x" * 2_000_000])
+def test_arguments_of_another_try_that_cannot_be_kept_end_the_job(argument: Any, outbox: Outbox) -> None:
+    recorded("j", args=[1])
+    with pytest.raises(Reject, match="another try takes arguments that are JSON"):
+        seen_by(asks_for(argument), outbox)
+    assert rows() == {"j": ("ended", 1)}
+    assert "another try takes arguments that are JSON" in tasks()["j"][3]
 
 
 # what goes wrong at its beginning
