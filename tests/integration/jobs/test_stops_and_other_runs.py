@@ -1,4 +1,5 @@
-"""retry_failed: what failed, and what was stopped for it in a chain, waits for another run in a new revision."""
+"""stop_jobs, retry_failed, resume_stopped: the end of a task ends its job, with the commit and not before. What
+has failed or was stopped waits for another run in a new revision."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -6,40 +7,33 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.db import transaction
 
-from harbor_refresh.executions.errors import AlreadyUnderWay, NoSuchExecution, StillRunning
+from harbor_refresh.executions.errors import AlreadyUnderWay, NoSuchExecution
 from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import TrackedExecution, sender
-from harbor_refresh.tasks.jobs.again import retry_failed
+from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
-from harbor_refresh.tasks.jobs.stops import stop_jobs
+from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
 from harbor_refresh.tasks.jobs.turns import Begun, Turn, take
 from tests import servers
-from tests.integration.concurrency import (
-    Pause,
-    at_once,
-    in_background,
-    transaction_held_open,
-    wait_until,
-)
+from tests.integration.concurrency import Pause, at_once, in_background, transaction_held_open, wait_until
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
 from tests.integration.jobs.sample_jobs import (
     Outbox,
     beats,
     begun,
     chained,
+    ends,
     failed,
-    nothing_has_begun_for,
     recorded,
     rows,
-    sent_before,
     stands,
     tasks,
 )
@@ -49,6 +43,13 @@ from tests.integration.sample_executions import fails_with
 pytestmark = pytest.mark.usefixtures("database")
 
 TRIED = "tried again"
+#: Of each end, what runs such jobs again, and what it says.
+AGAIN: dict[str, tuple[Callable[[int], int], str]] = {
+    "Error": (retry_failed, TRIED),
+    "Stopped": (resume_stopped, "resumed"),
+}
+of_each_end = pytest.mark.parametrize("status", AGAIN)
+STOP: list[Callable[[int], int]] = [stop_jobs, lambda pk: delete([pk])]
 
 
 @pytest.fixture(autouse=True)
@@ -62,23 +63,71 @@ def run_of(message: Sent) -> Begun:
     return found
 
 
-def test_what_failed_waits_in_a_new_revision_with_one_message(outbox: Outbox) -> None:
-    execution, _ = recorded("failed", "done", "stopped", "runs"), recorded("of another")
-    outbox.take()
-    for name, status, revision, runs in [
-        ("failed", "Error", 2, 2),
-        ("done", "Success", 0, 0),
-        ("stopped", "Stopped", 0, 0),
-        ("runs", "Running", 1, 1),
-        ("of another", "Error", 0, 0),
-    ]:
-        stands(name, status, revision, runs)
-    before = tasks()
+def chain_that_ends(status: str, outbox: Outbox) -> Execution:
+    """The first job of the chain has succeeded; the second has failed, or waits and was stopped."""
+    execution = chained("a", "b", "c")
+    take([Turn(run_of(*outbox.take()).run, Status.SUCCESS, result="1")])
+    sender.send_all()
+    (second,) = outbox.take()
+    if status == "Error":
+        take([Turn(run_of(second).run, Status.ERROR, "ValueError: no")])
+    else:
+        stop_jobs(execution.pk)
+    return execution
 
-    assert retry_failed(execution.pk) == 1
-    assert tasks() == before | {"failed": ("Pending", 3, 3, TRIED)}
-    assert outbox.taken() == [("failed", 0)]
-    assert retry_failed(execution.pk) == 0
+
+# stops
+
+
+@pytest.mark.parametrize("stop", STOP, ids=["stop", "delete"])
+def test_in_a_transaction_that_rolls_back_nothing_is_stopped(stop: Callable[[int], int], outbox: Outbox) -> None:
+    execution = recorded("runs", "waits")
+    run_of(outbox.take()[0])
+    with transaction.atomic():
+        stop(execution.pk)
+        transaction.set_rollback(True)
+    assert rows() == {"runs": ("running", 1), "waits": ("sent", 0)}
+
+
+@pytest.mark.parametrize("status", [Status.RUNNING, Status.SUCCESS, Status.ERROR, Status.SCHEDULED])
+def test_no_turn_of_a_run_that_was_stopped_changes_anything(status: Status, outbox: Outbox) -> None:
+    execution = recorded("runs")
+    run = run_of(*outbox.take())
+    stop_jobs(execution.pk)
+    assert take([Turn(run.run, status, "too late")]) == []
+    assert (tasks(), rows()) == ({"runs": ("Stopped", 0, 0, "")}, {"runs": ("ended", 1)})
+
+
+def test_a_job_that_is_stopped_alone_stops_those_behind_it_in_its_chain(outbox: Outbox) -> None:
+    execution = chained("a", "b", "c")
+    assert stop_job_of(execution.tasks.get(job_id="b").pk)
+    assert {name: state for name, (state, _) in rows().items()} == {"a": "sent", "b": "ended", "c": "ended"}
+    assert tasks()["c"][0] == "Stopped"
+    assert not stop_job_of(execution.tasks.get(job_id="b").pk)
+
+
+# another run
+
+
+@of_each_end
+def test_what_has_ended_so_waits_in_a_new_revision_with_one_message(status: str, outbox: Outbox) -> None:
+    (other,) = AGAIN.keys() - {status}
+    execution, _ = recorded("again", "done", "other", "runs"), recorded("of another")
+    outbox.take()
+    for name, its, revision, runs in [
+        ("again", status, 2, 2),
+        ("done", "Success", 0, 0),
+        ("other", other, 0, 0),
+        ("runs", "Running", 1, 1),
+        ("of another", status, 0, 0),
+    ]:
+        stands(name, its, revision, runs)
+    before = tasks()
+    again, why = AGAIN[status]
+    assert again(execution.pk) == 1
+    assert tasks() == before | {"again": ("Pending", 3, 3, why)}
+    assert outbox.taken() == [("again", 0)]
+    assert again(execution.pk) == 0
     assert outbox.take() == []
 
 
@@ -95,57 +144,52 @@ def test_it_has_all_its_attempts_again_and_no_more_each_time_it_is_tried_again(o
     assert rows() == {"j": ("sent", 9)}
 
 
-def test_the_end_of_a_run_that_comes_late_ends_no_run_that_came_after_it(outbox: Outbox) -> None:
-    execution = recorded("j")
-    old = run_of(*outbox.take())
-    failed(execution, "j")
-    retry_failed(execution.pk)
-    assert take([Turn(old.run, Status.ERROR, "late")]) == []
-    new = run_of(*outbox.take())
-    assert take([Turn(old.run, Status.SUCCESS)]) == []
-    assert (new.run.revision, new.run.number) == (1, 2)
-    assert (tasks(), rows()) == ({"j": ("Pending", 1, 1, TRIED)}, {"j": ("running", 2)})
+@of_each_end
+def test_the_rest_of_its_chain_waits_for_its_turn_again(status: str, outbox: Outbox) -> None:
+    execution = chain_that_ends(status, outbox)
+    again, why = AGAIN[status]
+    assert again(execution.pk) == 2
+    waits = ("Pending", why)
+    assert {name: one[::3] for name, one in tasks().items()} == {"a": ("Success", ""), "b": waits, "c": waits}
+    assert {name: state for name, (state, _) in rows().items()} == {"a": "ended", "b": "sent", "c": "waiting"}
+    run = run_of(*outbox.take())
+    assert (run.run.job, run.args) == ("b", [1, "b"])
 
 
-def test_a_stop_before_it_is_no_stop_of_it(outbox: Outbox) -> None:
-    execution = recorded("failed", "stopped")
-    first = {message.job: message for message in outbox.take()}
-    failed(execution, "failed")
-    stop_jobs(execution.pk)
-    assert retry_failed(execution.pk) == 1
-    assert begun(*outbox.take())
-    assert begun(first["stopped"]) is None
+def test_what_was_stopped_behind_a_failure_is_left_to_a_retry(outbox: Outbox) -> None:
+    execution = chain_that_ends("Error", outbox)
+    before = tasks()
+    assert before["c"][0] == "Stopped"
+    assert resume_stopped(execution.pk) == 0
+    assert tasks() == before
+    assert retry_failed(execution.pk) == 2
 
 
-def test_the_rest_of_its_chain_waits_for_its_turn_again(outbox: Outbox) -> None:
-    execution = chained("a", "b", "c", "d")
-    take([Turn(run_of(*outbox.take()).run, Status.SUCCESS, result="1")])
-    sender.send_all()
-    take([Turn(run_of(*outbox.take()).run, Status.ERROR, "ValueError: no")])
-    assert retry_failed(execution.pk) == 3
-    assert {name: one[::3] for name, one in tasks().items()} == {
-        "a": ("Success", ""),
-        **dict.fromkeys("bcd", ("Pending", TRIED)),
-    }
-    assert {name: state for name, (state, _) in rows().items()} == {
-        "a": "ended",
-        "b": "sent",
-        "c": "waiting",
-        "d": "waiting",
-    }
-    again = run_of(*outbox.take())
-    assert again.args == [1, "b"]
-    take([Turn(again.run, Status.SUCCESS, result="2")])
-    sender.send_all()
-    assert run_of(*outbox.take()).args == [2, "c"]
+def test_a_job_that_was_stopped_alone_waits_for_the_job_before_it(outbox: Outbox) -> None:
+    execution = chained("a", "b", takes_result=False)
+    run = run_of(*outbox.take())
+    assert stop_job_of(execution.tasks.get(job_id="b").pk)
+    assert resume_stopped(execution.pk) == 1
+    assert (outbox.take(), rows()["b"]) == ([], ("waiting", 0))
+    take([Turn(run.run, Status.ERROR, "no")])
+    assert tasks()["b"][0] == "Stopped"
 
 
-def test_what_was_stopped_behind_something_that_did_not_fail_is_left(outbox: Outbox) -> None:
-    execution = chained("a", "b")
-    stop(execution.pk)
-    before = tasks(), rows()
-    assert retry_failed(execution.pk) == 0
-    assert (tasks(), rows()) == before
+@of_each_end
+def test_quarantine_ends_if_there_is_something_to_run_again_and_not_otherwise(status: str, outbox: Outbox) -> None:
+    some, none = recorded("a"), recorded("b")
+    ends(some, status)
+    ends(none)
+    quarantine([some.pk, none.pk], 5)
+    again, _ = AGAIN[status]
+    assert (again(some.pk), again(none.pk)) == (1, 0)
+    assert list(Quarantine.objects.values_list("pk", flat=True)) == [none.pk]
+
+
+@of_each_end
+def test_an_execution_that_is_gone_is_refused(status: str) -> None:
+    with pytest.raises(NoSuchExecution):
+        AGAIN[status][0](7)
 
 
 def ended(*jobs: str) -> TrackedExecution:
@@ -155,49 +199,6 @@ def ended(*jobs: str) -> TrackedExecution:
         stands(job, "Error")
     refresh([execution.pk])
     return TrackedExecution.objects.get(pk=execution.pk)
-
-
-def changes(execution: TrackedExecution) -> list[tuple[str, str]]:
-    return list(execution.history.order_by("revision").values_list("from_status", "to_status"))
-
-
-def test_its_execution_runs_when_it_returns_and_is_waited_for_again() -> None:
-    execution = ended("j")
-    assert execution.wait(timeout=1) == "Error"
-    assert execution.retry_failed() == 1
-    assert (execution.status, execution.end_time) == ("Running", None)
-    with pytest.raises(StillRunning):
-        execution.wait(timeout=0.01)
-    assert changes(execution) == [("Running", "Error"), ("Error", "Running")]
-
-
-def test_an_execution_in_quarantine_is_released_and_runs_again() -> None:
-    execution = ended("j")
-    quarantine([execution.pk], 5, {execution.pk: "why"})
-    assert execution.retry_failed() == 1
-    assert (execution.status, Quarantine.objects.exists()) == ("Running", False)
-
-
-def test_an_execution_in_quarantine_without_anything_to_try_again_stays_there() -> None:
-    execution = ended("j")
-    stands("j", "Success")
-    quarantine([execution.pk], 5, {execution.pk: "why"})
-    assert execution.retry_failed() == 0
-    assert Quarantine.objects.exists()
-
-
-def test_an_execution_without_anything_to_try_again_stays_as_it_is() -> None:
-    execution = ended("j")
-    stands("j", "Success")
-    assert execution.retry_failed() == 0
-    assert execution.status == "Error", "another refresh will see to it"
-
-
-def test_another_try_of_an_execution_that_is_gone_is_refused() -> None:
-    execution = ended("j")
-    delete([execution.pk])
-    with pytest.raises(NoSuchExecution):
-        execution.retry_failed()
 
 
 def test_an_execution_that_cannot_be_refreshed_is_tried_again_and_marked(redis: Redis, outbox: Outbox) -> None:
@@ -212,16 +213,19 @@ def test_an_execution_that_cannot_be_refreshed_is_tried_again_and_marked(redis: 
     assert redis.smembers(f"{PREFIX}queue:v2") == {f"{execution.pk}:SCAN".encode()}
 
 
-def test_of_two_retries_at_once_one_tries_each_job_again(outbox: Outbox) -> None:
-    execution = ended("a", "b")
+@of_each_end
+def test_of_two_at_once_one_runs_each_job_again(status: str, outbox: Outbox) -> None:
+    execution = recorded("a", "b")
     outbox.take()
-    with Pause("deciding") as pause, in_background(lambda: retry_failed(execution.pk)) as first:
+    ends(execution, status)
+    again, why = AGAIN[status]
+    with Pause("deciding") as pause, in_background(lambda: again(execution.pk)) as first:
         pause.wait_until_reached()
-        with in_background(lambda: retry_failed(execution.pk)) as second:
+        with in_background(lambda: again(execution.pk)) as second:
             wait_until(lambda: waiting_for_locks() == 1, "the second waits for the first")
             pause.go_on.set()
             assert (first(), second()) == (2, 0)
-    assert tasks() == dict.fromkeys("ab", ("Pending", 1, 1, TRIED))
+    assert tasks() == dict.fromkeys("ab", ("Pending", 1, 1, why))
     assert outbox.taken() == [("a", 0), ("b", 0)]
 
 
@@ -304,20 +308,6 @@ def test_stops_deletes_and_retries_of_the_same_executions_at_once_never_deadlock
     at_once(retry_again_and_again, stop_again_and_again, lambda: delete(ids), lambda: delete(reversed(ids)))
     assert deadlocks_so_far() == deadlocks
     assert not Task.objects.exists()
-
-
-def test_after_a_death_before_the_message_is_out_it_is_sent_when_it_is_overdue(outbox: Outbox) -> None:
-    execution = recorded("j")
-    outbox.take()
-    failed(execution, "j")
-    outbox.is_away = True
-    assert retry_failed(execution.pk) == 1
-    outbox.is_away = False
-    nothing_has_begun_for(sender.PATIENCE_SECONDS + 1)
-    sent_before(sender.PATIENCE_SECONDS + 1, "j")
-    for _ in range(2):
-        sender.send_all()
-    assert outbox.taken() == [("j", 0)]
 
 
 def test_a_unique_job_is_not_tried_again_beside_another_and_takes_its_key_again(outbox: Outbox) -> None:
