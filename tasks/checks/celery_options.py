@@ -99,13 +99,6 @@ def _workers() -> Iterator[CheckMessage]:
             hint="Set it to 1.",
             id="harbor_refresh.W004",
         )
-    if conf.worker_max_tasks_per_child == 1:
-        yield Warning(
-            "worker_max_tasks_per_child is 1: the worker of the refreshes starts a process for each of them, "
-            "which takes many times as long as a refresh.",
-            hint="Start that worker with --max-tasks-per-child 1000000, and silence this warning.",
-            id="harbor_refresh.W005",
-        )
     if not settings.USE_TZ or not conf.enable_utc:
         yield Warning(
             "USE_TZ or enable_utc is off: beat floods the workers, or stops, when the clocks change.",

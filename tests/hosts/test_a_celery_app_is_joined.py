@@ -215,7 +215,6 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
         "Beat does not send tasks.claim_batch",
     ),
     "prefetched messages": ({"settings": "CELERY_WORKER_PREFETCH_MULTIPLIER = 4"}, "W004", "is 4"),
-    "one task for each child": ({"settings": "CELERY_WORKER_MAX_TASKS_PER_CHILD = 1"}, "W005", "is 1"),
     "clocks that change": ({"settings": "USE_TZ = False"}, "W007", "USE_TZ"),
 }
 
