@@ -1,6 +1,6 @@
 """The API's description: what Ninja derives from the code, with scopes, examples and the media type of problems.
 
-`/api/v1/openapi.json` serves it, `/api/v1/docs` shows it, and docs/api.md is made from it.
+`/api/v1/openapi.json` serves it, and `/api/v1/docs` shows it. A test compares the tables of docs/api.md with it.
 """
 
 from collections.abc import Mapping

@@ -18,8 +18,6 @@ import harbor_refresh
 #: Only our own service imports these, with its settings.
 OF_THE_SERVICE = (
     "admin",
-    "api_docs",
-    "api_page",
     "at_start",
     "attach",
     "celery",

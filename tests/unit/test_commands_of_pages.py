@@ -264,7 +264,6 @@ SENTENCES = {
     ),
     "python -m examples.simulation": f"{SIMULATION}::test_runners_with_every_fault_leave_every_status_right",
     "python -m examples.simulation --demo": f"{SIMULATION}::test_the_demo_makes_traffic_and_ends_at_once",
-    "python -m harbor_refresh.api_docs": f"{API}::test_the_command_writes_the_page_and_checks_it",
     'redis-cli -u "$REDIS_URL" flushdb': RESTORING,
     'redis-cli -u "$REDIS_URL" ping': f"{MONITORING}::test_the_servers_answer_the_commands_of_the_alerts",
 }

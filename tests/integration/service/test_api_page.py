@@ -1,4 +1,4 @@
-"""docs/api.md: its reference is that of the API's description, and its examples run."""
+"""docs/api.md: its tables are what the code says, and its examples run."""
 
 import os
 import re
@@ -6,45 +6,70 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import httpx2
 import pytest
+from django.conf import settings
 from django.utils import timezone
 
 from harbor_refresh.api import api
-from harbor_refresh.api_page import PARTS, Command, renewed
+from harbor_refresh.api_description import ERRORS
+from harbor_refresh.executions import pacing
+from harbor_refresh.executions.api.idempotency import MAX_KEY
+from harbor_refresh.executions.api.pages import MAX_ITEMS, PageIn
+from harbor_refresh.executions.api.parsing import MAX_VALUES
+from harbor_refresh.executions.api.schemas import MAX_REPORTS, MAX_TASKS
+from harbor_refresh.executions.conf import DECLARED
 from harbor_refresh.executions.models import ApiToken, Execution
+from harbor_refresh.executions.queries.event_stream import SECONDS_OF_A_STREAM
+from harbor_refresh.executions.queries.filters import MAX_ATTRIBUTES
+from harbor_refresh.executions.text import MAX_DEPTH, MAX_JSON
 from tests import pages
-from tests.integration.command_output import failing, said
+from tests.integration.command_output import said
 from tests.integration.service.web import Web
 from tests.programs import needs
 
 PAGE = pages.read("docs/api.md")
 
 
-def test_the_page_is_what_the_description_says() -> None:
-    """If it is not: python -m harbor_refresh.api_docs."""
-    assert renewed(PAGE, api.get_openapi_schema()) == PAGE
-    assert re.findall(r"<!-- made: (\w+) -->", PAGE) == ["overview", "errors", "limits", "details"]
-    assert len(PARTS) == 4
+def operations() -> Iterator[str]:
+    for path, methods in api.get_openapi_schema()["paths"].items():
+        for method, operation in methods.items():
+            scope = operation["security"][-1]["token"][0]
+            yield f"| `{method.upper()} {path}` | `{scope}` | {operation['summary']} |"
 
 
-def test_the_command_writes_the_page_and_checks_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = tmp_path / "api.md"
-    page.write_text("before\n<!-- made: errors -->\nold\n<!-- end -->\nafter\n", encoding="utf-8")
-    monkeypatch.setattr("harbor_refresh.api_page.PAGE", page)
-    assert failing(Command(), "--check") == (
-        "docs/api.md is out of date.\n",
-        "Type: python -m harbor_refresh.api_docs",
-    )
-    assert "old" in page.read_text(encoding="utf-8")
-    assert said(Command()) == "docs/api.md was written."
-    text = page.read_text(encoding="utf-8")
-    assert text.startswith("before\n<!-- made: errors -->\n\n| status | means |")
-    assert text.endswith("|\n\n<!-- end -->\nafter\n")
-    assert said(Command(), "--check") == "docs/api.md is up to date."
+def test_the_page_has_each_operation_and_each_error() -> None:
+    """Copy the rows that this expects into docs/api.md."""
+    assert rows("Overview") == [*operations()]
+    assert rows("Errors") == [f"| {status} | {meaning} |" for status, meaning in ERRORS.items()]
+
+
+def test_the_page_has_each_limit() -> None:
+    rate = DECLARED["requests_per_minute"]
+    assert [row.split(" | ")[1] for row in rows("Limits")] == [
+        "262,144 bytes",
+        f"{settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 1024**2} MiB",
+        f"{MAX_VALUES:,}",
+        f"{MAX_DEPTH}",
+        f"{MAX_JSON:,} bytes",
+        f"{MAX_TASKS:,}",
+        f"{MAX_REPORTS:,}",
+        f"{MAX_ITEMS:,}; {PageIn.model_fields['limit'].default} if `limit` is not given",
+        f"{MAX_ATTRIBUTES}",
+        f"{MAX_KEY} visible ASCII characters",
+        f"{rate.default:,} (`{rate.name}`)",
+        f"{pacing.STREAMS}",
+        f"{SECONDS_OF_A_STREAM:g} s, then open another one",
+    ]
+
+
+def rows(title: str) -> list[str]:
+    """The rows of the one table under a heading, without its head."""
+    return re.findall(r"^\|.*\|$", pages.section(PAGE, title), re.MULTILINE)[2:]
 
 
 def test_the_command_of_the_page_makes_a_token_that_reads_and_reports_for_so_many_days(web: Web) -> None:
