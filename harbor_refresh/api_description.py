@@ -1,19 +1,14 @@
-"""The API's description: what Ninja derives from the code, with scopes, examples and the media type of problems.
+"""The API's description: what Ninja derives from the code, with scopes and the media type of problems.
 
 `/api/v1/openapi.json` serves it, and `/api/v1/docs` shows it. A test compares the tables of docs/api.md with it.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
 
-REF = "#/components/schemas/"
-#: Levels of an example; a schema that contains itself ends there.
-MAX_LEVELS = 8
-FORMATS = {"date-time": "2026-01-31T12:00:00Z", "uri": "https://example.com/"}
-PROBLEM = f"{REF}ProblemDetails"
+PROBLEM = "#/components/schemas/ProblemDetails"
 JSON, PROBLEM_JSON = "application/json", "application/problem+json"
 #: What each error of the API means, where the operation itself does not say more.
 ERRORS = {
@@ -48,10 +43,11 @@ class Description(OpenAPISchema):
             for status in (400, 413):
                 details["responses"].setdefault(status, {"content": {JSON: {"schema": {"$ref": PROBLEM}}}})
         for status, response in details["responses"].items():
-            self._complete(int(status), response)
+            content = response.get("content", {})
+            if content.get(JSON, {}).get("schema", {}).get("$ref") == PROBLEM:
+                response["description"] = ERRORS[int(status)]
+                response["content"] = {PROBLEM_JSON: content[JSON]}
         details["responses"] = dict(sorted(details["responses"].items()))
-        for content in details.get("requestBody", {}).get("content", {}).values():
-            content.setdefault("example", example(content["schema"], self.schemas))
         return details
 
     def operation_security(self, operation: Operation) -> list[dict[str, Any]] | None:
@@ -67,42 +63,3 @@ class Description(OpenAPISchema):
             self.securitySchemes[name] = scheme
             found.append({name: [one.scope.value] if hasattr(one, "scope") else []})
         return found or None
-
-    def _complete(self, status: int, response: dict[str, Any]) -> None:
-        content = response.get("content", {})
-        if content.get(JSON, {}).get("schema", {}).get("$ref") == PROBLEM:
-            response["description"] = ERRORS[status]
-            response["content"] = {PROBLEM_JSON: content[JSON]}
-            return
-        if JSON in content:
-            content[JSON].setdefault("example", example(content[JSON]["schema"], self.schemas))
-
-
-def example(schema: Mapping[str, Any], schemas: Mapping[str, Any], levels: int = MAX_LEVELS) -> Any:
-    """Return a value that is valid by the schema. `schemas` are those that its references name."""
-    if listed := schema.get("examples"):
-        return listed[0]
-    for key in ("example", "const", "default"):
-        if key in schema:
-            return schema[key]
-    if values := schema.get("enum"):
-        return values[0]
-    if "$ref" in schema:
-        return example(schemas[schema["$ref"].removeprefix(REF)], schemas, levels)
-    if choices := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
-        return example(choices[0], schemas, levels)
-    return _of_type(schema, schemas, levels)
-
-
-def _of_type(schema: Mapping[str, Any], schemas: Mapping[str, Any], levels: int) -> Any:
-    kind = schema.get("type")
-    if kind == "object":
-        inside = schema.get("properties", {}) if levels else {}
-        return {name: example(one, schemas, levels - 1) for name, one in inside.items()}
-    if kind == "array":
-        return [example(schema.get("items", {}), schemas, levels - 1)] if levels else []
-    if kind == "string":
-        return FORMATS.get(schema.get("format", ""), "")
-    if kind == "integer":
-        return max(1, schema.get("minimum", 1))
-    return {"number": 0.5, "boolean": True}.get(str(kind))
