@@ -7,6 +7,7 @@ it. So the process of the run posts it, and a second later again; after that, an
 
 import json
 import logging
+import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,13 +15,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 from django.db import DatabaseError, transaction
+from django.db.models import Max, Min
 from django.dispatch import Signal
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.declarations import value
 from harbor_refresh.executions.lifecycle.reports import Report, Source
 from harbor_refresh.executions.lifecycle.reports import report as report_tasks
-from harbor_refresh.executions.status import is_final
+from harbor_refresh.executions.status import CODES, is_final
 from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import DECLARED, refresh_settings
@@ -83,9 +85,9 @@ class JobReport:
     since: float
 
     @classmethod
-    def of(cls, task_id: int, job: str, text: str) -> Self:
-        parts = json.loads(text)
-        return cls(task_id, job, parts["status"], parts["revision"], parts["message"], parts["since"])
+    def of(cls, job: Job) -> Self:
+        """Return the report that the row of this job has."""
+        return cls(job.pk, job.task.job_id, **job.report)
 
     @property
     def text(self) -> str:
@@ -109,7 +111,7 @@ def note(reports: Sequence[JobReport]) -> None:
         reports=[one.text for one in reports],
         are_final=[is_final(one.status) for one in reports],
     )
-    noted = [JobReport.of(*row) for row in rows]
+    noted = [JobReport(task_id, job, **json.loads(text)) for task_id, job, text in rows]
     transaction.on_commit(lambda: of_this_process.get().put(noted))
 
 
@@ -119,16 +121,30 @@ def fire_again() -> int:
     if not is_set():
         return _apply_here()
     with absence_translated():
-        rows = run("late_reports", since=time.time() - LATE_SECONDS, most=PAGE)
-        late = [(JobReport.of(*row), is_taken) for *row, is_taken in rows]
-        _forget([one for one, is_taken in late if is_taken])
-    return _settle([one for one, is_taken in late if not is_taken]).count
+        noted = Job.objects.filter(report__isnull=False).select_related("task").order_by("pk")
+        ends = noted.aggregate(first=Min("pk"), last=Max("pk"))
+        if ends["first"] is None:
+            return 0
+        begin = random.randint(ends["first"], ends["last"])  # noqa: S311  # no secret
+        page = [*noted.filter(pk__gte=begin)[:PAGE], *noted.filter(pk__lt=begin)[:PAGE]][:PAGE]
+        late = [one for one in page if one.report["since"] < time.time() - LATE_SECONDS]
+        left = [JobReport.of(one) for one in late if not _is_taken(one)]
+        _forget([JobReport.of(one) for one in late if _is_taken(one)])
+    return _settle(left).count
+
+
+def _is_taken(job: Job) -> bool:
+    """Whether its task has the report by now, or a later one: the answer of the target was lost, or another
+    program has reported."""
+    reported = job.report["revision"], CODES[job.report["status"]]
+    return (job.task.status_revision, job.task.status_code) >= reported
 
 
 def _apply_here() -> int:
     """The hook was switched off: apply what it has not taken."""
     with absence_translated(), transaction.atomic():
-        left = [JobReport.of(*row) for *row, _ in run("late_reports", since=time.time(), most=PAGE)]
+        noted = Job.objects.filter(report__isnull=False).select_related("task").order_by("pk")
+        left = [JobReport.of(one) for one in noted[:PAGE]]
         if not left:
             return 0
         report_tasks(
