@@ -40,12 +40,11 @@ class StatusFilter(StatusChoice):
         if is_narrow(request):
             return queryset.filter(task__status=status)
         if status == Status.SUCCESS:
-            rows = run("find_succeeded_jobs", compared=COMPARED, most=MOST)
-            add_bound(request, f"Success: of the newest {COMPARED:,} jobs, {MOST:,} at most.")
-        else:
-            rows = run("find_jobs_by_status", status=status, compared=COMPARED, most=MOST)
-            if len(rows) == MOST:
-                add_bound(request, f"{status}: {MOST:,} jobs of the newest executions.")
+            add_bound(request, f"Success: of the newest {COMPARED:,} jobs.")
+            return newest(queryset, COMPARED).filter(task__status=status)
+        rows = run("find_jobs_by_status", status=status, compared=COMPARED, most=MOST)
+        if len(rows) == MOST:
+            add_bound(request, f"{status}: {MOST:,} jobs of the newest executions.")
         return queryset.filter(among([pk for (pk,) in rows]))
 
 
