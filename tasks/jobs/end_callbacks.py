@@ -11,7 +11,6 @@ from typing import Any
 
 from celery import Task, current_app
 from celery.canvas import Signature
-from celery.exceptions import NotRegistered
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Callback
@@ -21,8 +20,8 @@ from harbor_refresh.executions.status import FINAL, Status
 from harbor_refresh.executions.text import MAX_JSON, json_text, shown
 from harbor_refresh.tasks.jobs.execution import TrackedExecution
 from harbor_refresh.tasks.jobs.starting.celery_json import as_json, native
-from harbor_refresh.tasks.jobs.starting.declarations import refuse_unplain
-from harbor_refresh.tasks.jobs.starting.job_task import JobTask
+from harbor_refresh.tasks.jobs.starting.declarations import JobTask, refuse_unplain
+from harbor_refresh.tasks.jobs.starting.signatures import registered
 
 #: When each is called, by its name in `start`.
 STATUSES: dict[str, Sequence[Status]] = {
@@ -99,12 +98,7 @@ def _callback(name: str, signature: Any) -> NewCallback:
 
 
 def _task_of(name: str, signature: "Signature[Any]") -> Task:  # type: ignore[type-arg]
-    try:
-        task: Task = signature.type  # type: ignore[type-arg]
-    except NotRegistered:
-        raise Refused(
-            f"{name}: no task {shown(signature.task)} is registered here: import the module that has it"
-        ) from None
+    task: Task = registered(signature)  # type: ignore[type-arg]
     if isinstance(task, JobTask):
         raise Refused(f"{name} {TAKES}; {task.name} is a tracked job: start it in a plain task")
     if task.name.startswith("celery."):

@@ -4,11 +4,9 @@ import inspect
 from datetime import UTC, datetime
 from typing import Any
 
-from celery.utils.time import maybe_make_aware
-
 from harbor_refresh.executions.text import json_text
 from harbor_refresh.tasks.jobs.starting.celery_json import as_json
-from harbor_refresh.tasks.jobs.starting.options import OPTIONS
+from harbor_refresh.tasks.jobs.starting.options import OPTIONS, moment_of
 from harbor_refresh.tasks.jobs.starting.records import destination, options_of
 
 
@@ -32,8 +30,7 @@ def merged(run: Any, request: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
 def delay_of(options: dict[str, Any]) -> float:
     """Return the delay in seconds of a message with these options."""
     if eta := options.get("eta"):
-        moment = datetime.fromisoformat(eta) if isinstance(eta, str) else eta
-        return max(0.0, (maybe_make_aware(moment) - datetime.now(UTC)).total_seconds())
+        return max(0.0, (moment_of(eta) - datetime.now(UTC)).total_seconds())
     return float(options.get("countdown") or 0)
 
 

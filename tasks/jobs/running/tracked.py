@@ -25,8 +25,12 @@ from harbor_refresh.tasks.jobs.running.another_try import (
 from harbor_refresh.tasks.jobs.running.handle import Handle, Untracked
 from harbor_refresh.tasks.jobs.running.kept_ends import Kept, kept_result, kept_traceback
 from harbor_refresh.tasks.jobs.starting.celery_json import native, text_of_result
-from harbor_refresh.tasks.jobs.starting.declarations import checked_result, refuse_arguments, refuse_unplain
-from harbor_refresh.tasks.jobs.starting.job_task import JobTask
+from harbor_refresh.tasks.jobs.starting.declarations import (
+    JobTask,
+    checked_result,
+    refuse_arguments,
+    refuse_unplain,
+)
 from harbor_refresh.tasks.jobs.starting.options import refuse_options_of_retry
 from harbor_refresh.tasks.jobs.turns import MAX_MESSAGE, Begun, Turn, begin
 from harbor_refresh.tasks.without_redis import agenda, mode

@@ -1,4 +1,4 @@
-"""The declaration of a job: what its task says, checked as far as Celery does not check it.
+"""The declaration of a job: JobTask, and what a task says, checked as far as Celery does not check it.
 
 A function that no worker can run is refused where it is declared; retries that the attempts cannot hold, and
 arguments that the function does not take, at `start`.
@@ -18,6 +18,26 @@ ASYNC = "a job is a plain function; call asyncio.run() in it for what is asynchr
 LAZY = "a job is a plain function; without `yield` it runs to its end"
 
 
+class JobTask(Task):  # type: ignore[type-arg]
+    """What a tracked job says of itself when it is started. How it runs is in tracked.py.
+
+    `max_attempts` is how often it may begin in all, including after a crash of its worker and after each `retry`.
+    By default as often as its `max_retries` need, and at least five times. `unique`: it is not started while a job
+    with the same name and arguments is queued or running. `keep_result`: what it returns is kept with its end, for
+    `execution.results()`."""
+
+    abstract = True
+    unique = False
+    keep_result = False
+    #: Whether arguments are checked against the function: what Celery's `typing` says, which counts no handle.
+    checks_arguments = False
+
+    @property
+    def max_attempts(self) -> int:
+        retries = _retries_of(self)
+        return LEAST_ATTEMPTS if retries is None else int(min(max(LEAST_ATTEMPTS, retries + 1), MAX_ATTEMPTS))
+
+
 def refuse_unplain(name: str, function: Any) -> None:
     """Raise Refused if the function is a coroutine function or a generator function: a worker runs neither."""
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
@@ -34,13 +54,6 @@ def checked_result(result: Any) -> Any:
     if inspect.isgenerator(result) or inspect.isasyncgen(result):
         raise TypeError(f"it returned a generator, which nothing runs: {LAZY}")
     return result
-
-
-def attempts_of(task: Any) -> int:
-    """Return how often a job may begin if its task does not set max_attempts: as often as its retries need, but at
-    least LEAST_ATTEMPTS."""
-    retries = _retries_of(task)
-    return LEAST_ATTEMPTS if retries is None else int(min(max(LEAST_ATTEMPTS, retries + 1), MAX_ATTEMPTS))
 
 
 def refuse_contradiction(task: Any) -> None:

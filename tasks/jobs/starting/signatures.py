@@ -10,8 +10,7 @@ from celery.exceptions import NotRegistered
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.text import shown
-from harbor_refresh.tasks.jobs.starting.declarations import refuse_arguments, refuse_contradiction
-from harbor_refresh.tasks.jobs.starting.job_task import JobTask
+from harbor_refresh.tasks.jobs.starting.declarations import JobTask, refuse_arguments, refuse_contradiction
 from harbor_refresh.tasks.jobs.starting.options import (
     META,
     OPTIONS,
@@ -59,7 +58,9 @@ def _job_of(signature: Any, checked: set[str], *, is_first: bool) -> NewJob:
     if signature.task in TOGETHER:
         kind = signature.task.removeprefix("celery.")
         raise Refused(f"{TAKES}, chains of them, or one group of all, and no {kind}: {TOGETHER[signature.task]}")
-    task = _task_of(signature)
+    task = registered(signature)
+    if not isinstance(task, JobTask):
+        raise Refused(f"{signature.task} is no tracked job: write @app.task(base=TrackedJob)")
     if task.name not in checked:
         refuse_contradiction(task)
         refuse_options_of_task(task)
@@ -81,16 +82,14 @@ def _job_of(signature: Any, checked: set[str], *, is_first: bool) -> NewJob:
     )
 
 
-def _task_of(signature: "Signature[Any]") -> JobTask:
+def registered(signature: "Signature[Any]") -> Any:
+    """Return the task of a signature. Raises Refused if this process does not know it."""
     try:
-        task = signature.type
+        return signature.type
     except NotRegistered:
         raise Refused(
             f"no task {shown(signature.task)} is registered here: import the module that has it"
         ) from None
-    if not isinstance(task, JobTask):
-        raise Refused(f"{signature.task} is no tracked job: write @app.task(base=TrackedJob)")
-    return task
 
 
 def _meta_of(signature: "Signature[Any]", task: JobTask) -> dict[str, Any]:
