@@ -245,7 +245,7 @@ def test_what_celery_drops_ends_as_what_it_is_and_says_why(worker: Start, log: L
             team.copy.s("takes too long", 600).set(time_limit=10),
         ],
     )
-    unknown = record("SCAN", [[NewJob("tests.nobody", ["is unknown"])]]).execution
+    unknown = record("SCAN", [[NewJob("tests.nobody", ["is unknown"])]])
     jobs = {job.args[0]: job.task.job_id for job in Job.objects.select_related("task")}
     app.control.revoke(jobs["is revoked"])
     app.control.revoke(jobs["is terminated"], terminate=True)

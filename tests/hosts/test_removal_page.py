@@ -42,7 +42,7 @@ STARTS = """
 
     every, _ = IntervalSchedule.objects.get_or_create(every=30, period="seconds")
     PeriodicTask.objects.create(name="shop", task="tasks.of_the_shop", interval=every)
-    print(start("SCAN", [[NewJob("a.job")]]).execution.pk)
+    print(start("SCAN", [[NewJob("a.job")]]).pk)
 """
 
 

@@ -77,16 +77,8 @@ class NewJob:
 Chain = Sequence[NewJob]
 
 
-@dataclass(frozen=True)
-class Started:
-    """`left_out`: chains with a unique job that is queued or running already."""
-
-    execution: Execution
-    left_out: Sequence[Chain]
-
-
 @at_once
-def start(vendor_type: str, chains: Iterable[Chain], **attributes: Any) -> Started:
+def start(vendor_type: str, chains: Iterable[Chain], **attributes: Any) -> Execution:
     """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution. If its parent has a
     child with its key already, return that child.
 
@@ -153,9 +145,9 @@ def _checked(chains: Sequence[Chain]) -> Sized:
     return chains, sizes
 
 
-def _record(vendor_type: str, attributes: dict[str, Any], pages: Iterator[Sized]) -> Started:
+def _record(vendor_type: str, attributes: dict[str, Any], pages: Iterator[Sized]) -> Execution:
     if child := _known_child(attributes.get("parent"), attributes.get("key_in_parent", "")):
-        return Started(child, [])
+        return child
     new = NewExecution(vendor_type, **attributes)
     execution = create(new)
     count, left_out = _write_pages(execution, pages)
@@ -163,7 +155,7 @@ def _record(vendor_type: str, attributes: dict[str, Any], pages: Iterator[Sized]
         raise AlreadyUnderWay
     if not count and new.open_seconds is None:
         finish_as_success(execution.pk, "it had no jobs")
-    return Started(execution, left_out)
+    return execution
 
 
 def _known_child(parent: int | None, key: str) -> Execution | None:
@@ -184,23 +176,19 @@ def _add(execution_id: int, once: str, pages: Iterator[Sized]) -> int:
     if not execution:
         return 0
     count, _ = _write_pages(execution, pages)
-
-    def reach() -> None:
-        crash_points.reach("added", [execution_id])
-
     if count:
-        transaction.on_commit(reach)
+        transaction.on_commit(partial(crash_points.reach, "added", [execution_id]))
     return count
 
 
-def _write_pages(execution: Execution, pages: Iterator[Sized]) -> tuple[int, list[Chain]]:
-    """Write the jobs, and send the first of them after the commit. Returns how many, and the chains that were left
+def _write_pages(execution: Execution, pages: Iterator[Sized]) -> tuple[int, int]:
+    """Write the jobs, and send the first of them after the commit. Returns how many, and how many chains were left
     out."""
-    count, left_out = 0, list[Chain]()
+    count = left_out = 0
     queues: set[str] = set()
     for chains, sizes in pages:
-        fresh, held = _without_held(chains)
-        left_out += held
+        fresh = _without_held(chains)
+        left_out += len(chains) - len(fresh)
         if fresh:
             revision = first_revision()
             tasks = [NewTask(job.job_id, job.meta, revision) for job in chain.from_iterable(fresh)]
@@ -212,16 +200,16 @@ def _write_pages(execution: Execution, pages: Iterator[Sized]) -> tuple[int, lis
     return count, left_out
 
 
-def _without_held(chains: Sequence[Chain]) -> tuple[list[Chain], list[Chain]]:
-    """Part the chains: those to be recorded, and those with a unique job whose key is held."""
+def _without_held(chains: Sequence[Chain]) -> list[Chain]:
+    """Leave out the chains with a unique job whose key is held."""
     _, held = lock_and_release(job.key for one in chains for job in one)
     fresh: list[Chain] = []
-    left_out: list[Chain] = []
     for one in chains:
         keys = {job.key for job in one} - {None}
-        (left_out if keys & held else fresh).append(one)
+        if not keys & held:
+            fresh.append(one)
         held |= keys
-    return fresh, left_out
+    return fresh
 
 
 def _write(chains: Sequence[Chain], task_ids: Iterable[int], revision: int, sizes: dict[str, int]) -> set[str]:

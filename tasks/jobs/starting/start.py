@@ -69,7 +69,7 @@ def start(
         raise Refused("parent takes REFRESH_STRATEGY=claim: the older designs carry no status up to a parent")
     limit = CLOSE_AFTER if close_after is None else close_after
     callbacks = callbacks_of({"on_success": on_success, "on_error": on_error, "on_complete": on_complete})
-    started = creation.start(
+    execution = creation.start(
         vendor_type,
         chains_of(() if jobs is None and open else jobs),
         vendor_id=vendor_id,
@@ -80,7 +80,7 @@ def start(
         parent=None if parent is None else parent.pk,
         key_in_parent=once,
     )
-    return TrackedExecution.objects.get(pk=started.execution.pk)
+    return TrackedExecution.objects.get(pk=execution.pk)
 
 
 astart = asynchronous(start)

@@ -80,12 +80,12 @@ class AtOnce:
 
 def recorded(*jobs: str, **options: Any) -> Execution:
     """Start an execution of these jobs, each by itself."""
-    return start("SCAN", [[NewJob("a.job", job_id=job, **options)] for job in jobs]).execution
+    return start("SCAN", [[NewJob("a.job", job_id=job, **options)] for job in jobs])
 
 
 def chained(*jobs: str, takes_result: bool = True) -> Execution:
     steps = [NewJob("a.job", [job], job_id=job, takes_result=takes_result) for job in jobs]
-    return start("SCAN", [steps]).execution
+    return start("SCAN", [steps])
 
 
 def beats(

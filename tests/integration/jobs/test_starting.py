@@ -103,11 +103,10 @@ def test_a_start_that_breaks_in_the_middle_leaves_nothing(outbox: Outbox) -> Non
 
 
 def test_of_a_unique_job_that_many_start_at_once_one_is_recorded(outbox: Outbox) -> None:
-    def start_it() -> int:
-        unique = [NewJob("a.job", ["same"], is_unique=True), NewJob("after")]
-        return len(start("SCAN", [unique, [NewJob("other")]]).left_out)
+    def start_it() -> None:
+        start("SCAN", [[NewJob("a.job", ["same"], is_unique=True), NewJob("after")], [NewJob("other")]])
 
-    assert sum(at_once(*[start_it] * 8)) == 7
+    at_once(*[start_it] * 8)
     assert Counter(Job.objects.values_list("name", flat=True)) == {"a.job": 1, "after": 1, "other": 8}
     assert len(outbox.take()) == 9
 

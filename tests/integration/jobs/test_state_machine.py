@@ -64,7 +64,7 @@ class Jobs(RuleBasedStateMachine):
         chains += [[NewJob("a.job", max_attempts=ATTEMPTS)] for _ in range(single)]
         if unique:
             chains.append([NewJob("a.job", ["once"], is_unique=True, max_attempts=ATTEMPTS)])
-        self.execution = start("SCAN", chains).execution.pk
+        self.execution = start("SCAN", chains).pk
         for worker in WORKERS:
             self.beat(worker)
 

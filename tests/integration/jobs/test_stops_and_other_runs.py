@@ -317,9 +317,9 @@ def test_a_unique_job_is_not_tried_again_beside_another_and_takes_its_key_again(
     def fails(execution: Execution) -> None:
         failed(execution, str(execution.tasks.earliest("pk").job_id))
 
-    first = start("SCAN", [unique()]).execution
+    first = start("SCAN", [unique()])
     fails(first)
-    second = start("SCAN", [unique()]).execution
+    second = start("SCAN", [unique()])
     assert retry_failed(first.pk) == 0
     fails(second)
     assert retry_failed(first.pk) == 2

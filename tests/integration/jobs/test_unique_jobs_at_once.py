@@ -27,7 +27,7 @@ FAILED, AGAIN, NEW = ("Error", 0), ("Pending", 1), ("Pending", 0)
 
 
 def started(argument: Any = "x") -> Execution:
-    return start("SCAN", [[NewJob("a.job", [argument], is_unique=True)]]).execution
+    return start("SCAN", [[NewJob("a.job", [argument], is_unique=True)]])
 
 
 def failed(argument: Any = "x") -> Execution:
@@ -112,9 +112,9 @@ def test_two_executions_that_want_keys_of_each_other_do_not_deadlock(database: s
     """They lock their own tasks and those of the holders in one order."""
     xs, ys = [f"x{number}" for number in range(8)], [f"y{number}" for number in range(8)]
     all_of_them = [[NewJob("a.job", [one], is_unique=True)] for one in (*xs, *ys)]
-    first = start("SCAN", all_of_them).execution
+    first = start("SCAN", all_of_them)
     fails(first, *xs, *ys)
-    second = start("SCAN", all_of_them).execution
+    second = start("SCAN", all_of_them)
     fails(second, *ys)
     assert retry_failed(first.pk) == len(ys)
     fails(first, *ys)
@@ -135,7 +135,7 @@ def test_two_executions_that_want_keys_of_each_other_do_not_deadlock(database: s
 
 def test_tasks_are_locked_in_id_order_wherever_they_lie(database: str) -> None:
     arguments = [f"x{number}" for number in range(8)]
-    execution = start("SCAN", [[NewJob("a.job", [one], is_unique=True)] for one in arguments]).execution
+    execution = start("SCAN", [[NewJob("a.job", [one], is_unique=True)] for one in arguments])
     fails(execution, *arguments)
     lowest = execution.tasks.earliest("pk").pk
     Task.objects.filter(pk=lowest).update(update_time=Now())  # now it lies behind the others

@@ -66,9 +66,9 @@ def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 @pytest.fixture
 def execution() -> Execution:
     """With a job that has not ended; and beside it another, in quarantine."""
-    other = start("SCAN", [[NewJob("a.job", job_id="b")]]).execution
+    other = start("SCAN", [[NewJob("a.job", job_id="b")]])
     quarantine([other.pk], 5)
-    return start("SCAN", [[NewJob("a.job", job_id="a")]]).execution
+    return start("SCAN", [[NewJob("a.job", job_id="a")]])
 
 
 def task_of(execution: Execution) -> int:

@@ -358,7 +358,7 @@ def test_one_task_is_stopped_after_a_question_and_it_is_noted(admin: Client) -> 
 def test_one_failed_job_runs_again_with_the_jobs_after_it_and_no_other(admin: Client) -> None:
     execution = start(
         "SCAN", [[NewJob("a.job", job_id=job) for job in ("a", "then")], [NewJob("a.job", job_id="b")]]
-    ).execution
+    )
     failed(execution, "a", "b")
     report([Report(Task.objects.get(job_id="then").pk, "Stopped", 0)])
     refresh([execution.pk])

@@ -79,7 +79,7 @@ MEASURING = sorted(set(named(MEASURES)))
 
 def filled(command: str) -> list[str]:
     """The words of the command, with values in the places that a person fills, and rows of which they speak."""
-    execution = start("TEST", [[NewJob("a.job", job_id="a")]]).execution
+    execution = start("TEST", [[NewJob("a.job", job_id="a")]])
     values = VALUES | {"ID": str(execution.pk), "EXECUTION_ID": str(execution.pk)}
     values["TASK"] = str(execution.tasks.get().pk)
     if command.startswith("harbor actions"):
