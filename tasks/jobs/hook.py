@@ -87,7 +87,8 @@ class JobReport:
     @classmethod
     def of(cls, job: Job) -> Self:
         """Return the report that the row of this job has."""
-        return cls(job.pk, job.task.job_id, **job.report)
+        parts: Any = job.report
+        return cls(job.pk, job.task.job_id, **parts)
 
     @property
     def text(self) -> str:
@@ -127,17 +128,14 @@ def fire_again() -> int:
             return 0
         begin = random.randint(ends["first"], ends["last"])  # noqa: S311  # no secret
         page = [*noted.filter(pk__gte=begin)[:PAGE], *noted.filter(pk__lt=begin)[:PAGE]][:PAGE]
-        late = [one for one in page if one.report["since"] < time.time() - LATE_SECONDS]
-        left = [JobReport.of(one) for one in late if not _is_taken(one)]
-        _forget([JobReport.of(one) for one in late if _is_taken(one)])
-    return _settle(left).count
-
-
-def _is_taken(job: Job) -> bool:
-    """Whether its task has the report by now, or a later one: the answer of the target was lost, or another
-    program has reported."""
-    reported = job.report["revision"], CODES[job.report["status"]]
-    return (job.task.status_revision, job.task.status_code) >= reported
+        # its task may have the report by now, or a later one: the answer was lost, or another program has reported
+        late = [
+            (report, (job.task.status_revision, job.task.status_code) >= (report.revision, CODES[report.status]))
+            for job, report in ((one, JobReport.of(one)) for one in page)
+            if report.since < time.time() - LATE_SECONDS
+        ]
+        _forget([one for one, is_taken in late if is_taken])
+    return _settle([one for one, is_taken in late if not is_taken]).count
 
 
 def _apply_here() -> int:

@@ -35,7 +35,8 @@ OF_THE_SYSTEM = (MemoryError, OSError)
 
 Receive = Callable[[Any], None]
 
-logging.getLogger(consumer.__name__).addFilter(lambda record: record.msg is not consumer.UNKNOWN_TASK_ERROR)
+UNKNOWN: str = consumer.UNKNOWN_TASK_ERROR  # type: ignore[attr-defined]  # celery-types does not know it
+logging.getLogger(consumer.__name__).addFilter(lambda record: record.msg is not UNKNOWN)
 
 
 class MessageGuard(bootsteps.Step):
