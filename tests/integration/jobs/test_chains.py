@@ -1,7 +1,7 @@
 """Jobs of a chain: what becomes of them when the job before them ends, whoever says so."""
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import RestrictedError
 
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -68,15 +68,6 @@ def test_an_end_reads_nothing_of_other_chains() -> None:
         )
         unmet, follows = cursor.fetchone()
         assert (unmet, follows <= 20 * 5) == (0, True)
-
-
-def test_each_job_of_a_chain_gets_the_result_of_the_one_before_it(outbox: Outbox) -> None:
-    execution = chained("a", "b", "c")
-    assert got(*outbox.take(), lambda *_: 1) == ["a"]
-    assert got(*outbox.take(), lambda *_: 2) == [1, "b"]
-    assert got(*outbox.take(), lambda *_: 3) == [2, "c"]
-    execution.refresh_from_db()
-    assert {status for status, _ in said().values()} == {"Success"}
 
 
 def test_a_success_that_another_program_reports_is_followed_by_a_job_that_takes_no_result(outbox: Outbox) -> None:
@@ -150,18 +141,6 @@ def test_a_job_that_has_had_its_turn_is_not_ended_for_a_later_run_of_the_job_bef
     reported("a", "Error", 1)
     assert said() == {"a": ("Error", ""), "b": WAITS, "c": WAITS}
     assert got(*outbox.take()) == [7, "b"]
-
-
-def test_something_is_handed_on_by_a_run_and_to_a_job_that_follows(outbox: Outbox) -> None:
-    chained("a", "b")
-    first, then = Job.objects.order_by("pk")
-    for job, values in (
-        (first, {"handed_on_revision": 0}),
-        (then, {"handed_on": 1}),
-        (then, {"handed_on_revision": -1}),
-    ):
-        with pytest.raises(IntegrityError, match='"job_handed_on_by_a_run"'), transaction.atomic():
-            Job.objects.filter(pk=job.pk).update(**values)
 
 
 def test_a_task_that_another_job_follows_is_deleted_only_with_it(outbox: Outbox) -> None:

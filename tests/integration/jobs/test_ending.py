@@ -23,7 +23,6 @@ from tests.integration.jobs.sample_jobs import (
     beats,
     begun,
     database_port,
-    delivered,
     recorded,
     rows,
     tasks,
@@ -47,13 +46,6 @@ def request_of(message: Sent) -> Any:
 
 def revoked(message: Sent, *, terminated: bool = False, expired: bool = False) -> None:
     celery_events.on_revoked(request_of(message), terminated, expired)
-
-
-@pytest.mark.parametrize(("expired", "why"), [(True, "it expired before it began"), (False, "it was revoked")])
-def test_a_job_whose_message_is_dropped_has_stopped(expired: bool, why: str, message: Sent) -> None:
-    revoked(message, expired=expired)
-    assert tasks() == {"j": ("Stopped", 0, 0, why)}
-    assert rows() == {"j": ("ended", 0)}
 
 
 def test_a_message_that_has_expired_does_not_end_a_job_that_was_resumed_since(
@@ -86,21 +78,6 @@ def test_a_message_of_another_database_ends_no_job_of_this_one(message: Sent) ->
     assert begun(message, node=this_node.id)
     revoked(foreign, terminated=True)
     assert rows() == {"j": ("running", 1)}
-
-
-def test_a_job_that_this_worker_does_not_know_ends_as_error(message: Sent) -> None:
-    dropped = Bunch(headers=message_header.of(message.task_id, message.number))
-    celery_events.on_unknown(dropped, "a.job", message.job)
-    assert tasks() == {"j": ("Error", 0, 0, "the worker that got it knows no task 'a.job'")}
-
-
-def test_a_run_that_was_revoked_while_it_ran_has_stopped(message: Sent) -> None:
-    def work(job: Any) -> None:
-        revoked(message, terminated=True)
-        assert tasks() == {"j": ("Stopped", 0, 0, "it was revoked while it ran")}
-
-    delivered(message, work)
-    assert tasks()["j"][0] == "Stopped", "its own end comes too late"
 
 
 def test_a_dropped_copy_ends_no_run_and_no_job_that_has_another_message(message: Sent, outbox: Outbox) -> None:

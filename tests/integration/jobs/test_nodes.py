@@ -1,22 +1,30 @@
-"""Nodes: which workers are dead, and what becomes of the jobs that they ran."""
+"""Nodes: which workers are dead, and what becomes of the jobs that they ran. The reaper: a silent job fails after
+a day; what it does for reports is in test_the_hook.py."""
 
+import logging
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db.models.functions import Now
 
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import nodes
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs import nodes, reaper
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
+from harbor_refresh.tasks.jobs.reaper import Reaped, reap
 from harbor_refresh.tasks.jobs.turns import Turn, take
 from harbor_refresh.tasks.models.job import Job, Node
 from tests.integration.concurrency import transaction_held_open
 from tests.integration.jobs.sample_jobs import (
+    NODE,
     Outbox,
     beats,
     begun,
     chained,
+    its_process_looked,
     recorded,
     rows,
     silent,
@@ -27,6 +35,7 @@ from tests.integration.jobs.sample_jobs import (
 pytestmark = pytest.mark.usefixtures("database")
 
 TTL = nodes.TTL_SECONDS
+SILENCE = "nothing was heard of it for 24 hours"
 
 
 def look() -> list[str]:
@@ -97,18 +106,6 @@ def test_the_end_of_a_run_that_was_released_comes_too_late(running: Any, outbox:
     assert rows() == {"j": ("running", 2)}
 
 
-def test_a_job_that_has_begun_as_often_as_it_may_fails_when_its_node_dies(running: Any, outbox: Outbox) -> None:
-    Node.objects.filter(pk=1).delete()
-    release_runs_without_node()
-    (message,) = outbox.take()
-    assert begun(message, node=2)
-    Node.objects.filter(pk=2).delete()
-    release_runs_without_node()
-    assert rows() == {"j": ("ended", 2)}
-    assert tasks()["j"][0] == "Error"
-    assert tasks()["j"][3] == "it has begun 2 times, which is as often as it may: see max_attempts"
-
-
 def ran_on_a_dead_node(outbox: Outbox) -> None:
     beats()
     for message in outbox.take():
@@ -165,3 +162,67 @@ def test_a_run_in_eager_mode_has_no_node_and_stays(outbox: Outbox) -> None:
     (message,) = outbox.take()
     assert begun(message, node=0)
     assert release_runs_without_node() == 0
+
+
+# the reaper
+
+
+@pytest.fixture
+def three(outbox: Outbox) -> None:
+    """Three jobs run. Their worker is alive."""
+    beats()
+    recorded("a", "b", "c")
+    for message in outbox.take():
+        assert begun(message)
+
+
+def heard(job: str, hours_ago: float) -> None:
+    then = Now() - timedelta(hours=hours_ago)
+    assert Job.objects.filter(task__job_id=job).update(heard_at=then) == 1
+
+
+def test_a_job_that_was_silent_for_a_day_fails_with_that_reason(
+    three: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard("a", 24.1)
+    heard("b", 23.9)
+    assert reap() == Reaped(failed=1)
+    assert tasks()["a"][0] == "Error"
+    assert tasks()["a"][3] == SILENCE
+    assert rows() == {"a": ("ended", 1), "b": ("running", 1), "c": ("running", 1)}
+    line = "Reaped jobs: 0 reported again, 1 failed for silence"
+    assert [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING] == [line]
+    assert reap() == Reaped()
+
+
+def test_to_wait_is_no_silence(outbox: Outbox) -> None:
+    recorded("a", "b")
+    Job.objects.filter(task__job_id="a").update(state="waiting", sent_at=None)
+    for job in "ab":
+        heard(job, 1_000)
+    assert reap() == Reaped()
+
+
+def test_a_sign_of_life_is_one_of_the_job_and_not_of_its_worker(three: None) -> None:
+    for job in "abc":
+        heard(job, 25)
+    for job, is_heard in (("b", True), ("c", False)):
+        its = Job.objects.get(task__job_id=job)
+        its_process_looked(its.pk, is_heard=is_heard)
+    beats(NODE)
+    assert reap() == Reaped(failed=2)
+    assert rows()["b"] == ("running", 1)
+
+
+def test_a_job_whose_end_the_database_refuses_holds_up_no_other(
+    three: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert refresh_settings().job_hours == 24
+    pk = Task.objects.get(job_id="a").pk
+    tasks_refuse(f"OLD.id = {pk}")
+    for job in "abc":
+        heard(job, 25)
+    monkeypatch.setattr(reaper, "PAGE", 2)
+    assert reap() == Reaped(failed=2)
+    assert rows() == {"a": ("running", 1), "b": ("ended", 1), "c": ("ended", 1)}
+    assert any(f"task {pk} cannot be written: no more" in one for one in caplog.messages)

@@ -24,13 +24,11 @@ from tests.integration.jobs.sample_jobs import (
     Outbox,
     beats,
     begun,
-    chained,
     job,
     nothing_has_begun_for,
     recorded,
     rows,
     sent_before,
-    silent,
 )
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -210,21 +208,6 @@ def test_a_job_that_waits_behind_long_ones_is_sent_again_less_and_less_often(out
         sent_before(seconds, "long", "waits")
         sender.send_all()
         assert bool(outbox.take()) == comes, seconds
-
-
-def test_a_job_that_waits_in_a_chain_is_not_sent(outbox: Outbox) -> None:
-    chained("a", "b")
-    assert outbox.taken() == [("a", 0)]
-    sender.send_all()
-    assert outbox.taken() == []
-    assert why(job("b")) == f"it waits for task {job('a').pk}, the job before it in its chain"
-
-
-def test_a_silent_node_gives_no_room(outbox: Outbox) -> None:
-    beats(NODE, slots=50)
-    silent(NODE, 3_600)
-    recorded(*ten())
-    assert len(outbox.take()) == 10, "until it is known to be dead, its slots count"
 
 
 def test_jobs_with_a_lower_number_as_their_priority_are_sent_first(outbox: Outbox) -> None:

@@ -196,12 +196,6 @@ def test_a_task_that_refuses_every_end_ends_no_thread(outbox: Outbox, this_write
     tasks_refuse_no_more()
 
 
-def test_the_remaining_ends_are_written_before_a_process_stops(outbox: Outbox, this_writer: Writer) -> None:
-    ends(outbox, this_writer, "a", "b")
-    this_writer.stop()
-    assert rows() == {"a": ("ended", 1), "b": ("ended", 1)}
-
-
 def test_a_run_that_goes_on_is_shown_as_running_after_one_that_did_not(outbox: Outbox) -> None:
     delivered(one(outbox, "short"), lambda job: None)
     are_written("short")
