@@ -16,7 +16,7 @@ from harbor_refresh.tasks.operations.bulk import work
 from tests.integration.admin_client import act, signed_in
 from tests.integration.command_output import said
 from tests.integration.executions.api.api_client import Program, token
-from tests.integration.jobs.sample_jobs import ends, recorded
+from tests.integration.jobs.sample_jobs import ends, failed, recorded, rows, statuses, tasks
 from tests.integration.sample_actions import asked
 
 pytestmark = pytest.mark.usefixtures("database", "outbox")
@@ -102,3 +102,20 @@ def test_an_execution_that_was_stopped_has_ended(way: Way) -> None:
     execution = tracked(recorded("j"))
     way(execution, execution.tasks.get())
     assert execution.wait(timeout=0) == "Stopped"
+
+
+def test_the_api_says_what_it_did_and_does_it_once() -> None:
+    program, execution = Program(token(Scope.MANAGE)), recorded("a", "b")
+    its = f"/executions/{execution.pk}"
+    stop_a = f"/tasks/{Task.objects.get(job_id='a').pk}/stop"
+    assert [program.post(stop_a) for _ in range(2)] == [{"stopped": True}, {"stopped": False}]
+    assert statuses(execution) == ("Running", {"a": "Stopped", "b": "Pending"})
+    failed(execution, "b")
+    assert [program.post(f"{its}/retry") for _ in range(2)] == [{"retried": 1}, {"retried": 0}]
+    answer, again = (program.post(f"{its}/stop") for _ in range(2))
+    assert (answer["status"], answer["counts"], answer["progress"]) == ("Stopped", {"Stopped": 2}, 1.0)
+    assert again["revision"] == answer["revision"]
+    assert tasks() == {"a": ("Stopped", 0, 0, ""), "b": ("Stopped", 1, 1, "tried again")}
+    assert rows() == dict.fromkeys("ab", ("ended", 0))
+    for path in ("/executions/7777/stop", "/executions/7777/retry", "/tasks/7777/stop"):
+        program.post(path, status=404)

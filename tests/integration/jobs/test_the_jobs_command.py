@@ -1,21 +1,15 @@
 """`manage.py harbor`, of jobs: what it tells of them, and what it does with those of an execution."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from harbor_refresh.executions.access.audit import Person
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.models.operations import Origin, Verb
+from harbor_refresh.executions.models.operations import Origin
 from harbor_refresh.tasks.models.job import Job, Node
-from harbor_refresh.tasks.operations import bulk_slice
-from harbor_refresh.tasks.operations.bulk_verbs import VERBS
 from harbor_refresh.tasks.operations.pauses import pause
 from tests.integration.command_output import data, failing, misuse, said
 from tests.integration.jobs.sample_jobs import (
@@ -152,30 +146,6 @@ def test_why_of_a_task_without_a_job_or_of_none_says_so() -> None:
     assert failing("harbor", "why", "--task", 99_999) == ("", "there is no task 99999.")
 
 
-def counted_by(verb: str, *executions: Execution) -> dict[str, int]:
-    told = data("harbor", verb, *(one.pk for one in executions))
-    return {what: told[what] for what in ("changed", "skipped", "failed")}
-
-
-def test_stop_ends_what_waits_and_what_runs(outbox: Outbox) -> None:
-    beats()
-    execution, other = recorded("waits", "runs"), recorded("other")
-    assert begun(outbox.take()[1])
-    assert counted_by("stop", execution) == {"changed": 1, "skipped": 0, "failed": 0}
-    assert statuses(execution) == ("Stopped", {"waits": "Stopped", "runs": "Stopped"})
-    assert rows() == {"waits": ("ended", 0), "runs": ("ended", 1), "other": ("sent", 0)}
-    assert counted_by("stop", execution, other) == {"changed": 1, "skipped": 1, "failed": 0}
-
-
-def test_retry_runs_once_more_what_failed() -> None:
-    execution, other = recorded("a", "b", "c"), recorded("fine")
-    failed(execution, "a", "b")
-    assert counted_by("retry", execution, other) == {"changed": 1, "skipped": 1, "failed": 0}
-    assert statuses(execution)[1] == {"a": "Pending", "b": "Pending", "c": "Pending"}
-    assert set(execution.tasks.values_list("job_id", "status_revision")) == {("a", 1), ("b", 1), ("c", 0)}
-    assert counted_by("retry", execution) == {"changed": 0, "skipped": 1, "failed": 0}
-
-
 @pytest.mark.parametrize("verb", ["stop", "retry", "resume", "delete"])
 def test_executions_that_there_are_not_are_named_and_nothing_is_changed(verb: str) -> None:
     known = recorded("a", "b")
@@ -185,25 +155,6 @@ def test_executions_that_there_are_not_are_named_and_nothing_is_changed(verb: st
         "there is no execution 99998, 99999; nothing was changed",
     )
     assert statuses(known) == ("Running", {"a": "Error", "b": "Pending"})
-
-
-def test_an_execution_of_reports_is_stopped_as_well_and_has_nothing_to_retry() -> None:
-    reported = create(NewExecution("SCAN", tasks=[NewTask(job_id="of a runner")]))
-    assert counted_by("retry", reported) == {"changed": 0, "skipped": 1, "failed": 0}
-    assert counted_by("stop", reported) == {"changed": 1, "skipped": 0, "failed": 0}
-    assert statuses(reported) == ("Stopped", {"of a runner": "Stopped"})
-
-
-def test_an_execution_that_is_deleted_before_its_turn_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    gone, left = recorded("a"), recorded("b")
-
-    def after_a_delete(ids: Sequence[int]) -> Any:
-        delete([gone.pk])
-        return VERBS[Verb.STOP].act(ids)
-
-    monkeypatch.setattr(bulk_slice, "VERBS", {Verb.STOP: replace(VERBS[Verb.STOP], act=after_a_delete)})
-    assert counted_by("stop", gone, left)["changed"] == 1
-    assert statuses(left)[0] == "Stopped"
 
 
 @pytest.mark.parametrize(
