@@ -16,7 +16,6 @@ from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, send
 from harbor_refresh.tasks.jobs.nodes import this_node
 from harbor_refresh.tasks.jobs.running.handle import Untracked
 from harbor_refresh.tasks.models import Job
-from tests.integration.concurrency import at_once
 from tests.integration.jobs.sample_jobs import Outbox, arguments_sent, beats, delivered, ends, failed
 
 app = Celery("a growing team", set_as_current=False)
@@ -81,22 +80,6 @@ def test_an_addition_costs_what_it_adds_and_not_what_is_there(
     before = queries()
     execution.add(scan.s(str(number)) for number in range(2_500))
     assert queries() == before
-
-
-def test_an_addition_with_a_key_is_made_once(outbox: Outbox) -> None:
-    execution = opened()
-    assert [execution.add([scan.s("a")], once="page 1") for _ in range(3)] == [1, 0, 0]
-    assert execution.add([scan.s("b")], once="page 2") == 1
-    assert arguments_sent(outbox) == ["a", "b"]
-    execution.close()
-    assert execution.add([scan.s("a")], once="page 1") == 0
-    assert execution.tasks.exclude(job_id="").count() == 2
-
-
-def test_of_one_addition_that_many_make_at_once_one_is_made(outbox: Outbox) -> None:
-    execution = opened()
-    assert sum(at_once(*[lambda: execution.add([scan.s("a"), scan.s("b")], once="k")] * 8)) == 2
-    assert arguments_sent(outbox) == ["a", "b"]
 
 
 def test_a_unique_job_that_is_under_way_is_left_out_of_an_addition(outbox: Outbox) -> None:
@@ -198,17 +181,6 @@ def test_a_retry_of_what_failed_leaves_what_was_stopped(outbox: Outbox) -> None:
     assert execution.progress().counts == {"Success": 1, "Stopped": 1}
     assert execution.resume_stopped() == 1
     assert ends(execution) == "Success"
-
-
-def test_an_execution_that_was_stopped_with_no_job_left_is_resumed_without_one(outbox: Outbox) -> None:
-    execution = opened("a")
-    assert ends(execution) == "Running"
-    execution.stop()
-    assert execution.status == "Stopped"
-    assert execution.retry_failed() == 0
-    assert execution.status == "Stopped"
-    assert execution.resume_stopped() == 0
-    assert execution.status == "Success"
 
 
 @pytest.mark.parametrize(("stops_first", "status"), [(True, "Success"), (False, "Error")])

@@ -15,7 +15,7 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Addition, Execution, Gate, Link, Quarantine, Task
 from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, start
-from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
+from harbor_refresh.tasks.jobs.stops import stop_jobs
 from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
 from tests.integration.database_state import deadlocks_so_far, rows, waiting_for_locks
 from tests.integration.jobs.sample_jobs import Outbox, arguments_sent, ends
@@ -45,17 +45,6 @@ def statuses(*executions: Execution) -> list[str]:
     return [one.status for one in executions]
 
 
-def test_a_child_has_its_own_jobs_and_its_parent_waits_for_them(outbox: Outbox) -> None:
-    root = child_of(None, "a")
-    child = child_of(root, "b", "c")
-    assert arguments_sent(outbox) == ["a", "b", "c"]
-    assert root.progress().counts == {"Pending": 1, "Running": 1}
-    ends(root)
-    assert statuses(root, child) == ["Running", "Running"]
-    ends(child)
-    assert statuses(root, child) == ["Success", "Success"]
-
-
 def test_a_child_without_jobs_has_ended_and_so_has_its_task(outbox: Outbox) -> None:
     root = child_of(None, "a")
     assert (child_of(root).status, root.progress().counts) == ("Success", {"Pending": 1, "Success": 1})
@@ -80,15 +69,6 @@ def test_deep_progress_counts_the_jobs_of_all_descendants_and_no_task_that_stand
     assert empty.progress(deep=True) == Progress("Success", {}, 0, 0, None)
     with pytest.raises(NoSuchExecution):
         TrackedExecution(pk=4711).progress(deep=True)
-
-
-def test_deep_progress_is_that_of_one_moment_when_the_family_is_closed_and_has_ended(outbox: Outbox) -> None:
-    root = start("SCAN", jobs=[scan.s("a")], open=True)
-    child = child_of(root, "b", "c")
-    root.close()
-    for one in (child, root):
-        ends(one)
-    assert root.progress(deep=True) == Progress("Success", {"Success": 3}, 3, 3, None)
 
 
 def test_a_child_with_a_key_is_started_once(outbox: Outbox) -> None:
@@ -166,20 +146,6 @@ def test_a_stop_goes_down_and_a_resumption_after_it(outbox: Outbox) -> None:
     for one in (leaf, child, root):
         ends(one)
     assert statuses(root, child, leaf) == ["Success"] * 3
-
-
-@pytest.mark.parametrize("failed", [False, True])
-def test_a_child_that_runs_again_alone_opens_the_stopped_gates_above_it(failed: bool, outbox: Outbox) -> None:
-    root = start("SCAN", open=True)
-    mid = start("SCAN", open=True, parent=root)
-    leaf = child_of(mid, "a")
-    if failed:
-        ends(leaf, "Error")
-    root.stop()
-    assert statuses(root, mid, leaf) == ["Error" if failed else "Stopped"] * 3
-    assert (leaf.retry_failed() if failed else leaf.resume_stopped()) == 1
-    ends(leaf)
-    assert statuses(root, mid, leaf) == ["Success"] * 3
 
 
 def test_a_retry_opens_no_gate_beside_it_and_a_resumption_all_below_it(outbox: Outbox) -> None:
@@ -276,19 +242,17 @@ def test_a_retry_goes_down_to_what_failed_and_up_again(outbox: Outbox) -> None:
     assert root.retry_failed() == 0
 
 
+@pytest.mark.parametrize("is_open", [False, True], ids=["with jobs", "stopped while open"])
 @pytest.mark.parametrize("status", ["Error", "Stopped"])
 def test_the_ancestors_of_a_child_that_runs_again_alone_are_running_when_that_returns(
-    status: str, outbox: Outbox
+    status: str, is_open: bool, outbox: Outbox
 ) -> None:
-    root = child_of(None, "a")
-    mid = child_of(root, "b")
+    root = start("SCAN", jobs=[] if is_open else [scan.s("a")], open=is_open)
+    mid = start("SCAN", jobs=[] if is_open else [scan.s("b")], open=is_open, parent=root)
     leaf = child_of(mid, "c")
-    for one in (root, mid):
-        ends(one)
     if status == "Error":
         ends(leaf, "Error")
-    else:
-        root.stop()
+    root.stop()
     assert statuses(root, mid, leaf) == [status] * 3
     quarantine([root.pk], 5)
     assert (leaf.retry_failed() if status == "Error" else leaf.resume_stopped()) == 1
@@ -297,7 +261,7 @@ def test_the_ancestors_of_a_child_that_runs_again_alone_are_running_when_that_re
     with pytest.raises(StillRunning):
         root.wait(timeout=0)
     ends(leaf)
-    assert statuses(root, mid, leaf) == ["Success"] * 3
+    assert statuses(root, mid, leaf) == (["Success"] * 3 if is_open else ["Stopped", "Stopped", "Success"])
 
 
 def test_a_child_that_runs_again_costs_an_ancestor_that_runs_no_refresh(outbox: Outbox) -> None:
@@ -316,10 +280,3 @@ def test_a_child_that_runs_again_costs_an_ancestor_that_runs_no_refresh(outbox: 
 
     assert [refreshes(leaf) for leaf in leaves] == [2, 1, 1]
     assert statuses(root, *leaves) == ["Running"] * 4
-
-
-def test_a_stop_of_the_task_of_a_child_stops_its_jobs(outbox: Outbox) -> None:
-    root = child_of(None, "a")
-    child = child_of(root, "b")
-    assert stop_job_of(Link.objects.get(pk=child.pk).task_id)
-    assert statuses(root, child) == ["Running", "Stopped"]
