@@ -14,16 +14,19 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.executions.errors import NoSuchExecution, Refused
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.errors import AlreadyUnderWay, NoSuchExecution, Refused
 from harbor_refresh.executions.lifecycle.reports import Report, report
-from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.models import Addition, Execution, Task
+from harbor_refresh.executions.text import MAX_JSON
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, sender
 from harbor_refresh.tasks.jobs import start as start_signatures
 from harbor_refresh.tasks.jobs.nodes import this_node
 from harbor_refresh.tasks.jobs.starting import records
-from harbor_refresh.tasks.jobs.starting.records import NewJob, start
+from harbor_refresh.tasks.jobs.starting.records import Chain, NewJob, add, start
 from harbor_refresh.tasks.models import Job
 from tests.integration.concurrency import at_once
+from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.hook_target import Target
 from tests.integration.jobs.sample_jobs import Outbox, beats, delivered_to, ends, recorded, rows, tasks
 from tests.waiting import wait_for
@@ -510,3 +513,104 @@ def test_a_stop_ends_an_execution_as_error_if_a_job_had_failed_and_leaves_one_th
     assert ends(execution) == "Success"
     execution.stop()
     assert execution.status == "Success"
+
+
+# many jobs: an iterable is read a page at a time, and all of them are recorded, or none
+
+
+@pytest.fixture
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "BATCH", 10)
+
+
+def numbered(count: int, read: list[int] | None = None) -> Iterator[Chain]:
+    for number in range(count):
+        if read is not None:
+            read.append(Job.objects.count())
+        yield [NewJob("a.job", [number])]
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_many_jobs_are_recorded_in_their_order_while_the_iterable_is_read(outbox: Outbox) -> None:
+    read: list[int] = []
+    execution = start("SCAN", numbered(45, read))
+    assert read[-1] == 40, "all pages before the last one are written"
+    assert [one.args for one in Job.objects.order_by("pk")] == [[number] for number in range(45)]
+    assert len(outbox.taken()) == 45
+    assert add(execution.pk, numbered(35), once="all") == 35
+    assert add(execution.pk, numbered(35), once="all") == 0
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_one_bad_job_at_the_end_leaves_nothing_of_those_before_it(outbox: Outbox) -> None:
+    with pytest.raises(Refused, match="argument 1"):
+        start("SCAN", [*numbered(35), [NewJob("a.job", [object()])]])
+    assert (Execution.objects.count(), Job.objects.count(), outbox.taken()) == (0, 0, [])
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_a_unique_job_of_an_earlier_page_is_left_out_of_a_later_one_and_nothing_is_started_of_none() -> None:
+    jobs = [[NewJob("a.job", [number % 12], is_unique=True)] for number in range(24)]
+    started = start("SCAN", jobs)
+    assert (started.execution.tasks.count(), len(started.left_out)) == (12, 12)
+    with pytest.raises(AlreadyUnderWay):
+        start("SCAN", jobs)
+    assert Execution.objects.count() == 1
+
+
+# metadata: the attributes of the task of a job, which are not sent
+
+
+def with_meta(meta: Any) -> Any:
+    return a_job.si().set(meta=meta, queue="slow")
+
+
+def test_the_task_of_a_job_has_its_metadata_and_its_message_has_none(outbox: Outbox) -> None:
+    first, then = with_meta({"layer": 1}), with_meta({"layer": 2, "of": ["a", None]})
+    execution = start_signatures("SCAN", jobs=[chain(first, then), a_job.si(), with_meta(None)])
+    execution.add([with_meta({"layer": 5})])
+    kept = [{"layer": 1}, {"layer": 2, "of": ["a", None]}, {}, {}, {"layer": 5}]
+    assert list(Task.objects.order_by("pk").values_list("extra_attrs", flat=True)) == kept
+    slow = {"queue": "slow"}
+    assert list(Job.objects.order_by("pk").values_list("options", flat=True)) == [slow, slow, {}, slow, slow]
+    assert all("meta" not in message.options for message in outbox.messages)
+
+
+@pytest.mark.parametrize(
+    ("meta", "why"),
+    [
+        ("layer 7", r"a.job: meta takes a dict, as in \.set\(meta={'layer': 7}\), and got 'layer 7'"),
+        *(
+            ({"layer": odd}, "takes a dict that is JSON")
+            for odd in (object(), UUID(int=7), float("nan"), "a\x00b")
+        ),
+        ({"layer": "a" * MAX_JSON}, "takes a dict that is JSON of at most 2,000,000 bytes"),
+    ],
+)
+def test_metadata_that_cannot_be_stored_are_refused_and_nothing_is_written(
+    meta: Any, why: str, outbox: Outbox
+) -> None:
+    with pytest.raises(Refused, match=why):
+        start_signatures("SCAN", jobs=[a_job.s(), with_meta(meta)])
+    execution = start_signatures("SCAN", open=True)
+    with pytest.raises(Refused, match=why):
+        execution.add([a_job.s(), with_meta(meta)], once="k")
+    counts = [model.objects.count() for model in (Execution, Task, Job, Addition)]
+    assert (counts, outbox.messages) == ([1, 1, 0, 0], [])
+
+
+def test_the_api_finds_tasks_by_their_metadata() -> None:
+    execution, _ = (
+        start_signatures("SCAN", jobs=[with_meta({"layer": {"number": n}, "even": not n % 2}) for n in range(4)])
+        for _ in range(2)
+    )
+    program, tasks = Program(token(Scope.READ)), list(execution.tasks.order_by("pk").values_list("pk", flat=True))
+
+    def found(query: str) -> list[int]:
+        return [one["id"] for one in program.get(f"/executions/{execution.pk}/tasks?{query}")["items"]]
+
+    assert found("attribute=layer.number=2") == [tasks[2]]
+    assert found("attribute=even=true") == [tasks[0], tasks[2]]
+    assert found("attribute=even=true&attribute=layer.number=1") == []
+    assert found("attribute=even=true&status=Running") == []
+    program.get(f"/executions/{execution.pk}/tasks?attribute=layer", status=400)
