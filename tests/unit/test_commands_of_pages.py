@@ -218,8 +218,7 @@ SENTENCES = {
         f"{OPERATORS}::test_the_advice_for_autovacuum_is_a_statement_that_both_tables_take"
     ),
     "GRANT SELECT, UPDATE ON execution_job TO core;": (
-        "integration/jobs/test_the_hook_and_chains.py"
-        "::test_a_core_with_a_role_of_its_own_ends_jobs_by_the_grant_of_the_page"
+        "integration/jobs/test_the_hook.py::test_a_core_with_a_role_of_its_own_ends_jobs_by_the_grant_of_the_page"
     ),
     "GRANT harbor TO CURRENT_USER": (
         "integration/attach/test_rights_without_a_superuser.py"

@@ -1,6 +1,8 @@
-"""Reports of jobs go over the hook: what a real HTTP server gets, what its answers mean, and who posts again."""
+"""Reports of jobs go over the hook: what an HTTP server gets, what its answers mean, and who posts again. A chain
+goes by what was applied. Revisions are unix seconds that grow with each run, whatever the clock says."""
 
 import json
+import re
 import socket
 import time
 from collections.abc import Sequence
@@ -8,21 +10,31 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import ProgrammingError, connection, transaction
 from pytest_django import Settings
 
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.jobs import hook as over_http
+from harbor_refresh.tasks.jobs import nodes, sender, turns
+from harbor_refresh.tasks.jobs.again import retry_failed
 from harbor_refresh.tasks.jobs.hook import JobReport, fire_again
-from harbor_refresh.tasks.jobs.turns import Turn, take
-from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.jobs.reaper import reap
+from harbor_refresh.tasks.jobs.turns import Begun, Turn, take
+from harbor_refresh.tasks.models.job import Job, Node
+from tests import pages
+from tests.integration.executions.hook_requests import SECRET, post
 from tests.integration.jobs.hook_target import Request, Target
 from tests.integration.jobs.sample_jobs import (
     Outbox,
     beats,
     begun,
+    chained,
+    job,
     recorded,
     rows,
     stands,
@@ -31,6 +43,9 @@ from tests.integration.jobs.sample_jobs import (
     tasks_refuse_no_more,
 )
 from tests.waiting import wait_for
+
+BROKEN = "a job before it in its chain did not succeed"
+ENDS = (Status.SUCCESS, Status.ERROR, Status.STOPPED)
 
 pytestmark = pytest.mark.usefixtures("database", "core")
 
@@ -76,13 +91,27 @@ def statuses() -> list[str]:
     return [status for status, *_ in tasks().values()]
 
 
-def ends(outbox: Outbox, status: Status = Status.SUCCESS, message: str = "") -> None:
-    """The next job begins and ends with this status."""
+def next_run(outbox: Outbox) -> Begun:
     beats()
     (sent,) = outbox.take()
     run = begun(sent)
     assert run
-    take([Turn(run.run, status, message)])
+    return run
+
+
+def ended(run: Begun, status: Status = Status.SUCCESS, result: object = 7, message: str = "") -> None:
+    success = status == Status.SUCCESS
+    assert take([Turn(run.run, status, message, result=json.dumps(result) if success else None)])
+
+
+def applied(request: Request) -> None:
+    """What Harbor's core does with a request."""
+    told = request.body["metadata"]
+    report([Report(int(request.path.rpartition("/")[2]), told["status"], told["revision"])])
+
+
+def is_settled() -> bool:
+    return not unreported()
 
 
 def test_an_end_is_posted_as_harbors_core_reads_it_and_its_task_is_left_to_the_core(
@@ -90,8 +119,8 @@ def test_an_end_is_posted_as_harbors_core_reads_it_and_its_task_is_left_to_the_c
 ) -> None:
     recorded("fails")
     before, (task,) = tasks(), Task.objects.all()
-    ends(outbox, Status.ERROR, "ValueError: no")
-    wait_for(lambda: not unreported(), "the report is taken")
+    ended(next_run(outbox), Status.ERROR, message="ValueError: no")
+    wait_for(is_settled, "the report is taken")
     metadata = {"id": "fails", "status": "Error", "revision": task.status_revision}
     body = {"job_id": "fails", "status": "Error", "metadata": metadata, "status_message": "ValueError: no"}
     path = f"/service/notifications/tasks/{task.pk}"
@@ -134,14 +163,13 @@ def test_a_refusal_that_may_pass_is_left_and_holds_up_no_other(
 
 
 @pytest.mark.parametrize(
-    ("location", "shown"),
+    ("status", "location", "shown"),
     [
-        ("https://core/login", "a redirect to 'https://core/login', which"),
-        ("", "a redirect to '', which"),
-        ("/" + "x" * 1_000, "a redirect to '/" + "x" * 299 + "', which"),
+        *((status, "https://core/login", "'https://core/login'") for status in (301, 302, 303, 307, 308)),
+        (302, "", "''"),
+        (302, "/" + "x" * 1_000, "'/" + "x" * 299 + "'"),
     ],
 )
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed_and_the_reason_says_what_to_change(
     status: int, location: str, shown: str, core: Target, reports: list[JobReport]
 ) -> None:
@@ -149,7 +177,9 @@ def test_a_redirect_is_not_followed_and_the_reason_says_what_to_change(
     core.location = location
     posted = over_http.hook().post(reports)
     assert jobs(posted.left) == ["a"]
-    assert posted.why_left == f"it answered {status}, {shown} is not followed: change REFRESH_REPORT_URL"
+    assert posted.why_left == (
+        f"it answered {status}, a redirect to {shown}, which is not followed: change REFRESH_REPORT_URL"
+    )
     assert core.asked() == ids(reports)
 
 
@@ -167,12 +197,8 @@ def test_an_end_that_the_target_refuses_for_good_is_written_here(
 def test_a_report_that_is_no_end_and_is_refused_for_good_is_written_nowhere(core: Target, outbox: Outbox) -> None:
     recorded("j")
     core.answers[str(Task.objects.get().pk)] = 400
-    beats()
-    (sent,) = outbox.take()
-    run = begun(sent)
-    assert run
-    take([Turn(run.run, Status.RUNNING)])
-    wait_for(lambda: not unreported(), "the report is given up")
+    ended(next_run(outbox), Status.RUNNING)
+    wait_for(is_settled, "the report is given up")
     assert (statuses(), rows()) == (["Pending"], {"j": ("running", 1)})
 
 
@@ -284,18 +310,20 @@ def test_a_report_is_left_to_its_process_for_some_seconds(core: Target, reports:
     assert sorted(core.asked()) == ids(reports[1:])
 
 
-def test_the_process_of_a_run_posts_again_a_second_later(
+def test_the_process_of_a_run_posts_again_a_second_later_and_then_any_worker_with_the_same_revision(
     core: Target, outbox: Outbox, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(over_http, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(over_http, "LATE_SECONDS", -1.0)
     recorded("j")
-    pk = str(Task.objects.get().pk)
-    core.answers[pk] = 503
-    core.meanwhile = lambda _: core.answers.clear() if len(core.requests) == 2 else None
-    ends(outbox)
-    wait_for(lambda: not unreported(), "the report is taken")
-    assert len(core.requests) == 2
-    assert ours(caplog) == ["1 turns of jobs cannot be reported, trying again: it answered 503"]
+    run = next_run(outbox)
+    core.answers[str(run.run.task_id)] = 503
+    ended(run)
+    wait_for(lambda: len(core.requests) == 2, "the process posts again")
+    core.answers.clear()
+    assert fire_again() == 1
+    assert [one.body["metadata"]["revision"] for one in core.requests] == [run.run.revision] * 3
+    assert "1 turns of jobs cannot be reported, trying again: it answered 503" in ours(caplog)
 
 
 def test_a_stop_ends_a_task_whose_end_was_not_taken(core: Target, reports: list[JobReport]) -> None:
@@ -319,3 +347,207 @@ def test_an_end_waits_in_its_row_while_it_is_not_taken(core: Target, outbox: Out
     turns: list[Any] = [Turn(run.run, Status.SUCCESS)]
     assert len(take(turns)) == 1
     assert (take(turns), begun(sent), rows()) == ([], None, {"j": ("ended", 1)})
+
+
+# chains and revisions: another process applies the reports, before it answers, later, or never
+
+
+@pytest.fixture
+def first(outbox: Outbox) -> Begun:
+    """The first job of a chain of three runs."""
+    chained("a", "b", "c")
+    return next_run(outbox)
+
+
+def goes_on(status: Status, outbox: Outbox) -> None:
+    """The chain has gone on as its first job has ended."""
+    if status == Status.SUCCESS:
+        wait_for(lambda: outbox.messages, "the next job is sent")
+        assert next_run(outbox).args == [7, "b"]
+        assert rows()["c"] == ("waiting", 0)
+    else:
+        assert outbox.messages == []
+        assert [(tasks()[one][0], tasks()[one][3]) for one in "bc"] == [("Stopped", BROKEN)] * 2
+
+
+def test_a_core_with_a_role_of_its_own_ends_jobs_by_the_grant_of_the_page(first: Begun) -> None:
+    (grant,) = re.findall(r"`(GRANT SELECT, UPDATE ON execution_job TO core;)`", pages.read("docs/jobs.md"))
+    end = "UPDATE task SET status_code = 3, status = 'Success', end_time = now() WHERE id = %s"
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("CREATE ROLE core; GRANT SELECT, UPDATE ON task TO core; SET ROLE core")
+        with (
+            pytest.raises(ProgrammingError, match="permission denied for table execution_job"),
+            transaction.atomic(),
+        ):
+            cursor.execute(end, [first.run.task_id])
+        cursor.execute(f"RESET ROLE; {grant} SET ROLE core")
+        cursor.execute(end, [first.run.task_id])
+        cursor.execute("RESET ROLE")
+        assert Job.objects.get(pk=first.run.task_id).state == "ended"
+        transaction.set_rollback(True)
+
+
+@pytest.mark.parametrize("answer", [200, 400])
+@pytest.mark.parametrize("status", ENDS)
+def test_an_end_that_is_applied_before_it_is_answered_or_refused_for_good_moves_the_chain_at_once(
+    status: Status, answer: int, first: Begun, outbox: Outbox, core: Target
+) -> None:
+    core.answers[str(first.run.task_id)] = answer
+    if answer == 200:
+        core.meanwhile = applied
+    ended(first, status)
+    wait_for(is_settled, "the report is taken, or given up")
+    assert tasks()["a"][0] == status
+    goes_on(status, outbox)
+
+
+@pytest.mark.parametrize("is_applied", ["before the answer", "after the answer"])
+@pytest.mark.parametrize("answer", [200, 404, 503, "none"])
+@pytest.mark.parametrize("status", ENDS)
+def test_whatever_the_hook_answers_a_chain_goes_by_what_was_applied(  # noqa: PLR0917
+    status: Status,
+    answer: int | str,
+    is_applied: str,
+    first: Begun,
+    outbox: Outbox,
+    core: Target,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if answer == "none":
+        monkeypatch.setattr(pacing, "REPORT_TIMEOUT_SECONDS", 0.3)
+        over_http.hook.cache_clear()
+        core.hangs = str(first.run.task_id)
+    else:
+        core.answers[str(first.run.task_id)] = int(answer)
+    if is_applied == "before the answer":
+        core.meanwhile = applied
+    ended(first, status)
+    if is_applied == "before the answer":
+        wait_for(lambda: tasks()["a"][0] == status, "the target has applied it")
+    else:
+        wait_for(lambda: core.requests, "the target has the report")
+        sender.send_all()
+        assert (outbox.messages, [tasks()[one][0] for one in "bc"]) == ([], ["Pending"] * 2)
+        report([Report(first.run.task_id, status, first.run.revision)])
+    sender.send_all()
+    goes_on(status, outbox)
+
+
+def test_a_job_begins_in_the_second_in_which_it_was_recorded(outbox: Outbox) -> None:
+    before = int(time.time())
+    recorded("j")
+    revision = next_run(outbox).run.revision
+    assert before <= revision <= time.time()
+    assert tasks()["j"][1] == revision
+
+
+@pytest.mark.parametrize("seconds", [100, 0, -1_000])
+def test_another_run_has_the_second_in_which_it_was_decided_and_always_a_higher_revision(
+    seconds: int, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beats()
+    recorded("j", max_attempts=9)
+    run = next_run(outbox)
+    revision = run.run.revision
+    for turn in ("a retry", "a dead worker", "a retry by hand"):
+        now = max(revision, int(time.time())) + seconds
+        monkeypatch.setattr(turns.time, "time", lambda now=now: now)
+        if turn == "a retry":
+            take([Turn(run.run, Status.SCHEDULED, "no route", delay=0)])
+            Job.objects.update(not_before=None)
+            sender.send_all()
+        elif turn == "a dead worker":
+            Node.objects.all().delete()
+            assert nodes.release_runs_without_node() == 1
+            beats()
+        else:
+            ended(run, Status.ERROR)
+            report([Report(run.run.task_id, "Error", run.run.revision)])
+            assert retry_failed(Task.objects.get().execution_id) == 1
+        run = next_run(outbox)
+        assert run.run.revision == max(revision + 1, now)
+        revision = run.run.revision
+
+
+@pytest.mark.parametrize("why", ["its worker is dead", "it was silent for a day", "its message cannot be made"])
+def test_an_end_that_no_run_reports_has_the_revision_of_the_run(
+    why: str, outbox: Outbox, core: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a lower one the target would ignore it, and the task would run for ever."""
+    core.meanwhile = applied
+    beats()
+    recorded("j", max_attempts=1)
+    run = next_run(outbox).run
+    if why == "its worker is dead":
+        Node.objects.all().delete()
+        nodes.release_runs_without_node()
+    elif why == "it was silent for a day":
+        Job.objects.update(heard_at="2020-01-01T00:00Z")
+        assert reap().failed == 1
+    else:
+        Job.objects.update(state="sent", run=0, node=None, process=None)
+        take([Turn(turns.Run(run.task_id, "j", 0), Status.ERROR, why, state=turns.State.SENT)])
+    wait_for(is_settled, "the end is reported")
+    assert tasks()["j"][:2] == ("Error", run.revision)
+
+
+def test_without_a_hook_revisions_count_and_with_one_they_go_on_in_unix_seconds(
+    settings: Settings, outbox: Outbox
+) -> None:
+    url, settings.REFRESH_REPORT_URL = settings.REFRESH_REPORT_URL, ""
+    beats()
+    recorded("j", max_attempts=9)
+    run = next_run(outbox).run
+    assert (run.revision, over_http.next_revision(0)) == (0, 1)
+    settings.REFRESH_REPORT_URL = url
+    nodes.release([run])
+    again = next_run(outbox).run
+    assert again.revision == pytest.approx(time.time(), abs=300)
+    settings.REFRESH_REPORT_URL = ""
+    nodes.release([again])
+    assert next_run(outbox).run.revision == again.revision + 1
+
+
+def test_our_own_hook_as_the_target_gives_the_tasks_of_a_system_without_a_hook(
+    core: Target, settings: Settings, outbox: Outbox
+) -> None:
+    """A job that is tried again, ends as Error, is retried by hand and succeeds."""
+    settings.REFRESH_HARBOR_SECRET = SECRET
+
+    def forward(request: Request) -> None:
+        word = request.path.rpartition("/")[2]
+        core.answers[word] = post(request.body, word).status_code
+
+    core.meanwhile = forward
+    beats()
+    execution = recorded("j")
+    told = []
+
+    def turn(run: Begun, status: Status, message: str = "") -> None:
+        assert take([Turn(run.run, status, message)])
+        wait_for(is_settled, "the report is taken")
+        told.append(tasks()["j"])
+
+    run = next_run(outbox)
+    first = run.run.revision
+    turn(run, Status.RUNNING)
+    turn(run, Status.SCHEDULED, "no route")
+    sender.send_all()
+    run = next_run(outbox)
+    again = run.run.revision
+    turn(run, Status.RUNNING)
+    turn(run, Status.ERROR, "broken")
+    assert retry_failed(execution.pk) == 1
+    run = next_run(outbox)
+    third = run.run.revision
+    turn(run, Status.RUNNING)
+    turn(run, Status.SUCCESS)
+    assert first < again < third == job("j").revision
+    assert told == [
+        ("Running", first, 0, ""),
+        ("Scheduled", again, 1, "no route"),
+        ("Running", again, 1, "no route"),
+        ("Error", again, 1, "broken"),
+        ("Running", third, 2, "tried again"),
+        ("Success", third, 2, ""),
+    ]
