@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import hypothesis
 import psycopg
 import pytest
 import redis as redis_library
@@ -26,6 +27,15 @@ from tests import servers
 
 #: Here, and once: a fixture imported at two places is two fixtures, and each would make the template's database.
 pytest_plugins = ("tests.distribution.fixtures", "tests.harbor.fixtures")
+
+#: An example waits for a database, and all examples of a test have one. A failure says how to repeat it.
+hypothesis.settings.register_profile(
+    "tests",
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
+)
+hypothesis.settings.load_profile("tests")
 
 TEMPLATE = "harbor_refresh_template"
 BROWSER = "tests/browser/"

@@ -104,7 +104,7 @@ def test_a_member_that_failed_often_is_alone_however_large_the_chunks() -> None:
     chunk=st.integers(1, 2000),
     failures=st.dictionaries(st.integers(1, 300).map("{}:A".format), st.integers(1, 100)),
 )
-@settings(max_examples=200, derandomize=True, database=None, deadline=None)
+@settings(max_examples=200, derandomize=True, database=None)
 def test_no_member_is_lost_or_doubled_and_no_chunk_is_too_large(
     *,
     count: int,

@@ -14,7 +14,7 @@ vendors = st.text(
 )
 numbers = st.integers(1, MAX_ID)
 nodes = st.from_regex(r"[A-Za-z0-9.-]{1,40}", fullmatch=True)
-few = settings(max_examples=200, derandomize=True, database=None, deadline=None)
+few = settings(max_examples=200, derandomize=True, database=None)
 
 
 @given(number=numbers, vendor=vendors)

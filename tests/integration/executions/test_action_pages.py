@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harbor_refresh.executions.actions import action_pages
@@ -81,9 +81,7 @@ def at(value: Any, path: str) -> str | None:
     return str(value)
 
 
-@settings(
-    max_examples=40, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40)
 @given(
     made=st.lists(a_row, max_size=25), filters=st.lists(a_filter, min_size=1, max_size=6), size=st.integers(1, 4)
 )

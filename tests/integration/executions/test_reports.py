@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create, create_many
@@ -157,14 +157,7 @@ one_report = st.tuples(st.integers(0, 2), st.sampled_from(sorted(CODE)), st.inte
     before=st.lists(one_report, max_size=3),
     data=st.data(),
 )
-@settings(
-    max_examples=150,
-    derandomize=True,
-    database=None,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=150, derandomize=True, database=None)
 def test_any_batch_split_in_any_way_gives_the_result_of_single_reports_and_of_the_model(
     said: list[Any], before: list[Any], data: st.DataObject
 ) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import settings as how
 from hypothesis import strategies as st
 from pytest_django import Settings
@@ -68,7 +68,7 @@ def kept(executions: list[Made], rules: Retention) -> set[int]:
 
 
 @given(st.lists(MADE, max_size=14), RULES, st.integers(1, 5), st.integers(1, 4))
-@how(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], print_blob=True)
+@how(max_examples=60)
 def test_the_sweep_deletes_what_the_model_deletes_whatever_the_size_of_its_pages(
     executions: list[Made], rules: Retention, page: int, batch: int
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 from django.db import DatabaseError, connection, transaction
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harbor_refresh.executions.errors import DatabaseAway
@@ -109,14 +109,7 @@ stored_values = st.tuples(statuses, st.integers(0, 3))
     executions=st.lists(st.tuples(stored_values, st.lists(stored_values, max_size=6)), min_size=1, max_size=8),
     asked=st.lists(st.integers(0, 9), max_size=12),
 )
-@settings(
-    max_examples=100,
-    derandomize=True,
-    database=None,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=100, derandomize=True, database=None)
 def test_any_mix_of_tasks_is_rolled_up_as_the_model_says_and_no_other_row_is_written(
     executions: list[Any], asked: list[int]
 ) -> None:

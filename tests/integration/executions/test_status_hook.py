@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 from django.test import RequestFactory
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import settings as of_hypothesis
 from hypothesis import strategies as st
 from pytest_django import Settings
@@ -157,14 +157,7 @@ one_change = st.tuples(
 
 
 @given(said=st.lists(one_change, min_size=1, max_size=8))
-@of_hypothesis(
-    max_examples=40,
-    derandomize=True,
-    database=None,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@of_hypothesis(max_examples=40, derandomize=True, database=None)
 def test_status_changes_in_any_order_give_the_rows_of_the_model(said: list[Any]) -> None:
     _, tasks = recorded("j", "k")
     for index, status, revision, message in said:
@@ -322,14 +315,7 @@ bodies = st.binary(max_size=200) | (near_the_wire | json_values).map(lambda valu
 
 
 @given(body=bodies, task_id=st.sampled_from(["0", "1", "2", "9" * 19, "x"]) | st.text(max_size=5))
-@of_hypothesis(
-    max_examples=250,
-    derandomize=True,
-    database=None,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@of_hypothesis(max_examples=250, derandomize=True, database=None)
 def test_no_body_and_no_address_makes_an_error_of_the_server(body: bytes, task_id: str) -> None:
     if not Task.objects.filter(job_id="j").exists():
         recorded("j", "k", "")

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.db.models import TextChoices
 from django.test.utils import CaptureQueriesContext
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harbor_refresh.executions.errors import Refused
@@ -69,7 +69,6 @@ def test_the_number_of_a_text_is_the_same_in_every_release() -> None:
     assert number_of("disk/a") == -3_376_589_136_283_347_439
 
 
-@settings(deadline=None)
 @given(st.text(min_size=1, max_size=255))
 def test_the_number_of_a_text_is_below_zero_and_fits_into_the_column(text: str) -> None:
     assert -(2**63) <= number_of(text) < 0

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 import redis as redis_library
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import settings as of_hypothesis
 from hypothesis import strategies as st
 from pytest_django import Settings
@@ -20,14 +20,6 @@ from tests.integration.redis_state import whole_redis
 from tests.integration.service.web_server import web_server
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
-
-QUICK = {
-    "derandomize": True,
-    "database": None,
-    "deadline": None,
-    "print_blob": True,
-    "suppress_health_check": [HealthCheck.function_scoped_fixture],
-}
 
 
 @pytest.fixture
@@ -76,7 +68,7 @@ def reported(runner: httpx2.Client, jobs: int, reports: Sequence[Said]) -> tuple
 
 
 @given(histories=histories, data=st.data())
-@of_hypothesis(max_examples=20, **QUICK)
+@of_hypothesis(max_examples=20, derandomize=True, database=None)
 def test_reports_repeated_late_and_in_any_order_give_the_state_of_the_ordered_run(
     runner: httpx2.Client, histories: list[Any], data: st.DataObject
 ) -> None:
@@ -116,7 +108,7 @@ garbage = st.binary(max_size=300) | st.recursive(
         max_size=3,
     ),
 )
-@of_hypothesis(max_examples=100, **QUICK)
+@of_hypothesis(max_examples=100, derandomize=True, database=None)
 def test_no_request_makes_an_error_of_the_server(
     runner: httpx2.Client, body: bytes, path: str, headers: dict[str, str]
 ) -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harbor_refresh.executions.errors import Refused
@@ -137,7 +137,7 @@ FILTERS = st.fixed_dictionaries(
     ),
     given_filter=FILTERS,
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 def test_a_filter_chooses_what_python_would(database: str, rows: list[Any], given_filter: dict[str, Any]) -> None:
     Execution.objects.all().delete()
     there = create_many(NewExecution(*row) for row in rows)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import RequestDataTooBig
 from django.test import RequestFactory
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harbor_refresh.executions.api.parsing import BoundedParser
@@ -211,7 +211,7 @@ def ordered(task: int, life: list[tuple[int, str]]) -> list[dict[str, Any]]:
 
 
 @given(lives=st.lists(LIVES, min_size=1, max_size=3), data=st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 def test_reports_in_any_permutation_give_the_state_of_the_ordered_run(
     program: Program, lives: list[list[tuple[int, str]]], data: st.DataObject
 ) -> None:

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harbor_refresh.executions.deliveries import outbox, subscriptions
@@ -134,9 +134,7 @@ def test_a_subscription_begins_with_what_changes_after_it_was_made(subscribed: S
 VENDORS, TRIGGERS = ["A", "B", "C"], ["MANUAL", "SCHEDULE"]
 
 
-@settings(
-    max_examples=15, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15)
 @given(
     wishes=st.lists(
         st.tuples(

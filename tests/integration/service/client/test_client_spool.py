@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harbor_refresh.client import ClientError, NotSent, Report, Spool, SpoolBusy, SpoolFull, Unusable
@@ -295,9 +295,7 @@ STEPS = st.lists(
 )
 
 
-@settings(
-    max_examples=150, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150)
 @given(steps=STEPS)
 def test_whatever_happens_to_a_spool_the_next_process_has_every_report_in_order(
     steps: Sequence[tuple[str, int]],
