@@ -11,7 +11,6 @@ from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from harbor_refresh.executions.models import Quarantine, Task
-from harbor_refresh.executions.sql import text as statement_of
 from tests import servers
 from tests.integration.concurrency import in_background, wait_until
 from tests.integration.database_state import waiting_for_locks
@@ -106,11 +105,3 @@ def test_a_refresh_locks_in_the_order_of_ids_and_not_of_the_table(database: str)
             other.execute("SELECT FROM execution WHERE id = %s FOR UPDATE NOWAIT", [second.pk])
             other.rollback()
             assert refreshed() == Refreshed(succeeded=2, changed=2)
-
-
-def test_the_refresh_reads_its_locks_and_its_tasks_in_two_statements() -> None:
-    """READ COMMITTED is what makes the second see what the first waited for."""
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW transaction_isolation")
-        assert cursor.fetchone()[0] == "read committed"
-    assert "FOR NO KEY UPDATE" in statement_of("harbor_refresh.executions", "lock_executions")
