@@ -30,12 +30,6 @@ def noted(
             write_django_log(request, verb, row, entry)
 
 
-def note_row(request: HttpRequest, verb: Word, kind: Kind, row: Model) -> None:
-    """Write to both logs that this was done to the row. Call it in the transaction of the act."""
-    note(person_of(request), verb, kind, row.pk)
-    write_django_log(request, verb, row, Note())
-
-
 class NotedAdmin(ModelAdmin):
     """An ordinary screen whose additions, changes and deletions are in the log of actions as well. Django calls
     these methods in the transaction of the change."""

@@ -37,15 +37,15 @@ from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.admin.all_matching import all_matching
 from harbor_refresh.tasks.admin.execution_actions import (
     MAX_CHOSEN,
-    delete_now,
+    RELEASE,
+    REMOVE,
+    RESUME,
+    RETRY,
+    STOP,
     harbors,
     may_act,
     may_delete,
     refresh_now,
-    release_now,
-    resume_now,
-    retry_now,
-    stop_now,
 )
 from harbor_refresh.tasks.admin.job_formatters import check_in_bar, heard_at, jobs_url
 from harbor_refresh.tasks.jobs.database import run
@@ -197,7 +197,7 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
     stop = execution_action(
         Verb.STOP,
         "Stop",
-        stop_now,
+        STOP.now,
         Question(
             "Stop {}",
             "Unfinished tasks become Stopped. Waiting jobs do not begin any more, running jobs are asked to stop. "
@@ -208,7 +208,7 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
     retry = execution_action(
         Verb.RETRY,
         "Try failed jobs again",
-        retry_now,
+        RETRY.now,
         Question(
             "Try the failed jobs of {} again",
             "Each failed job runs once more, and so do the jobs of its chain that were stopped because of it. "
@@ -219,7 +219,7 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
     resume = execution_action(
         Verb.RESUME,
         "Resume stopped jobs",
-        resume_now,
+        RESUME.now,
         Question(
             "Resume {}",
             "Each job that was stopped runs once more. Jobs that were stopped because a job before them failed "
@@ -230,7 +230,7 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
     remove = execution_action(
         Verb.DELETE,
         "Delete",
-        delete_now,
+        REMOVE.now,
         Question(
             "Delete {}",
             "Tasks, jobs and history are deleted with them, for good. Executions that have not ended are not "
@@ -251,7 +251,7 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
         )
     )
     def release(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
-        release_now(request, queryset)
+        RELEASE.now(request, list(queryset.values_list("pk", flat=True)))
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None

@@ -1,7 +1,7 @@
 """Stops of jobs. The end of a task ends its job (sql/end_with_their_tasks.sql): a job that waits begins no more,
 and the process of one that runs finds so within a second (writer.py), and `should_stop` says it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from django.db import transaction
 
@@ -12,9 +12,8 @@ from harbor_refresh.tasks.without_redis.agenda import at_once
 
 
 @at_once
-def stop_jobs(execution_id: int, also: Callable[[], object] = lambda: None) -> int:
-    """Stop the jobs of the execution and of its descendants. Returns how many run, and are to stop. `also` is
-    called in the same transaction.
+def stop_jobs(execution_id: int) -> int:
+    """Stop the jobs of the execution and of its descendants. Returns how many run, and are to stop.
 
     The execution has ended when this returns, and no report of a job opens it. Its status follows from its tasks:
     Error if one had failed before, else Stopped. An execution that had ended keeps its status.
@@ -23,7 +22,6 @@ def stop_jobs(execution_id: int, also: Callable[[], object] = lambda: None) -> i
         family = links.family([execution_id])
         running = Job.objects.filter(task__execution_id__in=family, state=State.RUNNING).count()
         stop(execution_id)
-        also()
     return running
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -273,7 +272,8 @@ def test_an_execution_without_jobs_is_stopped_and_has_nothing_to_run_again(admin
     assert actions(admin, execution) == ["Refresh now", "Stop"]
     every = [act(admin, LIST, verb, [execution.pk]) for verb in ("retry", "resume", "stop")][-1]
     assert told(every) == [
-        *[f"warning: Without jobs, so left alone: {execution.pk}."] * 2,
+        f"warning: No job of them has failed, so left alone: {execution.pk}.",
+        f"warning: No job of them was stopped, so left alone: {execution.pk}.",
         "success: 1 execution stopped; 0 jobs run and were asked to stop.",
     ]
     assert statuses(execution)[0] == "Stopped"
@@ -299,7 +299,7 @@ def test_stop_on_the_page_asks_first_and_stops_what_waits_and_what_runs(admin: C
     *_, again = told(admin.post(address, {"confirmed": "yes"}))
     assert again == f"warning: Already ended, so left alone: {execution.pk}."
     *_, none = told(admin.post(f"{LIST}{execution.pk}/retry/", {"confirmed": "yes"}))
-    assert none == "warning: No job of these executions has failed."
+    assert none == f"warning: No job of them has failed, so left alone: {execution.pk}."
 
 
 def test_more_than_a_request_can_do_is_refused(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,10 +320,10 @@ def test_what_was_stopped_before_the_database_went_away_is_told(
     first, second = recorded("a"), recorded("b")
     stop = execution_actions.stop_jobs
 
-    def away(pk: int, also: Callable[[], object]) -> int:
+    def away(pk: int) -> int:
         if pk == second.pk:
             raise DatabaseAway("PostgreSQL: gone")
-        return stop(pk, also)
+        return stop(pk)
 
     monkeypatch.setattr(execution_actions, "stop_jobs", away)
 
@@ -363,9 +363,9 @@ def test_an_execution_that_is_deleted_before_its_turn_is_left_out(
     failed(left, "b")
     as_it_is = getattr(execution_actions, act_on)
 
-    def after_a_delete(pk: int, *more: Any) -> int:
+    def after_a_delete(pk: int) -> int:
         delete([gone.pk])
-        return int(as_it_is(pk, *more))
+        return int(as_it_is(pk))
 
     monkeypatch.setattr(execution_actions, act_on, after_a_delete)
     assert told(act(admin, LIST, action, [gone.pk, left.pk])) == [done]

@@ -14,7 +14,6 @@ from django.urls import reverse
 
 from harbor_refresh.executions.admin.base import MAX_SHOWN, CappedPaginator
 from harbor_refresh.executions.admin.formatters import duration
-from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -429,25 +428,6 @@ def test_refresh_now_refuses_more_than_it_can_do_in_a_request(
         "error: Nothing was done: 1 at once is the most. Choose all that match, and workers do it."
     ]
     assert state(one, other) == [("Running", 0), ("Running", 0)]
-
-
-def test_refresh_now_marks_when_the_database_goes_away(
-    admin: Client, queue: ExecutionQueue, redis: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wrong = made_wrong()
-    redis.flushall()
-
-    def away(ids: list[int]) -> None:
-        raise DatabaseAway("PostgreSQL: gone")
-
-    monkeypatch.setattr(execution_actions, "refresh", away)
-
-    response = act(admin, LIST, "refresh", [wrong.pk])
-
-    assert told(response) == [
-        "warning: PostgreSQL: gone. 1 execution marked instead: the workers refresh them when it is back."
-    ]
-    assert redis.smembers(queue.keys.queue) == {f"{wrong.pk}:SCAN_ALL".encode()}
 
 
 def test_release_ends_the_quarantine_and_marks(admin: Client, queue: ExecutionQueue, redis: Any) -> None:

@@ -104,7 +104,9 @@ def test_stopped_failed_and_ended_executions_run_again_or_are_deleted(admin: Cli
     act(admin, LIST, "retry", every)
     assert statuses() == {"Running": 2, "Success": 1}
     assert told(act(admin, LIST, "remove", every)) == [
+        f"warning: No job of them was stopped, so left alone: {failed.pk}, {done.pk}.",
         "success: 1 job of 1 execution will run again.",
+        f"warning: No job of them has failed, so left alone: {stopped.pk}, {done.pk}.",
         "success: 1 job of 1 execution will be tried again.",
         f"warning: Not deleted, stop them first: {stopped.pk}, {failed.pk}.",
         "success: 1 execution deleted.",
