@@ -7,24 +7,21 @@ for each look, for a program that follows it.
 import json
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
 from django.core.checks import CheckMessage
 from django.core.management.base import OutputWrapper
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
-from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.durations import age, ago, duration
-from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.executions.management.output import Misused, printable
-from harbor_refresh.executions.news.counters import totals
 from harbor_refresh.tasks.checks.examination import findings
 from harbor_refresh.tasks.checks.registry import told
 from harbor_refresh.tasks.overview.state import State, look
@@ -62,7 +59,7 @@ def _show(options: dict[str, Any], console: Console) -> None:
     past = Past()
     with Live(console=console, screen=True, auto_refresh=False) as live:
         for state in _looks(options):
-            past.note(state, refreshed=_refreshed(state))
+            past.note(state)
             live.update(screen(state, past), refresh=True)
 
 
@@ -83,23 +80,16 @@ class Past:
 
     def __init__(self) -> None:
         self.backlogs: deque[tuple[float, int | None]] = deque(maxlen=WIDTH)
-        self.in_flight: deque[int | None] = deque(maxlen=WIDTH)
-        self.refreshed: deque[tuple[float, int | None]] = deque(maxlen=WIDTH)
 
-    def note(self, state: State, now: float | None = None, refreshed: int | None = None) -> None:
-        at = time.monotonic() if now is None else now
-        self.backlogs.append((at, state.backlog))
-        self.in_flight.append(state.in_flight)
-        self.refreshed.append((at, refreshed))
+    def note(self, state: State, now: float | None = None) -> None:
+        self.backlogs.append((time.monotonic() if now is None else now, state.backlog))
 
     def pace(self) -> float | None:
         """By how many executions a second the backlog has grown over ten looks; None if that is unknown."""
-        return _a_second(self.backlogs)
-
-    def refreshes(self) -> str:
-        """How many executions were refreshed a second, over ten looks."""
-        found = _a_second(self.refreshed)
-        return "unknown" if found is None else f"{found:,.0f}" if found >= 10 else f"{found:.1f}"
+        known = [(at, count) for at, count in list(self.backlogs)[-10:] if count is not None]
+        if len(known) < 2 or known[-1][0] <= known[0][0]:
+            return None
+        return (known[-1][1] - known[0][1]) / (known[-1][0] - known[0][0])
 
     def trend(self) -> str:
         """Say how fast the backlog grows or shrinks, and when it will be empty."""
@@ -111,23 +101,6 @@ class Past:
         return f"shrinks by {-pace:,.0f} a second, empty in {duration(round(backlog / -pace))}"
 
 
-def _a_second(counted: Iterable[tuple[float, int | None]]) -> float | None:
-    known = [(at, count) for at, count in list(counted)[-10:] if count is not None]
-    if len(known) < 2 or known[-1][0] <= known[0][0]:
-        return None
-    return (known[-1][1] - known[0][1]) / (known[-1][0] - known[0][0])
-
-
-def _refreshed(state: State) -> int | None:
-    """How many executions were refreshed since there are counters; None if the database is away."""
-    if "database" in state.absent:
-        return None
-    with suppress(RefreshError), absence_translated():
-        found = totals()
-        return sum(found.get(("refreshes", f"result={result}"), 0) for result in ("changed", "unchanged"))
-    return None
-
-
 def line(values: list[int | None]) -> str:
     """Draw the values as bars; a gap is a blank."""
     most = max((value for value in values if value), default=0)
@@ -136,65 +109,54 @@ def line(values: list[int | None]) -> str:
 
 
 def screen(state: State, past: Past) -> Group:
-    found = findings(state)
     title = Text.assemble(
         ("Harbor Refresh", "bold"), f"  {datetime.now(UTC):%H:%M:%S} UTC  ", ("Ctrl-C ends this", "dim")
     )
-    return Group(title, Text(), _counts(state, past), Text(), _times(state), Text(), _nodes(state), *_wrong(found))
+    return Group(title, Text(), _numbers(state, past), Text(), *_nodes(state), Text(), *_wrong(findings(state)))
 
 
-def _grid(*columns: str) -> Table:
-    made = Table.grid(padding=(0, 2))
-    for justify in columns:
-        made.add_column(justify=cast("Any", justify), overflow="ellipsis", no_wrap=True)
+def _numbers(state: State, past: Past) -> Table:
+    backlogs = line([count for _, count in past.backlogs])
+    made = Table.grid(Column(), Column(justify="right"), Column(overflow="ellipsis", no_wrap=True), padding=(0, 2))
+    for name, value, meaning in (
+        ("backlog", _number(state.backlog), Text.assemble((backlogs, "cyan"), "  ", past.trend())),
+        ("in flight", _number(state.in_flight), "claimed and not finished"),
+        ("failed before", _number(state.failed_before), "of these two, failed at least once"),
+        ("quarantined", _number(state.quarantined), "set aside"),
+        ("jobs that run", _number(state.jobs_in_progress), _messages(state)),
+        ("dead letters", _number(state.dead_letters), "notifications that were given up"),
+        ("oldest waiting", _waited(state.oldest_waiting), ""),
+        ("last tick", ago(state.last_tick), "a worker looked for work"),
+        ("last claim", ago(state.last_claim), "a worker claimed executions"),
+        ("last reconcile", ago(state.last_reconcile), ""),
+        ("beat sent", ago(state.beat_silent), ""),
+        ("paused", _number(None if state.paused is None else len(state.paused)), ", ".join(state.paused or ())),
+    ):
+        made.add_row(name, value, meaning if isinstance(meaning, Text) else Text(meaning, "dim"))
     return made
 
 
-def _counts(state: State, past: Past) -> Table:
-    made = _grid("left", "right", "left")
-    backlogs = [count for _, count in past.backlogs]
-    made.add_row("backlog", _number(state.backlog), Text.assemble((line(backlogs), "cyan"), "  ", past.trend()))
-    made.add_row("in flight", _number(state.in_flight), Text(line(list(past.in_flight)), "cyan"))
-    made.add_row("refreshed", past.refreshes(), Text("a second", "dim"))
-    made.add_row("failed before", _number(state.failed_before), Text("of these, failed at least once", "dim"))
-    made.add_row("quarantined", _number(state.quarantined), Text("set aside", "dim"))
-    made.add_row("jobs that run", _number(state.jobs_in_progress), _messages(state))
-    made.add_row("dead letters", _number(state.dead_letters), Text("notifications that were given up", "dim"))
-    return made
-
-
-def _messages(state: State) -> Text:
+def _messages(state: State) -> str:
     if state.messages is None:
-        return Text("messages unknown", "dim")
+        return "messages unknown"
     waiting = ", ".join(f"{name} {count:,}" for name, count in state.messages.items() if count)
-    return Text(f"messages: {waiting}" if waiting else "no message waits", "dim")
+    return f"messages: {waiting}" if waiting else "no message waits"
 
 
-def _times(state: State) -> Table:
-    made = _grid("left", "right", "left", "right")
-    made.add_row("oldest waiting", _waited(state.oldest_waiting), "last tick", ago(state.last_tick))
-    made.add_row("last claim", ago(state.last_claim), "last reconcile", ago(state.last_reconcile))
-    made.add_row("beat sent", ago(state.beat_silent), "paused", ", ".join(state.paused or ()) or "nothing")
-    return made
-
-
-def _nodes(state: State) -> Table:
-    made = _grid("left", "right")
+def _nodes(state: State) -> Iterator[Text]:
     if state.nodes is None:
-        made.add_row(Text("nodes unknown", "dim"), "")
-        return made
-    made.add_row(Text(f"{len(state.nodes):,} nodes alive", "bold"), "")
+        yield Text("nodes unknown", "dim")
+        return
+    yield Text(f"{len(state.nodes):,} nodes alive", "bold")
     for node in state.nodes[:MOST_NODES]:
-        made.add_row(printable(node.name), f"heard {ago(node.silent)}")
+        yield Text(f"{printable(node.name)}  heard {ago(node.silent)}")
     if len(state.nodes) > MOST_NODES:
-        made.add_row(Text(f"and {len(state.nodes) - MOST_NODES:,} more", "dim"), "")
+        yield Text(f"and {len(state.nodes) - MOST_NODES:,} more", "dim")
     for node in (state.dead or ())[:MOST_NODES]:
-        made.add_row(Text(printable(node.name), "red"), Text(f"died, heard {ago(node.silent)}", "red"))
-    return made
+        yield Text(f"{printable(node.name)}  died, heard {ago(node.silent)}", "red")
 
 
 def _wrong(found: list[CheckMessage]) -> Iterator[Text]:
-    yield Text()
     if not found:
         yield Text("Nothing is wrong.", "green")
     for one in found:
