@@ -1,4 +1,4 @@
-"""The page of the queue: pauses, the claims of each node, the executions that wait, quarantine; and its verbs.
+"""The page of the queue: pauses, the claims of each node, the executions that wait; and its verbs.
 
 A link of the page asks for a verb, and its confirmation carries it out. The page keeps itself up to date, and
 reads a bounded number of rows and keys. Without Redis it shows what the database knows.
@@ -26,7 +26,7 @@ from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable, Refused
 from harbor_refresh.tasks.admin.queue_tables import TABLES, queue_tables
-from harbor_refresh.tasks.admin.queue_verbs import CHANGE, RELEASE, VERBS, VIEW
+from harbor_refresh.tasks.admin.queue_verbs import CHANGE, VERBS, VIEW
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.models import Pause
 
@@ -35,15 +35,15 @@ FRESH_SECONDS = 2.5
 STALE_SECONDS = 10.0
 
 #: The answers for open pages: by the name of the site, because links stay on it, and by what the user may do.
-_answers: dict[tuple[str, bool, bool], Shared[bytes]] = {}
+_answers: dict[tuple[str, bool], Shared[bytes]] = {}
 
 
-def parts(*, may_change: bool, may_release: bool) -> dict[str, SafeString]:
+def parts(*, may_change: bool) -> dict[str, SafeString]:
     """Look, and return the parts of the page by name. With Redis away, those that it knows are empty."""
-    found = queue_tables(may_change=may_change, may_release=may_release)
+    found = queue_tables(may_change=may_change)
     tables = {
         name: render_to_string(
-            "executions/admin/table.html", {"table": found[name], **look, **found["more"].get(name, {})}
+            "executions/admin/table.html", {"table": found[name], "footer": found[name].get("footer"), **look}
         )
         if name in found
         else SafeString("")
@@ -61,12 +61,12 @@ class QueueAdmin(ModelAdmin):
 
     def live(self, request: HttpRequest) -> HttpResponse:
         """Answer an open page: what has changed since it was sent, or 304."""
-        found = remembered_permissions(request, self.admin_site, VIEW, CHANGE, RELEASE)
-        if not found & {VIEW, CHANGE}:
+        found = remembered_permissions(request, self.admin_site, VIEW, CHANGE)
+        if not found:
             return HttpResponse(status=403)
         try:
             with absence_translated():
-                news = self._answers(may_change=CHANGE in found, may_release=RELEASE in found).value()
+                news = self._answers(may_change=CHANGE in found).value()
         except DatabaseAway:
             news = None
         return HttpResponse(status=503) if news is None else live.answer(request, news)
@@ -88,7 +88,7 @@ class QueueAdmin(ModelAdmin):
         if name not in VERBS:
             return self._show(request)
         verb = VERBS[name]
-        if not request.user.has_perm(verb.permission):
+        if not request.user.has_perm(CHANGE):
             raise PermissionDenied
         if not is_confirmed(request):
             title = verb.title.format("refreshing" if target == WORK else target)
@@ -107,13 +107,13 @@ class QueueAdmin(ModelAdmin):
             "tasks/admin/queue.html",
             "Queue",
             can_change=may_change,
-            parts=parts(may_change=may_change, may_release=request.user.has_perm(RELEASE)),
+            parts=parts(may_change=may_change),
             every=EVERY_MS,
         )
 
-    def _answers(self, *, may_change: bool, may_release: bool) -> Shared[bytes]:
+    def _answers(self, *, may_change: bool) -> Shared[bytes]:
         def make() -> bytes:
-            return live.encoded({"parts": parts(may_change=may_change, may_release=may_release)})
+            return live.encoded({"parts": parts(may_change=may_change)})
 
-        key = (self.admin_site.name, may_change, may_release)
+        key = (self.admin_site.name, may_change)
         return _answers.setdefault(key, Shared(make, fresh=FRESH_SECONDS, stale=STALE_SECONDS))

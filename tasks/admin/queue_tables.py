@@ -6,13 +6,10 @@ from urllib.parse import urlencode
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.text import Truncator
 
-from harbor_refresh.executions.admin.formatters import NOTHING, execution_link, label, moment, status_label
-from harbor_refresh.executions.admin.site_pages import admin_url
+from harbor_refresh.executions.admin.formatters import NOTHING, execution_link, label
 from harbor_refresh.executions.durations import age, ago, duration
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.operations.pauses import Paused, paused
 from harbor_refresh.tasks.operations.queue_names import declared, name_of, what_of
@@ -23,28 +20,20 @@ from harbor_refresh.tasks.queue.members import execution_id
 
 MOST_CLAIMS = 30
 MOST_WAITING = 20
-MOST_QUARANTINED = 10
-MOST_COUNTED = 10_000
 #: The tables in their order, and how each is shown.
 TABLES: Mapping[str, Mapping[str, Any]] = {
     "queues": {"title": "Queues of the broker"},
     "nodes": {"title": "Nodes", "height": 360},
     "claims": {"title": "Claims in flight, the oldest first", "height": 360},
     "waiting": {"title": "Executions that wait, the oldest first", "height": 360},
-    "quarantine": {},
 }
 
 
-def queue_tables(*, may_change: bool, may_release: bool) -> dict[str, Any]:
-    """Return the tables by name, `numbers`, and `notes` of what is paused or away; `more` of a table: its title or
-    its footer. With Redis away, the tables that it knows are missing."""
+def queue_tables(*, may_change: bool) -> dict[str, Any]:
+    """Return the tables by name, `numbers`, and `notes` of what is paused or away. With Redis away, there are no
+    numbers, and the queues are the only table."""
     known = paused()
-    table, more = _quarantine(may_release=may_release)
-    shown: dict[str, Any] = {
-        "quarantine": table,
-        "more": {"quarantine": more},
-        "notes": [_told(one) for one in known.values()],
-    }
+    shown: dict[str, Any] = {"notes": [_told(one) for one in known.values()]}
     is_away = False
     try:
         queue = execution_queue()
@@ -61,7 +50,6 @@ def queue_tables(*, may_change: bool, may_release: bool) -> dict[str, Any]:
             "claims": _claims(claims),
             "waiting": _waiting([(member, look.ago(since)) for member, since in waiting]),
         }
-        shown["more"]["claims"] = {"footer": _of_the_claims(claims)}
     except QueueUnavailable as exc:
         names = list(dict.fromkeys([*declared(), *known]))
         shown["notes"].insert(0, str(exc))
@@ -141,6 +129,7 @@ def _nodes(seen: ClaimOverview) -> dict[str, Any]:
 
 def _claims(seen: ClaimOverview) -> dict[str, Any]:
     return {
+        "footer": _of_the_claims(seen),
         "headers": ["Executions", "One of them", "Node", "State", "Age"],
         "rows": [
             [
@@ -181,24 +170,3 @@ def _waiting(found: Sequence[tuple[str, float]]) -> dict[str, Any]:
             for member, waited in found
         ],
     }
-
-
-def _quarantine(*, may_release: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    rows = Quarantine.objects.select_related("execution").defer("execution__extra_attrs").order_by("-at", "pk")
-    found = [
-        [
-            execution_link(row.execution_id),
-            row.execution.vendor_type,
-            status_label(row.execution.status),
-            Truncator(row.reason).chars(120),
-            moment(row.at),
-            _button("release", row.execution_id) if may_release else "",
-        ]
-        for row in rows[:MOST_QUARANTINED]
-    ]
-    count = Quarantine.objects.order_by().values("pk")[: MOST_COUNTED + 1].count()
-    number = f"more than {MOST_COUNTED:,}" if count > MOST_COUNTED else f"{count:,}"
-    url = admin_url("harbor_executions_quarantine_changelist")
-    all_of_it = format_html('<a class="text-link" href="{}">All executions in quarantine</a>', url)
-    table = {"headers": ["Execution", "Vendor", "Last known status", "Reason", "Since", ""], "rows": found}
-    return table, {"title": f"Quarantine: {number}", "footer": all_of_it if count > len(found) else ""}

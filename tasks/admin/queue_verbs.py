@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from django import forms
 from django.http import HttpRequest
 
-from harbor_refresh.executions.access.audit import Kind, Word, note, noted, person_of
-from harbor_refresh.executions.admin.search import parse_id
-from harbor_refresh.executions.lifecycle import quarantines
+from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.models.state import MAX_REASON
@@ -24,7 +22,6 @@ class Verb:
 
     title: str
     submit: str
-    permission: str
     ask: Callable[[str], str]
     act: Callable[[HttpRequest, str], str]
     form: type[forms.Form] | None = None
@@ -55,14 +52,6 @@ def _recover(request: HttpRequest, _: str) -> str:
     return f"{plural(count, 'execution')} of dead nodes went back on the queue."
 
 
-def _release(request: HttpRequest, target: str) -> str:
-    number = parse_id(target)
-    with noted(person_of(request), Word.RELEASE, Kind.QUARANTINE, target) as entry:
-        entry.count = len(quarantines.release([number] if number else []))
-        entry.skip = not entry.count
-    return f"Execution {target} will be refreshed soon." if entry.count else f"{target} is not in quarantine."
-
-
 STAYS = "It stays paused until it is resumed, whatever restarts in between."
 
 
@@ -78,37 +67,22 @@ def _what_a_pause_does(queue: str) -> str:
     )
 
 
-VIEW, CHANGE, RELEASE = (
-    "harbor_tasks.view_pause",
-    "harbor_tasks.change_pause",
-    "harbor_executions.change_quarantine",
-)
+VIEW, CHANGE = "harbor_tasks.view_pause", "harbor_tasks.change_pause"
 VERBS: Mapping[str, Verb] = {
-    "pause": Verb("Pause {}", "Pause", CHANGE, _what_a_pause_does, _pause, form=ReasonForm),
+    "pause": Verb("Pause {}", "Pause", _what_a_pause_does, _pause, form=ReasonForm),
     "resume": Verb(
         "Resume {}",
         "Resume",
-        CHANGE,
         lambda queue: "The work that waits is taken at once, as fast as the workers can.",
         _resume,
     ),
     "recover": Verb(
         "Recover now",
         "Recover",
-        CHANGE,
         lambda _: (
             "Claims of dead nodes, and claims that are too old, go back on the queue. While beat and a worker "
             "run, this happens by itself every few seconds."
         ),
         _recover,
-    ),
-    "release": Verb(
-        "Release execution {} from quarantine",
-        "Release",
-        RELEASE,
-        lambda number: (
-            f"Execution {number} is tried again at once. If it fails too often again, it comes back to quarantine."
-        ),
-        _release,
     ),
 }

@@ -10,8 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.admin import live as live_pages
-from harbor_refresh.executions.lifecycle.quarantines import quarantine
-from harbor_refresh.executions.models import AuditEntry, Quarantine
+from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.tasks.admin import queue as queue_page
 from harbor_refresh.tasks.admin.queue_tables import queue_tables
 from harbor_refresh.tasks.broker.celery_queues import JOBS, TICKS, WORK
@@ -20,7 +19,6 @@ from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import signed_in, told
 from tests.integration.query_counts import queries
 from tests.integration.redis_state import Redis, absent_redis
-from tests.integration.sample_executions import made
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
@@ -44,7 +42,7 @@ def test_the_page_shows_the_claims_their_nodes_and_what_waits(admin: Client, que
     queue.claim("gone", 1)
     queue._redis.zrem(queue.keys.nodes, "gone")
     queue.mark(["10:REPLICATION"])
-    found = queue_tables(may_change=True, may_release=True)
+    found = queue_tables(may_change=True)
     assert [number for _, number, _ in found["numbers"]] == [1, 3, 0, 2]
     assert [(row[0], row[3], row[4]) for row in found["nodes"]["rows"]] == [
         ("alive", "2", "0"),
@@ -68,8 +66,6 @@ def test_of_many_tokens_a_bounded_part_is_read_and_the_page_says_so(admin: Clien
 
 def test_the_page_takes_few_queries_however_much_there_is(admin: Client, queue: ExecutionQueue) -> None:
     before = queries(admin, PAGE)
-    rows = [made()[0] for _ in range(15)]
-    quarantine([one.pk for one in rows], 5)
     queue.mark(f"{number}:A" for number in range(1, 2_000))
     queue.claim("node", 1_000)
     assert queries(admin, PAGE) == before <= 12
@@ -108,18 +104,8 @@ def test_recover_now_gives_back_what_dead_nodes_hold(admin: Client, queue: Execu
     assert list(AuditEntry.objects.values_list("verb", "kind", "count")) == [("recover", "queue", 1)]
 
 
-def test_an_execution_is_released_from_quarantine(admin: Client, queue: ExecutionQueue) -> None:
-    execution, _ = made()
-    quarantine([execution.pk], 5, {execution.pk: "a <b>bad</b> row"})
-    assert "a &lt;b&gt;bad&lt;/b&gt; row" in admin.get(PAGE).content.decode()
-    expected = f"success: Execution {execution.pk} will be refreshed soon."
-    assert told(act(admin, "release", execution.pk)) == [expected]
-    assert (Quarantine.objects.count(), queue.stats().backlog) == (0, 1)
-    assert told(act(admin, "release", "x"))[-1] == "success: x is not in quarantine."
-
-
 def test_a_page_without_any_work_says_that_there_is_none(admin: Client) -> None:
-    assert text_of(admin.get(PAGE)).count("No data") == 4
+    assert text_of(admin.get(PAGE)).count("No data") == 3
 
 
 # An open page
@@ -191,7 +177,7 @@ def test_while_a_look_hangs_open_pages_get_the_look_before_and_then_none(
     assert live(admin).status_code == 503
 
 
-@pytest.mark.parametrize("verb", ["pause", "resume", "recover", "release"])
+@pytest.mark.parametrize("verb", ["pause", "resume", "recover"])
 def test_a_viewer_looks_and_cannot_act(verb: str, queue: ExecutionQueue) -> None:
     viewer = signed_in("view_pause")
     page = viewer.get(PAGE)
@@ -210,8 +196,6 @@ def test_without_the_permission_there_is_no_page(queue: ExecutionQueue) -> None:
 def test_with_redis_away_the_page_shows_what_the_database_knows(
     admin: Client, monkeypatch: pytest.MonkeyPatch, queue: ExecutionQueue
 ) -> None:
-    execution, _ = made()
-    quarantine([execution.pk], 5)
     act(admin, "pause", JOBS, reason="upgrade")
     client = absent_redis()
     away = ExecutionQueue(queue.conf, client, client)
@@ -219,4 +203,3 @@ def test_with_redis_away_the_page_shows_what_the_database_knows(
     shown = text_of(admin.get(PAGE))
     assert "Redis: " in shown
     assert "was paused by operator" in shown
-    assert f"release&amp;target={execution.pk}" in admin.get(PAGE).content.decode()
