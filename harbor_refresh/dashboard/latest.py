@@ -5,11 +5,8 @@ requests wait for its answer. What if PostgreSQL hangs: the first requests wait 
 requests are told at once that it does not answer, until the look comes back.
 """
 
-import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
-from time import monotonic
 
 from django.core.checks import CheckMessage
 
@@ -39,40 +36,6 @@ class Overview:
     points: list[Point] = field(default_factory=list)
 
 
-class Latest:
-    def __init__(self) -> None:
-        self._flight = Flight(self._take)
-        self._lock = threading.Lock()
-        self._known: Overview | None = None
-        self._taken = 0.0
-        self._is_late = False
-
-    def overview(self) -> Overview:
-        """Return the latest overview. Takes PATIENCE_SECONDS at most."""
-        if known := self._fresh():
-            return known
-        try:
-            overview = self._flight.answer(0.01 if self._is_late else PATIENCE_SECONDS)
-        except Late:
-            self._is_late = True
-            state = State(absent={"database": HANGS})
-            return Overview(datetime.now(UTC), state, findings(state))
-        self._is_late = False
-        return overview
-
-    def _fresh(self) -> Overview | None:
-        known = self._known
-        return known if known and monotonic() - self._taken < FRESH_SECONDS else None
-
-    def _take(self) -> Overview:
-        if known := self._fresh():
-            return known  # a look ended between the question and this one
-        overview = take()
-        with self._lock:
-            self._known, self._taken = overview, monotonic()
-        return overview
-
-
 def take() -> Overview:
     """Look at all servers. Add a sample if no worker has added one lately."""
     state = look()
@@ -90,6 +53,13 @@ def take() -> Overview:
     return Overview(datetime.now(UTC), state, findings(state), told, points)
 
 
-@cache
-def latest() -> Latest:
-    return Latest()
+looks = Flight(take, fresh=FRESH_SECONDS)
+
+
+def latest() -> Overview:
+    """Return the latest overview. Takes PATIENCE_SECONDS at most."""
+    try:
+        return looks.answer(PATIENCE_SECONDS)
+    except Late:
+        state = State(absent={"database": HANGS})
+        return Overview(datetime.now(UTC), state, findings(state))

@@ -35,7 +35,7 @@ def index_context(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
     context["title"] = "Dashboard"
     if not permissions_of(request, PERMISSION):
         return context
-    overview = latest().overview()
+    overview = latest()
     points = [] if "database" in overview.state.absent else SERIES["hour"].value() or []
     return context | {
         "is_shown": True,
@@ -57,7 +57,7 @@ def live(request: HttpRequest) -> HttpResponseBase:
     """Answer an open page: what has changed since it was sent, or 304."""
     if not remembered_permissions(request, admin.site, PERMISSION):
         return HttpResponse(status=403)
-    return live_page.answer(request, _body(latest().overview()))
+    return live_page.answer(request, _body(latest()))
 
 
 @require_safe

@@ -9,6 +9,7 @@ hangs holds one thread and one connection of this process for each question, how
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from time import monotonic
 from typing import Generic, TypeVar
 
 from django.db import connection
@@ -21,30 +22,40 @@ class Late(Exception):
 
 
 class Flight(Generic[T]):
-    """One question. `ask` answers it in a thread, which opens a database connection of its own and closes it."""
+    """One question. `ask` answers it in a thread, which opens a database connection of its own and closes it.
+    `fresh`: for so many seconds its answer is that of further callers."""
 
-    def __init__(self, ask: Callable[[], T]) -> None:
+    def __init__(self, ask: Callable[[], T], *, fresh: float = 0.0) -> None:
         self._ask = ask
+        self._fresh = fresh
         self._lock = threading.Lock()
         self._open: Future[T] | None = None
+        self._asked_at = self._answered_at = 0.0
 
     def answer(self, seconds: float) -> T:
-        """Return the answer, or raise the error of `ask`. Raises Late if neither comes in time."""
+        """Return the answer, or raise the error of `ask`. Raises Late if neither is there so many seconds after
+        the question, which another caller may have asked."""
         with self._lock:
-            if self._open is None or self._open.done():
-                self._open = Future()
+            now = monotonic()
+            if self._open is None or self._is_old(self._open, now):
+                self._open, self._asked_at = Future(), now
                 threading.Thread(target=self._fly, args=(self._open,), name="flight", daemon=True).start()
-            answer = self._open
+            answer, left = self._open, self._asked_at + seconds - now
         try:
-            return answer.result(seconds)
+            return answer.result(max(0.0, left))
         except TimeoutError:
             if answer.done():
                 raise
             raise Late from None
 
+    def _is_old(self, answer: "Future[T]", now: float) -> bool:
+        return answer.done() and (answer.exception() is not None or now - self._answered_at >= self._fresh)
+
     def _fly(self, answer: "Future[T]") -> None:
         try:
-            answer.set_result(self._ask())
+            found = self._ask()
+            self._answered_at = monotonic()
+            answer.set_result(found)
         except BaseException as exc:
             answer.set_exception(exc)
         finally:

@@ -3,7 +3,8 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,18 +14,22 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.dashboard import badges, charts, latest, views
+from harbor_refresh.dashboard import badges, charts, views
+from harbor_refresh.dashboard import latest as looking
 from harbor_refresh.dashboard.charts import CHARTS
-from harbor_refresh.dashboard.latest import Latest, Overview
+from harbor_refresh.dashboard.latest import Overview, latest, take
 from harbor_refresh.executions.admin import live as access
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.monitoring import flights
+from harbor_refresh.monitoring.flights import Flight
 from harbor_refresh.tasks.models import Sample
 from harbor_refresh.tasks.overview import events
 from harbor_refresh.tasks.overview.state import Node, State
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import signed_in
 from tests.integration.query_counts import queries
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
@@ -36,19 +41,23 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each test begins with a process that has looked at nothing and remembers no session. A look is fresh until
     the test says otherwise, however long its requests take."""
     now = time.monotonic()
-    monkeypatch.setattr(latest, "monotonic", lambda: now)
-    latest.latest.cache_clear()
+    monkeypatch.setattr(flights, "monotonic", lambda: now)
+    monkeypatch.setattr(looking, "looks", looking.looks)
     forget()
     access._remembered.clear()
     views._rendered = None
     yield
-    latest.latest.cache_clear()
     forget()
 
 
 def forget() -> None:
+    looks_with(take)
     for shared in (*charts.SERIES.values(), badges.COUNTS):
         shared.forget()
+
+
+def looks_with(look: Callable[[], Overview]) -> None:
+    looking.looks = Flight(look, fresh=looking.FRESH_SECONDS)
 
 
 def live(client: Client, **headers: Any) -> Any:
@@ -58,10 +67,6 @@ def live(client: Client, **headers: Any) -> Any:
 def card(news: dict[str, Any], name: str) -> dict[str, str]:
     (found,) = [one for one in news["cards"] if one["id"] == name]
     return found
-
-
-def look_again() -> None:
-    latest.latest.cache_clear()
 
 
 def test_the_root_of_the_site_leads_to_the_dashboard(admin: Client) -> None:
@@ -78,7 +83,6 @@ def test_the_page_takes_at_most_twelve_queries_whatever_there_is(admin: Client) 
     admin.get(PAGE)
     held = [create(NewExecution("SCAN")).pk for _ in range(30)]
     quarantine(held, 5)
-    latest.latest.cache_clear()
     forget()
     assert queries(admin, PAGE) <= 12
 
@@ -89,7 +93,7 @@ def test_an_open_page_is_told_what_has_changed(admin: Client, queue: ExecutionQu
     assert card(before.json(), "backlog")["value"] == "0"
     queue.mark(["1:A", "2:B"])
     queue.heartbeat("host-1-a")
-    look_again()
+    forget()
     news = live(admin).json()
     assert (card(news, "backlog")["value"], card(news, "workers")["value"]) == ("2", "1")
     assert "host-1-a" in news["parts"]["nodes"]
@@ -194,37 +198,32 @@ def test_an_answer_to_a_known_session_makes_no_query(admin: Client) -> None:
 
 def test_pages_that_ask_within_a_moment_share_one_look(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[int] = []
-    take = latest.take
 
     def counted() -> Overview:
         looks.append(1)
         return take()
 
-    monkeypatch.setattr(latest, "take", counted)
-    now = latest.monotonic()
-    monkeypatch.setattr(latest, "monotonic", lambda: now)
+    looks_with(counted)
+    now = flights.monotonic()
     for _ in range(5):
         live(admin)
     assert looks == [1]
-    monkeypatch.setattr(latest, "monotonic", lambda: now + latest.FRESH_SECONDS + 0.1)
+    monkeypatch.setattr(flights, "monotonic", lambda: now + looking.FRESH_SECONDS + 0.1)
     live(admin)
     assert looks == [1, 1]
 
 
-def test_fifty_pages_that_ask_at_once_share_one_look(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fifty_pages_that_ask_at_once_share_one_look(admin: Client) -> None:
     live(admin)
     looks: list[int] = []
     may_return = threading.Event()
-    take = latest.take
 
     def slowly() -> Overview:
         looks.append(1)
         assert may_return.wait(300)
         return take()
 
-    monkeypatch.setattr(latest, "take", slowly)
-    look_again()
-    latest.latest()  # one for all threads
+    looks_with(slowly)
     answers: list[int] = []
 
     def ask() -> None:
@@ -269,29 +268,24 @@ def test_the_page_opens_while_redis_is_away(admin: Client, monkeypatch: pytest.M
 
 def test_a_look_that_hangs_is_waited_for_once_and_then_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     may_return = threading.Event()
-    waits: list[float] = []
-    found = Overview(latest.datetime.now(latest.UTC), State(), [])
+    found = Overview(datetime.now(UTC), State(), [])
 
     def hang() -> Overview:
         assert may_return.wait(300)
         return found
 
-    monkeypatch.setattr(latest, "take", hang)
-    newest = Latest()
-    answer = newest._flight.answer
+    def is_away() -> bool:
+        return [one.id for one in latest().findings] == ["database.reachable"]
 
-    def answer_at_once(seconds: float) -> Overview:
-        waits.append(seconds)
-        return answer(30 if may_return.is_set() else 0.01)
-
-    monkeypatch.setattr(newest._flight, "answer", answer_at_once)
-    for _ in range(3):
-        overview = newest.overview()
-        assert [one.id for one in overview.findings] == ["database.reachable"]
-    assert waits == [latest.PATIENCE_SECONDS, 0.01, 0.01]
+    looks_with(hang)
+    monkeypatch.setattr(looking, "PATIENCE_SECONDS", 0.01)
+    assert is_away()
+    now = flights.monotonic()
+    monkeypatch.setattr(flights, "monotonic", lambda: now + 600)
+    monkeypatch.setattr(looking, "PATIENCE_SECONDS", 600)
+    assert is_away(), "it was asked so long ago"
     may_return.set()
-    assert newest.overview() is found
-    assert newest.overview() is found
+    wait_for(lambda: latest() is found, "the look to come back")
 
 
 # Badges
