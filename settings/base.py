@@ -1,11 +1,13 @@
 """The settings that all environments share. Each variable is read here, once, through `settings.env`."""
 
 import gc
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from django.templatetags.static import static
 from django.urls import reverse, reverse_lazy
+from django.utils.module_loading import import_string
 from psycopg import IsolationLevel
 
 from harbor_refresh.executions.attached.attachment import HARBOR, SEARCH_PATH
@@ -13,8 +15,6 @@ from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
 from harbor_refresh.tasks.broker.connecting import broker_of_celery
 from harbor_refresh.tasks.conf import DECLARED as OF_TASKS
 from settings import env
-from settings.badge import Badge
-from settings.packages import folder_of
 from settings.process import kind_of_process
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ gc.set_threshold(50_000, 20, 10)
 BASE_DIR = Path(__file__).resolve().parent.parent
 # Django Ninja's templates and files, for the page of the API. Ninja is no installed app, because then each worker,
 # beat and command would import it and Pydantic.
-NINJA = folder_of("ninja")
+NINJA = Path(str(distribution("django-ninja").locate_file("ninja")))
 
 SECRET_KEY = env.secret("SECRET_KEY", "")
 DEBUG = False
@@ -238,6 +238,20 @@ LOGGING: dict[str, Any] = {
     },
     "root": {"handlers": ["stderr"], "level": env.value("LOG_LEVEL", "one_of", "INFO", choices=LOG_LEVELS)},
 }
+
+
+class Badge:
+    """A count beside an entry of the sidebar, read when a page is rendered, and shown while it is not zero. Unfold
+    would show a callback's badge even if it is empty."""
+
+    def __init__(self, count: str) -> None:
+        self._count = count
+
+    def __bool__(self) -> bool:
+        return bool(str(self))
+
+    def __str__(self) -> str:
+        return str(import_string(self._count)())
 
 
 def _page(title: str, icon: str, app: str, model: str, badge: str = "") -> dict[str, Any]:
