@@ -151,7 +151,7 @@ def _address(names: tuple[str, ...], default: str, check: Callable[[str], object
             check(value)
         except ValueError as exc:  # also for an invalid IPv6 address
             reason = f"; this has {exc}" if isinstance(exc, BadAddress) else ""
-            raise _bad(name, _without_password(value), takes + reason) from None
+            raise _bad(name, without_password(value), takes + reason) from None
         return value
     return default
 
@@ -168,7 +168,7 @@ def database(name: str, default: str) -> dict[str, Any]:
     ports = [port for port in str(parameters.get("port", "")).split(",") if port]
     named = parameters.get("dbname") or parameters.get("service")
     if not named or not all(port.isdecimal() for port in ports):
-        raise _bad(name, _without_password(url), takes)
+        raise _bad(name, without_password(url), takes)
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": parameters.pop("dbname", ""),
@@ -180,7 +180,7 @@ def database(name: str, default: str) -> dict[str, Any]:
     }
 
 
-def _without_password(url: str) -> str:
+def without_password(url: str) -> str:
     head, at, tail = url.rpartition("@")
     scheme = head.split("://", 1)[0] if "://" in head else ""
     # behind a ; there may be another login, which cannot be told from a host

@@ -141,6 +141,3 @@ class RabbitMQ(EmbeddedServer):
         except (OSError, AMQPError):
             return False
         return True
-
-    def _ask_to_stop(self, process: subprocess.Popen[bytes], *, firmly: bool) -> None:
-        process.send_signal(signal.SIGKILL if firmly else signal.SIGTERM)

@@ -40,6 +40,7 @@ class EmbeddedPostgres(EmbeddedServer):
     """
 
     name = "PostgreSQL"
+    stop_signal = signal.SIGINT
 
     def __init__(
         self,
@@ -138,9 +139,6 @@ class EmbeddedPostgres(EmbeddedServer):
             if connection.execute(known, [self.database]).fetchone() is None:
                 create = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(self.database))
                 connection.execute(create)
-
-    def _ask_to_stop(self, process: subprocess.Popen[bytes], *, firmly: bool) -> None:
-        process.send_signal(signal.SIGQUIT if firmly else signal.SIGINT)
 
 
 def _counting_statements(programs: Path) -> dict[str, str]:

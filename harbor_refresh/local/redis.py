@@ -70,6 +70,3 @@ class EmbeddedRedis(EmbeddedServer):
                 return bool(client.info("server")["process_id"] == self.pid)
             except RedisError:
                 return False
-
-    def _ask_to_stop(self, process: subprocess.Popen[bytes], *, firmly: bool) -> None:
-        process.send_signal(signal.SIGKILL if firmly else signal.SIGTERM)

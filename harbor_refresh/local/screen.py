@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit
 
 from rich.console import Console
 from rich.markup import escape
@@ -45,12 +44,3 @@ class Screen:
             table.add_row(name, escape(address))
         self._console.print(table)
         self._console.print("Ctrl-C ends everything; the data stay for the next time.")
-
-
-def without_password(url: str) -> str:
-    """The URL without its password, so that it can be shown."""
-    parts = urlsplit(url)
-    if not parts.password:
-        return url
-    host = parts.netloc.rpartition("@")[2]
-    return parts._replace(netloc=f"{parts.username or ''}:***@{host}").geturl()

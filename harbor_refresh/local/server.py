@@ -1,10 +1,12 @@
 """What the two embedded servers share: a directory, a port, a process, waiting for an answer."""
 
 import shutil
+import signal
 import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -25,6 +27,8 @@ class EmbeddedServer(ABC):
     """
 
     name: str
+    #: The signal for a clean stop.
+    stop_signal = signal.SIGTERM
     answer_within_seconds = 60.0
 
     def __init__(
@@ -66,10 +70,6 @@ class EmbeddedServer(ABC):
     def _answers(self) -> bool:
         """Whether a client gets a correct answer now."""
 
-    @abstractmethod
-    def _ask_to_stop(self, process: subprocess.Popen[bytes], *, firmly: bool) -> None:
-        """Send the signal for a clean stop; if `firmly`, the signal for a stop without clean-up."""
-
     def _once_up(self) -> None:  # noqa: B027 - most have nothing to do
         """Do what each start needs before `start` returns."""
 
@@ -94,17 +94,11 @@ class EmbeddedServer(ABC):
         )
 
     def stop(self, *, immediate: bool = False, timeout: float = 10.0) -> None:
-        """Stop cleanly; after half of `timeout` firmly, after all of it by SIGKILL."""
-        if immediate or not self.running or self._process is None:
-            self.kill()
-            return
-        for firmly in (False, True):
-            self._ask_to_stop(self._process, firmly=firmly)
-            try:
-                self._process.wait(timeout / 2)
-                break
-            except subprocess.TimeoutExpired:
-                continue
+        """Stop cleanly; after `timeout`, or if `immediate`, by SIGKILL."""
+        if self._process is not None and not immediate:
+            self._process.send_signal(self.stop_signal)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout)
         self.kill()
 
     def kill(self) -> None:

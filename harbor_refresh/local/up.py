@@ -30,9 +30,10 @@ from harbor_refresh.local.postgres import EmbeddedPostgres
 from harbor_refresh.local.process import spawn, tail
 from harbor_refresh.local.program import followed
 from harbor_refresh.local.redis import EmbeddedRedis
-from harbor_refresh.local.screen import Screen, without_password
+from harbor_refresh.local.screen import Screen
 from harbor_refresh.local.server import EmbeddedServer
 from harbor_refresh.local.services import Service, services
+from settings.env import without_password
 
 if TYPE_CHECKING:
     import subprocess

@@ -11,7 +11,7 @@ import psutil
 import pytest
 from rich.console import Console
 
-from harbor_refresh.local.screen import Screen, without_password
+from harbor_refresh.local.screen import Screen
 from harbor_refresh.local.services import Service
 from harbor_refresh.local.up import Child, Restarts, end_all
 from tests.waiting import wait_for
@@ -100,18 +100,6 @@ def test_a_child_that_dies_is_reported_with_the_end_of_its_log_and_starts_again_
 
     assert [f"starts again in {pause} s" in said.getvalue() for pause in (1, 2, 8)] == [True, True, False]
     assert dying.log.read_text().count("no such broker") == 3
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("postgresql://me:secret@db:5432/hr", "postgresql://me:***@db:5432/hr"),
-        ("redis://:secret@cache:6379/0", "redis://:***@cache:6379/0"),
-        ("redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
-    ],
-)
-def test_a_password_in_an_address_is_not_shown(url: str, shown: str) -> None:
-    assert without_password(url) == shown
 
 
 def test_services_run_with_the_current_python() -> None:
