@@ -95,13 +95,6 @@ MOST_COUNTERS = 1_000
 #: Counters of marks are deleted after this time without a mark.
 MARKS_TTL_MS = 10_000
 
-# The queues of the broker
-
-#: A queue that no worker has taken from for a week is forgotten.
-FORGOTTEN_US = 7 * 86_400 * 1_000_000
-#: The most queues that are remembered.
-MOST_QUEUES = 1_000
-
 # What an overview shows
 
 #: Members whose time on the queue is noted. A long queue is claimed evenly, so the oldest of these is the oldest

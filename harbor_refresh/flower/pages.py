@@ -10,8 +10,7 @@ from tornado.escape import xhtml_escape
 from tornado.template import Loader, Template
 
 from harbor_refresh.executions.conf import intake_settings
-from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks.operations.queue_names import declared, known
+from harbor_refresh.tasks.operations.queue_names import declared
 
 _of_flower = BaseHandler.get_active_queue_names
 _set_headers = BaseHandler.set_default_headers
@@ -32,13 +31,9 @@ def set_headers(handler: Any) -> None:
 
 
 def queue_names(handler: Any) -> list[str]:
-    """Return all queues: those that Flower has seen a worker take from, those of the settings, and those that a
-    worker has taken from within a week. Without this, Flower would not show a queue that no worker takes from."""
-    try:
-        ours = known()
-    except QueueUnavailable:
-        ours = declared()
-    return sorted({*_of_flower(handler), *ours})  # type: ignore[no-untyped-call]
+    """Return those that Flower has seen a worker take from, and those of the settings. Without this, Flower would
+    not show a queue that no worker takes from."""
+    return sorted({*_of_flower(handler), *declared()})  # type: ignore[no-untyped-call]
 
 
 class LinksToTheAdmin(Loader):

@@ -12,7 +12,8 @@ from harbor_refresh.executions.durations import age, ago, duration
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.operations.pauses import Paused, paused
-from harbor_refresh.tasks.operations.queue_names import declared, name_of, what_of
+from harbor_refresh.tasks.operations.queue_names import known as known_queues
+from harbor_refresh.tasks.operations.queue_names import name_of, what_of
 from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim_overview import ClaimOverview, claims_in_flight
@@ -38,7 +39,6 @@ def queue_tables(*, may_change: bool) -> dict[str, Any]:
     try:
         queue = execution_queue()
         look, claims, waiting = queue.stats(), claims_in_flight(queue), queue.oldest_waiting(MOST_WAITING)
-        names = list(dict.fromkeys([*declared(), *sorted(queue.taken_queues()), *known]))
         shown |= {
             "numbers": (
                 ("Waiting", look.backlog, "executions on the queue"),
@@ -51,9 +51,9 @@ def queue_tables(*, may_change: bool) -> dict[str, Any]:
             "waiting": _waiting([(member, look.ago(since)) for member, since in waiting]),
         }
     except QueueUnavailable as exc:
-        names = list(dict.fromkeys([*declared(), *known]))
         shown["notes"].insert(0, str(exc))
         is_away = True
+    names = known_queues()
     shown["queues"] = _queues(names, _lengths(names, is_away=is_away), known, may_change=may_change)
     return shown
 

@@ -24,13 +24,12 @@ from typing import Any
 
 from django.db import connection
 
-from harbor_refresh.executions.errors import QueueUnavailable, RefreshError
+from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.celery_queues import CYCLES, TICKS, WORK
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.operations.pauses import paused
-from harbor_refresh.tasks.queue import execution_queue
 
 log = logging.getLogger("harbor_refresh")
 
@@ -57,8 +56,6 @@ class HeldQueues:
         known = self._read()
         if known is not None:
             consumer.call_soon(self._apply, consumer, frozenset(known))
-        with suppress(QueueUnavailable):  # the heartbeats of the same worker log it
-            execution_queue().take_queues({*list(self._queues.consume_from), *list(self._held)} - {CYCLES.name})
 
     def _apply(self, consumer: Any, known: frozenset[str]) -> None:
         """In the consumer's thread. A connection that breaks meanwhile is the consumer's own affair: it takes from

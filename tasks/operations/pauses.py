@@ -27,7 +27,7 @@ from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.models.state import MAX_REASON
 from harbor_refresh.tasks.news import signals
-from harbor_refresh.tasks.operations.queue_names import is_known, known
+from harbor_refresh.tasks.operations.queue_names import known
 from harbor_refresh.tasks.pipeline import wakeup
 
 
@@ -94,8 +94,8 @@ def _refuse(queue: str, reason: str) -> None:
         raise Refused(f"{TICKS} cannot be paused: its ticks repair what crashes leave behind")
     if queue == WORK and refresh_settings().in_process:
         raise Refused("the interval is 0 or less: the reporting process refreshes, so there is nothing to pause")
-    if not is_known(queue):
-        raise NoSuchQueue(known())
+    if queue not in (there := known()):
+        raise NoSuchQueue(there)
 
 
 def _in_one_line(text: str) -> str:

@@ -1,9 +1,12 @@
-"""The queues of the broker that there are: those of the Celery app, and those that workers take from."""
+"""The queues of the broker that there are: those of the Celery app, and those that the database knows."""
 
 from celery import current_app
 
-from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, TICKS, WORK
-from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, JOBS, TICKS, WORK
+from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.models import Pause
+from harbor_refresh.tasks.models.job import Node
 
 
 def declared() -> list[str]:
@@ -13,15 +16,15 @@ def declared() -> list[str]:
 
 
 def known() -> list[str]:
-    """Return the declared queues, and then the other ones that a worker has taken from within a week.
-
-    Raises QueueUnavailable if Redis is away."""
-    taken = execution_queue().taken_queues()
-    return list(dict.fromkeys([*declared(), *sorted(taken)]))
-
-
-def is_known(queue: str) -> bool:
-    return queue in declared() or queue in execution_queue().taken_queues()
+    """Return the declared queues, and then the other ones that a live worker takes from, that are paused, or that
+    have jobs to send or to begin. A worker takes from no queue that is paused. Raises DatabaseAway."""
+    with absence_translated():
+        found = {*Pause.objects.values_list("queue", flat=True)}
+        found.update(*Node.objects.values_list("queues", flat=True))
+        found.update(
+            queue for ready in (True, False) for (queue,) in run("queues_with_jobs", ready=ready, queues=None)
+        )
+    return list(dict.fromkeys([*declared(), *sorted(found - {CYCLES.name})]))
 
 
 WORK_OF = {

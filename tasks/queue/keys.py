@@ -21,7 +21,6 @@ Attached to a running Harbor, the queue is the set of Harbor's cores, and the ot
 | `dead`         | zset   | nodes that fell silent, by their last heartbeat         | 100                        |
 | `presence`     | hash   | since when heartbeats come without a gap; the server    | one, of three fields       |
 | `deliverer`    | string | exists for a second after the deliverer was woken       | one, expires               |
-| `queues`       | zset   | queue of the broker → when a worker last said it takes  | 1,000, of a week           |
 | `traces`       | hash   | `ID:VENDOR` → trace contexts of its latest reports      | 500 of 4 each, expires     |
 | `broker`       | string | since when the broker has kept its messages             | one                        |
 | `instances`    | zset   | `ID:NODE` by its last heartbeat (`hash` design only)    | live workers, expires      |
@@ -48,7 +47,7 @@ KINDS = {
     for kind, names in {
         "set": "queue processing",
         "hash": "attempts heat marks presence traces legacy",
-        "zset": "nodes waiting left dead queues instances",
+        "zset": "nodes waiting left dead instances",
         "string": "wake pause stamp cursor lock ticked deliverer broker",
     }.items()
     for name in names.split()

@@ -189,22 +189,6 @@ class ExecutionQueue(Verbs):
         """Note that this node stops by itself, so that its silence is no death."""
         self._run("heartbeat", node=node, ttl=self._ttl_us, is_last=1)
 
-    def take_queues(self, queues: Iterable[str]) -> None:
-        """Note that a live worker takes from these queues of the broker, and forget old ones."""
-        if not (taken := dict.fromkeys(queues, now := self.stats().now)):
-            return
-        with redis_errors_translated(), self._redis.pipeline(transaction=False) as pipe:
-            pipe.zadd(self.keys.queues, taken)
-            pipe.zremrangebyscore(self.keys.queues, "-inf", now - pacing.FORGOTTEN_US)
-            pipe.zremrangebyrank(self.keys.queues, 0, -1 - pacing.MOST_QUEUES)
-            pipe.execute()
-
-    def taken_queues(self) -> dict[str, int]:
-        """Return the queues of the broker that workers take from, and when each was noted last."""
-        with redis_errors_translated():
-            found = cast("list[tuple[bytes, float]]", self._redis.zrange(self.keys.queues, 0, -1, withscores=True))
-        return {name.decode(errors="replace"): int(noted) for name, noted in found}
-
     def tick_ran(self) -> None:
         """Note that a tick looked for work. A claim notes that by itself."""
         now = self.stats().now

@@ -71,7 +71,6 @@ def test_each_verb_works_and_all_keys_are_in_one_slot(made: RedisCluster, queue:
     assert queue.release(rest).returned == len(rest) > 0
     assert release_stale(queue) == (Released(), ())
     assert queue.lost([*taken.members[10:], "100:A"]) == ["100:A"]
-    queue.take_queues(["harbor_refresh"])
     queue.leave("me")
     queue.tick_ran()
     queue.pause()

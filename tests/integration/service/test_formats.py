@@ -90,7 +90,6 @@ def keys(redis: Redis) -> dict[str, Any]:
     queue.fail(queue.take_over(queue.claim("host-1-abc", 1).claim, "host-2-def"))
     for _ in range(2):
         queue.mark(["10:REPLICATION"])
-    queue.take_queues(["harbor_refresh"])
     queue.leave("host-3-ghi")
     queue.pause()
     queue.wake_deliverer()

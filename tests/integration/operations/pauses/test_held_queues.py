@@ -11,7 +11,6 @@ from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, JOBS, 
 from harbor_refresh.tasks.operations import held_queues
 from harbor_refresh.tasks.operations.held_queues import HeldQueues
 from harbor_refresh.tasks.operations.pauses import pause, resume
-from harbor_refresh.tasks.queue import execution_queue
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -147,14 +146,3 @@ def test_refreshing_ticks_and_cycles_are_never_held() -> None:
     found.select_add(CYCLES)
     HeldQueues(found).begin()
     assert selected(found) == {*OURS, CYCLES.name}
-
-
-def test_the_queues_of_a_worker_are_noted_also_those_that_it_holds() -> None:
-    execution_queue().take_queues(["examples"])
-    pause("examples", ALICE)
-    found = queues("examples", TICKS)
-    held = HeldQueues(found)
-    held.begin()
-    execution_queue()._redis.delete(execution_queue().keys.queues)
-    held.follow(Consumer([]))
-    assert sorted(execution_queue().taken_queues()) == ["examples", TICKS]

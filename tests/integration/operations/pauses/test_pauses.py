@@ -12,6 +12,7 @@ from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.tasks import celery_tasks
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.models import Pause
+from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.models.state import MAX_REASON
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.operations import deliverer_thread
@@ -161,7 +162,16 @@ def test_there_is_no_refreshing_to_pause_with_an_interval_of_zero(settings: Sett
 def test_a_queue_that_a_worker_takes_from_can_be_paused_by_its_name() -> None:
     with pytest.raises(Refused):
         pause("examples", ALICE)
-    execution_queue().take_queues(["examples", JOBS])
+    node = Node.objects.create(id=1, name="w", slots=1, queues=[JOBS, "examples"])
+    assert pause("examples", ALICE)
+    node.queues = [JOBS]
+    node.save()
+    assert not pause("examples", ALICE), "it is paused already, and the worker takes from it no more"
+
+
+def test_a_queue_that_has_jobs_can_be_paused_without_a_worker() -> None:
+    _, (task,) = made()
+    Job.objects.create(task_id=task, name="j", queue="examples", max_attempts=1)
     assert pause("examples", ALICE)
 
 
@@ -169,14 +179,6 @@ def test_a_reason_and_a_name_stay_in_one_line(caplog: pytest.LogCaptureFixture) 
     pause(JOBS, Person("eve\nERROR harbor", Origin.API), "a\n2026 ERROR \x1b[31mfake")
     assert rows() == [(JOBS, "eve ERROR harbor", "a 2026 ERROR [31mfake")]
     assert "\n" not in caplog.messages[-1]
-
-
-def test_the_queues_that_workers_take_from_are_remembered_for_a_week(redis: Redis) -> None:
-    queue = execution_queue()
-    redis.zadd(queue.keys.queues, {"old": queue.stats().now - 8 * 86_400 * 1_000_000})
-    queue.take_queues(["b", "a"])
-    queue.take_queues([])
-    assert sorted(queue.taken_queues()) == ["a", "b"]
 
 
 def test_why_says_that_refreshing_is_paused(redis: Redis) -> None:
