@@ -4,8 +4,6 @@ import inspect
 from datetime import UTC, datetime
 from typing import Any
 
-from harbor_refresh.executions.text import json_text
-from harbor_refresh.tasks.jobs.starting.celery_json import as_json
 from harbor_refresh.tasks.jobs.starting.options import OPTIONS, moment_of
 from harbor_refresh.tasks.jobs.starting.records import destination, options_of
 
@@ -42,11 +40,3 @@ def asked_of_row(name: str, options: dict[str, Any]) -> tuple[dict[str, Any], st
         for one, value in options_of(given).items()
     }
     return asked, destination(name, asked).queue if asked.keys() & {"queue", "routing_key"} else None
-
-
-def refuse_arguments_of_retry(args: list[Any], kwargs: dict[str, Any]) -> None:
-    """Raise ValueError if another try cannot have these arguments."""
-    try:
-        json_text(as_json([args, kwargs]))
-    except (TypeError, ValueError) as exc:
-        raise ValueError(f"another try takes arguments that are JSON: {exc}") from exc

@@ -12,19 +12,14 @@ from celery.exceptions import Ignore, Reject
 
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.status import Status
-from harbor_refresh.executions.text import made_storable, said_by
+from harbor_refresh.executions.text import json_text, made_storable, said_by
 from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.nodes import EAGER, exhausted, this_node
 from harbor_refresh.tasks.jobs.running import writer
-from harbor_refresh.tasks.jobs.running.another_try import (
-    asked_of_row,
-    delay_of,
-    merged,
-    refuse_arguments_of_retry,
-)
+from harbor_refresh.tasks.jobs.running.another_try import asked_of_row, delay_of, merged
 from harbor_refresh.tasks.jobs.running.handle import Handle, Untracked
 from harbor_refresh.tasks.jobs.running.kept_ends import Kept, kept_result, kept_traceback
-from harbor_refresh.tasks.jobs.starting.celery_json import native, text_of_result
+from harbor_refresh.tasks.jobs.starting.celery_json import as_json, native
 from harbor_refresh.tasks.jobs.starting.declarations import (
     JobTask,
     checked_result,
@@ -143,9 +138,9 @@ class TrackedJob(JobTask):
             self._end(job, Status.STOPPED, "it was asked to stop, and did")
             return
         try:
-            text = text_of_result(result) if job.given.is_followed else None
-        except ValueError as exc:
-            self._end(job, Status.ERROR, str(exc))
+            text = json_text(as_json(result)) if job.given.is_followed else None
+        except (TypeError, ValueError) as exc:
+            self._end(job, Status.ERROR, f"a chain hands on JSON, and it returned something else: {exc}")
         else:
             self._end(job, Status.SUCCESS, result=text, kept=kept_result(result) if self.keep_result else None)
 
@@ -199,7 +194,10 @@ class TrackedJob(JobTask):
         arguments = [*(args or ())], dict(kwargs or {})
         asked = None if arguments == given else arguments
         if asked:
-            refuse_arguments_of_retry(*asked)
+            try:
+                json_text(as_json(asked))
+            except (TypeError, ValueError) as exc:
+                raise ValueError(f"another try takes arguments that are JSON: {exc}") from exc
         options, queue = asked_of_row(str(self.name), job.asked)
         job.waits_for_another_try = True
         if job.run.number >= job.given.may_begin:

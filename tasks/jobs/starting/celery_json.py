@@ -10,7 +10,7 @@ from typing import Any
 
 from kombu.utils.json import dumps, object_hook
 
-from harbor_refresh.executions.text import MAX_JSON, json_text, refuse_nesting
+from harbor_refresh.executions.text import MAX_JSON, refuse_nesting
 
 #: The types of single values that are stored as they are.
 PLAIN = frozenset({str, int, float, bool, type(None)})
@@ -33,11 +33,3 @@ def native(value: Any) -> Any:
     if isinstance(value, dict):
         return object_hook({name: native(one) for name, one in value.items()})
     return value
-
-
-def text_of_result(result: Any) -> str:
-    """Return what a chain hands on, as JSON. Raises ValueError if it cannot be handed on."""
-    try:
-        return json_text(as_json(result))
-    except (TypeError, ValueError) as exc:
-        raise ValueError(f"a chain hands on JSON, and it returned something else: {exc}") from exc
