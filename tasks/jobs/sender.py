@@ -86,9 +86,7 @@ def send_all(publish: Publish | None = None, queues: Sequence[str] | None = None
     """Send whatever may run, and what is overdue: the pass of each node, for its queues."""
     count = send_due(publish, queues)
     if queues is None:
-        left = Job.objects.filter(state__in=(State.WAITING, State.SENT)).values_list("queue", flat=True)
-        with absence_translated():
-            queues = list(left.order_by().distinct())
+        queues = queues_with_jobs()
     count += send(queues, publish)
     limited = [name for name, task in current_app.tasks.items() if task.rate_limit]
     often = {"patience": PATIENCE_SECONDS, "long": LONG_SECONDS, "limited": limited}
@@ -99,6 +97,12 @@ def send_all(publish: Publish | None = None, queues: Sequence[str] | None = None
             (publish or _publish)(rows)
             count += len(rows)
     return count
+
+
+def queues_with_jobs() -> list[str]:
+    """Return the queues that have jobs to send, or sent ones."""
+    with absence_translated():
+        return [queue for (queue,) in run("queues_with_jobs")]
 
 
 def send_started(queues: Iterable[str], execution_ids: Sequence[int]) -> None:

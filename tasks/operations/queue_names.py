@@ -4,7 +4,7 @@ from celery import current_app
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, JOBS, TICKS, WORK
-from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.jobs.sender import queues_with_jobs
 from harbor_refresh.tasks.models import Pause
 from harbor_refresh.tasks.models.job import Node
 
@@ -21,9 +21,7 @@ def known() -> list[str]:
     with absence_translated():
         found = {*Pause.objects.values_list("queue", flat=True)}
         found.update(*Node.objects.values_list("queues", flat=True))
-        found.update(
-            queue for ready in (True, False) for (queue,) in run("queues_with_jobs", ready=ready, queues=None)
-        )
+    found.update(queues_with_jobs())
     return list(dict.fromkeys([*declared(), *sorted(found - {CYCLES.name})]))
 
 
