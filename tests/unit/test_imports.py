@@ -193,6 +193,7 @@ def test_only_launchers_import_settings() -> None:
     assert {one for one in importers if not one.startswith("settings")} == {
         "benchmarks.servers",
         "harbor_refresh.local.startup",
+        "harbor_refresh.local.up",
     }
 
 
