@@ -231,7 +231,7 @@ def _write(chains: Sequence[Chain], task_ids: Iterable[int], revision: int, size
                 "priority": options.get("priority") or 0,
                 "max_attempts": job.max_attempts,
                 "unique_key": job.key,
-                "follows": before,
+                "follows_id": before,
                 "takes_result": job.takes_result and before is not None,
                 "revision": revision,
                 "not_before": _time_of(job.options, has_turn=before is None),
@@ -240,7 +240,7 @@ def _write(chains: Sequence[Chain], task_ids: Iterable[int], revision: int, size
             before = row["task_id"]
     for page in sized_pages(rows, BATCH_SIZE, count=BATCH):
         run("create_jobs", jobs=json.dumps(page))
-    report_scheduled([row["task_id"] for row, _ in rows if row["not_before"] and not row["follows"]], revision)
+    report_scheduled([row["task_id"] for row, _ in rows if row["not_before"] and not row["follows_id"]], revision)
     return {row["queue"] for row, _ in rows}
 
 
