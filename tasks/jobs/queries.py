@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, Subquery
 from django.db.models.lookups import IsNull
@@ -15,20 +14,8 @@ from harbor_refresh.tasks.jobs.running.handle import CheckIn
 from harbor_refresh.tasks.models.job import Job, Node, State
 
 
-@dataclass(frozen=True)
-class NodeLoad:
-    """A worker: how many jobs it runs, of how many it may at a time, and since when it is silent."""
-
-    name: str
-    running: int
-    slots: int
-    queues: Sequence[str]
-    heard_at: datetime
-    is_suspected: bool
-
-
-def overview() -> tuple[dict[str, int], list[NodeLoad]]:
-    """Count the jobs that have not ended, by where they are, and read the nodes. Of those that wait, `in_chains`
+def overview() -> tuple[dict[str, int], list[dict[str, Any]]]:
+    """Count the jobs that have not ended, by where they are, and read the workers. Of those that wait, `in_chains`
     wait for the job before them, and `later` for their time; the target of the hook has not taken the report of
     `unreported` ones. Each count reads an index that has no other jobs."""
     waiting = Job.objects.filter(state=State.WAITING)
@@ -45,8 +32,15 @@ def overview() -> tuple[dict[str, int], list[NodeLoad]]:
             "unreported": Job.objects.filter(report__isnull=False).count(),
         }
         return counts, [
-            NodeLoad(one.name, running[one.pk], one.slots, one.queues, one.heard_at, one.suspected_at is not None)
-            for one in Node.objects.all()
+            {
+                "name": one.name,
+                "running": running[one.pk],
+                "slots": one.slots,
+                "queues": one.queues,
+                "heard_at": one.heard_at.isoformat(),
+                "is_suspected": one.suspected_at is not None,
+            }
+            for one in Node.objects.order_by("name")
         ]
 
 
