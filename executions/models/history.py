@@ -53,7 +53,7 @@ class StatusChange(models.Model):
 
 class ShortenedHistory(models.Model):
     """An execution whose oldest status changes were deleted: those up to the revision `through`. Every later
-    revision has its row (executions/retention/history.py)."""
+    revision has its row (executions/retention/housekeeping.py)."""
 
     execution = models.OneToOneField(
         Execution,

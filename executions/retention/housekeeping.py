@@ -3,8 +3,8 @@
 A table is a line of HOUSEKEEPING: a name, a function and an age. The function deletes one bounded batch of the
 rows from before the moment that it is given, in the transaction of its caller, and returns how many; the
 sweep calls it until it returns 0. It must not delete a row that is still needed, whatever its age. Tasks, jobs
-and status changes go with their executions (deletion.py), and the oldest changes of long histories by
-history.py.
+and status changes go with their executions (deletion.py). Of executions that stay, the oldest changes of long
+histories are deleted.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.access import audit, received_messages
-from harbor_refresh.executions.database import delete_first
+from harbor_refresh.executions.database import delete_first, run
 from harbor_refresh.executions.lifecycle import tombstones
 from harbor_refresh.executions.models import (
     Action,
@@ -31,6 +31,10 @@ from harbor_refresh.executions.models.notifications import State
 
 #: Rows that one transaction deletes.
 BATCH = 1_000
+
+#: The newest status changes of an execution that stay, whatever their age: more than a person reads.
+HISTORY_KEPT = 1_000
+HISTORY_PAGE = 5_000
 
 #: How long the log of actions, and the actions that it leads to, are kept.
 KEPT = timedelta(days=180)
@@ -47,6 +51,11 @@ class Chore:
     def do(self) -> int:
         """Delete one batch; return how many rows it deleted. The moment is one of the database's clock."""
         return self.forget(Now() - self.age)
+
+    def page(self, _: int) -> tuple[int, int | None]:
+        """Delete one batch, which begins at the oldest row; return how many, and None after the last batch."""
+        deleted = self.do()
+        return deleted, 0 if deleted else None
 
 
 def older(rows: QuerySet[Any], column: str) -> Forget:
@@ -68,3 +77,16 @@ HOUSEKEEPING: tuple[Chore, ...] = (
     Chore("ended deliveries", older(DELIVERED_OR_DEAD, "ended_at"), timedelta(days=30)),
     Chore("callbacks of deleted executions", older(Callback.objects.all(), "orphaned_at"), timedelta(days=60)),
 )
+
+
+def shorten_histories(age: timedelta, after_id: int) -> tuple[int, int | None]:
+    """Delete the oldest changes of the next page of executions; return how many, and the id to go on after.
+
+    A history has one row for each revision, so only executions with more than HISTORY_KEPT revisions are looked
+    at. The rest of a history is as complete as before: what is deleted is noted in the same statement. What if two
+    processes do it at once: the second finds nothing left of what the first deleted.
+    """
+    _, after, deleted = run(
+        "shorten_history", after_id=after_id, page=HISTORY_PAGE, kept=HISTORY_KEPT, age=age, batch=BATCH
+    )[0]
+    return deleted, after

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field
 from datetime import timedelta
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -17,9 +18,9 @@ from harbor_refresh.executions.errors import LeaseLost, RefreshError
 from harbor_refresh.executions.lifecycle.deletion import delete_final
 from harbor_refresh.executions.lifecycle.halving import in_halves
 from harbor_refresh.executions.news import signals
-from harbor_refresh.executions.retention import dangling, history
+from harbor_refresh.executions.retention import dangling
 from harbor_refresh.executions.retention import rules as retention
-from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING, Chore
+from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING, shorten_histories
 from harbor_refresh.executions.retention.lease import Held, Lease
 from harbor_refresh.executions.retention.rules import BatchSize, Position, Retention
 
@@ -83,6 +84,8 @@ class Swept:
 
 
 Progress = Callable[[Swept], None]
+#: Does a page; returns the position after it, or None after the last page.
+Step = Callable[..., tuple[Any, ...] | None]
 
 
 def sweep(
@@ -98,7 +101,7 @@ def sweep(
     2. Delete the executions that retention does not keep (retention.py), in short transactions that wait for no
        lock. One that the database refuses to delete, because a row of the project names it, is passed.
     3. Refresh the executions that dangle (dangling.py).
-    4. Shorten long histories (history.py), and delete the old rows of other tables (housekeeping.py).
+    4. Shorten long histories, and delete the old rows of other tables (housekeeping.py).
 
     Attached to a running Harbor, steps 2 and 3 are left out, because Harbor sweeps its tables by itself; our rows
     of executions that it has deleted are deleted instead (orphans.py).
@@ -136,7 +139,7 @@ def _tell(outcome: Swept) -> None:
 
 
 class _Sweep:
-    """The steps of one sweep. Each does a page and returns the position after it, or None after the last page."""
+    """The steps of one sweep."""
 
     def __init__(
         self, rules: Retention | None, outcome: Swept, lease: Lease, progress: Progress, seconds: float | None
@@ -146,15 +149,16 @@ class _Sweep:
         self.outcome, self.lease, self.progress = outcome, lease, progress
         self.size = BatchSize()
         self.took = 0.0
-        self.steps: dict[str, Callable[..., tuple[Any, ...] | None]] = {}
+        self.steps: dict[str, Step] = {}
         if is_attached():
-            self.steps |= {ORPHANS: self._orphans}
+            self.steps |= {ORPHANS: self._forgets(ORPHANS, orphans.forget)}
         else:
             self.steps |= {} if self.rules.keeps_everything else {EXECUTIONS: self._executions}
             self.steps |= {DANGLING: self._dangling} if rules is None else {}
         if rules is None:
-            self.steps |= {HISTORY: self._history}
-            self.steps |= {chore.name: self._chore(chore) for chore in HOUSEKEEPING}
+            if days := intake_settings().history_days:
+                self.steps |= {HISTORY: self._forgets(HISTORY, partial(shorten_histories, timedelta(days=days)))}
+            self.steps |= {chore.name: self._forgets(chore.name, chore.page) for chore in HOUSEKEEPING}
 
     @property
     def is_over(self) -> bool:
@@ -224,27 +228,14 @@ class _Sweep:
         self.outcome.leave(sorted([*page.unfinished, *left]))
         return (page.next,) if page.next else None
 
-    def _history(self, after_id: int = 0) -> tuple[int] | None:
-        days = intake_settings().history_days
-        if not days:
-            return None
-        with self._rest_after(), self.lease.fenced():
-            deleted, after = history.shorten(timedelta(days=days), after_id)
-        self.outcome.forget(HISTORY, deleted)
-        return None if after is None else (after,)
+    def _forgets(self, step: str, delete: Callable[[int], tuple[int, int | None]]) -> Step:
+        """Return a step that deletes old rows: `delete` returns how many, and the id to go on after."""
 
-    def _orphans(self, after_id: int = 0) -> tuple[int] | None:
-        with self._rest_after(), self.lease.fenced():
-            deleted, after = orphans.forget(after_id)
-        self.outcome.forget(ORPHANS, deleted)
-        return None if after is None else (after,)
-
-    def _chore(self, chore: Chore) -> Callable[[], tuple[()] | None]:
-        def page() -> tuple[()] | None:
+        def page(after_id: int = 0) -> tuple[int] | None:
             with self._rest_after(), self.lease.fenced():
-                deleted = chore.do()
-            self.outcome.forget(chore.name, deleted)
-            return () if deleted else None
+                deleted, after = delete(after_id)
+            self.outcome.forget(step, deleted)
+            return None if after is None else (after,)
 
         return page
 

@@ -8,7 +8,7 @@ from pytest_django import Settings
 from harbor_refresh.executions.attached import orphans
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Quarantine, ShortenedHistory, StatusChange
-from harbor_refresh.executions.retention import history as shortening
+from harbor_refresh.executions.retention import housekeeping
 from harbor_refresh.executions.retention.rules import Retention
 from harbor_refresh.executions.retention.sweep import ORPHANS, sweep
 from tests.harbor.rows import NEVER, T1, asked, execution, task
@@ -61,8 +61,8 @@ def test_our_rows_of_deleted_executions_are_deleted_page_by_page(monkeypatch: py
 def test_a_long_history_with_gaps_keeps_its_newest_rows(
     monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
-    monkeypatch.setattr(shortening, "KEPT", 4)
-    monkeypatch.setattr(shortening, "BATCH", 3)
+    monkeypatch.setattr(housekeeping, "HISTORY_KEPT", 4)
+    monkeypatch.setattr(housekeeping, "BATCH", 3)
     of, short = execution(), execution()
     old = datetime.now(UTC) - timedelta(days=31)
     StatusChange.objects.bulk_create(
@@ -80,7 +80,7 @@ def test_a_long_history_with_gaps_keeps_its_newest_rows(
 
 
 def test_young_and_untold_rows_of_a_long_history_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shortening, "KEPT", 2)
+    monkeypatch.setattr(housekeeping, "HISTORY_KEPT", 2)
     of = execution()
     old, now = datetime.now(UTC) - timedelta(days=31), datetime.now(UTC)
     for number, (at, told) in enumerate(

@@ -35,7 +35,7 @@ from harbor_refresh.executions.models import (
     Task,
 )
 from harbor_refresh.executions.models import Lease as LeaseRow
-from harbor_refresh.executions.retention import history, housekeeping
+from harbor_refresh.executions.retention import housekeeping
 from harbor_refresh.executions.retention import rules as retention
 from harbor_refresh.executions.retention import sweep as sweeping
 from harbor_refresh.executions.retention.housekeeping import Chore
@@ -366,9 +366,9 @@ def revisions(execution: int) -> list[int]:
 
 @pytest.fixture
 def short_histories(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "KEPT", 5)
-    monkeypatch.setattr(history, "BATCH", 4)
-    monkeypatch.setattr(history, "PAGE", 3)
+    monkeypatch.setattr(housekeeping, "HISTORY_KEPT", 5)
+    monkeypatch.setattr(housekeeping, "BATCH", 4)
+    monkeypatch.setattr(housekeeping, "HISTORY_PAGE", 3)
 
 
 @pytest.mark.usefixtures("short_histories")
@@ -407,7 +407,7 @@ def test_a_history_goes_on_after_it_was_shortened() -> None:
 @pytest.mark.usefixtures("short_histories")
 @pytest.mark.parametrize("page", [3, 100])
 def test_many_long_histories_are_shortened_page_by_page(page: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "PAGE", page)
+    monkeypatch.setattr(housekeeping, "HISTORY_PAGE", page)
     long = [with_history(12, age=timedelta(days=31)) for _ in range(13)]
     assert sweep().forgotten == {"history": 13 * 7}
     assert [revisions(pk) for pk in long] == [[8, 9, 10, 11, 12]] * 13
