@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from types import SimpleNamespace as Sample
 from typing import Any
 
 import pytest
@@ -108,29 +108,9 @@ def done_only_with_its_entry(acts: Acts) -> None:
         assert entries() == entries_before + 1, name
 
 
-@dataclass(frozen=True)
-class Sample:
-    """One row for each act, so that no act depends on another one."""
-
-    going: Execution
-    across: Execution
-    failed: Execution
-    stopped: Execution
-    ended: Execution
-    drifted: Execution
-    held: Execution
-    empty: Execution
-    stopped_task: Task
-    failed_task: Task
-    to_stop: Action
-    to_resume: Action
-    subscription: Subscription
-    dead: Delivery
-    token: ApiToken
-
-
 @pytest.fixture
 def sample(database: str) -> Sample:
+    """One row for each act, so that no act depends on another one."""
     names = ("GOING", "ACROSS", "FAILED", "STOPPED", "ENDED", "DRIFTED", "HELD", "TASK", "FAILED_TASK")
     one = {name: with_jobs(1, name)[0] for name in names}
     reported([one["FAILED"], one["FAILED_TASK"]], "Error")

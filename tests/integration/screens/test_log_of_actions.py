@@ -25,7 +25,6 @@ from tests.integration.admin_client import act, signed_in
 from tests.integration.command_output import said
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.operations.actions.sample_bulk import with_jobs
-from tests.integration.query_counts import queries
 from tests.integration.sample_actions import asked
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -300,11 +299,3 @@ def signed_in_without(permission: str) -> Client:
     client = signed_in("view_execution")
     assert not User.objects.get().has_perm(f"harbor_executions.{permission}")
     return client
-
-
-def test_the_log_costs_as_many_queries_for_forty_entries_as_for_one(admin: Client) -> None:
-    entered()
-    first = queries(admin, LOG)
-    for number in range(40):
-        entered(target=number)
-    assert queries(admin, LOG) == first <= 10
