@@ -10,7 +10,7 @@ from tornado.escape import xhtml_escape
 from tornado.template import Loader, Template
 
 from harbor_refresh.executions.conf import intake_settings
-from harbor_refresh.tasks.operations.queue_names import declared
+from harbor_refresh.flower.login import asked
 
 _of_flower = BaseHandler.get_active_queue_names
 _set_headers = BaseHandler.set_default_headers
@@ -31,9 +31,18 @@ def set_headers(handler: Any) -> None:
 
 
 def queue_names(handler: Any) -> list[str]:
-    """Return those that Flower has seen a worker take from, and those of the settings. Without this, Flower would
-    not show a queue that no worker takes from."""
-    return sorted({*_of_flower(handler), *declared()})  # type: ignore[no-untyped-call]
+    """Return those that Flower has seen a worker take from, and those that the settings and the database know.
+    Without this, Flower would not show a queue that no worker takes from."""
+    from harbor_refresh.tasks.operations.queue_names import (
+        declared,
+        known,
+    )  # Flower's options come before the apps
+
+    try:
+        ours = asked(known)
+    except Exception:  # the database is away
+        ours = declared()
+    return sorted({*_of_flower(handler), *ours})  # type: ignore[no-untyped-call]
 
 
 class LinksToTheAdmin(Loader):

@@ -43,7 +43,7 @@ def seconds_to_end() -> dict[str, float]:
     task = lock + max(SLICE_SECONDS, SWEEP_SECONDS, RUN_SECONDS)
     (graceful,) = re.findall(r"--graceful-timeout (\d+)", START)
     return {
-        "worker": task + writer.STOP_SECONDS + hook.STOP_SECONDS,
+        "worker": task + writer.STOP_SECONDS + hook.Poster.stop_seconds,
         "web": float(graceful),
         "beat": lock,
         "flower": lock,
