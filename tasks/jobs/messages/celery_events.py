@@ -58,7 +58,6 @@ def on_revoked(request: Any, terminated: bool, expired: bool, **_: Any) -> None:
 
 
 def on_unknown(message: Any, name: str, id: str, **_: Any) -> None:
-    log_dropped({**message.headers, "task": name}, "this worker knows no task of that name")
     why = f"the worker that got it knows no task {name!r}"
     end(id, message.headers.get(message_header.NAME), Status.ERROR, why)
 

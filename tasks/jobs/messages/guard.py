@@ -7,8 +7,7 @@ does with a message:
 1. It checks the message (check.py), because some parts break the main process later, in its loop.
 2. It refuses a message that the check refuses, that cannot be decoded, or at which Celery raises an error of data:
    the message is logged in one line, rejected, and not requeued. If it is for a tracked job, that ends as Error.
-3. Celery refuses a message for a task that the worker does not know. It would log the whole message; one line of
-   ours is logged instead (celery_events.py).
+3. It refuses a message for a task that the worker does not know. Celery would log all its headers.
 
 Other errors stay as they are: a connection that is lost, memory that is full, a worker that is told to end. The
 Celery app names this step (`GUARD`), and only workers load it.
@@ -16,11 +15,13 @@ Celery app names this step (`GUARD`), and only workers load it.
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from celery import bootsteps, signals
-from celery.worker.consumer import consumer
+from celery.exceptions import NotRegistered
+from celery.utils.objects import Bunch
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.tasks.jobs.messages import celery_events
@@ -35,9 +36,6 @@ OF_THE_SYSTEM = (MemoryError, OSError)
 
 Receive = Callable[[Any], None]
 
-UNKNOWN: str = consumer.UNKNOWN_TASK_ERROR  # type: ignore[attr-defined]  # celery-types does not know it
-logging.getLogger(consumer.__name__).addFilter(lambda record: record.msg is not UNKNOWN)
-
 
 class MessageGuard(bootsteps.Step):
     def __init__(self, consumer: Any, **options: Any) -> None:
@@ -49,11 +47,15 @@ class MessageGuard(bootsteps.Step):
 
 def _receive(consumer: Any, receive: Receive, message: Any) -> None:
     try:
-        refuse_unusable(consumer.app.tasks.get(fields_of(message)["task"]), message)
+        name = fields_of(message)["task"]
+        refuse_unusable(consumer.app.tasks.get(name), message)
     except MemoryError:
         raise
     except Exception as exc:  # the check asks no server
         refuse(consumer, message, exc)
+        return
+    if name not in consumer.strategies:
+        _refuse_unknown(consumer, message)
         return
     try:
         receive(message)
@@ -74,6 +76,22 @@ def refuse(consumer: Any, message: Any, exc: Exception) -> None:
     celery_events.on_unusable(fields, why)
     _reject(consumer, message)
     signals.task_rejected.send(sender=consumer, message=message, exc=exc)
+
+
+def _refuse_unknown(consumer: Any, message: Any) -> None:
+    """Refuse the message of a task that this worker does not know, as Celery does: its result is a failure."""
+    fields = fields_of(message)
+    job, name = fields["id"], fields["task"]
+    celery_events.log_dropped(fields, "this worker knows no task of that name")
+    _reject(consumer, message)
+    answer = {one: message.properties.get(one) for one in ("correlation_id", "reply_to")}
+    request = Bunch(name=name, chord=None, errbacks=None, root_id=fields.get("root_id"), **answer)
+    error = NotRegistered(name)
+    with suppress(*OF_DATA):  # such as a place for the answer that is none
+        consumer.app.backend.mark_as_failure(job, error, request=request)
+    if consumer.event_dispatcher:
+        consumer.event_dispatcher.send("task-failed", uuid=job, exception=repr(error))
+    signals.task_unknown.send(sender=consumer, message=message, exc=error, name=name, id=job)
 
 
 def _reject(consumer: Any, message: Any) -> None:
