@@ -83,8 +83,8 @@ def shorten_histories(age: timedelta, after_id: int) -> tuple[int, int | None]:
     """Delete the oldest changes of the next page of executions; return how many, and the id to go on after.
 
     A history has one row for each revision, so only executions with more than HISTORY_KEPT revisions are looked
-    at. The rest of a history is as complete as before: what is deleted is noted in the same statement. What if two
-    processes do it at once: the second finds nothing left of what the first deleted.
+    at. The rest of a history is as complete as before: what is deleted is noted in the same statement. If two
+    processes do it at once, then the second finds nothing left of what the first deleted.
     """
     _, after, deleted = run(
         "shorten_history", after_id=after_id, page=HISTORY_PAGE, kept=HISTORY_KEPT, age=age, batch=BATCH

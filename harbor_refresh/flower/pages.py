@@ -33,10 +33,8 @@ def set_headers(handler: Any) -> None:
 def queue_names(handler: Any) -> list[str]:
     """Return those that Flower has seen a worker take from, and those that the settings and the database know.
     Without this, Flower would not show a queue that no worker takes from."""
-    from harbor_refresh.tasks.operations.queue_names import (
-        declared,
-        known,
-    )  # Flower's options come before the apps
+    # here, because Flower reads its options before there are apps
+    from harbor_refresh.tasks.operations.queue_names import declared, known
 
     try:
         ours = asked(known)

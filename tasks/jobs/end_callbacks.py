@@ -98,7 +98,10 @@ def _callback(name: str, signature: Any) -> NewCallback:
 
 
 def _task_of(name: str, signature: "Signature[Any]") -> Task:  # type: ignore[type-arg]
-    task: Task = registered(signature)  # type: ignore[type-arg]
+    try:
+        task: Task = registered(signature)  # type: ignore[type-arg]
+    except Refused as exc:
+        raise Refused(f"{name}: {exc}") from None
     if isinstance(task, JobTask):
         raise Refused(f"{name} {TAKES}; {task.name} is a tracked job: start it in a plain task")
     if task.name.startswith("celery."):

@@ -18,7 +18,7 @@ from django.db import DatabaseError, connection
 
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.status import Status
-from harbor_refresh.executions.text import made_storable, said_by, shown, storable
+from harbor_refresh.executions.text import is_text, made_storable, said_by, shown
 from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.nodes import this_node
 from harbor_refresh.tasks.jobs.sender import has_expired
@@ -26,6 +26,8 @@ from harbor_refresh.tasks.jobs.turns import MAX_MESSAGE, Run, Turn, take
 from harbor_refresh.tasks.models.job import Job, State
 
 log = logging.getLogger("harbor_refresh")
+
+MAX_JOB = 64
 
 
 class TrackedRequest(Request):
@@ -83,7 +85,7 @@ def end(
     its row, because one that was resumed does not expire. Log that the database is away, or refuses, and do not
     raise: no message may end a worker."""
     found = message_header.read(header)
-    if found is None or not job or not storable(job):
+    if found is None or not is_text(job, MAX_JOB, at_least=1):
         return
     task_id, number = found
     its = Run(task_id, job, number) if state == State.SENT else Run(task_id, job, number + 1, node=this_node.id)
