@@ -44,12 +44,12 @@ FROM
 """  # noqa: S608
 JOBS = """
 INSERT INTO execution_job (
-    task_id, name, args, kwargs, options, queue, priority, max_attempts, runs_before, holds_key, takes_result,
-    state, run, revision, unmet, retries, sent_at, resent
+    task_id, name, args, kwargs, options, queue, priority, max_attempts, runs_before, holds_key,
+    state, run, revision, retries, sent_at, resent
 )
 SELECT
-    id, 'job.kind_' || id %% 5, '[]', '{}', '{}', 'jobs', 0, 5, 0, FALSE, FALSE,
-    CASE WHEN status_code = 3 THEN 'ended' ELSE 'sent' END, 0, 0, FALSE, 0, now(), 0
+    id, 'job.kind_' || id %% 5, '[]', '{}', '{}', 'jobs', 0, 5, 0, FALSE,
+    CASE WHEN status_code = 3 THEN 'ended' ELSE 'sent' END, 0, 0, 0, now(), 0
 FROM (SELECT id, status_code FROM task ORDER BY id DESC LIMIT %(jobs)s) AS newest
 """
 HISTORY = """

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
         TrackedExecution,
         TrackedJob,
         astart,
+        job,
+        needs,
         start,
     )
 
@@ -59,6 +61,8 @@ __all__ = [
     "connect",
     "execution_changed",
     "execution_urls",
+    "job",
+    "needs",
     "on_check_in",
     "on_execution",
     "register_admin",
@@ -92,6 +96,8 @@ _MODULES = {
         "TrackedExecution",
         "TrackedJob",
         "astart",
+        "job",
+        "needs",
         "start",
     ),
 }

@@ -24,9 +24,9 @@ from harbor_refresh.tasks.celery_tasks import run_task
 from harbor_refresh.tasks.jobs import Handle
 from harbor_refresh.tasks.jobs.running import kept_ends as kept
 from harbor_refresh.tasks.jobs.starting import records as creation
+from harbor_refresh.tasks.jobs.starting.canvas import parts_of
 from harbor_refresh.tasks.jobs.starting.celery_json import native
 from harbor_refresh.tasks.jobs.starting.options import moment_of
-from harbor_refresh.tasks.jobs.starting.signatures import chains_of
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.without_redis import agenda
 
@@ -100,7 +100,7 @@ class TrackedBackend(backends.BaseTaskBackend):  # type: ignore[misc]
         self.validate_task(task)
         using = {"backend": self.alias, "queue_name": task.queue_name, "priority": task.priority}
         signature = run_task.s(task.module_path, list(args), dict(kwargs), using).set(**_options_of(task))
-        ((job,),) = chains_of([signature])
+        ((job,),) = parts_of([signature])
         result = _result(task, job.job_id, list(args), dict(kwargs), enqueued_at=timezone.now())
         execution_id = _execution.get()
         if execution_id is None:

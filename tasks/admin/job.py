@@ -45,16 +45,12 @@ class JobAdmin(ReadOnlyAdmin):
         "execution_number",
         "shown_status",
         "attempt",
-        "waits_for",
+        "waits",
         "state",
         "short_message",
     )
-    list_select_related = ("task", "follows__task")
-    large = tuple(
-        f"{job}{column}"
-        for job in ("", "follows__")
-        for column in ("args", "kwargs", "handed_on", "task__extra_attrs")
-    )
+    list_select_related = ("task",)
+    large = ("args", "kwargs", "result", "task__extra_attrs")
     list_filter = (NameFilter, StatusFilter)
     lookups_of_links = (JOB_EXECUTION_PARAMETER,)
     list_head = "tasks/admin/job_list_head.html"
@@ -83,7 +79,7 @@ class JobAdmin(ReadOnlyAdmin):
         return rows.filter(matching(text))
 
     attempt = column(attempt, "Attempt")
-    waits_for = column(waits_for, "Waits for")
+    waits = column(waits_for, "Waits for")
     number = column("task_id", "Task", int)
     execution_number = column("task.execution_id", "Execution", execution_link)
     shown_status = column("task.status", "Status", status_label)

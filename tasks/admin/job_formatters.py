@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.admin.formatters import (
@@ -17,13 +17,15 @@ from harbor_refresh.executions.admin.formatters import (
 )
 from harbor_refresh.executions.admin.site_pages import admin_url
 from harbor_refresh.executions.durations import duration
-from harbor_refresh.executions.status import Status, is_final
+from harbor_refresh.executions.status import is_final
 from harbor_refresh.tasks.jobs.queries import check_in_of
 from harbor_refresh.tasks.jobs.running.handle import CheckIn
 from harbor_refresh.tasks.models.job import Job, JobEnd, Node, State
 
 #: JSON of at most so many characters is shown in one line.
 LINE = 36
+#: Of more needs, the first are shown.
+MOST_NEEDS = 20
 #: Longer JSON is folded.
 SCREEN = 4_000
 
@@ -36,15 +38,22 @@ def attempt(job: Job) -> SafeString:
 
 
 def waits_for(job: Job) -> SafeString | str:
-    """Show the job before it in its chain, until that has succeeded."""
-    before = job.follows.task if job.follows else None
-    if before is None or is_final(job.task.status) or before.status == Status.SUCCESS:
+    """Show for how many of the jobs that it needs it waits."""
+    if not job.waits_for or is_final(job.task.status):
         return NOTHING
-    return format_html(
+    return f"{job.waits_for:,} job{'s' * (job.waits_for > 1)}"
+
+
+def needed(job: Job) -> SafeString | str:
+    """Show the jobs that it needs, with their statuses."""
+    rows = job.needs.order_by("is_met", "place").values_list("needed_id", "needed__task__status")
+    shown = format_html_join(
+        " ",
         '<span class="inline-flex gap-2 items-center">{} {}</span>',
-        task_link(before.pk),
-        status_label(before.status),
+        ((task_link(pk), status_label(status)) for pk, status in rows[:MOST_NEEDS]),
     )
+    more = job.needs.count() - MOST_NEEDS
+    return format_html("{} and {} more", shown, f"{more:,}") if more > 0 else shown or NOTHING
 
 
 def pretty(value: Any) -> SafeString | str:

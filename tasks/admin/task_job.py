@@ -15,7 +15,7 @@ from harbor_refresh.tasks.jobs.running.handle import CheckIn
 from harbor_refresh.tasks.jobs.running.kept_ends import end_of
 from harbor_refresh.tasks.models.job import Job, JobEnd, State
 
-OF_JOB = ("name", "attempt", "arguments", "named_arguments", "options", "published", "waits_for")
+OF_JOB = ("name", "attempt", "arguments", "named_arguments", "options", "published", "needed")
 OF_END = ("result", "traceback")
 OF_NOW = ("node", "runs_so_far", "heard", "why", "done")
 
@@ -31,7 +31,7 @@ def job_of(task: Task) -> Job | None:
     """Read the job, once for a page."""
     known: dict[str, Any] = task.__dict__
     if "its_job" not in known:
-        known["its_job"] = Job.objects.select_related("task", "follows__task").filter(pk=task.pk).first()
+        known["its_job"] = Job.objects.select_related("task").filter(pk=task.pk).first()
     job: Job | None = known["its_job"]
     return job
 
@@ -82,11 +82,11 @@ class TaskJobMixin(ModelAdmin):
 
     name = column(_job, "Name", lambda job: job.name)
     attempt = column(_job, "Attempt", job_formatters.attempt)
-    arguments = column(_job, "Arguments", lambda job: pretty(job.arguments))
+    arguments = column(_job, "Arguments", lambda job: pretty(job.args))
     named_arguments = column(_job, "Named arguments", lambda job: pretty(job.kwargs))
     options = column(_job, "Options", lambda job: pretty(job.options))
     published = column(_job, "Message sent", lambda job: moment(job.sent_at))
-    waits_for = column(_job, "Waits for", job_formatters.waits_for)
+    needed = column(_job, "Needs", job_formatters.needed)
     node = column(_job, "Runs on", job_formatters.node_label)
     runs_so_far = column(_job, "Runs so far", lambda job: job.run)
     heard = column(_job, "Last heard of", job_formatters.heard)

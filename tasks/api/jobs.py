@@ -108,7 +108,7 @@ def get_job(request: HttpRequest, task_id: TaskId) -> Any:
 
 
 def _shown(rows: Any) -> list[dict[str, Any]]:
-    jobs = rows.select_related("task").defer("args", "kwargs", "handed_on", "task__extra_attrs")
+    jobs = rows.select_related("task").defer("args", "kwargs", "result", "task__extra_attrs")
     return [
         {"task_id": job.task_id, "name": job.name, "status": job.task.status, "check_in": _check_in(job)}
         for job in jobs

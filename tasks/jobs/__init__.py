@@ -33,6 +33,18 @@ from harbor_refresh.tasks.jobs.execution import TrackedExecution
 from harbor_refresh.tasks.jobs.running.handle import Handle
 from harbor_refresh.tasks.jobs.running.kept_ends import JobResult
 from harbor_refresh.tasks.jobs.running.tracked import TrackedJob
+from harbor_refresh.tasks.jobs.starting.canvas import PlannedJob, job, needs
 from harbor_refresh.tasks.jobs.starting.start import astart, start
 
-__all__ = ["EndedExecution", "Handle", "JobResult", "TrackedExecution", "TrackedJob", "astart", "start"]
+__all__ = [
+    "EndedExecution",
+    "Handle",
+    "JobResult",
+    "PlannedJob",
+    "TrackedExecution",
+    "TrackedJob",
+    "astart",
+    "job",
+    "needs",
+    "start",
+]

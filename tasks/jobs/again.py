@@ -27,8 +27,8 @@ MESSAGES = {Status.ERROR: "tried again", Status.STOPPED: "resumed"}
 @at_once
 @harbors(Operation.RUN_AGAIN)
 def retry_failed(execution_id: int) -> int:
-    """Retry the failed jobs of the execution and of its descendants, and return how many. Jobs after them in a
-    chain wait for their turn again; those behind a stopped job are left to `resume_stopped`. Each job may begin
+    """Retry the failed jobs of the execution and of its descendants, and return how many. Jobs that need
+    them wait for their turn again; those that need a stopped job are left to `resume_stopped`. Each job may begin
     as often as a new one. A unique job is left out, with the jobs after it, while another job with its key is
     queued or running. The execution and its ancestors are Running when this returns. A stop of an open execution
     is lifted if one of these jobs is in it or below it (executions/lifecycle/gates.py).
@@ -53,7 +53,7 @@ def retry_failed(execution_id: int) -> int:
 @harbors(Operation.RUN_AGAIN)
 def resume_stopped(execution_id: int) -> int:
     """Run the stopped jobs of the execution once more, and return how many. It does so as `retry_failed` does.
-    Jobs after them in a chain wait for their turn again; those behind a failed job are left to `retry_failed`.
+    Jobs that need them wait for their turn again; those that need a failed job are left to `retry_failed`.
     Tasks without a job are left to their runners. An open execution that was stopped stays closed. Its stop and
     those of its descendants are lifted, also if no job was stopped: then it ends as its tasks have.
 
@@ -66,9 +66,9 @@ def resume_stopped(execution_id: int) -> int:
 @at_once
 @harbors(Operation.RUN_AGAIN)
 def run_job_again(task_id: int) -> int:
-    """Run a failed or stopped job once more, and the jobs after it in its chain. Returns how many jobs; 0 if the
-    job has not failed and was not stopped, is not a job, follows one that has failed or was stopped, or is unique
-    while another job holds its key."""
+    """Run a failed or stopped job once more, and the jobs that need it. Returns how many jobs; 0 if the job has
+    not failed and was not stopped, is not a job, needs one that has failed or was stopped, or is unique while
+    another job holds its key."""
     found = Task.objects.filter(pk=task_id).values_list("execution_id", "status").first()
     if found is None:
         raise NoSuchTask(task_id)
@@ -98,7 +98,7 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
 
 def _write(again: Sequence[Job], message: str) -> None:
     """Write these jobs and their tasks, which this transaction has locked: ended -> waiting. Each may begin as
-    often as a new one. One that follows another of them waits for that."""
+    often as a new one. One that needs another of them waits for that."""
     revisions = [next_revision(max(job.revision, job.task.status_revision)) for job in again]
     pairs = list(zip(again, revisions, strict=True))
     report((Report(job.task_id, Status.PENDING, revision, message) for job, revision in pairs), Source.RETRY)
@@ -123,7 +123,8 @@ def _locked_for_another_run(execution_ids: list[int], status: Status, first: int
     first_of = {key: pk for pk, key in sorted(keys.items(), reverse=True) if key not in held}
     free = [pk for pk in locked if pk not in keys or first_of.get(keys[pk]) == pk]
     found = _find(execution_ids, status, first, free)
-    return list(Job.objects.select_related("task").filter(pk__in=found).order_by("pk"))
+    jobs = Job.objects.select_related("task").select_for_update(no_key=True, of=("self",))
+    return list(jobs.filter(pk__in=found).order_by("pk"))
 
 
 def _find(

@@ -164,7 +164,7 @@ def _settle(reports: Sequence[JobReport]) -> "Posted":
         done = [*posted.accepted, *(one for one, why in posted.unwanted if _is_given_up(one, why))]
         _forget(done)
         ended = [one.task_id for one in done if is_final(one.status)]
-        behind = Job.objects.filter(follows__in=ended, state=State.WAITING, unmet=False)
+        behind = Job.objects.filter(needs__needed__in=ended, state=State.WAITING, waits_for=0)
         if queues := set(behind.values_list("queue", flat=True)):
             reports_taken.send(sender=_settle, queues=queues)
     return posted

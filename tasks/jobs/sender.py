@@ -2,7 +2,7 @@
 
 | question            | the condition                                                                    |
 | ------------------- | -------------------------------------------------------------------------------- |
-| has its turn come?  | no job before it in its chain is unmet                                           |
+| has its turn come?  | it waits for no job that it needs                                                |
 | has its time come?  | `not_before`, of a countdown or a retry                                          |
 | is there room?      | fewer jobs of its queue are sent than its workers take soon (sql/pick.sql)       |
 | is it paused?       | a queue that is paused is left out                                               |
@@ -159,10 +159,10 @@ publisher = PerProcess(Publisher)
 
 
 def _queues_behind(ended: Sequence[Turn]) -> list[str]:
-    """Return the queues of the jobs that follow these in their chains. A job that is followed has a result."""
-    followed = [one.run.task_id for one in ended if one.result is not None]
-    behind = Job.objects.filter(follows__in=followed, state=State.WAITING, unmet=False)
-    return list(behind.values_list("queue", flat=True)) if followed else []
+    """Return the queues of the jobs that need these, and whose turn has come."""
+    needed = [one.run.task_id for one in ended if one.is_needed]
+    behind = Job.objects.filter(needs__needed__in=needed, state=State.WAITING, waits_for=0)
+    return list(behind.values_list("queue", flat=True)) if needed else []
 
 
 def on_reports_taken(queues: Iterable[str], **_: Any) -> None:

@@ -67,7 +67,7 @@ class Begun:
     args: list[Any]
     kwargs: dict[str, Any]
     retries: int
-    is_followed: bool
+    is_needed: bool
     may_begin: int
     queue: str
 
@@ -76,7 +76,7 @@ class Begun:
 class Turn:
     """The run gets this status. Not final: Running says that it goes on, and Pending or Scheduled that the job
     waits for another run, after `delay` seconds, and with other arguments, options and queue if it asks for them.
-    `result` is for the job that follows it, and JSON."""
+    `result` is for the jobs that need it, and JSON."""
 
     run: Run
     status: Status
@@ -88,6 +88,8 @@ class Turn:
     retries: int | None = None
     options: dict[str, Any] | None = None
     queue: str | None = None
+    #: Whether another job needs this one.
+    is_needed: bool = False
     #: Where the job must be: `sent` if no run has begun.
     state: State = State.RUNNING
 
@@ -106,13 +108,9 @@ def begin(
         rows = run("begin", **given, node=node, process=process)
     if not rows:
         return None
-    [(number, revision, retries, args, kwargs, handed_on, takes_result, is_followed, may_begin, queue)] = rows
-    args, kwargs = json.loads(args), json.loads(kwargs)
-    if takes_result:
-        args = [None if handed_on is None else json.loads(handed_on), *args]
-    return Begun(
-        Run(task_id, job, number, revision, node, process), args, kwargs, retries, is_followed, may_begin, queue
-    )
+    [(number, revision, retries, args, kwargs, *rest)] = rows
+    its = Run(task_id, job, number, revision, node, process)
+    return Begun(its, json.loads(args), json.loads(kwargs), retries, *rest)
 
 
 def take(turns: Sequence[Turn], *, waits: bool = True) -> list[Turn]:
@@ -120,9 +118,9 @@ def take(turns: Sequence[Turn], *, waits: bool = True) -> list[Turn]:
     that another transaction has locked are left to the caller's next look. Raises DatabaseAway.
 
     1. Lock their tasks and jobs, and leave out the turns whose run is over.
-    2. Write results into the jobs that follow, and what is kept of ends.
+    2. Write the results that other jobs need, and what is kept of ends.
     3. Report to the tasks, or, with a hook, note what is to be reported. The end of a task ends its job and
-       decides about those that follow (sql/end_with_their_tasks.sql).
+       decides about those that need it (sql/end_with_their_tasks.sql).
     4. Jobs that wait for another run get its revision.
 
     If the process dies before the commit, then nothing has happened, and its runs are released.

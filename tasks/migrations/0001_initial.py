@@ -265,5 +265,7 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.RunSQL(text("harbor_refresh.tasks.jobs", "jobs_go_with_their_tasks"), migrations.RunSQL.noop),
+        migrations.RunSQL(
+            text("harbor_refresh.tasks.migrations", "jobs_go_with_their_tasks"), migrations.RunSQL.noop
+        ),
     ]

@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 
 from harbor_refresh.executions.sql import text
 
-JOBS = "harbor_refresh.tasks.jobs"
+HERE = "harbor_refresh.tasks.migrations"
 
 
 class Migration(migrations.Migration):
@@ -83,6 +83,6 @@ class Migration(migrations.Migration):
             "job",
             models.CheckConstraint(condition=~Q(state="sent") | Q(sent_at__isnull=False), name="job_sent_at"),
         ),
-        migrations.RunSQL(text(JOBS, "end_with_their_tasks"), "DROP FUNCTION IF EXISTS execution_end_job CASCADE"),
-        migrations.RunSQL(text(JOBS, "begin_function"), "DROP FUNCTION execution_begin_job"),
+        migrations.RunSQL(text(HERE, "end_job_of_0002"), "DROP FUNCTION IF EXISTS execution_end_job CASCADE"),
+        migrations.RunSQL(text(HERE, "begin_job_of_0002"), "DROP FUNCTION execution_begin_job"),
     ]

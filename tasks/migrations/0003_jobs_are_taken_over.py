@@ -4,11 +4,12 @@ from typing import Any
 
 from django.db import migrations
 
-from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.executions.database import Statements
 from harbor_refresh.tasks.jobs.starting.records import destination
 
 OPTIONS = ("queue", "routing_key")
 PAGE = 10_000
+run = Statements("harbor_refresh.tasks.migrations")
 
 
 def take_over(apps: Any, schema_editor: Any) -> None:

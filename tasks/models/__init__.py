@@ -5,10 +5,10 @@ from harbor_refresh.executions.installation import require_installed
 # ruff: noqa: E402 - a model cannot be imported without its app, and Django's error does not say what to do
 require_installed(__name__)
 
-from harbor_refresh.tasks.models.job import Job, JobEnd, Node
+from harbor_refresh.tasks.models.job import Job, JobEnd, Need, Node
 from harbor_refresh.tasks.models.state import Event, Pause, Sample, Watermark
 
 # last, because its module imports the tables above
 from harbor_refresh.tasks.jobs.execution import TrackedExecution  # isort: skip
 
-__all__ = ["Event", "Job", "JobEnd", "Node", "Pause", "Sample", "TrackedExecution", "Watermark"]
+__all__ = ["Event", "Job", "JobEnd", "Need", "Node", "Pause", "Sample", "TrackedExecution", "Watermark"]

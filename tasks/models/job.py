@@ -1,6 +1,3 @@
-from collections.abc import Sequence
-from typing import Any
-
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -16,6 +13,14 @@ class State(models.TextChoices):
     SENT = "sent"
     RUNNING = "running"
     ENDED = "ended"
+
+
+class Takes(models.TextChoices):
+    """What a job gets before its own arguments, of the jobs that it needs."""
+
+    NOTHING = "nothing"
+    RESULT = "result"
+    LIST = "list"
 
 
 class Node(models.Model):
@@ -54,9 +59,10 @@ class Job(models.Model):
     `runs_before` counts the runs before that. A unique job keeps its key, and holds it while no other job with
     that key may run.
 
-    A job of a chain `follows` another job, and its turn has not come while that is `unmet`. The result of a
-    successful run of that job is written to `handed_on`, with the revision of the run. `revision` is that of the
-    run that waits or runs, as reports have it. `report` is the report that the target of a hook has not taken yet.
+    A job may need others (`Need`): its turn has not come while it `waits_for` some of them. What it `takes` of
+    them comes before its own arguments. If it is needed itself, `result` is what its successful run has left, with
+    the revision of the run. `revision` is that of the run that waits or runs, as reports have it. `report` is the
+    report that the target of a hook has not taken yet.
     """
 
     # both constraints are in jobs/sql/jobs_go_with_their_tasks.sql: there they can say ON DELETE CASCADE
@@ -73,17 +79,14 @@ class Job(models.Model):
     runs_before = models.PositiveIntegerField(default=0)
     unique_key = models.CharField(max_length=64, null=True)  # noqa: DJ001  # NULL: it is not unique
     holds_key = models.BooleanField(default=False)
-    follows = models.ForeignKey(
-        "self", null=True, on_delete=models.RESTRICT, related_name="followers", db_index=False, db_constraint=False
-    )
-    takes_result = models.BooleanField(default=False)
-    handed_on = models.JSONField(null=True)
-    handed_on_revision = models.BigIntegerField(null=True)
+    takes = models.CharField(max_length=7, choices=Takes, default=Takes.NOTHING, db_default=Takes.NOTHING)
+    result = models.JSONField(null=True)
+    result_revision = models.BigIntegerField(null=True)
 
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
     run = models.IntegerField(default=0)
     revision = models.BigIntegerField(default=0)
-    unmet = models.BooleanField(default=False)
+    waits_for = models.PositiveIntegerField(default=0, db_default=0)
     not_before = models.DateTimeField(null=True)
     retries = models.IntegerField(default=0)
     sent_at = models.DateTimeField(null=True)
@@ -102,22 +105,20 @@ class Job(models.Model):
             models.Index(
                 fields=["queue", "priority", "task"],
                 name="job_ready",
-                condition=Q(state="waiting", unmet=False, not_before=None),
+                condition=Q(state="waiting", waits_for=0, not_before=None),
             ),
             # due.sql: jobs whose time has come
             models.Index(
                 fields=["not_before"],
                 name="job_later",
-                condition=Q(state="waiting", unmet=False, not_before__isnull=False),
+                condition=Q(state="waiting", waits_for=0, not_before__isnull=False),
             ),
             # pick.sql counts them, resend.sql finds the oldest
             models.Index(fields=["queue", "sent_at"], name="job_sent", condition=Q(state="sent")),
             # nodes: what a node or a process runs
             models.Index(fields=["node", "process"], name="job_running", condition=Q(state="running")),
-            # jobs of chains, for their count
-            models.Index(fields=["task"], name="job_unmet", condition=Q(state="waiting", unmet=True)),
-            # the end of a job: the job after it in its chain
-            models.Index(fields=["follows"], name="job_follows", condition=Q(follows__isnull=False)),
+            # jobs that wait for others, for their count
+            models.Index(fields=["task"], name="job_unmet", condition=Q(state="waiting", waits_for__gt=0)),
             # the reaper: reports that a hook has not taken
             models.Index(fields=["task"], name="job_unreported", condition=Q(report__isnull=False)),
         )
@@ -136,9 +137,7 @@ class Job(models.Model):
             ),
             models.CheckConstraint(name="job_sent_at", condition=~Q(state="sent") | Q(sent_at__isnull=False)),
             models.CheckConstraint(
-                name="job_handed_on_by_a_run",
-                condition=Q(handed_on__isnull=True, handed_on_revision__isnull=True)
-                | Q(handed_on_revision__isnull=False, handed_on_revision__gte=0, follows__isnull=False),
+                name="job_result_of_a_run", condition=Q(result=None) | Q(result_revision__isnull=False)
             ),
         )
 
@@ -150,11 +149,31 @@ class Job(models.Model):
         """Return how often it may begin in all."""
         return self.runs_before + self.max_attempts
 
-    @property
-    def arguments(self) -> Sequence[Any]:
-        """Return the arguments of its function. The result of the job before it comes first."""
-        has_result = self.takes_result and self.handed_on_revision is not None
-        return [self.handed_on, *self.args] if has_result else self.args
+
+class Need(models.Model):
+    """A job needs another one: its turn has not come before that has succeeded; or has ended, if it is to run
+    `even_if_failed`. Then the need `is_met`, and stays so, whatever another program says of that job later.
+
+    The needed job has the lower id, as tasks are locked in that order. `place` is that of its result in a list.
+    """
+
+    # the constraints are in sql/needs_go_with_their_jobs.sql: there they can say ON DELETE CASCADE
+    pk = models.CompositePrimaryKey("job_id", "needed_id")
+    job = models.ForeignKey(
+        Job, on_delete=models.CASCADE, related_name="needs", db_index=False, db_constraint=False
+    )
+    needed = models.ForeignKey(Job, on_delete=models.RESTRICT, related_name="needed_by", db_constraint=False)
+    place = models.PositiveIntegerField()
+    even_if_failed = models.BooleanField(default=False)
+    is_met = models.BooleanField(default=False)
+
+    class Meta:
+        db_table = "execution_need"
+        default_permissions = ()
+        constraints = (models.CheckConstraint(name="need_of_an_earlier_job", condition=Q(needed__lt=F("job"))),)
+
+    def __str__(self) -> str:
+        return f"job {self.job_id} needs job {self.needed_id}"
 
 
 class JobEnd(models.Model):

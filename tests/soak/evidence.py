@@ -209,7 +209,8 @@ CHANGES = """
     FROM soak_change ORDER BY number
 """
 JOBS = """
-    SELECT t.job_id, t.id, t.execution_id, j.name, t.status, t.status_message, j.follows_id
+    SELECT t.job_id, t.id, t.execution_id, j.name, t.status, t.status_message,
+           (SELECT min(needed_id) FROM execution_need WHERE job_id = j.task_id)
     FROM execution_job j JOIN task t ON t.id = j.task_id ORDER BY t.id
 """
 

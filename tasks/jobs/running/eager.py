@@ -40,7 +40,7 @@ class Sent:
 
 def put_next() -> None:
     """Have the jobs run whose turn has come, in this order, whatever their time: no other process runs them."""
-    ready = Job.objects.filter(task__execution_id__in=executions, state=State.WAITING, unmet=False)
+    ready = Job.objects.filter(task__execution_id__in=executions, state=State.WAITING, waits_for=0)
     jobs = list(ready.select_related("task").order_by("pk"))
     Job.objects.filter(pk__in=[one.pk for one in jobs]).update(state=State.SENT, sent_at=Now(), not_before=None)
     for one in jobs:

@@ -108,7 +108,7 @@ class Untracked(Handle):
 
     def __init__(self, task: "Task[Any, Any]") -> None:
         self._task, self._current = task, None
-        self.given = Begun(Run(0, "", 0), [], {}, 0, is_followed=False, may_begin=0, queue="")
+        self.given = Begun(Run(0, "", 0), [], {}, 0, is_needed=False, may_begin=0, queue="")
         self.was_told_to_stop = self.waits_for_another_try = False
         self.reason = ""
 

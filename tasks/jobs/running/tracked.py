@@ -138,9 +138,10 @@ class TrackedJob(JobTask):
             self._end(job, Status.STOPPED, "it was asked to stop, and did")
             return
         try:
-            text = json_text(as_json(result)) if job.given.is_followed else None
+            text = json_text(as_json(result)) if job.given.is_needed else None
         except (TypeError, ValueError) as exc:
-            self._end(job, Status.ERROR, f"a chain hands on JSON, and it returned something else: {exc}")
+            why = f"another job needs its result as JSON, and it returned something else: {exc}"
+            self._end(job, Status.ERROR, why)
         else:
             self._end(job, Status.SUCCESS, result=text, kept=kept_result(result) if self.keep_result else None)
 
@@ -154,7 +155,8 @@ class TrackedJob(JobTask):
         kept: Kept | None = None,
     ) -> None:
         message = made_storable(message)[:MAX_MESSAGE]
-        job.take(Turn(job.run, status, message, result=result, kept=kept))
+        is_needed = job.given.is_needed
+        job.take(Turn(job.run, status, message, result=result, kept=kept, is_needed=is_needed))
 
     def retry(  # type: ignore[override]  # celery-types knows each of Celery's options by name
         self, args: Any = None, kwargs: Any = None, exc: Exception | None = None, **options: Any

@@ -7,7 +7,7 @@ SET not_before = NULL
 FROM (
     SELECT task_id
     FROM execution_job
-    WHERE state = 'waiting' AND NOT unmet AND not_before <= now()
+    WHERE state = 'waiting' AND waits_for = 0 AND not_before <= now()
         AND coalesce(queue = ANY(%(queues)s::text[]), TRUE)
     ORDER BY not_before
     LIMIT %(most)s

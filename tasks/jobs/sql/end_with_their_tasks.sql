@@ -1,71 +1,116 @@
--- Ends a job when its task ends, whoever says so: the run itself, a stop, the API, another program. So `ended` is true
--- of a job as soon as its task is final, without a second step that a crash could leave out. And it decides about the
--- jobs that follow it in a chain:
+-- Ends jobs when their tasks end, whoever says so: the runs themselves, a stop, the API, another program. So `ended` is
+-- true of a job as soon as its task is final, without a second step that a crash could leave out. And it decides about
+-- the jobs that need these:
 --
--- 1. The task has succeeded: the turn of the next job has come, if it takes no result or has that of this run
---    (write_results.sql, in the same transaction). Its countdown begins.
--- 2. The next job takes a result, and this run has left none, because another program reported its success: Error.
--- 3. The task has not succeeded: all jobs behind it are stopped.
+-- 1. A job that has succeeded meets the need of a job that takes no result, or whose result is there (write_results.sql,
+--    in the same transaction). A job that has ended meets the need of one that runs even if it has failed. If nothing
+--    else is needed, the turn of that job has come, and its countdown begins.
+-- 2. A result is missing, because another program reported the success: the job that takes it ends as Error.
+-- 3. A job has not succeeded: all jobs that need it, or need one of those, are stopped, and say which it was.
 --
--- A job that has had its turn already is left alone. Tasks are locked in id order by the transaction that ends them
--- (hold_turns.sql, stop_tasks.sql), and a job follows one with a lower id.
+-- A job that has had its turn is left alone: its needs are met, and stay so. `waits_for` is the number of needs that are
+-- not met, in every state.
 --
--- The plans are kept, and made once for tables of any size: pages that an index finds cost nothing here. `IS NOT FALSE`
--- keeps out the index of all jobs that are unmet, and OFFSET and ARRAY keep out joins: these would read all chains.
-CREATE FUNCTION execution_end_job() RETURNS trigger
+-- Tasks are locked in id order by the transaction that ends them (hold_turns.sql, stop_tasks.sql), and a job needs those
+-- with a lower id. The jobs that need these are locked in id order here: several transactions may end what one needs. The
+-- statements after the lock see what the others have committed.
+--
+-- It works once for a statement and not once for a row, because ends come in hundreds. The plans are kept, and made for
+-- tables of any size: pages that an index finds cost nothing here. OFFSET keeps out a join, which would read all needs.
+CREATE FUNCTION execution_end_jobs() RETURNS trigger
 LANGUAGE plpgsql
 SET random_page_cost = 0 AS $$
+DECLARE
+    ended bigint[] := ARRAY(
+        SELECT a.id FROM after a JOIN before b ON b.id = a.id WHERE a.status_code = 3 AND b.status_code < 3
+    );
+    behind bigint[];
 BEGIN
-    UPDATE execution_job
-    SET state = 'ended', node = NULL, process = NULL, check_in = NULL, not_before = NULL
-    WHERE task_id = NEW.id AND state <> 'ended';
-
-    -- of a chain that is stopped as a whole, the next task is final by now, and so each row looks at one other
-    IF NOT EXISTS (
-        SELECT
-        FROM execution_job j
-        JOIN task t ON t.id = j.task_id
-        WHERE j.follows_id = NEW.id AND j.state = 'waiting' AND j.unmet IS NOT FALSE AND t.status_code < 3
-    ) THEN
+    IF ended = '{}' THEN
         RETURN NULL;
     END IF;
 
-    IF NEW.status = 'Success' THEN
-        UPDATE execution_job
-        SET unmet = FALSE, not_before = coalesce(not_before, now() + make_interval(secs => (options ->> 'countdown')::float8))
-        WHERE
-            follows_id = NEW.id AND state = 'waiting' AND unmet IS NOT FALSE
-            AND (NOT takes_result OR handed_on_revision >= NEW.status_revision);
+    UPDATE execution_job
+    SET state = 'ended', node = NULL, process = NULL, check_in = NULL, not_before = NULL
+    WHERE task_id = ANY(ended) AND state <> 'ended';
 
-        UPDATE task
-        SET
-            status = 'Error', status_code = 3, update_time = now(), end_time = now(),
-            status_message = 'the result of the job before it was lost'
-        WHERE
-            status_code < 3
-            AND id = ANY(ARRAY(
-                SELECT task_id FROM execution_job
-                WHERE follows_id = NEW.id AND state = 'waiting' AND unmet IS NOT FALSE
-            ));
-    ELSE
-        WITH RECURSIVE behind AS (
-            SELECT task_id FROM execution_job WHERE follows_id = NEW.id AND state = 'waiting' AND unmet IS NOT FALSE
-            UNION
-            SELECT j.task_id
-            FROM behind b
-            CROSS JOIN LATERAL (SELECT task_id FROM execution_job WHERE follows_id = b.task_id OFFSET 0) j
-        )
-        UPDATE task
-        SET
-            status = 'Stopped', status_code = 3, update_time = now(), end_time = now(),
-            status_message = 'a job before it in its chain did not succeed'
-        WHERE status_code < 3 AND id = ANY(ARRAY(SELECT task_id FROM behind));
+    behind := ARRAY(SELECT DISTINCT job_id FROM execution_need WHERE needed_id = ANY(ended));
+    IF behind = '{}' THEN
+        RETURN NULL;
     END IF;
+    PERFORM FROM execution_job WHERE task_id = ANY(behind) ORDER BY task_id FOR NO KEY UPDATE;
+
+    WITH met AS (
+        UPDATE execution_need n
+        SET is_met = TRUE
+        FROM execution_job j, execution_job needed, task t
+        WHERE
+            n.needed_id = ANY(ended) AND NOT n.is_met
+            AND j.task_id = n.job_id AND needed.task_id = n.needed_id AND t.id = n.needed_id
+            AND CASE t.status
+                WHEN 'Success' THEN j.takes = 'nothing' OR needed.result_revision >= t.status_revision
+                ELSE n.even_if_failed
+            END
+        RETURNING n.job_id
+    )
+    UPDATE execution_job j
+    SET
+        waits_for = j.waits_for - m.count,
+        not_before = CASE
+            WHEN j.waits_for > m.count OR j.state <> 'waiting' THEN j.not_before
+            ELSE coalesce(j.not_before, now() + make_interval(secs => (j.options ->> 'countdown')::float8))
+        END
+    FROM (SELECT job_id, count(*) FROM met GROUP BY job_id) m
+    WHERE j.task_id = m.job_id;
+
+    -- of jobs that are stopped as a whole, those behind are final by now
+    behind := ARRAY(
+        SELECT n.job_id
+        FROM execution_need n
+        JOIN task b ON b.id = n.job_id
+        WHERE n.needed_id = ANY(ended) AND NOT n.is_met AND b.status_code < 3
+    );
+    IF behind = '{}' THEN
+        RETURN NULL;
+    END IF;
+
+    UPDATE task t
+    SET
+        status = 'Error', status_code = 3, update_time = now(), end_time = now(),
+        status_message = format('the result of task %s, which it takes, was lost', n.needed_id)
+    FROM execution_need n
+    JOIN task needed ON needed.id = n.needed_id
+    WHERE
+        n.job_id = ANY(behind) AND n.needed_id = ANY(ended) AND NOT n.is_met
+        AND needed.status = 'Success' AND t.id = n.job_id AND t.status_code < 3;
+
+    WITH RECURSIVE stopped AS (
+        SELECT n.job_id, min(n.needed_id) AS cause
+        FROM execution_need n
+        JOIN task needed ON needed.id = n.needed_id
+        WHERE n.job_id = ANY(behind) AND n.needed_id = ANY(ended) AND NOT n.is_met AND needed.status <> 'Success'
+        GROUP BY n.job_id
+        UNION
+        SELECT n.job_id, s.cause
+        FROM stopped s
+        CROSS JOIN LATERAL (
+            SELECT job_id FROM execution_need WHERE needed_id = s.job_id AND NOT is_met AND NOT even_if_failed OFFSET 0
+        ) n
+    )
+    UPDATE task t
+    SET
+        status = 'Stopped', status_code = 3, update_time = now(), end_time = now(),
+        status_message = format('it needs %s (task %s), which has ended as %s', c.name, c.task_id, its.status)
+    FROM (SELECT job_id, min(cause) AS cause FROM stopped GROUP BY job_id) s
+    JOIN execution_job c ON c.task_id = s.cause
+    JOIN task its ON its.id = s.cause
+    WHERE t.id = s.job_id AND t.status_code < 3;
     RETURN NULL;
 END
 $$;
 
 CREATE TRIGGER task_ends_its_job
-    AFTER UPDATE OF status_code ON task
-    FOR EACH ROW WHEN (NEW.status_code = 3 AND OLD.status_code < 3)
-    EXECUTE FUNCTION execution_end_job()
+    AFTER UPDATE ON task
+    REFERENCING OLD TABLE AS before NEW TABLE AS after
+    FOR EACH STATEMENT
+    EXECUTE FUNCTION execution_end_jobs()

@@ -9,13 +9,13 @@
 --
 -- Whatever takes a job out of `running` holds its task: so under this lock a run stays. Tasks are locked in id order,
 -- as reports lock them, then jobs. The jobs behind are locked here and not when they are ended: two transactions that
--- end jobs of two chains would wait for each other. OFFSET keeps out a join, which would read all chains.
+-- end jobs that others need would wait for each other. OFFSET keeps out a join, which would read all needs.
 WITH RECURSIVE behind AS (
-    SELECT task_id FROM execution_job WHERE follows_id = ANY(%(breaking)s::bigint[])
+    SELECT job_id AS task_id FROM execution_need WHERE needed_id = ANY(%(breaking)s::bigint[])
     UNION
-    SELECT j.task_id
+    SELECT n.job_id
     FROM behind b
-    CROSS JOIN LATERAL (SELECT task_id FROM execution_job WHERE follows_id = b.task_id OFFSET 0) j
+    CROSS JOIN LATERAL (SELECT job_id FROM execution_need WHERE needed_id = b.task_id OFFSET 0) n
 ),
 held AS MATERIALIZED (
     SELECT id, job_id, status_revision

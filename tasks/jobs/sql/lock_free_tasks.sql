@@ -4,13 +4,13 @@
 -- :breaking bigint[]  those of them whose end may end the jobs behind them, in the same transaction
 -- returns  task_id: its row is locked, and so are those of the jobs behind it, if it is breaking
 --
--- OFFSET keeps out a join, which would read all chains.
+-- OFFSET keeps out a join, which would read all needs.
 WITH RECURSIVE line AS (
     SELECT id AS first, id AS task_id FROM unnest(%(task_ids)s::bigint[]) AS g (id)
     UNION
-    SELECT l.first, j.task_id
+    SELECT l.first, n.job_id
     FROM line l
-    CROSS JOIN LATERAL (SELECT task_id FROM execution_job WHERE follows_id = l.task_id OFFSET 0) j
+    CROSS JOIN LATERAL (SELECT job_id FROM execution_need WHERE needed_id = l.task_id OFFSET 0) n
     WHERE l.first = ANY(%(breaking)s::bigint[])
 ),
 held AS MATERIALIZED (

@@ -10,7 +10,7 @@ WITH next AS MATERIALIZED (
     SELECT priority
     FROM execution_job
     WHERE
-        queue = %(queue)s AND state = 'waiting' AND NOT unmet AND not_before IS NULL
+        queue = %(queue)s AND state = 'waiting' AND waits_for = 0 AND not_before IS NULL
         AND NOT EXISTS (SELECT FROM execution_pause WHERE queue = %(queue)s)
         AND (SELECT pg_try_advisory_xact_lock(hashtext('harbor_refresh pick'), hashtext(%(queue)s)))  -- once
     ORDER BY priority, task_id
@@ -36,7 +36,7 @@ picked AS MATERIALIZED (
     SELECT task_id
     FROM execution_job
     WHERE
-        queue = %(queue)s AND state = 'waiting' AND NOT unmet AND not_before IS NULL
+        queue = %(queue)s AND state = 'waiting' AND waits_for = 0 AND not_before IS NULL
         AND priority <= (SELECT CASE WHEN sent * 2 <= target THEN 32767 ELSE priority END FROM room)
     ORDER BY priority, task_id
     LIMIT coalesce((  -- without a row there would be no limit

@@ -2,7 +2,14 @@
 --
 -- :task_ids bigint[]  :revisions bigint[]
 --
--- A job that has expired is asked for all the same. A job of a chain is unmet while the task before it has not succeeded.
+-- The jobs are locked. One that has expired is asked for all the same. A need is met if that job has succeeded, or need not.
+WITH needs AS (
+    UPDATE execution_need n
+    SET is_met = (t.status_code = 3 AND (n.even_if_failed OR t.status = 'Success'))
+    FROM task t
+    WHERE n.job_id = ANY(%(task_ids)s::bigint[]) AND t.id = n.needed_id
+    RETURNING n.job_id, n.is_met
+)
 UPDATE execution_job j
 SET
     state = 'waiting',
@@ -17,6 +24,8 @@ SET
     END,
     report = NULL,
     holds_key = j.unique_key IS NOT NULL,
-    unmet = EXISTS (SELECT FROM task b WHERE b.id = j.follows_id AND b.status <> 'Success')
+    waits_for = coalesce(n.unmet, 0)
 FROM unnest(%(task_ids)s::bigint[], %(revisions)s::bigint[]) AS g (task_id, revision)
+LEFT JOIN (SELECT job_id, count(*) FILTER (WHERE NOT is_met) AS unmet FROM needs GROUP BY job_id) n
+    ON n.job_id = g.task_id
 WHERE j.task_id = g.task_id

@@ -1,8 +1,8 @@
 -- Has jobs wait for another run: running -> waiting. Their turns are held (hold_turns.sql).
 --
 -- :task_ids bigint[]  :revisions bigint[]  :delays float8[]  seconds from now; NULL: at once
--- :args text[]  :kwargs text[]  JSON, if the run has asked for others; else NULL. The result of the job before it is
---                               the first of `args` by then, so the job takes none any more
+-- :args text[]  :kwargs text[]  JSON, if the run has asked for others; else NULL. What it takes of other jobs is the
+--                               first of `args` by then, so the job takes nothing any more
 -- :retries int[]  how many retries of Celery's lead to that run; NULL: as many as before
 -- :options text[]  JSON of the options that the run has asked for, in addition; NULL: none
 -- :queues text[]  NULL: the same queue
@@ -16,7 +16,7 @@ SET
     not_before = now() + make_interval(secs => g.delay),
     args = coalesce(g.args::jsonb, j.args),
     kwargs = coalesce(g.kwargs::jsonb, j.kwargs),
-    takes_result = j.takes_result AND g.args IS NULL,
+    takes = CASE WHEN g.args IS NULL THEN j.takes ELSE 'nothing' END,
     retries = coalesce(g.retries, j.retries),
     options = j.options || coalesce(g.options::jsonb, '{}'),
     queue = coalesce(g.queue, j.queue),

@@ -11,7 +11,15 @@ SELECT CASE
         coalesce((SELECT name FROM execution_node WHERE id = j.node), 'a node that is dead; it is released in a few seconds'),
         j.process, extract(epoch FROM now() - j.begun_at)::int
     )
-    WHEN j.unmet THEN format('it waits for task %%s, the job before it in its chain', j.follows_id)
+    WHEN j.waits_for > 0 THEN (
+        SELECT format(
+            CASE count(*) WHEN 1 THEN 'it waits for task %%s, which it needs'
+            ELSE 'it waits for task %%s, and for %%s of the %%s jobs that it needs in all' END,
+            min(needed_id) FILTER (WHERE NOT is_met), j.waits_for, count(*)
+        )
+        FROM execution_need
+        WHERE job_id = j.task_id
+    )
     WHEN j.not_before > now() THEN format('its time is in %%s s', ceil(extract(epoch FROM j.not_before - now())))
     WHEN p.queue IS NOT NULL THEN format('the queue %%s is paused by %%s', j.queue, p.by)
     WHEN w.slots = 0 THEN format('no live worker takes the queue %%s', j.queue)
@@ -24,7 +32,7 @@ SELECT CASE
             SELECT count(*) FROM (
                 SELECT
                 FROM execution_job b
-                WHERE b.queue = j.queue AND b.state = 'waiting' AND NOT b.unmet AND b.not_before IS NULL
+                WHERE b.queue = j.queue AND b.state = 'waiting' AND b.waits_for = 0 AND b.not_before IS NULL
                     AND (b.priority, b.task_id) < (j.priority, j.task_id)
                 LIMIT 10000
             ) before

@@ -35,7 +35,7 @@ from harbor_refresh.tasks.jobs.starting.celery_json import PLAIN, as_json
 from harbor_refresh.tasks.jobs.starting.options import moment_of
 from harbor_refresh.tasks.jobs.starting.unique_keys import TRIES, key_of, lock_and_release, retry_on_conflict
 from harbor_refresh.tasks.jobs.turns import report_scheduled
-from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.models.job import Job, Need, Takes
 from harbor_refresh.tasks.queue.sets import sized_pages
 from harbor_refresh.tasks.without_redis.agenda import at_once
 
@@ -54,9 +54,17 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
+class NewNeed:
+    """A job needs the one at this place of its part, which comes before it."""
+
+    place: int
+    even_if_failed: bool = False
+
+
+@dataclass(frozen=True)
 class NewJob:
-    """A job to be recorded. `takes_result`: its first argument is the result of the job before it in its chain.
-    `meta` becomes the attributes of its task."""
+    """A job to be recorded. `takes` is what comes before its own arguments, of the jobs that it `needs`. `meta`
+    becomes the attributes of its task."""
 
     name: str
     args: Sequence[Any] = ()
@@ -64,7 +72,8 @@ class NewJob:
     options: dict[str, Any] = field(default_factory=dict)
     max_attempts: int = 5
     is_unique: bool = False
-    takes_result: bool = False
+    needs: Sequence[NewNeed] = ()
+    takes: Takes = Takes.NOTHING
     meta: dict[str, Any] = field(default_factory=dict)
     job_id: str = field(default_factory=lambda: str(uuid4()))
 
@@ -73,16 +82,16 @@ class NewJob:
         return key_of(self.name, self.args, self.kwargs) if self.is_unique else None
 
 
-#: Jobs that run one after another. A single job is a chain of one.
-Chain = Sequence[NewJob]
+#: Jobs that belong together, such as those of a chain: each comes after those that it needs.
+Part = Sequence[NewJob]
 
 
 @at_once
-def start(vendor_type: str, chains: Iterable[Chain], **attributes: Any) -> Execution:
+def start(vendor_type: str, parts: Iterable[Part], **attributes: Any) -> Execution:
     """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution. If its parent has a
     child with its key already, return that child.
 
-    1. Leave out chains with a unique job that is queued or running. A job holds its key until its task is final;
+    1. Leave out parts with a unique job that is queued or running. A job holds its key until its task is final;
        no code has to release the key, so no crash can leave it taken.
     2. Write execution, tasks and jobs in one transaction.
     3. After the commit, send the first of them. An execution without jobs has succeeded at once, unless it is
@@ -90,42 +99,42 @@ def start(vendor_type: str, chains: Iterable[Chain], **attributes: Any) -> Execu
 
     What if the process dies before the commit: nothing happened. After it: the sender sends what waits.
     """
-    return _in_pages(chains, partial(_record, vendor_type, attributes))
+    return _in_pages(parts, partial(_record, vendor_type, attributes))
 
 
 @at_once
-def add(execution_id: int, chains: Iterable[Chain], *, once: str = "") -> int:
+def add(execution_id: int, parts: Iterable[Part], *, once: str = "") -> int:
     """Add these jobs to an execution that has not ended; return how many were added. `once`: the key of this
     addition. If it was made before, nothing is added.
 
     1. Hold the execution, so that it does not end before the commit (executions.creation.hold_open). Raises
        AlreadyFinal, or ExecutionClosed, if it has ended or is closed.
-    2. Leave out chains with a unique job that is queued or running, as `start` does.
+    2. Leave out parts with a unique job that is queued or running, as `start` does.
     3. Write tasks, jobs and the key in the same transaction. After the commit, publish these jobs.
 
     What if the process dies before the commit: nothing happened. After it: the sender sends the jobs, and the
     same addition with its key adds nothing.
     """
-    return _in_pages(chains, partial(_add, execution_id, once))
+    return _in_pages(parts, partial(_add, execution_id, once))
 
 
-#: Chains, and the size of each of their jobs by its id.
-Sized = tuple[Sequence[Chain], dict[str, int]]
+#: Parts, and the size of each of their jobs by its id.
+Sized = tuple[Sequence[Part], dict[str, int]]
 
 
-def _in_pages(chains: Iterable[Chain], write: Callable[[Iterator[Sized]], Result]) -> Result:
-    """Have the chains written in one transaction, a page of them in memory at a time. A single page is written
+def _in_pages(parts: Iterable[Part], write: Callable[[Iterator[Sized]], Result]) -> Result:
+    """Have the parts written in one transaction, a page of them in memory at a time. A single page is written
     again if another transaction has taken one of its keys meanwhile; of more, the first are gone by then."""
-    pages = _pages(chains)
+    pages = _pages(parts)
     first = list(islice(pages, 2))
     tries = TRIES if len(first) < 2 else 1
     return retry_on_conflict(lambda: write(chain(first, pages)), tries)
 
 
-def _pages(chains: Iterable[Chain]) -> Iterator[Sized]:
-    page: list[Chain] = []
+def _pages(parts: Iterable[Part]) -> Iterator[Sized]:
+    page: list[Part] = []
     count = 0
-    for one in chains:
+    for one in parts:
         page.append(one)
         count += len(one)
         if count >= BATCH:
@@ -135,14 +144,14 @@ def _pages(chains: Iterable[Chain]) -> Iterator[Sized]:
         yield _checked(page)
 
 
-def _checked(chains: Sequence[Chain]) -> Sized:
-    chains = [[_as_stored(job) for job in one] for one in chains if one]
-    sizes = {job.job_id: _size_of(job) for job in chain.from_iterable(chains)}
-    for one in chains:
+def _checked(parts: Sequence[Part]) -> Sized:
+    parts = [[_as_stored(job) for job in one] for one in parts if one]
+    sizes = {job.job_id: _size_of(job) for job in chain.from_iterable(parts)}
+    for one in parts:
         keys = [job.key for job in one if job.key]
         if len(keys) > len(set(keys)):
-            raise Refused("a chain has the same unique job twice: it would wait for itself")
-    return chains, sizes
+            raise Refused("a chain, or jobs that need each other, have the same unique job twice")
+    return parts, sizes
 
 
 def _record(vendor_type: str, attributes: dict[str, Any], pages: Iterator[Sized]) -> Execution:
@@ -182,13 +191,13 @@ def _add(execution_id: int, once: str, pages: Iterator[Sized]) -> int:
 
 
 def _write_pages(execution: Execution, pages: Iterator[Sized]) -> tuple[int, int]:
-    """Write the jobs, and send the first of them after the commit. Returns how many, and how many chains were left
+    """Write the jobs, and send the first of them after the commit. Returns how many, and how many parts were left
     out."""
     count = left_out = 0
     queues: set[str] = set()
-    for chains, sizes in pages:
-        fresh = _without_held(chains)
-        left_out += len(chains) - len(fresh)
+    for parts, sizes in pages:
+        fresh = _without_held(parts)
+        left_out += len(parts) - len(fresh)
         if fresh:
             revision = first_revision()
             tasks = [NewTask(job.job_id, job.meta, revision) for job in chain.from_iterable(fresh)]
@@ -200,11 +209,11 @@ def _write_pages(execution: Execution, pages: Iterator[Sized]) -> tuple[int, int
     return count, left_out
 
 
-def _without_held(chains: Sequence[Chain]) -> list[Chain]:
-    """Leave out the chains with a unique job whose key is held."""
-    _, held = lock_and_release(job.key for one in chains for job in one)
-    fresh: list[Chain] = []
-    for one in chains:
+def _without_held(parts: Sequence[Part]) -> list[Part]:
+    """Leave out the parts with a unique job whose key is held."""
+    _, held = lock_and_release(job.key for one in parts for job in one)
+    fresh: list[Part] = []
+    for one in parts:
         keys = {job.key for job in one} - {None}
         if not keys & held:
             fresh.append(one)
@@ -212,17 +221,18 @@ def _without_held(chains: Sequence[Chain]) -> list[Chain]:
     return fresh
 
 
-def _write(chains: Sequence[Chain], task_ids: Iterable[int], revision: int, sizes: dict[str, int]) -> set[str]:
-    """Write the jobs of these tasks, which are in the order of the chains. Returns their queues."""
-    ids = iter(task_ids)
+def _write(parts: Sequence[Part], task_ids: Iterable[int], revision: int, sizes: dict[str, int]) -> set[str]:
+    """Write the jobs of these tasks, which are in the order of the parts. Returns their queues."""
+    left = iter(task_ids)
     rows: list[tuple[dict[str, Any], int]] = []
-    for one in chains:
-        before = None
-        for job in one:
+    needs: list[Need] = []
+    for part in parts:
+        ids = list(islice(left, len(part)))
+        for task_id, job in zip(ids, part, strict=True):
             to = destination(job.name, job.options, job.args, job.kwargs)
-            options = options_of(to.options, has_turn=before is None)
+            options = options_of(to.options, has_turn=not job.needs)
             row = {
-                "task_id": next(ids),
+                "task_id": task_id,
                 "name": job.name,
                 "args": job.args,
                 "kwargs": job.kwargs,
@@ -231,16 +241,20 @@ def _write(chains: Sequence[Chain], task_ids: Iterable[int], revision: int, size
                 "priority": options.get("priority") or 0,
                 "max_attempts": job.max_attempts,
                 "unique_key": job.key,
-                "follows_id": before,
-                "takes_result": job.takes_result and before is not None,
+                "takes": job.takes,
+                "waits_for": len(job.needs),
                 "revision": revision,
-                "not_before": _time_of(job.options, has_turn=before is None),
+                "not_before": _time_of(job.options, has_turn=not job.needs),
             }
             rows.append((row, sizes[job.job_id]))
-            before = row["task_id"]
+            needs += (
+                Need(job_id=task_id, needed_id=ids[one.place], place=place, even_if_failed=one.even_if_failed)
+                for place, one in enumerate(job.needs)
+            )
     for page in sized_pages(rows, BATCH_SIZE, count=BATCH):
         run("create_jobs", jobs=json.dumps(page))
-    report_scheduled([row["task_id"] for row, _ in rows if row["not_before"] and not row["follows_id"]], revision)
+    Need.objects.bulk_create(needs, batch_size=BATCH)
+    report_scheduled([row["task_id"] for row, _ in rows if row["not_before"] and not row["waits_for"]], revision)
     return {row["queue"] for row, _ in rows}
 
 
@@ -270,7 +284,7 @@ def destination(
 
 def options_of(given: Mapping[str, Any], *, has_turn: bool = True) -> dict[str, Any]:
     """Return the options of a job's message. Its time is in the row, and it expires at a moment, because it may
-    wait here before it is sent. A job that follows another keeps its seconds, because they begin with its turn.
+    wait here before it is sent. A job that needs others keeps its seconds, because they begin with its turn.
     The moment of an `eta` stays for people to read; the sender leaves it out."""
     options = {name: value for name, value in given.items() if name != "countdown"}
     expires = options.get("expires")
@@ -285,7 +299,7 @@ def options_of(given: Mapping[str, Any], *, has_turn: bool = True) -> dict[str, 
 
 def _time_of(options: dict[str, Any], *, has_turn: bool) -> str | None:
     """Return the moment before which a job does not run. None if it has passed, or is not known yet: the countdown
-    of a job that follows another begins with its turn (sql/end_with_their_tasks.sql)."""
+    of a job that needs others begins with its turn (sql/end_with_their_tasks.sql)."""
     now = datetime.now(UTC)
     seconds = options.get("countdown") or 0 if has_turn else 0
     moment = moment_of(options["eta"]) if options.get("eta") else now + timedelta(seconds=seconds)
@@ -325,7 +339,7 @@ def _size_of(job: NewJob) -> int:
     sent."""
     if not is_text(job.name, MAX_NAME, at_least=1):
         raise Refused(f"a job takes a name of 1 to {MAX_NAME} characters, and got {shown(job.name)}")
-    if job.is_unique and job.takes_result:
+    if job.is_unique and job.takes != Takes.NOTHING:
         raise Refused(
             f"job {job.name}: is unique and takes the result of the job before it, which is not known yet"
         )

@@ -1,11 +1,9 @@
-"""Signatures of tracked jobs: they are checked, and read as the chains of jobs that are recorded."""
+"""Signatures of tracked jobs: each is checked, and read as the job that is recorded."""
 
-from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from celery import group
-from celery.canvas import Signature, _chain
+from celery.canvas import Signature
 from celery.exceptions import NotRegistered
 
 from harbor_refresh.executions.errors import Refused
@@ -19,45 +17,24 @@ from harbor_refresh.tasks.jobs.starting.options import (
     refuse_untaken,
 )
 from harbor_refresh.tasks.jobs.starting.records import LATER, NewJob
+from harbor_refresh.tasks.models.job import Takes
 
-TAKES = "takes signatures of tracked jobs, as in jobs=[replicate.s(1), replicate.s(2)]"
+TAKES = (
+    "takes signatures of tracked jobs, as in jobs=[replicate.s(1), replicate.s(2)], and chains, groups and chords "
+    "of them"
+)
 ONE_EACH = "write one signature for each call, as in jobs=[replicate.s(1), replicate.s(2)]"
-#: The ways of Celery to combine signatures, except for chains, and what to write instead.
-TOGETHER = {
-    "celery.group": "write its jobs into the list, or jobs=group(...) for all of them",
-    "celery.chord": "start the jobs of its header, with on_success= for its body (docs/groups_and_chords.md)",
-    "celery.map": ONE_EACH,
-    "celery.starmap": ONE_EACH,
-    "celery.chunks": ONE_EACH,
-}
+#: Signatures of Celery's own that stand for many calls of one task.
+MANY_CALLS = ("celery.map", "celery.starmap", "celery.chunks")
 
 
-def chains_of(jobs: "Iterable[Signature[Any]] | Signature[Any] | group | None") -> Iterator[Sequence[NewJob]]:
-    """Yield the jobs of these: signatures, chains of them, a group, or one signature or chain by itself. Raises
-    Refused if a part of them cannot be sent or run."""
-    if isinstance(jobs, group):
-        jobs = _without_options(jobs).tasks
-    elif isinstance(jobs, Signature):
-        jobs = [jobs]
-    elif not isinstance(jobs, Iterable):
-        raise Refused(f"{TAKES}, and got {shown(jobs)}")
-    checked: set[str] = set()
-    for one in jobs:
-        yield _chain_of(one, checked)
-
-
-def _chain_of(signature: Any, checked: set[str]) -> Sequence[NewJob]:
-    steps = _without_options(signature).tasks if isinstance(signature, _chain) else [signature]
-    return [_job_of(step, checked, is_first=number == 0) for number, step in enumerate(steps)]
-
-
-def _job_of(signature: Any, checked: set[str], *, is_first: bool) -> NewJob:
+def job_of(signature: Any, checked: set[str], takes: Takes = Takes.NOTHING) -> NewJob:
     """Return the job of this signature. `checked` are the names of tasks that are checked already."""
     if not isinstance(signature, Signature):
         raise Refused(f"{TAKES}, and got {shown(signature)} among them")
-    if signature.task in TOGETHER:
+    if signature.task in MANY_CALLS:
         kind = signature.task.removeprefix("celery.")
-        raise Refused(f"{TAKES}, chains of them, or one group of all, and no {kind}: {TOGETHER[signature.task]}")
+        raise Refused(f"{TAKES}, and no {kind}: {ONE_EACH}")
     task = registered(signature)
     if not isinstance(task, JobTask):
         raise Refused(f"{signature.task} is no tracked job: write @app.task(base=TrackedJob)")
@@ -65,9 +42,9 @@ def _job_of(signature: Any, checked: set[str], *, is_first: bool) -> NewJob:
         refuse_contradiction(task)
         refuse_options_of_task(task)
         checked.add(task.name)
-    takes_result = not is_first and not signature.immutable
+    first = [] if takes == Takes.NOTHING else [None]
     try:
-        refuse_arguments(task, (*[None] * takes_result, *signature.args), signature.kwargs)
+        refuse_arguments(task, (*first, *signature.args), signature.kwargs)
     except TypeError as exc:
         raise Refused(f"job {task.name}: {exc}; the job itself is its first argument, and is not given") from exc
     return NewJob(
@@ -78,7 +55,7 @@ def _job_of(signature: Any, checked: set[str], *, is_first: bool) -> NewJob:
         max_attempts=task.max_attempts,
         is_unique=task.unique,
         meta=_meta_of(signature, task),
-        takes_result=takes_result,
+        takes=takes,
     )
 
 
@@ -116,10 +93,3 @@ def _options_of(signature: "Signature[Any]", task: JobTask) -> dict[str, Any]:
             f"{task.name}: soft_time_limit takes at most the time_limit, {shown(hard)}, and got {shown(soft)}"
         )
     return options
-
-
-def _without_options(several: Any) -> Any:
-    """Return the chain or group. Raises Refused if it has options, because none of its jobs would get them."""
-    if options := several.options.keys() - {"task_id"}:
-        raise Refused(f"{several}: takes options on each of its jobs; got {', '.join(sorted(options))} on all")
-    return several

@@ -8,14 +8,13 @@ from harbor_refresh.executions.text import shown
 from harbor_refresh.tasks.jobs.end_callbacks import callbacks_of
 from harbor_refresh.tasks.jobs.execution import TrackedExecution, asynchronous
 from harbor_refresh.tasks.jobs.starting import records as creation
-from harbor_refresh.tasks.jobs.starting.signatures import chains_of
+from harbor_refresh.tasks.jobs.starting.canvas import Given, parts_of
 from harbor_refresh.tasks.strategies import strategy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from uuid import UUID
 
-    from celery import group
     from celery.canvas import Signature
 
     Callbacks = Signature[Any] | Sequence[Signature[Any]] | None
@@ -27,7 +26,7 @@ CLOSE_AFTER = 24 * 3600.0
 def start(
     vendor_type: str,
     *,
-    jobs: "Iterable[Signature[Any]] | Signature[Any] | group | None" = None,
+    jobs: "Given" = None,
     vendor_id: "int | str | UUID" = 0,
     trigger: str = "MANUAL",
     extra_attrs: dict[str, Any] | None = None,
@@ -39,7 +38,8 @@ def start(
     on_error: "Callbacks" = None,
     on_complete: "Callbacks" = None,
 ) -> TrackedExecution:
-    """Start an execution of these jobs: signatures, chains of them, a group, or one signature or chain by itself.
+    """Start an execution of these jobs: signatures, chains, groups and chords of them, and jobs that need others
+    (`job`); or one of these by itself.
 
     Jobs and execution are recorded in one transaction, and published after its commit. If a part of them cannot be
     stored, sent or run, it raises Refused and writes nothing.
@@ -71,7 +71,7 @@ def start(
     callbacks = callbacks_of({"on_success": on_success, "on_error": on_error, "on_complete": on_complete})
     execution = creation.start(
         vendor_type,
-        chains_of(() if jobs is None and open else jobs),
+        parts_of(() if jobs is None and open else jobs),
         vendor_id=vendor_id,
         trigger=trigger,
         extra_attrs={} if extra_attrs is None else extra_attrs,

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -22,9 +24,9 @@ from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.running.writer import CurrentRun
-from harbor_refresh.tasks.jobs.starting.records import NewJob, start
+from harbor_refresh.tasks.jobs.starting.records import NewJob, NewNeed, start
 from harbor_refresh.tasks.jobs.turns import Begun, Run, Turn, begin, take
-from harbor_refresh.tasks.models.job import Job, Node
+from harbor_refresh.tasks.models.job import Job, Node, Takes
 
 #: The queue of the jobs of these tests, and the id of their usual node.
 QUEUE, NODE = "harbor_refresh.jobs", 1
@@ -83,9 +85,22 @@ def recorded(*jobs: str, **options: Any) -> Execution:
     return start("SCAN", [[NewJob("a.job", job_id=job, **options)] for job in jobs])
 
 
-def chained(*jobs: str, takes_result: bool = True) -> Execution:
-    steps = [NewJob("a.job", [job], job_id=job, takes_result=takes_result) for job in jobs]
-    return start("SCAN", [steps])
+def in_a_row(*jobs: NewJob, takes: Takes = Takes.RESULT) -> list[NewJob]:
+    """These jobs as a chain: each takes the result of the one before it."""
+    return [
+        replace(job, needs=[NewNeed(place - 1)], takes=takes) if place else job for place, job in enumerate(jobs)
+    ]
+
+
+def chained(*jobs: str, takes: Takes = Takes.RESULT) -> Execution:
+    steps = [NewJob("a.job", [job], job_id=job) for job in jobs]
+    return start("SCAN", [in_a_row(*steps, takes=takes)])
+
+
+def named(message: str) -> str:
+    """The message with the names of jobs in the place of their tasks' ids."""
+    names = {str(pk): job for pk, job in Task.objects.values_list("pk", "job_id")}
+    return re.sub(r"task (\d+)", lambda found: f"task {names[found[1]]}", message)
 
 
 def beats(

@@ -33,6 +33,7 @@ from tests.integration.jobs.sample_jobs import (
     delivered,
     delivered_to,
     ends,
+    in_a_row,
     job,
     recorded,
     rows,
@@ -63,7 +64,7 @@ def one(outbox: Outbox, name: str = "a", **options: Any) -> Sent:
 
 
 def chain_of_two(outbox: Outbox) -> Sent:
-    start("SCAN", [[NewJob("a.job", job_id="a"), NewJob("b.job", job_id="b", takes_result=True)]])
+    start("SCAN", [in_a_row(NewJob("a.job", job_id="a"), NewJob("b.job", job_id="b"))])
     (message,) = outbox.take()
     return message
 

@@ -12,16 +12,21 @@ from harbor_refresh.tasks.jobs.nodes import this_node
 from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.jobs.turns import Begun, Turn, take
 from harbor_refresh.tasks.models import Job
+from harbor_refresh.tasks.models.job import Takes
 from tests.integration.concurrency import in_background, transaction_held_open, wait_until
 from tests.integration.database_state import waiting_for_locks
-from tests.integration.jobs.sample_jobs import Outbox, beats, begun, chained, rows, tasks
+from tests.integration.jobs.sample_jobs import Outbox, beats, begun, chained, named, rows, tasks
 from tests.integration.jobs.test_a_run_in_its_process import got
 
 pytestmark = pytest.mark.usefixtures("database", "at_once")
 
-BROKEN = ("Stopped", "a job before it in its chain did not succeed")
-LOST = ("Error", "the result of the job before it was lost")
+LOST = ("Error", "the result of task a, which it takes, was lost")
 WAITS = ("Pending", "")
+
+
+def broken(by: str = "a", status: str = "Error") -> tuple[str, str]:
+    """The end of a job that needs that one, which has ended so."""
+    return "Stopped", f"it needs a.job (task {by}), which has ended as {status}"
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +36,7 @@ def worker(database: str) -> None:
 
 
 def said() -> dict[str, tuple[str, str]]:
-    return {name: (status, message) for name, (status, _, _, message) in tasks().items()}
+    return {name: (status, named(message)) for name, (status, _, _, message) in tasks().items()}
 
 
 def reported(name: str, status: str, revision: int = 0) -> None:
@@ -51,30 +56,30 @@ def test_a_chain_whose_job_has_not_succeeded_ends_whoever_says_so(status: str, o
     chained("a", "b", "c")
     chained("other a", "other b")
     reported("a", status)
-    ends = {"a": (status, ""), "b": BROKEN, "c": BROKEN}
+    ends = {"a": (status, ""), "b": broken(status=status), "c": broken(status=status)}
     assert said() == ends | {"other a": WAITS, "other b": WAITS}
     assert [rows()[name][0] for name in "abc"] == ["ended"] * 3
 
 
 def test_an_end_reads_nothing_of_other_chains() -> None:
     for number in range(50):
-        chained(f"{number} a", f"{number} b", takes_result=False)
+        chained(f"{number} a", f"{number} b", takes=Takes.NOTHING)
     with transaction.atomic(), connection.cursor() as cursor:
         for number in range(20):
             reported(f"{number} a", "Error" if number % 2 else "Success")
         cursor.execute(
             "SELECT pg_stat_get_xact_tuples_returned('job_unmet'::regclass),"
-            " pg_stat_get_xact_tuples_returned('job_follows'::regclass)"
+            " pg_stat_get_xact_tuples_returned(indexrelid)"
+            " FROM pg_index WHERE indrelid = 'execution_need'::regclass"
         )
-        unmet, follows = cursor.fetchone()
-        assert (unmet, follows <= 20 * 5) == (0, True)
+        assert all(unmet == 0 and needs <= 20 * 8 for unmet, needs in cursor.fetchall())
 
 
 def test_a_success_that_another_program_reports_is_followed_by_a_job_that_takes_no_result(outbox: Outbox) -> None:
-    chained("a", "b", takes_result=False)
+    chained("a", "b", takes=Takes.NOTHING)
     outbox.take()
     reported("a", "Success")
-    assert Job.objects.get(task__job_id="b").unmet is False, "its turn has come"
+    assert Job.objects.get(task__job_id="b").waits_for == 0, "its turn has come"
 
 
 @pytest.mark.parametrize("runs", [False, True])
@@ -83,7 +88,7 @@ def test_a_job_whose_argument_was_lost_fails_and_ends_its_chain_for_good(runs: b
     execution = chained("a", "b", "c")
     run = running(outbox) if runs else None
     reported("a", "Success")
-    assert said() == {"a": ("Success", ""), "b": LOST, "c": BROKEN}
+    assert said() == {"a": ("Success", ""), "b": LOST, "c": broken("b")}
     assert run is None or take([Turn(run.run, Status.SUCCESS, result="7")]) == []
     assert retry_failed(execution.pk) == 0, "it never runs without its argument"
     assert outbox.take() == [] or not runs
@@ -94,7 +99,7 @@ def test_a_chain_that_is_tried_again_goes_on_with_what_its_new_run_returns(outbo
     run = running(outbox)
     reported("a", "Error")
     assert take([Turn(run.run, Status.SUCCESS, result='"too late"')]) == []
-    assert said() == {"a": ("Error", ""), "b": BROKEN}
+    assert said() == {"a": ("Error", ""), "b": broken()}
     assert retry_failed(execution.pk) == 2
     got(*outbox.take(), lambda *_: "in time")
     assert got(*outbox.take()) == ["in time", "b"]

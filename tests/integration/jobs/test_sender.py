@@ -24,6 +24,7 @@ from tests.integration.jobs.sample_jobs import (
     Outbox,
     beats,
     begun,
+    in_a_row,
     job,
     nothing_has_begun_for,
     recorded,
@@ -234,13 +235,13 @@ def test_the_next_job_of_a_chain_is_sent_at_once_also_if_it_has_another_queue(ou
     beats()
     steps = [
         NewJob("a.job", job_id="a"),
-        NewJob("b.job", job_id="b", options={"queue": "slow"}, takes_result=True),
+        NewJob("b.job", job_id="b", options={"queue": "slow"}),
     ]
-    start("SCAN", [steps])
+    start("SCAN", [in_a_row(*steps)])
     (first,) = outbox.take()
     run = begun(first)
     assert run
-    end = Turn(run.run, Status.SUCCESS, result='"r"')
+    end = Turn(run.run, Status.SUCCESS, result='"r"', is_needed=run.is_needed)
     take([end])
     sender.send_behind([run.queue], [end])
     assert outbox.taken() == [("b", 0)]

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from celery import Celery, chain, chord, current_app, group, signature
+from celery import Celery, chain, current_app, group, signature
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
@@ -23,12 +23,12 @@ from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, send
 from harbor_refresh.tasks.jobs import start as start_signatures
 from harbor_refresh.tasks.jobs.nodes import this_node
 from harbor_refresh.tasks.jobs.starting import records
-from harbor_refresh.tasks.jobs.starting.records import Chain, NewJob, add, start
+from harbor_refresh.tasks.jobs.starting.records import NewJob, Part, add, start
 from harbor_refresh.tasks.models import Job
 from tests.integration.concurrency import at_once
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.hook_target import Target
-from tests.integration.jobs.sample_jobs import Outbox, beats, delivered_to, ends, recorded, rows, tasks
+from tests.integration.jobs.sample_jobs import Outbox, beats, delivered_to, ends, in_a_row, recorded, rows, tasks
 from tests.waiting import wait_for
 
 app = Celery("a team", set_as_current=False)
@@ -107,7 +107,7 @@ def test_a_start_that_breaks_in_the_middle_leaves_nothing(outbox: Outbox) -> Non
 
 def test_of_a_unique_job_that_many_start_at_once_one_is_recorded(outbox: Outbox) -> None:
     def start_it() -> None:
-        start("SCAN", [[NewJob("a.job", ["same"], is_unique=True), NewJob("after")], [NewJob("other")]])
+        start("SCAN", [in_a_row(NewJob("a.job", ["same"], is_unique=True), NewJob("after")), [NewJob("other")]])
 
     at_once(*[start_it] * 8)
     assert Counter(Job.objects.values_list("name", flat=True)) == {"a.job": 1, "after": 1, "other": 8}
@@ -161,7 +161,7 @@ REFUSED_JOBS: list[tuple[str, list[Any]]] = [
     ("takes names as keywords, and got 1", [NewJob("a.job", kwargs={1: 2})]),  # type: ignore[dict-item]
     *(("a job takes a name of 1 to 255 ch", [NewJob(odd)]) for odd in ("", "n" * 256, "n\x00", None, 5)),  # type: ignore[arg-type]
     *(("max_attempts takes .* to 32,767", [NewJob("j", max_attempts=odd)]) for odd in (0, -1, 40_000, "5", None)),  # type: ignore[arg-type]
-    ("takes the result of the job before it", [NewJob("a.job"), NewJob("b", is_unique=True, takes_result=True)]),
+    ("takes the result of the job before it", in_a_row(NewJob("a.job"), NewJob("b", is_unique=True))),
     ("the same unique job twice", [UNIQUE, UNIQUE]),
 ]
 
@@ -192,16 +192,12 @@ NO_OPTIONS: dict[tuple[str, str], tuple[Any, ...]] = {
 }
 SOFT = "soft_time_limit takes at most the time_limit, 5, and got 50$"
 ELEVEN = "max_retries=10 takes max_attempts=11 or more, and got 5$"
-NO_CHORD = "and no chord: start the jobs of its header, with on_success= for its body"
-NO_GROUP = "and no group: write its jobs into the list"
 REFUSED: list[tuple[str, Any]] = [
     ("and got None$", None),
     ("and got 5$", 5),
     ("and got 'a' among them$", "abc"),
     ("among them$", [a_job]),
     ("and got None among them$", [None]),
-    *((NO_CHORD, odd) for odd in (chord([a_job.s()], a_job.s()), [chord([a_job.s()], a_job.s())])),
-    *((NO_GROUP, [odd]) for odd in (group([a_job.s(), a_job.s()]), chain(a_job.si(), group([a_job.si()] * 2)))),
     *(("and no map: write one signature for each call", odd) for odd in (a_job.map([1, 2]), [a_job.map([1, 2])])),
     ("and no starmap: write one signature for each call", [a_job.starmap([(1,), (2,)])]),
     ("and no chunks: write one signature for each call", [a_job.chunks([(1,), (2,)], 1)]),
@@ -427,7 +423,7 @@ def test_jobs_by_themselves_or_in_any_iterable_are_started(outbox: Outbox) -> No
     for given, lengths in jobs:
         execution = start_signatures("SCAN", jobs=given)
         found = Job.objects.filter(task__execution=execution)
-        assert (found.filter(follows=None).count(), found.count()) == (len(lengths), sum(lengths))
+        assert (found.filter(needs=None).count(), found.count()) == (len(lengths), sum(lengths))
 
 
 @pytest.mark.parametrize(
@@ -523,7 +519,7 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "BATCH", 10)
 
 
-def numbered(count: int, read: list[int] | None = None) -> Iterator[Chain]:
+def numbered(count: int, read: list[int] | None = None) -> Iterator[Part]:
     for number in range(count):
         if read is not None:
             read.append(Job.objects.count())

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import pytest
 from django.db import connection
+from django.db.models import Count, F, Q
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -30,11 +31,11 @@ from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
 from harbor_refresh.tasks.jobs.running.eager import Sent
-from harbor_refresh.tasks.jobs.starting.records import NewJob, add, start
+from harbor_refresh.tasks.jobs.starting.records import NewJob, NewNeed, add, start
 from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.jobs.turns import Begun, Turn, begin, take
-from harbor_refresh.tasks.models import Job, Pause
-from harbor_refresh.tasks.models.job import State
+from harbor_refresh.tasks.models import Job, Need, Pause
+from harbor_refresh.tasks.models.job import State, Takes
 
 WORKERS = (1, 2)
 ATTEMPTS = 3
@@ -42,6 +43,18 @@ QUEUE = "harbor_refresh.jobs"
 ENDS = (Status.SUCCESS, Status.ERROR, Status.STOPPED)
 
 workers = st.sampled_from(WORKERS)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> list[NewJob]:
+    """Up to five jobs, each of which needs some of those before it."""
+    part: list[NewJob] = []
+    for place in range(draw(st.integers(1, 5))):
+        needed = draw(st.sets(st.integers(0, place - 1), max_size=3)) if place else set()
+        needs = [NewNeed(one, even_if_failed=draw(st.booleans())) for one in sorted(needed)]
+        takes = draw(st.sampled_from((Takes.NOTHING, Takes.LIST))) if needs else Takes.NOTHING
+        part.append(NewJob("a.job", needs=needs, takes=takes, max_attempts=ATTEMPTS))
+    return part
 
 
 class Jobs(RuleBasedStateMachine):
@@ -58,13 +71,12 @@ class Jobs(RuleBasedStateMachine):
         with connection.cursor() as cursor:
             cursor.execute("TRUNCATE execution, execution_node, execution_pause CASCADE")
 
-    @initialize(chained=st.integers(1, 3), single=st.integers(1, 3), unique=st.booleans())
-    def begin_with(self, chained: int, single: int, unique: bool) -> None:
-        chains = [[NewJob("a.job", takes_result=n > 0, max_attempts=ATTEMPTS) for n in range(chained)]]
-        chains += [[NewJob("a.job", max_attempts=ATTEMPTS)] for _ in range(single)]
+    @initialize(graph=graphs(), single=st.integers(1, 3), unique=st.booleans())
+    def begin_with(self, graph: list[NewJob], single: int, unique: bool) -> None:
+        parts = [graph, *([NewJob("a.job", max_attempts=ATTEMPTS)] for _ in range(single))]
         if unique:
-            chains.append([NewJob("a.job", ["once"], is_unique=True, max_attempts=ATTEMPTS)])
-        self.execution = start("SCAN", chains).pk
+            parts.append([NewJob("a.job", ["once"], is_unique=True, max_attempts=ATTEMPTS)])
+        self.execution = start("SCAN", parts).pk
         for worker in WORKERS:
             self.beat(worker)
 
@@ -112,7 +124,7 @@ class Jobs(RuleBasedStateMachine):
     def end(self, data: st.DataObject, status: Status) -> None:
         """Any run that ever began says that it has ended, perhaps once more, perhaps from a dead worker."""
         begun, _ = data.draw(st.sampled_from(self.runs))
-        result = '"r"' if status == Status.SUCCESS and begun.is_followed else None
+        result = '"r"' if status == Status.SUCCESS and begun.is_needed else None
         stood = self._stands(begun)
         taken = take([Turn(begun.run, status, result=result)])
         assert bool(taken) == stood, "an end counts if its run stands, and then alone"
@@ -212,13 +224,20 @@ class Jobs(RuleBasedStateMachine):
         assert len(held) == len(set(held))
 
     @invariant()
-    def a_follower_waits_for_the_job_before_it(self) -> None:
-        for job in Job.objects.filter(follows__isnull=False, state__in=(State.SENT, State.RUNNING)):
-            assert job.follows_id in self.succeeded or Task.objects.get(pk=job.follows_id).status == Status.SUCCESS
+    def a_job_waits_for_what_it_needs(self) -> None:
+        for need in Need.objects.filter(job__state__in=(State.SENT, State.RUNNING)).select_related("needed__task"):
+            status = need.needed.task.status
+            had_succeeded = need.needed_id in self.succeeded or status == Status.SUCCESS
+            assert had_succeeded or (need.even_if_failed and need.is_met)
 
     @invariant()
-    def a_follower_waits_for_no_job_that_has_ended(self) -> None:
-        assert not Job.objects.filter(state=State.WAITING, unmet=True, follows__state=State.ENDED).exists()
+    def it_knows_for_how_many_it_waits(self) -> None:
+        unmet = Count("needs", filter=Q(needs__is_met=False))
+        assert not Job.objects.alias(unmet=unmet).exclude(waits_for=F("unmet")).exists()
+
+    @invariant()
+    def a_job_waits_for_none_that_has_ended(self) -> None:
+        assert not Need.objects.filter(is_met=False, job__state=State.WAITING, needed__state=State.ENDED).exists()
 
     def teardown(self) -> None:
         """Whatever has happened, all of it ends: live workers run what is left."""
@@ -236,7 +255,7 @@ class Jobs(RuleBasedStateMachine):
             sender.send_all()
             for message in list(self.outbox):
                 if begun := begin(message.task_id, message.job, message.number, 1, 101):
-                    take([Turn(begun.run, Status.SUCCESS, result='"r"' if begun.is_followed else None)])
+                    take([Turn(begun.run, Status.SUCCESS, result='"r"' if begun.is_needed else None)])
             if not Job.objects.exclude(state=State.ENDED).exists():
                 break
         else:

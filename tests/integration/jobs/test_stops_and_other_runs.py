@@ -22,6 +22,7 @@ from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
 from harbor_refresh.tasks.jobs.turns import Begun, Turn, take
+from harbor_refresh.tasks.models.job import Takes
 from tests import servers
 from tests.integration.concurrency import Pause, at_once, in_background, transaction_held_open, wait_until
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
@@ -32,6 +33,7 @@ from tests.integration.jobs.sample_jobs import (
     chained,
     ends,
     failed,
+    in_a_row,
     recorded,
     rows,
     stands,
@@ -166,7 +168,7 @@ def test_what_was_stopped_behind_a_failure_is_left_to_a_retry(outbox: Outbox) ->
 
 
 def test_a_job_that_was_stopped_alone_waits_for_the_job_before_it(outbox: Outbox) -> None:
-    execution = chained("a", "b", takes_result=False)
+    execution = chained("a", "b", takes=Takes.NOTHING)
     run = run_of(*outbox.take())
     assert stop_job_of(execution.tasks.get(job_id="b").pk)
     assert resume_stopped(execution.pk) == 1
@@ -231,7 +233,7 @@ def test_of_two_at_once_one_runs_each_job_again(status: str, outbox: Outbox) -> 
 
 def test_a_job_that_runs_again_by_a_report_meanwhile_is_not_tried_again(database: str, outbox: Outbox) -> None:
     """What is tried again is decided under the locks of the tasks: neither it, nor what was stopped behind it."""
-    execution = chained("a", "b", takes_result=False)
+    execution = chained("a", "b", takes=Takes.NOTHING)
     a = execution.tasks.earliest("pk").pk
     report([Report(a, "Error")])
     outbox.take()
@@ -312,7 +314,7 @@ def test_stops_deletes_and_retries_of_the_same_executions_at_once_never_deadlock
 
 def test_a_unique_job_is_not_tried_again_beside_another_and_takes_its_key_again(outbox: Outbox) -> None:
     def unique() -> list[NewJob]:
-        return [NewJob("a.job", ["x"], is_unique=True), NewJob("b.job")]
+        return in_a_row(NewJob("a.job", ["x"], is_unique=True), NewJob("b.job"))
 
     def fails(execution: Execution) -> None:
         failed(execution, str(execution.tasks.earliest("pk").job_id))

@@ -35,6 +35,7 @@ from tests.integration.jobs.sample_jobs import (
     begun,
     chained,
     job,
+    named,
     recorded,
     rows,
     stands,
@@ -44,7 +45,6 @@ from tests.integration.jobs.sample_jobs import (
 )
 from tests.waiting import wait_for
 
-BROKEN = "a job before it in its chain did not succeed"
 ENDS = (Status.SUCCESS, Status.ERROR, Status.STOPPED)
 
 pytestmark = pytest.mark.usefixtures("database", "core")
@@ -367,11 +367,14 @@ def goes_on(status: Status, outbox: Outbox) -> None:
         assert rows()["c"] == ("waiting", 0)
     else:
         assert outbox.messages == []
-        assert [(tasks()[one][0], tasks()[one][3]) for one in "bc"] == [("Stopped", BROKEN)] * 2
+        ends = [(tasks()[one][0], named(tasks()[one][3])) for one in "bc"]
+        assert ends == [("Stopped", f"it needs a.job (task a), which has ended as {status}")] * 2
 
 
 def test_a_core_with_a_role_of_its_own_ends_jobs_by_the_grant_of_the_page(first: Begun) -> None:
-    (grant,) = re.findall(r"`(GRANT SELECT, UPDATE ON execution_job TO core;)`", pages.read("docs/jobs.md"))
+    (grant,) = re.findall(
+        r"`(GRANT SELECT, UPDATE ON execution_job, execution_need TO core;)`", pages.read("docs/jobs.md")
+    )
     end = "UPDATE task SET status_code = 3, status = 'Success', end_time = now() WHERE id = %s"
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("CREATE ROLE core; GRANT SELECT, UPDATE ON task TO core; SET ROLE core")

@@ -109,7 +109,7 @@ def test_why_says_what_each_job_waits_for_or_where_it_runs(outbox: Outbox) -> No
     assert begun(message, process=77)
     assert why("sent").startswith("it runs on one, process 77, since ")
     chained("a", "b")
-    assert why("b") == f"it waits for task {job('a').pk}, the job before it in its chain"
+    assert why("b") == f"it waits for task {job('a').pk}, which it needs"
     recorded("later", options={"countdown": 3_600})
     assert why("later").startswith("its time is in 3")
     pause(QUEUE, Person("ada", Origin.ADMIN))

@@ -23,7 +23,7 @@ from harbor_refresh.executions.models import AuditEntry, Delivery, Execution, Su
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import ids_shown, signed_in, told
-from tests.integration.jobs.sample_jobs import failed, statuses
+from tests.integration.jobs.sample_jobs import failed, in_a_row, statuses
 from tests.integration.jobs.sample_jobs import recorded as started
 from tests.integration.query_counts import queries
 
@@ -377,7 +377,8 @@ def test_one_task_is_stopped_after_a_question_and_it_is_noted(admin: Client) -> 
 
 def test_one_failed_job_runs_again_with_the_jobs_after_it_and_no_other(admin: Client) -> None:
     execution = start(
-        "SCAN", [[NewJob("a.job", job_id=job) for job in ("a", "then")], [NewJob("a.job", job_id="b")]]
+        "SCAN",
+        [in_a_row(*(NewJob("a.job", job_id=job) for job in ("a", "then"))), [NewJob("a.job", job_id="b")]],
     )
     failed(execution, "a", "b")
     report([Report(Task.objects.get(job_id="then").pk, "Stopped", 0)])

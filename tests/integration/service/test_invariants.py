@@ -17,6 +17,7 @@ from harbor_refresh.executions.models import Execution, Quarantine, ShortenedHis
 from harbor_refresh.invariants import Violation, set_aside, violations
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from tests.integration.jobs.sample_jobs import in_a_row
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -146,7 +147,7 @@ def test_k2_sees_the_backlog_the_work_in_flight_and_the_messages_of_the_broker(
 
 def test_k2_sees_a_job_that_is_not_over_while_no_server_holds_anything_of_it(queue: ExecutionQueue) -> None:
     """So it is while a worker has taken its message, and has not yet noted that."""
-    start("SCAN", [[NewJob("a.job"), NewJob("a.job")], [NewJob("a.job")]])
+    start("SCAN", [in_a_row(NewJob("a.job"), NewJob("a.job")), [NewJob("a.job")]])
     drain(queue)
     assert violations(broker=lambda: 0) == [Violation("K2", None, "3 jobs have not ended")]
     assert violations() == [], "jobs are a matter of the broker"

@@ -24,14 +24,14 @@ INSERT INTO task (execution_id, vendor_type, job_id, status, status_code, status
     run_count, extra_attrs)
 SELECT id, 'A', 'job-' || id, 'Running', 2, 1, '', 1, '{}' FROM execution;
 INSERT INTO execution_job
-    (task_id, name, queue, args, kwargs, options, max_attempts, runs_before, holds_key, takes_result, state, run,
-    revision, unmet, priority, retries, resent, node, process)
-SELECT id, 'a.job', 'a', '[]', '{}', '{}', 3, 0, FALSE, FALSE, 'running', 1, 0, FALSE, 0, 0, 0, 1, 1 FROM task;
+    (task_id, name, queue, args, kwargs, options, max_attempts, runs_before, holds_key, state, run,
+    revision, priority, retries, resent, node, process)
+SELECT id, 'a.job', 'a', '[]', '{}', '{}', 3, 0, FALSE, 'running', 1, 0, 0, 0, 0, 1, 1 FROM task;
 """
 #: What calls each function of ours. Each of them keeps its plans, so a plan is made for values that are not known.
 CALLS = {
     "execution_begin_job": "SELECT * FROM execution_begin_job(7, 'job-7', 0, NULL, 1, 1)",
-    "execution_end_job": "UPDATE task SET status = 'Success', status_code = 3, end_time = now() WHERE id = 7",
+    "execution_end_jobs": "UPDATE task SET status = 'Success', status_code = 3, end_time = now() WHERE id = 7",
     "report_task_by_job": "SELECT * FROM report_task_by_job('job-7', 7, 'Running', 2, 9, NULL)",
     "add_to_execution_counters": "SELECT add_to_execution_counters(ARRAY['a'], ARRAY['b'], ARRAY[1])",
     "count_execution_refresh": (

@@ -1,0 +1,244 @@
+"""Canvases and graphs as one execution: which job gets which results, as in Celery; and what a failure does.
+
+The canvases run twice, with plain tasks by Celery itself and with jobs by `start`, both in this process.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from celery import chain, chord, current_app, group, shared_task
+from celery.canvas import Signature  # noqa: TC002
+
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, job, needs, start
+from harbor_refresh.tasks.jobs.starting import canvas
+from harbor_refresh.tasks.models.job import Job, Need
+from harbor_refresh.testing import eager
+
+pytestmark = pytest.mark.usefixtures("database")
+
+failing: set[Any] = set()
+
+
+@shared_task(name="canvas.plain")
+def plain(*words: Any) -> Any:
+    return "".join(map(written, words))
+
+
+@shared_task(base=TrackedJob, name="canvas.tracked", keep_result=True)
+def tracked(job: Handle, *words: Any) -> Any:
+    if failing.intersection(map(str, words)):
+        raise ValueError("it fails")
+    return "".join(map(written, words))
+
+
+@shared_task(base=TrackedJob, name="canvas.alone", keep_result=True, unique=True)
+def alone(job: Handle, word: str) -> str:
+    return word
+
+
+def written(word: Any) -> str:
+    """A list is told from what is in it."""
+    return f"[{','.join(map(written, word))}]" if isinstance(word, list) else str(word)
+
+
+@pytest.fixture(autouse=True)
+def at_once() -> Iterator[None]:
+    failing.clear()
+    with eager():
+        yield
+
+
+@contextmanager
+def always_eager() -> Iterator[None]:
+    before = current_app.conf.task_always_eager
+    current_app.conf.task_always_eager = True
+    yield
+    current_app.conf.task_always_eager = before
+
+
+def returned(execution: TrackedExecution) -> list[str]:
+    return [one.value for one in execution.results()]
+
+
+Task = Callable[..., "Signature[Any]"]
+#: Each takes the `s` of a task.
+CANVASES: dict[str, Callable[[Task], Any]] = {
+    "a chain": lambda s: chain(s("a"), s("b"), s("c")),
+    "a chain by |": lambda s: s("a") | s("b"),
+    "an immutable step": lambda s: s("a") | s("b").set(immutable=True) | s("c"),
+    "a chord": lambda s: chord([s("a"), s("b")], s("c")),
+    "a chord with an immutable body": lambda s: chord([s("a"), s("b")], s("c").set(immutable=True)),
+    "a chord with a header of one": lambda s: chord([s("a")], s("b")),
+    "a group and a task": lambda s: group(s("a"), s("b")) | s("c"),
+    "a group of one and a task": lambda s: group(s("a")) | s("b"),
+    "a group of one in a chain": lambda s: chain(group(s("a")), s("b")),
+    "a task, a group and a task": lambda s: s("a") | group(s("b"), s("c")) | s("d"),
+    "two chords": lambda s: group(s("a"), s("b")) | s("c") | group(s("d"), s("e")) | s("f"),
+    "a chord of chains": lambda s: chord([s("a") | s("b"), s("c") | s("d")], s("e")),
+    "a chord with a chain as body": lambda s: chord([s("a"), s("b")], s("c") | s("d")),
+    "a chord in a chord": lambda s: chord([chord([s("a"), s("b")], s("c")), s("d")], s("e")),
+    "a chain in a chain": lambda s: chain(s("a"), chain(s("b"), s("c"))),
+}
+
+
+@pytest.mark.parametrize("name", CANVASES)
+def test_a_canvas_gives_what_celery_gives(name: str) -> None:
+    make = CANVASES[name]
+    with always_eager():
+        theirs = make(plain.s).apply_async().get()
+    execution = start("BUILD", jobs=make(tracked.s))
+    assert execution.status == "Success"
+    assert returned(execution)[-1] == theirs
+
+
+def test_a_group_behind_a_job_or_a_group_gets_its_result_or_the_list() -> None:
+    """Celery's own eager mode loses these."""
+    execution = start("BUILD", jobs=tracked.s("a") | group(tracked.s("b"), tracked.s("c")))
+    assert returned(execution) == ["a", "ab", "ac"]
+    groups = group(tracked.s("a"), tracked.s("b")) | group(tracked.s("c"), tracked.s("d"))
+    assert returned(start("BUILD", jobs=groups)) == ["a", "b", "[a,b]c", "[a,b]d"]
+
+
+def test_groups_in_a_group_are_laid_out_flat() -> None:
+    nested = group(group(tracked.s("a"), tracked.s("b")), tracked.s("c")) | tracked.s("d")
+    assert returned(start("BUILD", jobs=nested)) == ["a", "b", "c", "[a,b,c]d"]
+
+
+def test_jobs_of_a_list_and_of_a_group_by_itself_need_each_other_not() -> None:
+    failing.add("a")
+    for jobs in ([tracked.s("a"), tracked.s("b")], group(tracked.s("a"), tracked.s("b"))):
+        execution = start("BUILD", jobs=jobs)
+        assert (execution.status, returned(execution)) == ("Error", ["b"])
+    assert not Need.objects.exists()
+
+
+def test_a_canvas_is_added_to_an_open_execution() -> None:
+    execution = start("BUILD", open=True)
+    assert execution.add(group(tracked.s("a"), tracked.s("b")) | tracked.s("c")) == 3
+    execution.close()
+    assert returned(execution) == ["a", "b", "[a,b]c"]
+
+
+def test_a_job_with_needs_gets_the_list_of_their_results_in_its_order() -> None:
+    a, b = job(tracked.s("a")), job(tracked.s("b"))
+    both = job(tracked.s("c"), needs=[b, a])
+    last = job(tracked.si("d"), needs=[both])
+    execution = start("BUILD", jobs=[last, a])
+    assert sorted(returned(execution)) == ["[b,a]c", "a", "b", "d"], "what is needed is started, too, and once"
+
+
+def test_one_job_may_be_shared_by_many_that_need_it() -> None:
+    """procrastinate#1198, celery#893: a graph in which one predecessor is shared."""
+    first = job(tracked.s("a"), name="first")
+    middle = [job(tracked.s(one), needs=["first"]) for one in "bcd"]
+    last = job(tracked.s("e"), needs=middle)
+    assert returned(start("BUILD", jobs=[first, *middle, last]))[-1] == "[[a]b,[a]c,[a]d]e"
+
+
+def test_a_canvas_may_need_others_and_be_needed() -> None:
+    fetch = job(group(tracked.s("a"), tracked.s("b")))
+    build = job(tracked.s("c") | tracked.s("d"), needs=[fetch])
+    assert returned(start("BUILD", jobs=[job(tracked.s("e"), needs=[build])]))[-1] == "[[a,b]cd]e"
+
+
+def ends(execution: Execution) -> dict[str, tuple[str, str]]:
+    rows = Job.objects.filter(task__execution=execution).select_related("task")
+    return {one.args[-1]: (one.task.status, one.task.status_message) for one in rows}
+
+
+def test_what_needs_a_job_that_fails_is_stopped_and_names_it_and_runs_again_with_it() -> None:
+    failing.add("a")
+    execution = start(
+        "BUILD", jobs=[chord([tracked.s("a"), tracked.s("b")], tracked.s("c") | tracked.s("d")), tracked.s("x")]
+    )
+    first = Job.objects.get(args=["a"])
+    why = f"it needs canvas.tracked (task {first.pk}), which has ended as Error"
+    assert execution.status == "Error"
+    assert ends(execution) == {
+        "a": ("Error", "ValueError: it fails"),
+        "b": ("Success", ""),
+        "c": ("Stopped", why),
+        "d": ("Stopped", why),
+        "x": ("Success", ""),
+    }
+    failing.clear()
+    assert execution.retry_failed() == 3, "b and x are left alone"
+    assert (execution.status, returned(execution)) == ("Success", ["a", "b", "[a,b]c", "[a,b]cd", "x"])
+
+
+def test_a_job_that_needs_others_even_if_failed_runs_whatever_they_do() -> None:
+    failing.add("a")
+    a, b = job(tracked.s("a")), job(tracked.s("b"))
+    clean_up = job(tracked.s("c"), needs=needs(a, b, even_if_failed=True))
+    publish = job(tracked.s("d"), needs=[a])
+    behind = job(tracked.s("e"), needs=[*needs(publish, even_if_failed=True), clean_up])
+    execution = start("BUILD", jobs=[clean_up, behind])
+    assert {name: status for name, (status, _) in ends(execution).items()} == {
+        "a": "Error",
+        "b": "Success",
+        "c": "Success",
+        "d": "Stopped",
+        "e": "Success",
+    }
+    assert sorted(returned(execution)) == ["[None,[None,b]c]e", "[None,b]c", "b"]
+
+
+def test_what_needs_a_stopped_and_a_failed_job_waits_for_neither_alone() -> None:
+    """It would wait for good for the one that does not run again."""
+    failing.add("a")
+    execution = start("BUILD", jobs=[chord([tracked.s("a"), tracked.s("b")], tracked.s("c"))])
+    failing.clear()
+    execution.tasks.filter(job__args=["b"]).update(status="Stopped")
+    assert execution.retry_failed() == 1, "a alone: c needs b, which was stopped"
+    assert execution.resume_stopped() == 2
+    assert (execution.status, returned(execution)) == ("Success", ["a", "b", "[a,b]c"])
+
+
+def test_a_part_with_a_unique_job_that_is_under_way_is_left_out_whole() -> None:
+    execution = start("BUILD", open=True)
+    build = chord([alone.s("a"), tracked.s("b")], tracked.s("c"))
+    assert execution.add([build, build]) == 3
+    assert returned(execution) == ["a", "b", "[a,b]c"]
+
+
+a, b = job(tracked.s("a"), name="a"), job(tracked.s("b"), name="b", needs=["a"])
+deep: Any = tracked.s("x")
+for _ in range(canvas.MOST_DEEP + 1):
+    deep = chord([deep], tracked.s("y"))
+REFUSED: dict[str, tuple[Any, str]] = {
+    "a circle": (
+        [job(tracked.s("a"), name="a", needs=["b"]), b],
+        "jobs need each other in a circle: (a <- b <- a|b <- a <- b)",
+    ),
+    "a job that needs itself": ([job(tracked.s("a"), name="a", needs=["a"])], "in a circle: a <- a"),
+    "a name that is not there": ([job(tracked.s("c"), needs=["d"])], "needs 'd', and no job here has that name"),
+    "a name twice": ([a, job(tracked.s("c"), name="a")], "two jobs have the name 'a'"),
+    "one twice": ([job(tracked.s("c"), needs=[a, "a"])], "needs the same job twice"),
+    "a signature": ([job(tracked.s("c"), needs=[tracked.s("d")])], "or names of jobs, and got canvas.tracked"),
+    "no list": ([job(tracked.s("c"), needs="a")], "needs takes a list of jobs, and got 'a'"),
+    "a plain task": ([job(plain.s("c"))], "canvas.plain is no tracked job"),
+    "an empty group": ([chord([], tracked.s("b"))], "got an empty group among them"),
+    "too deep": ([deep], "nested more than 100 deep"),
+    "options of a chord": ([chord([tracked.s("a")], tracked.s("b")).set(queue="x")], "got queue on all"),
+    "too few arguments": ([group(alone.s("a"), alone.s("b")) | alone.si()], "job canvas.alone: "),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_no_order_can_run_is_refused_by_name_and_nothing_is_written(name: str) -> None:
+    jobs, why = REFUSED[name]
+    with pytest.raises(Refused, match=why):
+        start("BUILD", jobs=jobs)
+    assert not Execution.objects.exists()
+
+
+def test_two_large_groups_one_behind_the_other_are_refused_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canvas, "MOST_NEEDS", 8)
+    groups = [group(tracked.s(one) for one in range(3))] * 2
+    with pytest.raises(Refused, match="put a job between two large groups"):
+        start("BUILD", jobs=groups[0] | groups[1])
+    assert start("BUILD", jobs=groups[0] | tracked.s("between") | groups[1]).status == "Success"
