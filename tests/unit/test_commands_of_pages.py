@@ -217,7 +217,7 @@ SENTENCES = {
     "ALTER TABLE task SET (autovacuum_vacuum_scale_factor = 0.02)": (
         f"{OPERATORS}::test_the_advice_for_autovacuum_is_a_statement_that_both_tables_take"
     ),
-    "GRANT SELECT, UPDATE ON execution_job TO core;": (
+    "GRANT SELECT, UPDATE ON execution_job, execution_need TO core;": (
         "integration/jobs/test_the_hook.py::test_a_core_with_a_role_of_its_own_ends_jobs_by_the_grant_of_the_page"
     ),
     "GRANT harbor TO CURRENT_USER": (

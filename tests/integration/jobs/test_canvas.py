@@ -3,13 +3,13 @@
 The canvases run twice, with plain tasks by Celery itself and with jobs by `start`, both in this process.
 """
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from celery import chain, chord, current_app, group, shared_task
-from celery.canvas import Signature  # noqa: TC002
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Execution
@@ -17,6 +17,7 @@ from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, job,
 from harbor_refresh.tasks.jobs.starting import canvas
 from harbor_refresh.tasks.models.job import Job, Need
 from harbor_refresh.testing import eager
+from tests import pages
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -64,48 +65,29 @@ def returned(execution: TrackedExecution) -> list[str]:
     return [one.value for one in execution.results()]
 
 
-Task = Callable[..., "Signature[Any]"]
-#: Each takes the `s` of a task.
-CANVASES: dict[str, Callable[[Task], Any]] = {
-    "a chain": lambda s: chain(s("a"), s("b"), s("c")),
-    "a chain by |": lambda s: s("a") | s("b"),
-    "an immutable step": lambda s: s("a") | s("b").set(immutable=True) | s("c"),
-    "a chord": lambda s: chord([s("a"), s("b")], s("c")),
-    "a chord with an immutable body": lambda s: chord([s("a"), s("b")], s("c").set(immutable=True)),
-    "a chord with a header of one": lambda s: chord([s("a")], s("b")),
-    "a group and a task": lambda s: group(s("a"), s("b")) | s("c"),
-    "a group of one and a task": lambda s: group(s("a")) | s("b"),
-    "a group of one in a chain": lambda s: chain(group(s("a")), s("b")),
-    "a task, a group and a task": lambda s: s("a") | group(s("b"), s("c")) | s("d"),
-    "two chords": lambda s: group(s("a"), s("b")) | s("c") | group(s("d"), s("e")) | s("f"),
-    "a chord of chains": lambda s: chord([s("a") | s("b"), s("c") | s("d")], s("e")),
-    "a chord with a chain as body": lambda s: chord([s("a"), s("b")], s("c") | s("d")),
-    "a chord in a chord": lambda s: chord([chord([s("a"), s("b")], s("c")), s("d")], s("e")),
-    "a chain in a chain": lambda s: chain(s("a"), chain(s("b"), s("c"))),
-}
+#: Each canvas of the page, by its text, with what its last jobs return.
+CANVASES = dict(
+    re.findall(r"^\| `(.*\bt\.s.*)` \| `(.*)` \|$", pages.read("docs/groups_and_chords.md"), re.MULTILINE)
+)
 
 
-@pytest.mark.parametrize("name", CANVASES)
-def test_a_canvas_gives_what_celery_gives(name: str) -> None:
-    make = CANVASES[name]
+@pytest.mark.parametrize("text", CANVASES)
+def test_a_canvas_gives_what_celery_gives_and_the_page_says(text: str) -> None:
+    said = eval(CANVASES[text])  # noqa: S307
+    theirs, ours = (
+        eval(text.replace("\\|", "|"), {"chain": chain, "chord": chord, "group": group, "t": one})  # noqa: S307
+        for one in (plain, tracked)
+    )
     with always_eager():
-        theirs = make(plain.s).apply_async().get()
-    execution = start("BUILD", jobs=make(tracked.s))
+        assert theirs.apply_async().get() == said
+    execution = start("BUILD", jobs=ours)
     assert execution.status == "Success"
-    assert returned(execution)[-1] == theirs
+    last = returned(execution)[-len(said) :] if isinstance(said, list) else returned(execution)[-1]
+    assert last == said
 
 
-def test_a_group_behind_a_job_or_a_group_gets_its_result_or_the_list() -> None:
-    """Celery's own eager mode loses these."""
-    execution = start("BUILD", jobs=tracked.s("a") | group(tracked.s("b"), tracked.s("c")))
-    assert returned(execution) == ["a", "ab", "ac"]
-    groups = group(tracked.s("a"), tracked.s("b")) | group(tracked.s("c"), tracked.s("d"))
-    assert returned(start("BUILD", jobs=groups)) == ["a", "b", "[a,b]c", "[a,b]d"]
-
-
-def test_groups_in_a_group_are_laid_out_flat() -> None:
-    nested = group(group(tracked.s("a"), tracked.s("b")), tracked.s("c")) | tracked.s("d")
-    assert returned(start("BUILD", jobs=nested)) == ["a", "b", "c", "[a,b,c]d"]
+def test_the_page_has_each_kind_of_canvas() -> None:
+    assert len(CANVASES) == 18
 
 
 def test_jobs_of_a_list_and_of_a_group_by_itself_need_each_other_not() -> None:
