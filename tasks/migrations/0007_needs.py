@@ -93,7 +93,10 @@ class Migration(migrations.Migration):
             text(JOBS, "end_with_their_tasks"), "DROP FUNCTION IF EXISTS execution_end_jobs CASCADE"
         ),
         migrations.RunSQL(text(JOBS, "begin_function"), "DROP FUNCTION execution_begin_job"),
-        *(migrations.RemoveIndex("job", name) for name in INDEXES),
+        # the database drops them with their columns
+        migrations.SeparateDatabaseAndState(
+            state_operations=[migrations.RemoveIndex("job", name) for name in INDEXES]
+        ),
         migrations.RemoveConstraint("job", "job_handed_on_by_a_run"),
         *(migrations.RemoveField("job", name) for name in GONE),
         AddConstraintNotValid(
