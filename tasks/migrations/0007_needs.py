@@ -10,7 +10,7 @@ from django.db.models import F, Q
 
 from harbor_refresh.executions.sql import text
 
-JOBS = "harbor_refresh.tasks.jobs"
+JOBS, HERE = "harbor_refresh.tasks.jobs", "harbor_refresh.tasks.migrations"
 #: What each job followed, and what it was handed on.
 MOVE = """
 INSERT INTO execution_need (job_id, needed_id, place, even_if_failed, is_met)
@@ -87,8 +87,8 @@ class Migration(migrations.Migration):
         migrations.AddField("job", "waits_for", models.PositiveIntegerField(db_default=0, default=0)),
         migrations.RunSQL(MOVE, migrations.RunSQL.noop),
         migrations.RunSQL(CHECK_NOW, migrations.RunSQL.noop),
-        migrations.RunSQL("DROP FUNCTION IF EXISTS execution_end_job CASCADE", migrations.RunSQL.noop),
-        migrations.RunSQL("DROP FUNCTION execution_begin_job", migrations.RunSQL.noop),
+        migrations.RunSQL("DROP FUNCTION IF EXISTS execution_end_job CASCADE", text(HERE, "end_job_of_0002")),
+        migrations.RunSQL("DROP FUNCTION execution_begin_job", text(HERE, "begin_job_of_0002")),
         migrations.RunSQL(
             text(JOBS, "end_with_their_tasks"), "DROP FUNCTION IF EXISTS execution_end_jobs CASCADE"
         ),

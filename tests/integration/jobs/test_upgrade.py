@@ -28,7 +28,8 @@ FROM execution e, (VALUES
     ('retries', 'Scheduled', 1, 1, 1), ('has ended', 'Success', 3, 0, 1), ('chained', 'Pending', 0, 0, 0),
     ('its turn', 'Pending', 0, 0, 0), ('later', 'Pending', 0, 0, 0), ('routed', 'Pending', 0, 0, 0)
 ) AS g (job, status, code, revision, runs)
-GROUP BY g.job, g.status, g.code, g.revision, g.runs;
+GROUP BY g.job, g.status, g.code, g.revision, g.runs
+ORDER BY g.job IN ('chained', 'its turn');
 INSERT INTO execution_job (task_id, name, args, kwargs, arguments_revision, options, max_attempts, runs_before,
     holds_key, takes_result, published_at)
 SELECT id, 'a.job', '[1]', '{}', 0, '{}', 3, 0, false, false, now() FROM task;
@@ -81,18 +82,18 @@ def test_unfinished_jobs_wait_and_ended_jobs_have_ended(database_url: str) -> No
     assert rows_of(database_url, columns) == after
     rows = rows_of(
         database_url,
-        "SELECT t.job_id, j.state, j.run, j.revision, j.unmet, j.queue, j.not_before IS NOT NULL, j.options"
+        "SELECT t.job_id, j.state, j.run, j.revision, j.waits_for, j.queue, j.not_before IS NOT NULL, j.options"
         " FROM execution_job j JOIN task t ON t.id = j.task_id",
     )
     jobs = "harbor_refresh.jobs"
     assert {name: tuple(values) for name, *values in rows} == {
-        "waits": ("waiting", 0, 0, False, jobs, False, {}),
-        "runs": ("waiting", 1, 0, False, jobs, False, {}),
-        "last try": ("waiting", 2, 2, False, jobs, False, {}),
-        "retries": ("waiting", 1, 1, False, jobs, False, {}),
-        "has ended": ("ended", 1, 0, False, jobs, False, {}),
-        "chained": ("waiting", 0, 0, True, jobs, False, {}),
-        "its turn": ("waiting", 0, 0, False, jobs, False, {}),
-        "later": ("waiting", 0, 0, False, jobs, True, {"countdown": 3600}),
-        "routed": ("waiting", 0, 0, False, "slow", False, {"queue": "slow"}),
+        "waits": ("waiting", 0, 0, 0, jobs, False, {}),
+        "runs": ("waiting", 1, 0, 0, jobs, False, {}),
+        "last try": ("waiting", 2, 2, 0, jobs, False, {}),
+        "retries": ("waiting", 1, 1, 0, jobs, False, {}),
+        "has ended": ("ended", 1, 0, 0, jobs, False, {}),
+        "chained": ("waiting", 0, 0, 1, jobs, False, {}),
+        "its turn": ("waiting", 0, 0, 0, jobs, False, {}),
+        "later": ("waiting", 0, 0, 0, jobs, True, {"countdown": 3600}),
+        "routed": ("waiting", 0, 0, 0, "slow", False, {"queue": "slow"}),
     }
