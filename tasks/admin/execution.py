@@ -48,6 +48,7 @@ from harbor_refresh.tasks.admin.execution_actions import (
     refresh_now,
 )
 from harbor_refresh.tasks.admin.job_formatters import check_in_bar, heard_at, jobs_url
+from harbor_refresh.tasks.admin.job_graph import drawn
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.queries import executions_with_jobs, running_jobs
 from harbor_refresh.tasks.operations.bulk import ask_and_wake
@@ -271,8 +272,10 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
         return {"parts": {"place": html}}
 
     def running(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
-        """Its jobs that run now, and what each said last, loaded after the page."""
-        html = render_to_string("tasks/admin/running_jobs.html", running_table(parse_id(object_id) or 0))
+        """Its jobs that run now, and what each said last, and which jobs need which, loaded after the page."""
+        execution_id = parse_id(object_id) or 0
+        context = running_table(execution_id) | {"graph": drawn(execution_id)}
+        html = render_to_string("tasks/admin/running_jobs.html", context)
         return {"parts": {"running": html}}
 
 
