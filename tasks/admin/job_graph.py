@@ -98,7 +98,7 @@ def _box(pks: list[int], names: Mapping[int, str], counts: Counter[str], at: tup
         "text": f"{text} ({len(pks):,})" if others else text,
         "title": names[first],
         "status": shown if others else worst,
-        "colour": COLOURS[worst],
+        "colour": f"harbor-graph-{COLOURS[worst]}",
         "url": "" if others else admin_url("harbor_executions_task_change", first),
     }
 
