@@ -1,16 +1,18 @@
 -- Creates the jobs of tasks that are there: waiting.
 --
 -- :jobs json  a list of {task_id, name, args, kwargs, options, queue, priority, max_attempts, unique_key, follows_id,
---             takes_result, revision, not_before}, as in the table; unique_key is null for a job that is not unique,
+--             takes_result, revision, not_before, limit_key, turn, tenant}, as in the table; unique_key is null for a job that is not unique,
 --             follows_id is the task before it in its chain, or null
 --
 -- Raises a violation of `job_unique` if a job with one of the keys has been written meanwhile. One value, as in
 -- create_tasks.sql of the executions.
 INSERT INTO execution_job (
     task_id, name, args, kwargs, options, queue, priority, max_attempts, runs_before, unique_key, holds_key,
-    follows_id, takes_result, state, run, revision, unmet, not_before, retries, resent
+    follows_id, takes_result, state, run, revision, unmet, not_before, retries, resent,
+    limit_key, admitted, turn, tenant
 )
 SELECT
     task_id, name, args, kwargs, options, queue, priority, max_attempts, 0, unique_key, unique_key IS NOT NULL,
-    follows_id, takes_result, 'waiting', 0, revision, follows_id IS NOT NULL, not_before, 0, 0
+    follows_id, takes_result, 'waiting', 0, revision, follows_id IS NOT NULL, not_before, 0, 0,
+    limit_key, limit_key IS NULL, turn, tenant
 FROM json_populate_recordset(NULL::execution_job, %(jobs)s::json)

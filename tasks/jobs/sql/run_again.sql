@@ -3,8 +3,30 @@
 -- :task_ids bigint[]  :revisions bigint[]
 --
 -- A job that has expired is asked for all the same. A job of a chain is unmet while the task before it has not succeeded.
+--
+-- They take turns as jobs that are started now do (turn_functions.sql). A limit admits them once more.
+WITH given AS (
+    SELECT
+        g.task_id, g.revision, j.queue, j.priority, j.limit_key, j.tenant,
+        CASE WHEN j.limit_key IS NOT NULL THEN j.name END AS name
+    FROM unnest(%(task_ids)s::bigint[], %(revisions)s::bigint[]) AS g (task_id, revision)
+    JOIN execution_job j ON j.task_id = g.task_id
+),
+numbered AS MATERIALIZED (
+    SELECT *, row_number() OVER (PARTITION BY queue, priority, name, limit_key, tenant ORDER BY task_id) AS number
+    FROM given
+),
+placed AS MATERIALIZED (  -- the line is asked once for its first turn
+    SELECT
+        task_id, revision,
+        1000000 * (number - 1) + max(CASE number WHEN 1 THEN execution_turn(queue, priority, name, limit_key, tenant) END)
+            OVER (PARTITION BY queue, priority, name, limit_key, tenant) AS turn
+    FROM numbered
+)
 UPDATE execution_job j
 SET
+    turn = g.turn,
+    admitted = j.limit_key IS NULL,
     state = 'waiting',
     revision = g.revision,
     runs_before = j.run,
@@ -18,5 +40,5 @@ SET
     report = NULL,
     holds_key = j.unique_key IS NOT NULL,
     unmet = EXISTS (SELECT FROM task b WHERE b.id = j.follows_id AND b.status <> 'Success')
-FROM unnest(%(task_ids)s::bigint[], %(revisions)s::bigint[]) AS g (task_id, revision)
+FROM placed g
 WHERE j.task_id = g.task_id

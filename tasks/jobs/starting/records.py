@@ -28,10 +28,11 @@ from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.structure import Added
 from harbor_refresh.executions.text import MAX_JSON, is_text, is_whole, json_text, said_by, shown
-from harbor_refresh.tasks.jobs import sender
+from harbor_refresh.tasks.jobs import limits, sender
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.hook import first_revision
 from harbor_refresh.tasks.jobs.starting.celery_json import PLAIN, as_json
+from harbor_refresh.tasks.jobs.starting.fairness import MOST_LINES, Turns, shared
 from harbor_refresh.tasks.jobs.starting.options import moment_of
 from harbor_refresh.tasks.jobs.starting.unique_keys import TRIES, key_of, lock_and_release, retry_on_conflict
 from harbor_refresh.tasks.jobs.turns import report_scheduled
@@ -56,7 +57,7 @@ Result = TypeVar("Result")
 @dataclass(frozen=True)
 class NewJob:
     """A job to be recorded. `takes_result`: its first argument is the result of the job before it in its chain.
-    `meta` becomes the attributes of its task."""
+    `meta` becomes the attributes of its task. `limit_key`: its key in the limit of its task (jobs/limits.py)."""
 
     name: str
     args: Sequence[Any] = ()
@@ -66,6 +67,7 @@ class NewJob:
     is_unique: bool = False
     takes_result: bool = False
     meta: dict[str, Any] = field(default_factory=dict)
+    limit_key: str | None = None
     job_id: str = field(default_factory=lambda: str(uuid4()))
 
     @property
@@ -78,7 +80,7 @@ Chain = Sequence[NewJob]
 
 
 @at_once
-def start(vendor_type: str, chains: Iterable[Chain], **attributes: Any) -> Execution:
+def start(vendor_type: str, chains: Iterable[Chain], turns: Turns | None = None, **attributes: Any) -> Execution:
     """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution. If its parent has a
     child with its key already, return that child.
 
@@ -90,11 +92,11 @@ def start(vendor_type: str, chains: Iterable[Chain], **attributes: Any) -> Execu
 
     What if the process dies before the commit: nothing happened. After it: the sender sends what waits.
     """
-    return _in_pages(chains, partial(_record, vendor_type, attributes))
+    return _in_pages(chains, partial(_record, vendor_type, attributes, turns or Turns()))
 
 
 @at_once
-def add(execution_id: int, chains: Iterable[Chain], *, once: str = "") -> int:
+def add(execution_id: int, chains: Iterable[Chain], *, once: str = "", turns: Turns | None = None) -> int:
     """Add these jobs to an execution that has not ended; return how many were added. `once`: the key of this
     addition. If it was made before, nothing is added.
 
@@ -106,7 +108,7 @@ def add(execution_id: int, chains: Iterable[Chain], *, once: str = "") -> int:
     What if the process dies before the commit: nothing happened. After it: the sender sends the jobs, and the
     same addition with its key adds nothing.
     """
-    return _in_pages(chains, partial(_add, execution_id, once))
+    return _in_pages(chains, partial(_add, execution_id, once, turns or Turns()))
 
 
 #: Chains, and the size of each of their jobs by its id.
@@ -145,12 +147,14 @@ def _checked(chains: Sequence[Chain]) -> Sized:
     return chains, sizes
 
 
-def _record(vendor_type: str, attributes: dict[str, Any], pages: Iterator[Sized]) -> Execution:
+def _record(vendor_type: str, attributes: dict[str, Any], turns: Turns, pages: Iterator[Sized]) -> Execution:
     if child := _known_child(attributes.get("parent"), attributes.get("key_in_parent", "")):
         return child
     new = NewExecution(vendor_type, **attributes)
     execution = create(new)
-    count, left_out = _write_pages(execution, pages)
+    if new.open_seconds is not None and turns.tenant is None:
+        turns = replace(turns, tenant=shared(execution.pk))
+    count, left_out = _write_pages(execution, pages, turns)
     if left_out and not count:
         raise AlreadyUnderWay
     if not count and new.open_seconds is None:
@@ -171,21 +175,22 @@ def _known_child(parent: int | None, key: str) -> Execution | None:
     return child
 
 
-def _add(execution_id: int, once: str, pages: Iterator[Sized]) -> int:
+def _add(execution_id: int, once: str, turns: Turns, pages: Iterator[Sized]) -> int:
     execution = hold_open(execution_id, once=once)
     if not execution:
         return 0
-    count, _ = _write_pages(execution, pages)
+    count, _ = _write_pages(execution, pages, replace(turns, tenant=shared(execution.pk)))
     if count:
         transaction.on_commit(partial(crash_points.reach, "added", [execution_id]))
     return count
 
 
-def _write_pages(execution: Execution, pages: Iterator[Sized]) -> tuple[int, int]:
+def _write_pages(execution: Execution, pages: Iterator[Sized], turns: Turns) -> tuple[int, int]:
     """Write the jobs, and send the first of them after the commit. Returns how many, and how many chains were left
     out."""
     count = left_out = 0
     queues: set[str] = set()
+    limited: dict[tuple[str, str], int] = {}
     for chains, sizes in pages:
         fresh = _without_held(chains)
         left_out += len(chains) - len(fresh)
@@ -193,10 +198,14 @@ def _write_pages(execution: Execution, pages: Iterator[Sized]) -> tuple[int, int
             revision = first_revision()
             tasks = [NewTask(job.job_id, job.meta, revision) for job in chain.from_iterable(fresh)]
             ids = add_to_held(execution, tasks)
-            queues |= _write(fresh, ids, revision, sizes)
+            rows = _write(fresh, ids, revision, sizes, turns)
+            queues |= {row["queue"] for row in rows}
+            if len(limited) < MOST_LINES:  # workers admit those of any others within a second
+                its = [row for row in rows if row["limit_key"] is not None]
+                limited |= {(row["name"], row["limit_key"]): row["task_id"] for row in its}
             count += len(ids)
     if count:
-        transaction.on_commit(partial(sender.send_started, queues, [execution.pk]))
+        transaction.on_commit(partial(sender.send_started, queues, [execution.pk], [*limited.values()]))
     return count, left_out
 
 
@@ -212,8 +221,10 @@ def _without_held(chains: Sequence[Chain]) -> list[Chain]:
     return fresh
 
 
-def _write(chains: Sequence[Chain], task_ids: Iterable[int], revision: int, sizes: dict[str, int]) -> set[str]:
-    """Write the jobs of these tasks, which are in the order of the chains. Returns their queues."""
+def _write(
+    chains: Sequence[Chain], task_ids: Iterable[int], revision: int, sizes: dict[str, int], turns: Turns
+) -> list[dict[str, Any]]:
+    """Write the jobs of these tasks, which are in the order of the chains. Returns their rows."""
     ids = iter(task_ids)
     rows: list[tuple[dict[str, Any], int]] = []
     for one in chains:
@@ -235,13 +246,16 @@ def _write(chains: Sequence[Chain], task_ids: Iterable[int], revision: int, size
                 "takes_result": job.takes_result and before is not None,
                 "revision": revision,
                 "not_before": _time_of(job.options, has_turn=before is None),
+                "limit_key": job.limit_key,
             }
             rows.append((row, sizes[job.job_id]))
             before = row["task_id"]
+    turns.give([row for row, _ in rows])
+    limits.write_missing({row["name"] for row, _ in rows if row["limit_key"] is not None})
     for page in sized_pages(rows, BATCH_SIZE, count=BATCH):
         run("create_jobs", jobs=json.dumps(page))
     report_scheduled([row["task_id"] for row, _ in rows if row["not_before"] and not row["follows_id"]], revision)
-    return {row["queue"] for row, _ in rows}
+    return [row for row, _ in rows]
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ class Jobs(RuleBasedStateMachine):
 
     @rule(worker=workers)
     def beat(self, worker: int) -> None:
-        run("beat", id=worker, node=f"worker {worker}", slots=1, busy=0, queues=[QUEUE])
+        run("beat", id=worker, node=f"worker {worker}", slots=1, busy=0, queues=[QUEUE], rate=None)
 
     @rule(worker=workers)
     def die(self, worker: int) -> None:
