@@ -10,6 +10,7 @@ import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from celery import current_app
@@ -22,6 +23,10 @@ from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.models.limit import MAX_KEY, UNITS, Limit
 
 MOST = 1_000_000
+#: The page of the queue counts no further.
+MOST_COUNTED = 10_000
+#: The next look admits jobs: it does not count how long ago the last one was.
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 RATE = re.compile(r"([1-9][0-9]{0,6})/([smhd])")
 
 
@@ -114,7 +119,7 @@ def change(name: str, values: Mapping[str, int | None], by: str) -> bool:
     differs = Q(pk__isnull=True)
     for column, value in values.items():
         differs |= Q(**{f"{column}__isnull": value is not None}) if value is None else ~Q(**{column: value})
-    return bool(Limit.objects.filter(differs, pk=name).update(**values, changed_by=by))
+    return bool(Limit.objects.filter(differs, pk=name).update(**values, changed_by=by, swept_at=EPOCH))
 
 
 def reset(names: Iterable[str]) -> int:
@@ -122,13 +127,28 @@ def reset(names: Iterable[str]) -> int:
     count = 0
     for one in Limit.objects.filter(pk__in=list(names)).exclude(changed_by=""):
         values = {column: one.declared.get(column) for column in ("concurrency", "rate")}
-        count += Limit.objects.filter(pk=one.pk).update(**values, per=one.declared.get("per") or 60, changed_by="")
+        count += Limit.objects.filter(pk=one.pk).update(
+            **values, per=one.declared.get("per") or 60, changed_by="", swept_at=EPOCH
+        )
     return count
 
 
 def in_use() -> list[dict[str, Any]]:
-    """Return each limit with how many jobs have a place in it, and how many wait for it, up to 10,000 each."""
+    """Return each limit with how many jobs have a place in it, and how many wait for it, MOST_COUNTED at most."""
     with absence_translated():
-        rows = run("limits_in_use", most=10_000)
-    names = ("name", "concurrency", "rate", "changed_by", "admitted", "waiting")
-    return [dict(zip(names, row, strict=True)) for row in rows]
+        rows = run("limits_in_use", most=MOST_COUNTED)
+    return [
+        {
+            "name": name,
+            "concurrency": concurrency,
+            "rate": rate_text(rate, per),
+            "admitted": admitted,
+            "waiting": waiting,
+        }
+        for name, concurrency, rate, per, admitted, waiting in rows
+    ]
+
+
+def rate_text(rate: int | None, per: int) -> str | None:
+    units = {seconds: unit for unit, seconds in UNITS.items()}
+    return None if rate is None else f"{rate}/{units.get(per) or f'{per} s'}"

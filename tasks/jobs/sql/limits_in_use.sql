@@ -1,12 +1,12 @@
 -- Reads the limits, with how many jobs have a place in each, and how many wait for it.
 --
 -- :most int  how many are counted
--- returns  name, concurrency, rate (text, as 100/m), changed_by, admitted, waiting
+-- returns  name, concurrency, rate, per, admitted, waiting
 SELECT
     l.name,
     l.concurrency,
-    l.rate || '/' || CASE l.per WHEN 1 THEN 's' WHEN 60 THEN 'm' WHEN 3600 THEN 'h' WHEN 86400 THEN 'd' ELSE l.per || ' s' END,
-    l.changed_by,
+    l.rate,
+    l.per,
     (
         SELECT count(*) FROM (
             SELECT

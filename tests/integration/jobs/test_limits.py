@@ -1,6 +1,7 @@
 """Limits of tasks, for all workers together: what users ask for in celery#5732 (a limit of what runs at once) and
 celery#6591 (a rate for all workers). The effects' own log is in tests/faults/test_limits.py."""
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,9 +12,11 @@ import pytest
 from celery import Celery, chain, current_app
 from django.db import connection
 from django.db.models.functions import Now
+from django.test import Client
 
 from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import TrackedJob, limits, sender, start
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
@@ -23,9 +26,10 @@ from harbor_refresh.tasks.jobs.turns import Turn, take
 from harbor_refresh.tasks.models import Limit, LimitPace, Node
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.operations.pauses import pause, resume
+from tests.integration.admin_client import act, signed_in
 from tests.integration.jobs.sample_jobs import QUEUE, Outbox, beats, begun
 
-pytestmark = pytest.mark.usefixtures("database")
+pytestmark = pytest.mark.usefixtures("database", "redis")
 
 Declare = Callable[..., Any]
 
@@ -242,6 +246,30 @@ def test_what_an_administrator_sets_counts_at_once_and_stays(declare: Declare, o
     assert limits.reset(["a.copy"]) == 1
     found.refresh_from_db()
     assert (found.concurrency, found.changed_by) == (2, "")
+
+
+def test_the_screen_of_limits_changes_and_resets_them_with_an_entry_in_the_log(
+    declare: Declare, outbox: Outbox
+) -> None:
+    start("SCAN", jobs=[declare(concurrency=1, rate="5/h").s(n) for n in range(3)])
+    client = signed_in("view_limit", "change_limit", "view_pause")
+    page = "/admin/harbor_tasks/limit/"
+    assert "1 at once, 5/h" in client.get(page).content.decode()
+    form = {"concurrency": "2", "rate": "", "per": "60", "_save": "Save"}
+    assert client.post(f"{page}a.copy/change/", form).status_code == 302
+    sender.send_all()
+    assert len(outbox.take()) == 2
+    shown = client.get("/admin/harbor_tasks/pause/").content.decode()
+    assert "Limits of jobs" in shown
+    assert re.search(r"a\.copy</a>.*?>\s*2\s*<.*?>\s*2\s*<.*?>\s*1\s*<", shown, re.DOTALL)
+    assert act(client, page, "reset", ["a.copy"]).status_code == 302  # type: ignore[list-item]
+    found = Limit.objects.get()
+    assert (found.concurrency, found.rate, found.per) == (1, 5, 3_600)
+    assert [(one.verb, one.kind, one.target) for one in AuditEntry.objects.order_by("pk")] == [
+        ("change", "limit", "a.copy")
+    ] * 2
+    viewer = Client()
+    assert viewer.get(page).status_code == 302
 
 
 def test_a_worker_with_newer_code_changes_the_limit(declare: Declare, outbox: Outbox) -> None:
