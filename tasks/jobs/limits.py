@@ -10,17 +10,18 @@ import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from celery import current_app
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.text import is_text, is_whole, said_by, shown
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.models.limit import MAX_KEY, UNITS, Limit
+from harbor_refresh.tasks.models.limit import MAX_KEY, UNITS, Limit, LimitPace
 
 MOST = 1_000_000
 #: The page of the queue counts no further.
@@ -131,6 +132,12 @@ def reset(names: Iterable[str]) -> int:
             **values, per=one.declared.get("per") or 60, changed_by="", swept_at=EPOCH
         )
     return count
+
+
+def forget_paces() -> None:
+    """Delete the paces that say nothing any more. Raises DatabaseAway."""
+    with absence_translated():
+        LimitPace.objects.filter(next_at__lt=Now() - timedelta(hours=1)).delete()
 
 
 def in_use() -> list[dict[str, Any]]:

@@ -54,9 +54,9 @@ BEGIN
 END
 $$;
 
--- A job that joins its line later than at its start, because its time has come, the job before it has ended, it was
--- admitted, or its run was lost, joins it near the front: it comes after 100 others of its own kind at most, and it
--- does not set the line back, because those that are started then would pass all that wait.
+-- A job that joins its line later than at its start, because its time has come, the job before it has ended, or its
+-- run was lost, joins it near the front, at most 100 turns behind. It does not set the line back, because jobs that are
+-- started then would pass all that wait.
 CREATE OR REPLACE FUNCTION execution_job_joins_line() RETURNS trigger
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -75,12 +75,10 @@ $$;
 
 DROP TRIGGER IF EXISTS job_joins_line ON execution_job;
 CREATE TRIGGER job_joins_line
-    BEFORE UPDATE OF unmet, not_before, admitted, state ON execution_job
+    BEFORE UPDATE OF unmet, not_before, state ON execution_job
     FOR EACH ROW WHEN (
         NEW.state = 'waiting' AND NOT NEW.unmet AND NEW.not_before IS NULL
+        AND (OLD.state = 'running' OR OLD.unmet OR OLD.not_before IS NOT NULL)
         AND OLD.state <> 'ended'  -- run_again.sql gives those their turns
-        AND (
-            OLD.state <> 'waiting' OR OLD.unmet OR OLD.not_before IS NOT NULL OR OLD.admitted IS DISTINCT FROM NEW.admitted
-        )
     )
     EXECUTE FUNCTION execution_job_joins_line()

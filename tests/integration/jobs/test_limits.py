@@ -21,6 +21,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import TrackedJob, limits, sender, start
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
 from harbor_refresh.tasks.jobs.queries import why
+from harbor_refresh.tasks.jobs.reaper import reap
 from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.turns import Turn, take
 from harbor_refresh.tasks.models import Limit, LimitPace, Node
@@ -220,6 +221,14 @@ def test_a_rate_lets_jobs_begin_one_after_the_other(declare: Declare, outbox: Ou
         sender.send_all()
 
 
+def test_a_pace_of_the_past_is_forgotten(declare: Declare, outbox: Outbox) -> None:
+    copy = declare(rate="1/d", key=lambda job: job.args[0])
+    start("SCAN", jobs=[copy.s("a"), copy.s("b")])
+    LimitPace.objects.filter(key="a").update(next_at=Now() - timedelta(hours=2))
+    reap()
+    assert [one.key for one in LimitPace.objects.all()] == ["b"]
+
+
 def test_while_workers_are_away_a_rate_saves_up_two_seconds_at_most(declare: Declare, outbox: Outbox) -> None:
     copy = declare(rate="10/s")
     start("SCAN", jobs=[copy.s(n) for n in range(100)])
@@ -241,7 +250,7 @@ def test_what_an_administrator_sets_counts_at_once_and_stays(declare: Declare, o
     limits.write_declared()
     declare(concurrency=2)
     limits.write_declared()
-    found = Limit.objects.get()
+    found = Limit.objects.get(name="a.copy")
     assert (found.concurrency, found.changed_by, found.declared["concurrency"]) == (4, "ann", 2)
     assert limits.reset(["a.copy"]) == 1
     found.refresh_from_db()
@@ -263,7 +272,7 @@ def test_the_screen_of_limits_changes_and_resets_them_with_an_entry_in_the_log(
     assert "Limits of jobs" in shown
     assert re.search(r"a\.copy</a>.*?>\s*2\s*<.*?>\s*2\s*<.*?>\s*1\s*<", shown, re.DOTALL)
     assert act(client, page, "reset", ["a.copy"]).status_code == 302  # type: ignore[list-item]
-    found = Limit.objects.get()
+    found = Limit.objects.get(name="a.copy")
     assert (found.concurrency, found.rate, found.per) == (1, 5, 3_600)
     assert [(one.verb, one.kind, one.target) for one in AuditEntry.objects.order_by("pk")] == [
         ("change", "limit", "a.copy")
@@ -275,9 +284,9 @@ def test_the_screen_of_limits_changes_and_resets_them_with_an_entry_in_the_log(
 def test_a_worker_with_newer_code_changes_the_limit(declare: Declare, outbox: Outbox) -> None:
     start("SCAN", jobs=[declare(concurrency=1).s()])
     start("SCAN", jobs=[declare(concurrency=5, rate="7/h").s()])
-    assert Limit.objects.get().concurrency == 1, "a web process may be newer than the workers"
+    assert Limit.objects.get(name="a.copy").concurrency == 1, "a web process may be newer than the workers"
     limits.write_declared()
-    found = Limit.objects.get()
+    found = Limit.objects.get(name="a.copy")
     assert (found.concurrency, found.rate, found.per) == (5, 7, 3_600)
 
 

@@ -6,8 +6,8 @@ one transaction, as it is in the program, so the order of the steps is every int
 
 After every step, from a ledger that knows of begins and ends alone: no job has two runs that stand; none begins
 more often than it may, nor after it has succeeded; a job has ended if, and only if, its task is final; a key is
-held by one job; and each job that has not ended is somewhere: waiting, sent, or run by a node that is known or
-will be missed.
+held by one job; a limit has no more places than it may; and each job that has not ended is somewhere: waiting,
+sent, or run by a node that is known or will be missed.
 """
 
 from collections import Counter
@@ -33,11 +33,12 @@ from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.starting.records import NewJob, add, start
 from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.jobs.turns import Begun, Turn, begin, take
-from harbor_refresh.tasks.models import Job, Pause
+from harbor_refresh.tasks.models import Job, Limit, Pause
 from harbor_refresh.tasks.models.job import State
 
 WORKERS = (1, 2)
 ATTEMPTS = 3
+LIMIT = 1
 QUEUE = "harbor_refresh.jobs"
 ENDS = (Status.SUCCESS, Status.ERROR, Status.STOPPED)
 
@@ -56,12 +57,16 @@ class Jobs(RuleBasedStateMachine):
         self.begun: Counter[int] = Counter()
         self.succeeded: set[int] = set()
         with connection.cursor() as cursor:
-            cursor.execute("TRUNCATE execution, execution_node, execution_pause CASCADE")
+            cursor.execute("TRUNCATE execution, execution_node, execution_pause, execution_limit CASCADE")
 
-    @initialize(chained=st.integers(1, 3), single=st.integers(1, 3), unique=st.booleans())
-    def begin_with(self, chained: int, single: int, unique: bool) -> None:
+    @initialize(
+        chained=st.integers(1, 3), single=st.integers(1, 3), unique=st.booleans(), limited=st.integers(0, 3)
+    )
+    def begin_with(self, chained: int, single: int, unique: bool, limited: int) -> None:
+        Limit.objects.create(name="a.job", concurrency=LIMIT)
         chains = [[NewJob("a.job", takes_result=n > 0, max_attempts=ATTEMPTS) for n in range(chained)]]
         chains += [[NewJob("a.job", max_attempts=ATTEMPTS)] for _ in range(single)]
+        chains += [[NewJob("a.job", max_attempts=ATTEMPTS, limit_key="a key")] for _ in range(limited)]
         if unique:
             chains.append([NewJob("a.job", ["once"], is_unique=True, max_attempts=ATTEMPTS)])
         self.execution = start("SCAN", chains).pk
@@ -144,6 +149,7 @@ class Jobs(RuleBasedStateMachine):
             for column in ("sent_at", "not_before"):
                 cursor.execute(f"UPDATE execution_job SET {column} = {column} - interval '1 hour'")
             cursor.execute("UPDATE execution_node SET started_at = started_at - interval '1 hour'")
+            cursor.execute("UPDATE execution_limit SET swept_at = swept_at - interval '1 hour'")
 
     @rule(is_paused=st.booleans())
     def pause(self, is_paused: bool) -> None:
@@ -210,6 +216,12 @@ class Jobs(RuleBasedStateMachine):
     def a_key_is_held_by_one_job(self) -> None:
         held = Job.objects.filter(holds_key=True).exclude(state=State.ENDED).values_list("unique_key", flat=True)
         assert len(held) == len(set(held))
+
+    @invariant()
+    def no_more_run_than_the_limit_lets(self) -> None:
+        its = Job.objects.filter(limit_key="a key")
+        assert its.filter(admitted=True).exclude(state=State.ENDED).count() <= LIMIT
+        assert not its.filter(admitted=False, state__in=(State.SENT, State.RUNNING)).exists()
 
     @invariant()
     def a_follower_waits_for_the_job_before_it(self) -> None:
