@@ -334,6 +334,7 @@ UNFOLD = {
                     | {"link": reverse_lazy("admin:harbor_executions_task_errors")},
                     _page("History", "history", "harbor_executions", "statuschange"),
                     _page("Queue", "stacks", "harbor_tasks", "pause"),
+                    _page("Limits", "speed", "harbor_tasks", "limit"),
                     _page("Quarantine", "report", "harbor_executions", "quarantine", badge="quarantined"),
                     _page("Actions on many", "playlist_add_check", "harbor_executions", "action"),
                 ],

@@ -67,6 +67,7 @@ class Kind(StrEnum):
     ACTION = "action"
     QUARANTINE = "quarantine"
     QUEUE = "queue"
+    LIMIT = "limit"
     TOKEN = "token"  # noqa: S105  # a word, no secret
     SUBSCRIPTION = "subscription"
     DELIVERY = "delivery"

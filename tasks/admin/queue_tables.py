@@ -8,9 +8,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.admin.formatters import NOTHING, execution_link, label
+from harbor_refresh.executions.admin.site_pages import admin_url
 from harbor_refresh.executions.durations import age, ago, duration
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks.broker.celery_queues import TICKS
+from harbor_refresh.tasks.jobs.limits import MOST_COUNTED, in_use
 from harbor_refresh.tasks.operations.pauses import Paused, paused
 from harbor_refresh.tasks.operations.queue_names import known as known_queues
 from harbor_refresh.tasks.operations.queue_names import name_of, what_of
@@ -24,6 +26,7 @@ MOST_WAITING = 20
 #: The tables in their order, and how each is shown.
 TABLES: Mapping[str, Mapping[str, Any]] = {
     "queues": {"title": "Queues of the broker"},
+    "limits": {"title": "Limits of jobs"},
     "nodes": {"title": "Nodes", "height": 360},
     "claims": {"title": "Claims in flight, the oldest first", "height": 360},
     "waiting": {"title": "Executions that wait, the oldest first", "height": 360},
@@ -32,9 +35,11 @@ TABLES: Mapping[str, Mapping[str, Any]] = {
 
 def queue_tables(*, may_change: bool) -> dict[str, Any]:
     """Return the tables by name, `numbers`, and `notes` of what is paused or away. With Redis away, there are no
-    numbers, and the queues are the only table."""
+    numbers, and the queues and the limits are the only tables."""
     known = paused()
     shown: dict[str, Any] = {"notes": [_told(one) for one in known.values()]}
+    if found := in_use():
+        shown["limits"] = _limits(found)
     is_away = False
     try:
         queue = execution_queue()
@@ -92,6 +97,28 @@ def _queues(
             for name in names
         ],
     }
+
+
+def _limits(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "headers": ["Task", "At once", "Rate", "Have a place", "Wait for the limit"],
+        "rows": [
+            [
+                format_html(
+                    '<a href="{}">{}</a>', admin_url("harbor_tasks_limit_change", one["name"]), one["name"]
+                ),
+                NOTHING if one["concurrency"] is None else f"{one['concurrency']:,}",
+                one["rate"] or NOTHING,
+                _at_least(one["admitted"]),
+                _at_least(one["waiting"]),
+            ]
+            for one in found
+        ],
+    }
+
+
+def _at_least(count: int) -> str:
+    return f"{count:,}{'+' if count == MOST_COUNTED else ''}"
 
 
 def _state(pause: Paused | None) -> SafeString:

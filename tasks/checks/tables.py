@@ -19,9 +19,12 @@ from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
 FUNCTIONS = (
     "add_to_execution_counters",
     "count_execution_refresh",
+    "execution_admit",
     "execution_begin_job",
     "execution_end_job",
+    "execution_job_joins_line",
     "execution_rollup",
+    "execution_turn",
     "report_task_by_job",
 )
 #: Autovacuum does not keep up if there are this many times the dead rows at which it begins.

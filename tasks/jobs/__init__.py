@@ -19,7 +19,7 @@ A stop ends a job in any state.
 | transition           | statement (sql/)                       | called by                                | refuses                         |
 | -------------------- | -------------------------------------- | ---------------------------------------- | ------------------------------- |
 | -> waiting           | create_jobs                            | starting/records.py                      | a unique key that is held       |
-| waiting -> sent      | due, pick                              | sender.py                                | unmet, later, paused, no room   |
+| waiting -> sent      | due, admit, pick                       | sender.py                                | unmet, later, limit, no room    |
 | sent -> sent         | resend                                 | sender.py                                | not overdue, no idle slots      |
 | sent -> running      | begin                                  | turns.py (running/tracked.py)            | another run, job, state or node |
 | running -> waiting   | hold_turns, wait_again                 | turns.py (running/tracked.py, nodes.py)  | another run                     |

@@ -92,7 +92,8 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
     _write(again, MESSAGES[status])
     gates.pass_stopped(going_on | links.ancestors(going_on).keys())
     _bring_up_to_date([*family, *(one for one in above if one.status != Status.RUNNING)])
-    transaction.on_commit(partial(sender.send_started, {job.queue for job in again}, sorted(going_on)))
+    limited = [*{(job.name, job.limit_key): job.pk for job in again if job.limit_key is not None}.values()]
+    transaction.on_commit(partial(sender.send_started, {job.queue for job in again}, sorted(going_on), limited))
     return len(again)
 
 

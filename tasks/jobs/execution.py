@@ -21,6 +21,7 @@ from harbor_refresh.tasks.jobs import again
 from harbor_refresh.tasks.jobs.running import kept_ends as kept
 from harbor_refresh.tasks.jobs.starting import records as creation
 from harbor_refresh.tasks.jobs.starting.canvas import Given, parts_of
+from harbor_refresh.tasks.jobs.starting.fairness import turns_of
 from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.without_redis import agenda, mode
 
@@ -66,13 +67,14 @@ class TrackedExecution(Execution):
         jobs of its children in their place, at any depth. That query reads each of them and tells no time left."""
         return of_tasks.progress_of_family(self.pk) if deep else of_tasks.progress(self.pk)
 
-    def add(self, jobs: "Given", *, once: str = "") -> int:
+    def add(self, jobs: "Given", *, once: str = "", weight: float = 1) -> int:
         """Add jobs, as `start` takes them; return how many. Raises ExecutionClosed if it was closed, and
         AlreadyFinal if it has ended.
 
         `once`: any text that names this addition within the execution. If it was made before, nothing is added and
-        0 is returned. So a producer that does not know whether it died before or after the commit repeats it."""
-        return creation.add(self.pk, parts_of(jobs), once=once)
+        0 is returned. So a producer that does not know whether it died before or after the commit repeats it.
+        `weight` is that of these jobs, as of `start`."""
+        return creation.add(self.pk, parts_of(jobs), once=once, turns=turns_of(weight, None))
 
     def close(self) -> bool:
         """Say that all jobs were added: it ends when they have ended. False if it was closed or stopped before, or

@@ -3,7 +3,7 @@
 The main process of a worker beats for the processes below it: in a pool of processes, a job that holds the
 interpreter for a minute is no dead job. Two threads share the work:
 
-1. One beats once a second, and does nothing else (sql/beat.sql).
+1. One beats once a second, and at once if jobs end faster than it has said (sql/beat.sql).
 2. The other releases what processes of its pool ran that are gone; looks for other nodes that are dead, in two
    looks that are a ttl apart (sql/look_for_dead.sql); releases what a node ran that has no row; and sends jobs.
    The pool wakes it when a process dies. A node that has been silent itself looks for no other, until it has
@@ -18,18 +18,20 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from celery import bootsteps
-from celery.worker.state import active_requests
+from celery.worker.state import active_requests, total_count
 from django.db import DatabaseError, connection
 from django.db.models import Exists, OuterRef, Q
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway, RefreshError
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import sender
+from harbor_refresh.tasks.jobs import limits, sender
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.turns import Run, Turn, take_apart
 from harbor_refresh.tasks.models.job import Job, Node, State
@@ -40,6 +42,10 @@ log = logging.getLogger("harbor_refresh")
 #: After so long a silent node is suspected, and after so long again it is dead.
 TTL_SECONDS = 5.0
 BEAT_SECONDS = 1.0
+#: So often it looks how many tasks have ended, and whether a limit lets the next job run.
+LOOK_SECONDS, LIMIT_SECONDS = 0.1, 0.2
+#: Its rate is the highest of so many beats.
+BEATS_A_RATE = 5
 #: With each beat a node sends the jobs whose time has come. Every so many beats, it looks whether anything else is
 #: left to send or to release.
 BEATS_A_PASS = 5
@@ -53,6 +59,33 @@ PAGE = 500
 ID = "HARBOR_REFRESH_NODE"
 
 
+class Rate:
+    """How many tasks this worker ends in a second, as its main process counts them: the most of the last beats in
+    which it was not idle. So an idle worker is as fast as it was."""
+
+    def __init__(self) -> None:
+        self._rates: deque[float] = deque(maxlen=BEATS_A_RATE)
+        self._ended, self._at = self._count(), time.monotonic()
+
+    def has_risen(self, slots: int) -> bool:
+        """Whether its slots have ended two tasks each since the last beat, and at a rate that is not known yet."""
+        ended = self._count() - self._ended
+        return ended >= 2 * slots and ended > 1.2 * (self.highest() or 0) * (time.monotonic() - self._at)
+
+    def measure(self) -> None:
+        now, ended = time.monotonic(), self._count()
+        if ended > self._ended or active_requests:
+            self._rates.append((ended - self._ended) / max(now - self._at, LOOK_SECONDS))
+        self._ended, self._at = ended, now
+
+    def highest(self) -> float | None:
+        return max(self._rates, default=None)
+
+    @staticmethod
+    def _count() -> int:
+        return sum(list(total_count.values())) - len(active_requests)
+
+
 class ThisNode:
     """The node of this worker. Processes of its pool have its id."""
 
@@ -61,9 +94,10 @@ class ThisNode:
         self._wake = threading.Event()
         self._ending = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._is_logged = False
+        self._is_logged = self._has_risen = self._has_limits = False
+        self._rate = Rate()
         #: Since when it beats without a gap, and when it last did.
-        self._since = self._beat_at = 0.0
+        self._since = self._beat_at = self._tried_at = 0.0
         self._name = ""
         self._consumer: Any = None
 
@@ -73,8 +107,12 @@ class ThisNode:
         self.id = secrets.randbits(62)  # two workers may have been forked from one process
         os.environ[ID] = str(self.id)
         self._consumer, self._name = consumer, str(consumer.hostname)
+        self._rate = Rate()
         self._ending.clear()  # a process of a test has several workers, one after the other
         self._beat()
+        self._has_limits = any(limits.is_limited(one) for one in consumer.app.tasks.values())
+        if self._has_limits:
+            self._guarded(limits.write_declared)
         sender.publisher.get()  # before a fork, so that none of its locks is held in a child
         connection.close()  # of the main thread, which is forked
         loops = {"node": self._beat_on, "node's passes": self._pass_on}
@@ -103,20 +141,30 @@ class ThisNode:
         self._leave()
 
     def _beat_on(self) -> None:
-        while not self._ending.wait(BEAT_SECONDS):
-            self._beat()
+        while not self._ending.wait(LOOK_SECONDS):
+            if self._rate.has_risen(self._slots()):  # the broker holds too little for it
+                self._beat()
+                self._has_risen = True
+                self._wake.set()
+            elif time.monotonic() - self._tried_at >= BEAT_SECONDS:
+                self._beat()
         connection.close()
 
     def _pass_on(self) -> None:
-        passes = 0
+        passes, next_at = 0, time.monotonic() + BEAT_SECONDS
         while not self._ending.is_set():
-            self._wake.wait(BEAT_SECONDS)
+            is_woken = self._wake.wait(LIMIT_SECONDS if self._has_limits else BEAT_SECONDS)
             self._wake.clear()
-            passes += 1
-            self._pass(passes)
+            if is_woken or time.monotonic() >= next_at:
+                passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
+                self._pass(passes)
+            else:
+                self._guarded(self._send_admitted)
         connection.close()
 
     def _beat(self) -> None:
+        self._tried_at = time.monotonic()
+        self._rate.measure()
         try:
             with absence_translated():
                 run("beat", id=self.id, node=self._name, **self._offers())
@@ -131,15 +179,28 @@ class ThisNode:
             self._beat_at, self._is_logged = now, False
 
     def _pass(self, passes: int) -> None:
+        self._guarded(partial(self._look_after_jobs, passes))
+
+    def _look_after_jobs(self, passes: int) -> None:
+        publish, queues = sender.publisher.get().put, self._queues()
+        if self._has_risen:
+            self._has_risen = False
+            sender.send(queues, publish)
+        with absence_translated():
+            self._release_dead_processes()
+        dead = self._look_for_dead()
+        if dead or passes % BEATS_A_PASS == 0:
+            release_runs_without_node()
+            sender.send_all(publish, queues)
+        else:
+            sender.send_due(publish, queues)
+
+    def _send_admitted(self) -> None:
+        sender.send_admitted(sender.publisher.get().put, self._queues())
+
+    def _guarded(self, work: Callable[[], object]) -> None:
         try:
-            with absence_translated():
-                self._release_dead_processes()
-            dead = self._look_for_dead()
-            if dead or passes % BEATS_A_PASS == 0:
-                release_runs_without_node()
-                sender.send_all(sender.publisher.get().put, self._queues())
-            else:
-                sender.send_due(sender.publisher.get().put, self._queues())
+            work()
         except (RefreshError, DatabaseError):
             pass  # the beat says that the database is away
         except Exception:
@@ -157,9 +218,13 @@ class ThisNode:
         return dead
 
     def _offers(self) -> dict[str, Any]:
-        """What it takes: how many tasks at a time, how many it runs now, and from which queues."""
-        slots = getattr(self._consumer.pool, "num_processes", None) or self._consumer.controller.concurrency or 1
-        return {"slots": int(slots), "busy": len(active_requests), "queues": self._queues()}
+        """What it takes: how many tasks at a time, how many it runs now, from which queues, and how fast."""
+        busy = len(active_requests)
+        return {"slots": self._slots(), "busy": busy, "queues": self._queues(), "rate": self._rate.highest()}
+
+    def _slots(self) -> int:
+        pool, controller = self._consumer.pool, self._consumer.controller
+        return int(getattr(pool, "num_processes", None) or controller.concurrency or 1)
 
     def _queues(self) -> list[str]:
         return list(self._consumer.app.amqp.queues.consume_from)
@@ -225,7 +290,7 @@ def release(lost: Sequence[Run]) -> int:
     turns = [_of_dead(one, jobs[one.task_id]) for one in lost if one.task_id in jobs]
     taken, _ = take_apart(turns, waits=False)
     signals.runs_released.send(sender=release, count=len(taken))
-    sender.send_behind({jobs[one.run.task_id].queue for one in taken if one.waits})
+    sender.send_behind({jobs[one.run.task_id].queue for one in taken if one.waits}, taken)
     return len(taken)
 
 

@@ -16,17 +16,22 @@ from harbor_refresh.tasks.models.job import Job, Node, State
 
 def overview() -> tuple[dict[str, int], list[dict[str, Any]]]:
     """Count the jobs that have not ended, by where they are, and read the workers. Of those that wait, `in_chains`
-    wait for jobs that they need, and `later` for their time; the target of the hook has not taken the report of
-    `unreported` ones. Each count reads an index that has no other jobs."""
+    wait for jobs that they need, `later` for their time, and `limited` for their limit; the target of the hook has
+    not taken the report of `unreported` ones. Each count reads an index that has no other jobs."""
     waiting = Job.objects.filter(state=State.WAITING)
     with absence_translated():
         in_chains = waiting.filter(waits_for__gt=0).count()
+        limited = waiting.filter(waits_for=0, not_before=None, admitted=False).count()
         later = waiting.filter(waits_for=0, not_before__isnull=False).count()
         running = Counter(Job.objects.filter(state=State.RUNNING).values_list("node", flat=True))
         counts = {
-            "waiting": waiting.filter(waits_for=0, not_before=None).count() + later + in_chains,
+            "waiting": waiting.filter(waits_for=0, not_before=None, admitted=True).count()
+            + limited
+            + later
+            + in_chains,
             "in_chains": in_chains,
             "later": later,
+            "limited": limited,
             "sent": Job.objects.filter(state=State.SENT).count(),
             "running": running.total(),
             "unreported": Job.objects.filter(report__isnull=False).count(),

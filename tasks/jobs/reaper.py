@@ -5,6 +5,7 @@
 | has a report that the hook has not taken           | it is fired again (hook.py)            |
 | has a report, and its task has that or a later one | the report is forgotten                |
 | runs, and was not heard of for REFRESH_JOB_HOURS   | it fails, with that reason             |
+| had a rate, whose pace is of the past              | the pace is forgotten (limits.py)      |
 
 Jobs of dead nodes are released by nodes.py: that is the counterpart of `requeue` of the job service's dead pool.
 """
@@ -17,7 +18,7 @@ from django.db.models.functions import Now
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.jobs import hook
+from harbor_refresh.tasks.jobs import hook, limits
 from harbor_refresh.tasks.jobs.turns import Run, Turn, take_apart
 from harbor_refresh.tasks.models.job import Job, State
 from harbor_refresh.tasks.news import signals
@@ -38,6 +39,7 @@ def reap() -> Reaped:
     or that the database refuses, holds up no other."""
     hours = refresh_settings().job_hours
     outcome = Reaped(reported=hook.fire_again())
+    limits.forget_paces()
     why = f"nothing was heard of it for {hours:g} hours"
     silent = Job.objects.filter(state=State.RUNNING, heard_at__lt=Now() - timedelta(hours=hours)).order_by("pk")
     after = 0

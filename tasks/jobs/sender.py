@@ -1,12 +1,14 @@
 """The sender: when a job may run. A backlog waits in PostgreSQL, and the broker holds what workers will take soon.
 
-| question            | the condition                                                                    |
-| ------------------- | -------------------------------------------------------------------------------- |
-| has its turn come?  | it waits for no job that it needs                                                |
-| has its time come?  | `not_before`, of a countdown or a retry                                          |
-| is there room?      | fewer jobs of its queue are sent than its workers take soon (sql/pick.sql)       |
-| is it paused?       | a queue that is paused is left out                                               |
-| was it lost?        | it was overtaken, or messages do not flow (sql/resend.sql)                       |
+| question           | the condition                                                                     |
+| ------------------ | --------------------------------------------------------------------------------- |
+| has its turn come? | it waits for no job that it needs                                                 |
+| has its time come? | `not_before`, of a countdown or a retry                                           |
+| is its limit full? | fewer jobs of its key have a place, and its rate is kept (sql/admit_function.sql) |
+| is it the next?    | the lowest priority number, then executions in turns (sql/turn_functions.sql)     |
+| is there room?     | fewer jobs of its queue are sent than its workers take soon (sql/pick.sql)        |
+| is it paused?      | a queue that is paused is left out                                                |
+| was it lost?       | it was overtaken, or messages do not flow (sql/resend.sql)                        |
 
 Each message is sent after the commit that notes it, to the queue that its row names. In workers a thread of its
 own publishes, so that a broker that hangs holds up no heartbeat and no end. If the process dies in between, or the
@@ -41,10 +43,10 @@ from harbor_refresh.tasks.without_redis import mode
 
 log = logging.getLogger("harbor_refresh")
 
-#: The broker holds so many jobs of a queue at least, also of one whose workers are not known.
+#: The broker holds so many jobs of a queue whose workers are not known.
 FLOOR = 200
-#: And so many for each slot of its workers: a slot that does short jobs takes some hundred a second, and its ends
-#: are written within a second.
+#: Of another one it holds what the workers do in 1.5 seconds, at most so many for each slot, or FLOOR: a slot that
+#: does short jobs takes some hundred a second, and its ends are written within a second.
 EACH = 100
 #: The most jobs of a queue that are sent at once, and by a process that starts some.
 MOST, MOST_STARTED = 1_000, 200
@@ -61,10 +63,19 @@ Rows = Sequence[Row]
 Publish = Callable[[Rows], object]
 
 
-def send(queues: Iterable[str], publish: Publish | None = None, most: int = MOST) -> int:
-    """Send the next jobs of these queues, as far as there is room. Returns how many."""
+def admit(task_ids: Sequence[int] | None = None) -> set[str]:
+    """Admit jobs with a limit: those of the keys of these tasks, or of all keys. Returns their queues."""
+    with absence_translated():
+        return {queue for (queue,) in run("admit", task_ids=None if task_ids is None else list(task_ids))}
+
+
+def send(
+    queues: Iterable[str], publish: Publish | None = None, most: int = MOST, *, limited: Sequence[int] = ()
+) -> int:
+    """Send the next jobs of these queues, as far as there is room. Before that, admit jobs with the keys of the
+    tasks `limited`. Returns how many were sent."""
     count = 0
-    for queue in set(queues):
+    for queue in {*queues, *(admit(limited) if limited else ())}:
         with absence_translated():
             rows = run("pick", queue=queue, floor=FLOOR, each=EACH, most=most)
         if rows:
@@ -74,12 +85,19 @@ def send(queues: Iterable[str], publish: Publish | None = None, most: int = MOST
 
 
 def send_due(publish: Publish | None = None, queues: Sequence[str] | None = None) -> int:
-    """Send the jobs of these queues, or of all, whose time has come."""
+    """Send the jobs of these queues, or of all, whose time has come, and those that their limits let run now."""
     of: set[str] = set()
     with absence_translated():
         while found := run("due", queues=queues, most=MOST):
             of.update(queue for (queue,) in found)
-    return send(of, publish)
+    return send(of, publish) + send_admitted(publish, queues)
+
+
+def send_admitted(publish: Publish | None = None, queues: Sequence[str] | None = None) -> int:
+    """Send the jobs of these queues, or of all, that their limits let run now. The next pass of other workers
+    sends those of their queues."""
+    of = admit()
+    return send(of if queues is None else of.intersection(queues), publish)
 
 
 def send_all(publish: Publish | None = None, queues: Sequence[str] | None = None) -> int:
@@ -105,9 +123,10 @@ def queues_with_jobs() -> list[str]:
         return [queue for (queue,) in run("queues_with_jobs")]
 
 
-def send_started(queues: Iterable[str], execution_ids: Sequence[int]) -> None:
-    """Send for a process that has started jobs of these executions, or runs them again. In eager mode this process
-    runs them. If a server is away, log it: a node sends in a few seconds."""
+def send_started(queues: Iterable[str], execution_ids: Sequence[int], limited: Sequence[int] = ()) -> None:
+    """Send for a process that has started jobs of these executions, or runs them again. `limited`: one job of each
+    key that has a limit. In eager mode this process runs them. If a server is away, log it: a node sends in a few
+    seconds."""
     if mode.is_eager():
         eager.executions.update(execution_ids)
         eager.put_next()
@@ -115,8 +134,8 @@ def send_started(queues: Iterable[str], execution_ids: Sequence[int]) -> None:
     try:
         queues = set(queues)
         if not send(
-            queues, most=MOST_STARTED
-        ):  # the broker is full of jobs, or another process picks at this moment
+            queues, most=MOST_STARTED, limited=limited
+        ):  # no room, or another process picks at this moment
             time.sleep(TURN_SECONDS)
             send(queues, most=MOST_STARTED)
     except SoftTimeLimitExceeded:  # it is that of a job that starts others
@@ -132,7 +151,9 @@ def send_behind(queues: Iterable[str], ended: Sequence[Turn] = ()) -> None:
         eager.put_next()
         return
     try:
-        send({*queues, *_queues_behind(ended)}, publisher.get().put)
+        behind = _jobs_behind(ended)
+        limited = [*(one.run.task_id for one in ended), *(pk for pk, _ in behind)]
+        send({*queues, *(queue for _, queue in behind)}, publisher.get().put, limited=limited)
     except Exception as exc:
         _log_late(exc)
 
@@ -158,11 +179,11 @@ class Publisher(BatchThread[Row]):
 publisher = PerProcess(Publisher)
 
 
-def _queues_behind(ended: Sequence[Turn]) -> list[str]:
-    """Return the queues of the jobs that need these, and whose turn has come."""
+def _jobs_behind(ended: Sequence[Turn]) -> list[tuple[int, str]]:
+    """Return the jobs that need these, and whose turn has come, each with its queue."""
     needed = [one.run.task_id for one in ended if one.is_needed]
     behind = Job.objects.filter(needs__needed__in=needed, state=State.WAITING, waits_for=0)
-    return list(behind.values_list("queue", flat=True)) if needed else []
+    return list(behind.values_list("pk", "queue")) if needed else []
 
 
 def on_reports_taken(queues: Iterable[str], **_: Any) -> None:

@@ -1,16 +1,11 @@
 """The indexes of jobs that wait for others, which lock nothing. It may run again: what was left half made is made
-anew."""
+anew. That of the next jobs follows in 0009."""
 
 from django.contrib.postgres.operations import AddIndexConcurrently, ValidateConstraint
 from django.db import migrations, models
 from django.db.models import Q
 
 INDEXES = (
-    models.Index(
-        fields=["queue", "priority", "task"],
-        name="job_ready",
-        condition=Q(state="waiting", waits_for=0, not_before=None),
-    ),
     models.Index(
         fields=["not_before"],
         name="job_later",

@@ -6,9 +6,22 @@ from harbor_refresh.executions.installation import require_installed
 require_installed(__name__)
 
 from harbor_refresh.tasks.models.job import Job, JobEnd, Need, Node
+from harbor_refresh.tasks.models.limit import Limit, LimitPace
 from harbor_refresh.tasks.models.state import Event, Pause, Sample, Watermark
 
 # last, because its module imports the tables above
 from harbor_refresh.tasks.jobs.execution import TrackedExecution  # isort: skip
 
-__all__ = ["Event", "Job", "JobEnd", "Need", "Node", "Pause", "Sample", "TrackedExecution", "Watermark"]
+__all__ = [
+    "Event",
+    "Job",
+    "JobEnd",
+    "Limit",
+    "LimitPace",
+    "Need",
+    "Node",
+    "Pause",
+    "Sample",
+    "TrackedExecution",
+    "Watermark",
+]

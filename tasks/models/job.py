@@ -3,6 +3,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.models.execution import Task
+from harbor_refresh.tasks.models.limit import MAX_KEY
 from harbor_refresh.tasks.models.state import MAX_QUEUE
 
 
@@ -27,6 +28,7 @@ class Node(models.Model):
     """A worker: its main process beats for the processes below it (tasks/jobs/nodes.py).
 
     Its `slots` are the tasks that it runs at a time, and so many are `busy`, with jobs or with plain tasks.
+    `rate` of them end in a second; NULL: that is not known yet.
     `began` has the unix seconds at which a run of each of its queues has last begun (jobs/sql/note_begun.sql). A
     node that was not heard for the ttl is suspected, and dead if it is silent for another ttl. Then its row is
     deleted, and the jobs that it ran are released.
@@ -36,6 +38,7 @@ class Node(models.Model):
     name = models.CharField(max_length=255)
     slots = models.PositiveIntegerField()
     busy = models.PositiveIntegerField(db_default=0)
+    rate = models.FloatField(null=True)
     queues = models.JSONField()
     started_at = models.DateTimeField(db_default=Now())
     heard_at = models.DateTimeField(db_default=Now())
@@ -63,6 +66,11 @@ class Job(models.Model):
     them comes before its own arguments. If it is needed itself, `result` is what its successful run has left, with
     the revision of the run. `revision` is that of the run that waits or runs, as reports have it. `report` is the
     report that the target of a hook has not taken yet.
+
+    A job with a `limit_key` waits until it is `admitted` (sql/admit_function.sql). It has a place in the limit
+    until it has ended, or waits for another run. `turn` is its place among the jobs of its queue with the same
+    priority, or, until it is admitted, of its limit (sql/turn_functions.sql). Executions of one `tenant` share
+    their turns.
     """
 
     # both constraints are in jobs/sql/jobs_go_with_their_tasks.sql: there they can say ON DELETE CASCADE
@@ -97,15 +105,37 @@ class Job(models.Model):
     heard_at = models.DateTimeField(null=True)
     check_in = models.JSONField(null=True)
     report = models.JSONField(null=True)
+    limit_key = models.CharField(max_length=MAX_KEY, null=True)  # noqa: DJ001  # NULL: it has no limit
+    admitted = models.BooleanField(default=True, db_default=True)
+    turn = models.BigIntegerField(default=0, db_default=0)
+    tenant = models.CharField(max_length=MAX_KEY, null=True)  # noqa: DJ001  # NULL: it shares its turns with none
 
     class Meta:
         db_table = "execution_job"
         indexes = (
             # pick.sql: the next jobs of a queue
             models.Index(
-                fields=["queue", "priority", "task"],
-                name="job_ready",
-                condition=Q(state="waiting", waits_for=0, not_before=None),
+                fields=["queue", "priority", "turn", "task"],
+                name="job_next",
+                condition=Q(state="waiting", waits_for=0, not_before=None, admitted=True),
+            ),
+            # admit_function.sql: the next jobs of a key, and the keys that have any
+            models.Index(
+                fields=["name", "limit_key", "priority", "turn", "task"],
+                name="job_limited",
+                condition=Q(state="waiting", waits_for=0, not_before=None, admitted=False),
+            ),
+            # admit_function.sql counts them
+            models.Index(
+                fields=["name", "limit_key", "state"],
+                name="job_admitted",
+                condition=Q(limit_key__isnull=False, admitted=True) & ~Q(state="ended"),
+            ),
+            # turn_functions.sql: the last turn of a tenant
+            models.Index(
+                fields=["tenant", "queue", "priority", "limit_key", "turn"],
+                name="job_of_tenant",
+                condition=Q(tenant__isnull=False, state="waiting"),
             ),
             # due.sql: jobs whose time has come
             models.Index(
@@ -130,6 +160,9 @@ class Job(models.Model):
                 condition=Q(max_attempts__gte=1, run__lte=F("runs_before") + F("max_attempts")),
             ),
             models.CheckConstraint(name="job_state_known", condition=Q(state__in=State.values)),
+            models.CheckConstraint(
+                name="job_waits_for_a_limit", condition=Q(admitted=True) | Q(limit_key__isnull=False)
+            ),
             models.CheckConstraint(
                 name="job_runs_in_a_process",
                 condition=Q(state="running", node__isnull=False, process__isnull=False, run__gte=1)

@@ -114,6 +114,28 @@ def timed(job: Handle, name: str, seconds: float) -> None:
         time.sleep(0.2)
 
 
+def effect(name: str, seconds: float) -> None:
+    """What a limit counts: an effect that begins and ends."""
+    note("begins", name, time.time())
+    time.sleep(seconds)
+    note("ends", name, time.time())
+
+
+@app.task(base=TrackedJob, name="tests.limited", concurrency=3)
+def limited(job: Handle, name: str, seconds: float = 0.1) -> None:
+    effect(name, seconds)
+
+
+@app.task(base=TrackedJob, name="tests.by_key", concurrency=1, key=lambda job: job.args[0])
+def by_key(job: Handle, key: str, name: str, seconds: float = 0.0) -> None:
+    effect(f"{key}.{name}", seconds)
+
+
+@app.task(base=TrackedJob, name="tests.rated", rate="50/s")
+def rated(job: Handle, name: str) -> None:
+    effect(name, 0.0)
+
+
 @app.task(base=TrackedJob, name="tests.grow")
 def grow(job: Handle, name: str, levels: int) -> None:
     note("grow", name)

@@ -118,6 +118,8 @@ BLOCKS = {
         "async def mirror": f"{JOBS}::test_an_asynchronous_view_starts_and_awaits_an_execution",
         "job.check_in": f"{JOBS}::test_a_job_checks_in_by_text_by_a_bar_or_by_both",
         "@app.task(base=TrackedJob, keep_result": f"{JOBS}::test_results_are_printed_in_the_order_of_the_jobs",
+        "@app.task(base=TrackedJob, concurrency": f"{JOBS}::test_a_limit_of_the_page_is_declared_and_has_its_key",
+        'start("SCAN", jobs=nightly)': f"{JOBS}::test_executions_take_turns_by_weight_and_by_tenant",
         'start("REPLICATION", jobs=': f"{JOBS}::test_the_metadata_of_a_job_is_stored_with_its_task",
         "# shop/urls.py": f"{JOBS}::test_the_progress_is_at_the_addresses_of_a_project_and_in_its_template",
         "{% load harbor_refresh %}": (

@@ -13,6 +13,7 @@ from celery.exceptions import Ignore, Reject
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import json_text, made_storable, said_by
+from harbor_refresh.tasks.jobs.limits import refuse_limit
 from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.nodes import EAGER, exhausted, this_node
 from harbor_refresh.tasks.jobs.running import writer
@@ -52,6 +53,7 @@ class TrackedJob(JobTask):
     def on_bound(cls, app: Celery) -> None:
         """Check the declaration. Celery calls this when the task belongs to an app."""
         refuse_unplain(str(cls.name), cls.run)
+        refuse_limit(cls)
         if cls.typing:
             cls.checks_arguments, cls.typing = True, False
 

@@ -1,7 +1,9 @@
 -- Picks the next jobs of a queue, and notes them as sent: waiting -> sent. The messages go out after the commit.
 --
--- :queue text  :floor int  :each int  the broker holds `floor` jobs of a queue, or `each` for each slot of its workers
--- :most int                           how many at most
+-- :queue text  :floor int  the broker holds so many jobs of a queue whose workers are not known
+-- :each int    and of others what their workers do in 1.5 seconds, two for each slot at least, and at most `each` for
+--              each slot, or `floor` in all
+-- :most int    how many at most
 -- returns  task_id, job, run, name, queue, options, retries, args, kwargs (their beginnings, for people)
 --
 -- It fills up a queue that has run half empty, so that ends of jobs send many at a time. Jobs that are more urgent than
@@ -10,19 +12,23 @@ WITH next AS MATERIALIZED (
     SELECT priority
     FROM execution_job
     WHERE
-        queue = %(queue)s AND state = 'waiting' AND waits_for = 0 AND not_before IS NULL
+        queue = %(queue)s AND state = 'waiting' AND waits_for = 0 AND not_before IS NULL AND admitted
         AND NOT EXISTS (SELECT FROM execution_pause WHERE queue = %(queue)s)
         AND (SELECT pg_try_advisory_xact_lock(hashtext('harbor_refresh pick'), hashtext(%(queue)s)))  -- once
-    ORDER BY priority, task_id
+    ORDER BY priority, turn, task_id
     LIMIT 1
 ),
 room AS MATERIALIZED (
     SELECT
         n.priority,
-        greatest(
-            %(floor)s::int,
-            %(each)s::int * (SELECT coalesce(sum(slots), 0) FROM execution_node WHERE queues ? %(queue)s::text)
-        )::bigint AS target,
+        coalesce((
+            SELECT
+                least(
+                    greatest(%(each)s::int * sum(slots), %(floor)s::int), sum(greatest(2 * slots, ceil(1.5 * rate)))
+                )
+            FROM execution_node
+            WHERE queues ? %(queue)s::text
+        ), %(floor)s::int)::bigint AS target,
         s.sent,
         s.as_urgent
     FROM next n
@@ -36,9 +42,9 @@ picked AS MATERIALIZED (
     SELECT task_id
     FROM execution_job
     WHERE
-        queue = %(queue)s AND state = 'waiting' AND waits_for = 0 AND not_before IS NULL
+        queue = %(queue)s AND state = 'waiting' AND waits_for = 0 AND not_before IS NULL AND admitted
         AND priority <= (SELECT CASE WHEN sent * 2 <= target THEN 32767 ELSE priority END FROM room)
-    ORDER BY priority, task_id
+    ORDER BY priority, turn, task_id
     LIMIT coalesce((  -- without a row there would be no limit
         SELECT least(%(most)s::int, CASE
             WHEN sent * 2 <= target THEN target - sent
@@ -56,6 +62,6 @@ noted AS (
     WHERE j.task_id = ANY(ARRAY(SELECT task_id FROM picked)) AND t.id = j.task_id
     RETURNING
         j.task_id, t.job_id, j.run, j.name, j.queue, j.options, j.retries, left(j.args::text, 200) AS args,
-        left(j.kwargs::text, 200) AS kwargs, j.priority
+        left(j.kwargs::text, 200) AS kwargs, j.priority, j.turn
 )
-SELECT task_id, job_id, run, name, queue, options, retries, args, kwargs FROM noted ORDER BY priority, task_id
+SELECT task_id, job_id, run, name, queue, options, retries, args, kwargs FROM noted ORDER BY priority, turn, task_id

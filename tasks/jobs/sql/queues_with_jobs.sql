@@ -2,12 +2,13 @@
 --
 -- returns  queue
 WITH RECURSIVE ready AS (
-    (SELECT queue FROM execution_job WHERE state = 'waiting' AND waits_for = 0 AND not_before IS NULL ORDER BY queue LIMIT 1)
+    (SELECT queue FROM execution_job WHERE state = 'waiting' AND waits_for = 0 AND not_before IS NULL AND admitted
+    ORDER BY queue LIMIT 1)
     UNION ALL
     SELECT (
         SELECT queue
         FROM execution_job
-        WHERE state = 'waiting' AND waits_for = 0 AND not_before IS NULL AND queue > r.queue
+        WHERE state = 'waiting' AND waits_for = 0 AND not_before IS NULL AND admitted AND queue > r.queue
         ORDER BY queue
         LIMIT 1
     )

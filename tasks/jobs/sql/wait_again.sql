@@ -13,6 +13,8 @@ SET
     node = NULL,
     process = NULL,
     check_in = NULL,
+    admitted = j.limit_key IS NULL,
+    turn = 0,
     not_before = now() + make_interval(secs => g.delay),
     args = coalesce(g.args::jsonb, j.args),
     kwargs = coalesce(g.kwargs::jsonb, j.kwargs),

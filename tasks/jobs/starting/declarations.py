@@ -5,7 +5,7 @@ arguments that the function does not take, at `start`.
 """
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from celery import Task
@@ -24,11 +24,14 @@ class JobTask(Task):  # type: ignore[type-arg]
     `max_attempts` is how often it may begin in all, including after a crash of its worker and after each `retry`.
     By default as often as its `max_retries` need, and at least five times. `unique`: it is not started while a job
     with the same name and arguments is queued or running. `keep_result`: what it returns is kept with its end, for
-    `execution.results()`."""
+    `execution.results()`. `concurrency`, `rate` and `key`: its limit for all workers together (jobs/limits.py)."""
 
     abstract = True
     unique = False
     keep_result = False
+    concurrency: int | None = None
+    rate: str | None = None
+    key: Callable[[Any], Any] | None = None
     #: Whether arguments are checked against the function: what Celery's `typing` says, which counts no handle.
     checks_arguments = False
 

@@ -28,10 +28,11 @@ from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.structure import Added
 from harbor_refresh.executions.text import MAX_JSON, is_text, is_whole, json_text, said_by, shown
-from harbor_refresh.tasks.jobs import sender
+from harbor_refresh.tasks.jobs import limits, sender
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.hook import first_revision
 from harbor_refresh.tasks.jobs.starting.celery_json import PLAIN, as_json
+from harbor_refresh.tasks.jobs.starting.fairness import MOST_LINES, Turns, shared
 from harbor_refresh.tasks.jobs.starting.options import moment_of
 from harbor_refresh.tasks.jobs.starting.unique_keys import TRIES, key_of, lock_and_release, retry_on_conflict
 from harbor_refresh.tasks.jobs.turns import report_scheduled
@@ -64,7 +65,7 @@ class NewNeed:
 @dataclass(frozen=True)
 class NewJob:
     """A job to be recorded. `takes` is what comes before its own arguments, of the jobs that it `needs`. `meta`
-    becomes the attributes of its task."""
+    becomes the attributes of its task. `limit_key`: its key in the limit of its task (jobs/limits.py)."""
 
     name: str
     args: Sequence[Any] = ()
@@ -75,6 +76,7 @@ class NewJob:
     needs: Sequence[NewNeed] = ()
     takes: Takes = Takes.NOTHING
     meta: dict[str, Any] = field(default_factory=dict)
+    limit_key: str | None = None
     job_id: str = field(default_factory=lambda: str(uuid4()))
 
     @property
@@ -87,7 +89,7 @@ Part = Sequence[NewJob]
 
 
 @at_once
-def start(vendor_type: str, parts: Iterable[Part], **attributes: Any) -> Execution:
+def start(vendor_type: str, parts: Iterable[Part], turns: Turns | None = None, **attributes: Any) -> Execution:
     """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution. If its parent has a
     child with its key already, return that child.
 
@@ -99,11 +101,11 @@ def start(vendor_type: str, parts: Iterable[Part], **attributes: Any) -> Executi
 
     What if the process dies before the commit: nothing happened. After it: the sender sends what waits.
     """
-    return _in_pages(parts, partial(_record, vendor_type, attributes))
+    return _in_pages(parts, partial(_record, vendor_type, attributes, turns or Turns()))
 
 
 @at_once
-def add(execution_id: int, parts: Iterable[Part], *, once: str = "") -> int:
+def add(execution_id: int, parts: Iterable[Part], *, once: str = "", turns: Turns | None = None) -> int:
     """Add these jobs to an execution that has not ended; return how many were added. `once`: the key of this
     addition. If it was made before, nothing is added.
 
@@ -115,7 +117,7 @@ def add(execution_id: int, parts: Iterable[Part], *, once: str = "") -> int:
     What if the process dies before the commit: nothing happened. After it: the sender sends the jobs, and the
     same addition with its key adds nothing.
     """
-    return _in_pages(parts, partial(_add, execution_id, once))
+    return _in_pages(parts, partial(_add, execution_id, once, turns or Turns()))
 
 
 #: Parts, and the size of each of their jobs by its id.
@@ -154,12 +156,14 @@ def _checked(parts: Sequence[Part]) -> Sized:
     return parts, sizes
 
 
-def _record(vendor_type: str, attributes: dict[str, Any], pages: Iterator[Sized]) -> Execution:
+def _record(vendor_type: str, attributes: dict[str, Any], turns: Turns, pages: Iterator[Sized]) -> Execution:
     if child := _known_child(attributes.get("parent"), attributes.get("key_in_parent", "")):
         return child
     new = NewExecution(vendor_type, **attributes)
     execution = create(new)
-    count, left_out = _write_pages(execution, pages)
+    if new.open_seconds is not None and turns.tenant is None:
+        turns = replace(turns, tenant=shared(execution.pk))
+    count, left_out = _write_pages(execution, pages, turns)
     if left_out and not count:
         raise AlreadyUnderWay
     if not count and new.open_seconds is None:
@@ -180,21 +184,22 @@ def _known_child(parent: int | None, key: str) -> Execution | None:
     return child
 
 
-def _add(execution_id: int, once: str, pages: Iterator[Sized]) -> int:
+def _add(execution_id: int, once: str, turns: Turns, pages: Iterator[Sized]) -> int:
     execution = hold_open(execution_id, once=once)
     if not execution:
         return 0
-    count, _ = _write_pages(execution, pages)
+    count, _ = _write_pages(execution, pages, replace(turns, tenant=shared(execution.pk)))
     if count:
         transaction.on_commit(partial(crash_points.reach, "added", [execution_id]))
     return count
 
 
-def _write_pages(execution: Execution, pages: Iterator[Sized]) -> tuple[int, int]:
+def _write_pages(execution: Execution, pages: Iterator[Sized], turns: Turns) -> tuple[int, int]:
     """Write the jobs, and send the first of them after the commit. Returns how many, and how many parts were left
     out."""
     count = left_out = 0
     queues: set[str] = set()
+    limited: dict[tuple[str, str], int] = {}
     for parts, sizes in pages:
         fresh = _without_held(parts)
         left_out += len(parts) - len(fresh)
@@ -202,10 +207,14 @@ def _write_pages(execution: Execution, pages: Iterator[Sized]) -> tuple[int, int
             revision = first_revision()
             tasks = [NewTask(job.job_id, job.meta, revision) for job in chain.from_iterable(fresh)]
             ids = add_to_held(execution, tasks)
-            queues |= _write(fresh, ids, revision, sizes)
+            rows = _write(fresh, ids, revision, sizes, turns)
+            queues |= {row["queue"] for row in rows}
+            if len(limited) < MOST_LINES:  # workers admit those of any others within a second
+                its = [row for row in rows if row["limit_key"] is not None]
+                limited |= {(row["name"], row["limit_key"]): row["task_id"] for row in its}
             count += len(ids)
     if count:
-        transaction.on_commit(partial(sender.send_started, queues, [execution.pk]))
+        transaction.on_commit(partial(sender.send_started, queues, [execution.pk], [*limited.values()]))
     return count, left_out
 
 
@@ -221,8 +230,10 @@ def _without_held(parts: Sequence[Part]) -> list[Part]:
     return fresh
 
 
-def _write(parts: Sequence[Part], task_ids: Iterable[int], revision: int, sizes: dict[str, int]) -> set[str]:
-    """Write the jobs of these tasks, which are in the order of the parts. Returns their queues."""
+def _write(
+    parts: Sequence[Part], task_ids: Iterable[int], revision: int, sizes: dict[str, int], turns: Turns
+) -> list[dict[str, Any]]:
+    """Write the jobs of these tasks, which are in the order of the parts. Returns their rows."""
     left = iter(task_ids)
     rows: list[tuple[dict[str, Any], int]] = []
     needs: list[Need] = []
@@ -245,17 +256,20 @@ def _write(parts: Sequence[Part], task_ids: Iterable[int], revision: int, sizes:
                 "waits_for": len(job.needs),
                 "revision": revision,
                 "not_before": _time_of(job.options, has_turn=not job.needs),
+                "limit_key": job.limit_key,
             }
             rows.append((row, sizes[job.job_id]))
             needs += (
                 Need(job_id=task_id, needed_id=ids[one.place], place=place, even_if_failed=one.even_if_failed)
                 for place, one in enumerate(job.needs)
             )
+    turns.give([row for row, _ in rows])
+    limits.write_missing({row["name"] for row, _ in rows if row["limit_key"] is not None})
     for page in sized_pages(rows, BATCH_SIZE, count=BATCH):
         run("create_jobs", jobs=json.dumps(page))
     Need.objects.bulk_create(needs, batch_size=BATCH)
     report_scheduled([row["task_id"] for row, _ in rows if row["not_before"] and not row["waits_for"]], revision)
-    return {row["queue"] for row, _ in rows}
+    return [row for row, _ in rows]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from celery.exceptions import NotRegistered
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.text import shown
+from harbor_refresh.tasks.jobs.limits import key_of_limit
 from harbor_refresh.tasks.jobs.starting.declarations import JobTask, refuse_arguments, refuse_contradiction
 from harbor_refresh.tasks.jobs.starting.options import (
     META,
@@ -56,6 +57,7 @@ def job_of(signature: Any, checked: set[str], takes: Takes = Takes.NOTHING) -> N
         is_unique=task.unique,
         meta=_meta_of(signature, task),
         takes=takes,
+        limit_key=key_of_limit(task, signature.args, signature.kwargs),
     )
 
 

@@ -9,6 +9,7 @@ from harbor_refresh.tasks.jobs.end_callbacks import callbacks_of
 from harbor_refresh.tasks.jobs.execution import TrackedExecution, asynchronous
 from harbor_refresh.tasks.jobs.starting import records as creation
 from harbor_refresh.tasks.jobs.starting.canvas import Given, parts_of
+from harbor_refresh.tasks.jobs.starting.fairness import turns_of
 from harbor_refresh.tasks.strategies import strategy
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ def start(
     close_after: float | None = None,
     parent: Execution | None = None,
     once: str = "",
+    weight: float = 1,
+    fair_by: str | None = None,
     on_success: "Callbacks" = None,
     on_error: "Callbacks" = None,
     on_complete: "Callbacks" = None,
@@ -49,6 +52,9 @@ def start(
     `parent`: an execution that has not ended, such as `job.execution`. This one counts as one task of it. None: it
     has no parent. `once`: any text that names this child within its parent; if there is such a child already, it
     is returned, and nothing is started.
+
+    `weight`: it has so many turns where another execution has one. `fair_by`: any text that names a tenant; the
+    executions of a tenant share the turns of one.
 
     `on_success`, `on_error` and `on_complete` (Success, Error, any end): plain Celery tasks that are called at
     least once when it has ended so (end_callbacks.py).
@@ -72,6 +78,7 @@ def start(
     execution = creation.start(
         vendor_type,
         parts_of(() if jobs is None and open else jobs),
+        turns_of(weight, fair_by),
         vendor_id=vendor_id,
         trigger=trigger,
         extra_attrs={} if extra_attrs is None else extra_attrs,

@@ -13,6 +13,7 @@ MEANINGS = {
     "waiting": "their turn has not come, or the broker holds enough",
     "in_chains": "of these, wait for the job before them",
     "later": "of these, wait for their time",
+    "limited": "of these, wait for their limit",
     "sent": "are with the broker, or were fetched by a worker",
     "running": "run",
     "unreported": "have a report that the target of the hook has not taken",

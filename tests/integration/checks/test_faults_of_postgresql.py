@@ -143,7 +143,7 @@ def test_migrations_that_are_not_applied() -> None:
     assert found("tables.indexes") == []  # one cause, one sentence
 
 
-@pytest.mark.parametrize("index", ["task_rollup", "job_ready", "delivery_dead"])
+@pytest.mark.parametrize("index", ["task_rollup", "job_next", "delivery_dead"])
 def test_an_index_that_was_dropped_is_there_again_after_what_the_doctor_types(index: str) -> None:
     assert found("tables.indexes") == []
     sql(f"DROP INDEX {index}")

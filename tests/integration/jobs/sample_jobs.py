@@ -104,10 +104,16 @@ def named(message: str) -> str:
 
 
 def beats(
-    node: int = NODE, *, name: str = "a worker", slots: int = 4, busy: int = 0, queues: Sequence[str] = (QUEUE,)
+    node: int = NODE,
+    *,
+    name: str = "a worker",
+    slots: int = 4,
+    busy: int = 0,
+    queues: Sequence[str] = (QUEUE,),
+    rate: float | None = 1_000,
 ) -> None:
     """This node gives a sign of life."""
-    run("beat", id=node, node=name, slots=slots, busy=busy, queues=list(queues))
+    run("beat", id=node, node=name, slots=slots, busy=busy, queues=list(queues), rate=rate)
 
 
 def nothing_has_begun_for(seconds: float) -> None:

@@ -6,8 +6,8 @@ one transaction, as it is in the program, so the order of the steps is every int
 
 After every step, from a ledger that knows of begins and ends alone: no job has two runs that stand; none begins
 more often than it may, nor after it has succeeded; a job has ended if, and only if, its task is final; a key is
-held by one job; and each job that has not ended is somewhere: waiting, sent, or run by a node that is known or
-will be missed.
+held by one job; a limit has no more places than it may; and each job that has not ended is somewhere: waiting,
+sent, or run by a node that is known or will be missed.
 """
 
 from collections import Counter
@@ -34,11 +34,12 @@ from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.starting.records import NewJob, NewNeed, add, start
 from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.jobs.turns import Begun, Turn, begin, take
-from harbor_refresh.tasks.models import Job, Need, Pause
+from harbor_refresh.tasks.models import Job, Limit, Need, Pause
 from harbor_refresh.tasks.models.job import State, Takes
 
 WORKERS = (1, 2)
 ATTEMPTS = 3
+LIMIT = 1
 QUEUE = "harbor_refresh.jobs"
 ENDS = (Status.SUCCESS, Status.ERROR, Status.STOPPED)
 
@@ -69,11 +70,13 @@ class Jobs(RuleBasedStateMachine):
         self.begun: Counter[int] = Counter()
         self.succeeded: set[int] = set()
         with connection.cursor() as cursor:
-            cursor.execute("TRUNCATE execution, execution_node, execution_pause CASCADE")
+            cursor.execute("TRUNCATE execution, execution_node, execution_pause, execution_limit CASCADE")
 
-    @initialize(graph=graphs(), single=st.integers(1, 3), unique=st.booleans())
-    def begin_with(self, graph: list[NewJob], single: int, unique: bool) -> None:
+    @initialize(graph=graphs(), single=st.integers(1, 3), unique=st.booleans(), limited=st.integers(0, 3))
+    def begin_with(self, graph: list[NewJob], single: int, unique: bool, limited: int) -> None:
+        Limit.objects.create(name="a.job", concurrency=LIMIT)
         parts = [graph, *([NewJob("a.job", max_attempts=ATTEMPTS)] for _ in range(single))]
+        parts += [[NewJob("a.job", max_attempts=ATTEMPTS, limit_key="a key")] for _ in range(limited)]
         if unique:
             parts.append([NewJob("a.job", ["once"], is_unique=True, max_attempts=ATTEMPTS)])
         self.execution = start("SCAN", parts).pk
@@ -84,7 +87,7 @@ class Jobs(RuleBasedStateMachine):
 
     @rule(worker=workers)
     def beat(self, worker: int) -> None:
-        run("beat", id=worker, node=f"worker {worker}", slots=1, busy=0, queues=[QUEUE])
+        run("beat", id=worker, node=f"worker {worker}", slots=1, busy=0, queues=[QUEUE], rate=None)
 
     @rule(worker=workers)
     def die(self, worker: int) -> None:
@@ -156,6 +159,7 @@ class Jobs(RuleBasedStateMachine):
             for column in ("sent_at", "not_before"):
                 cursor.execute(f"UPDATE execution_job SET {column} = {column} - interval '1 hour'")
             cursor.execute("UPDATE execution_node SET started_at = started_at - interval '1 hour'")
+            cursor.execute("UPDATE execution_limit SET swept_at = swept_at - interval '1 hour'")
 
     @rule(is_paused=st.booleans())
     def pause(self, is_paused: bool) -> None:
@@ -229,6 +233,12 @@ class Jobs(RuleBasedStateMachine):
             status = need.needed.task.status
             had_succeeded = need.needed_id in self.succeeded or status == Status.SUCCESS
             assert had_succeeded or (need.even_if_failed and need.is_met)
+
+    @invariant()
+    def no_more_run_than_the_limit_lets(self) -> None:
+        its = Job.objects.filter(limit_key="a key")
+        assert its.filter(admitted=True).exclude(state=State.ENDED).count() <= LIMIT
+        assert not its.filter(admitted=False, state__in=(State.SENT, State.RUNNING)).exists()
 
     @invariant()
     def it_knows_for_how_many_it_waits(self) -> None:

@@ -29,7 +29,16 @@ from tests.integration.jobs.sample_jobs import (
 
 pytestmark = pytest.mark.usefixtures("database", "queue", "outbox")
 
-NOTHING = {"waiting": 0, "sent": 0, "running": 0, "in_chains": 0, "later": 0, "unreported": 0, "nodes": []}
+NOTHING = {
+    "waiting": 0,
+    "sent": 0,
+    "running": 0,
+    "in_chains": 0,
+    "later": 0,
+    "limited": 0,
+    "unreported": 0,
+    "nodes": [],
+}
 
 
 def test_stats_of_nothing_are_all_there() -> None:
@@ -54,7 +63,15 @@ def test_stats_tell_what_waits_what_runs_where_and_what_is_silent(outbox: Outbox
     Node.objects.filter(pk=2).update(suspected_at=timezone.now())
     stats = data("harbor", "status", "--jobs")
     nodes = stats.pop("nodes")
-    assert stats == {"waiting": 3, "sent": 2, "running": 2, "in_chains": 2, "later": 1, "unreported": 1}
+    assert stats == {
+        "waiting": 3,
+        "sent": 2,
+        "running": 2,
+        "in_chains": 2,
+        "later": 1,
+        "limited": 0,
+        "unreported": 1,
+    }
     assert [(one["name"], one["running"], one["slots"], one["is_suspected"]) for one in nodes] == [
         ("one", 2, 4, False),
         ("two", 0, 2, True),
@@ -64,6 +81,7 @@ def test_stats_tell_what_waits_what_runs_where_and_what_is_silent(outbox: Outbox
         "waiting        3  their turn has not come, or the broker holds enough",
         "in chains      2  of these, wait for the job before them",
         "later          1  of these, wait for their time",
+        "limited        0  of these, wait for their limit",
         "sent           2  are with the broker, or were fetched by a worker",
         "running        2  run",
         "unreported     1  have a report that the target of the hook has not taken",

@@ -30,6 +30,11 @@ SELECT id, 'a.job', 'a', '[]', '{}', '{}', 3, 0, FALSE, 'running', 1, 0, 0, 0, 0
 """
 #: What calls each function of ours. Each of them keeps its plans, so a plan is made for values that are not known.
 CALLS = {
+    "execution_admit": "SELECT execution_admit(NULL), execution_admit(ARRAY[7])",
+    "execution_turn": "SELECT execution_turn('a', 0, 'b', NULL, 'x'), execution_turn('a', 0, 'b', '', 'x')",
+    "execution_job_joins_line": (
+        "UPDATE execution_job SET state = 'waiting', node = NULL, process = NULL WHERE task_id = 8"
+    ),
     "execution_begin_job": "SELECT * FROM execution_begin_job(7, 'job-7', 0, NULL, 1, 1)",
     "execution_end_jobs": "UPDATE task SET status = 'Success', status_code = 3, end_time = now() WHERE id = 7",
     "report_task_by_job": "SELECT * FROM report_task_by_job('job-7', 7, 'Running', 2, 9, NULL)",

@@ -16,7 +16,7 @@ from harbor_refresh import roles
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Action, Execution, Quarantine
-from harbor_refresh.tasks.models import Pause
+from harbor_refresh.tasks.models import Limit, Pause
 from tests.browser.samples import make_samples
 from tests.integration.admin_client import act
 from tests.integration.operations.actions.sample_bulk import reported, with_jobs
@@ -125,6 +125,7 @@ def test_no_page_of_the_admin_answers_an_error_of_the_server_to_any_role(role: s
     User.objects.create_superuser(ROOT)
     CrontabSchedule.objects.get_or_create(minute="0")
     rows = make_samples().rows
+    rows[Limit] = Limit.objects.create(name="a.copy", concurrency=1)
     assert [model for model in admin.site._registry if model not in rows] == [Pause]
     client = Client()
     client.force_login(User.objects.get(username=role))

@@ -26,6 +26,7 @@ from redis import Redis
 import harbor_refresh
 from harbor_refresh.executions.models import Task
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, start
+from harbor_refresh.tasks.models import Job, Limit
 from harbor_refresh.testing import worker
 from tests import pages
 from tests.integration.concurrency import in_background, transaction_held_open
@@ -138,6 +139,26 @@ def test_results_are_printed_in_the_order_of_the_jobs(capsys: pytest.CaptureFixt
     assert printed == [
         f"{pk} shop.of_the_page.measure {{'bytes': {size}}} " for pk, size in zip(jobs, (6, 5), strict=True)
     ]
+
+
+def test_a_limit_of_the_page_is_declared_and_has_its_key() -> None:
+    section = Section("Limits")
+    section.names["copy"].run = lambda job, artifact, *, registry: said.append(registry)
+    with worker():
+        execution = start("SCAN", jobs=[section.names["copy"].s(n, registry="a-registry") for n in range(3)])
+        assert ended(execution) == ("Success", {"Success": 3})
+    found = Limit.objects.get()
+    assert (found.concurrency, found.rate, found.per) == (10, 100, 60)
+    assert set(Job.objects.values_list("limit_key", flat=True)) == {"a-registry"}
+
+
+def test_executions_take_turns_by_weight_and_by_tenant() -> None:
+    jobs = {name: [replicate.s(name)] for name in ("nightly", "urgent", "theirs")}
+    with worker():
+        Section("Fairness", **jobs).run()
+        wait_for(lambda: len(said) == 3, "the three to run")
+        assert ended(latest()) == ("Success", {"Success": 1})
+    assert list(Job.objects.order_by("pk").values_list("tenant", flat=True)) == [None, None, "tenant 7"]
 
 
 def test_the_metadata_of_a_job_is_stored_with_its_task() -> None:

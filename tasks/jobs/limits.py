@@ -1,0 +1,161 @@
+"""Limits of tasks: what the code declares, the key of a job, and the row that an administrator may change.
+
+    @app.task(base=TrackedJob, concurrency=10, rate="100/m", key=lambda job: job.kwargs["registry"])
+
+The row of a limit is written with the first job. A worker that starts brings it up to date with its code, unless
+an administrator has changed it. The sender admits the jobs (sql/admit_function.sql).
+"""
+
+import inspect
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from celery import current_app
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.text import is_text, is_whole, said_by, shown
+from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.models.limit import MAX_KEY, UNITS, Limit, LimitPace
+
+MOST = 1_000_000
+#: The page of the queue counts no further.
+MOST_COUNTED = 10_000
+#: The next look admits jobs: it does not count how long ago the last one was.
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+RATE = re.compile(r"([1-9][0-9]{0,6})/([smhd])")
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What the function `key` gets: the arguments of the job, as they were given."""
+
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+
+
+def is_limited(task: Any) -> bool:
+    return getattr(task, "concurrency", None) is not None or getattr(task, "rate", None) is not None
+
+
+def refuse_limit(task: Any) -> None:
+    """Raise Refused if the limit that the task declares is none."""
+    if task.concurrency is not None and not is_whole(task.concurrency, 1, MOST):
+        takes = f"a whole number from 1 to {MOST:,}"
+        raise Refused(f"{task.name}: concurrency takes {takes}, and got {shown(task.concurrency)}")
+    if task.rate is not None and not (isinstance(task.rate, str) and RATE.fullmatch(task.rate)):
+        raise Refused(
+            f'{task.name}: rate takes text as "10/s", "100/m", "1000/h" or "5/d", and got {shown(task.rate)}'
+        )
+    key = _key_function(task)
+    if key is not None and not callable(key):
+        raise Refused(f"{task.name}: key takes a function of the job, and got {shown(key)}")
+    if key is not None and not is_limited(task):
+        raise Refused(f"{task.name}: key is that of a limit: write concurrency=... or rate=... as well")
+
+
+def key_of_limit(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+    """Return the key of a job in the limit of its task; None if the task has no limit."""
+    if not is_limited(task):
+        return None
+    function = _key_function(task)
+    if function is None:
+        return ""
+    try:
+        key = function(Arguments(args, kwargs))
+    except Exception as exc:
+        raise Refused(f"job {task.name}: its key cannot be made: {said_by(exc)}") from exc
+    key = "" if key is None else str(key)
+    if not is_text(key, MAX_KEY):
+        raise Refused(f"job {task.name}: key takes text of at most {MAX_KEY} characters, and got {shown(key)}")
+    return key
+
+
+def _key_function(task: Any) -> Any:
+    """Return the function itself: as an attribute of a class it would become a method."""
+    found = inspect.getattr_static(task, "key", None)
+    return found.__func__ if isinstance(found, staticmethod) else found
+
+
+def write_missing(names: Iterable[str]) -> None:
+    """Write the rows of these limits that are not there, in the transaction of the jobs."""
+    _write(names, if_changed=False)
+
+
+def write_declared() -> None:
+    """Write the limits of all tasks of this app as its code has them. Raises DatabaseAway."""
+    with absence_translated():
+        _write([name for name, task in current_app.tasks.items() if is_limited(task)], if_changed=True)
+
+
+def _write(names: Iterable[str], *, if_changed: bool) -> None:
+    known = [name for name in sorted(names) if name in current_app.tasks]
+    if not known:
+        return
+    declared = [_declared(current_app.tasks[name]) for name in known]
+    run(
+        "write_limits",
+        names=known,
+        concurrencies=[one["concurrency"] for one in declared],
+        rates=[one["rate"] for one in declared],
+        pers=[one["per"] for one in declared],
+        if_changed=if_changed,
+    )
+
+
+def _declared(task: Any) -> dict[str, int | None]:
+    count, per = None, 60
+    if task.rate is not None and (found := RATE.fullmatch(task.rate)):
+        count, per = int(found[1]), UNITS[found[2]]
+    return {"concurrency": task.concurrency, "rate": count, "per": per}
+
+
+def change(name: str, values: Mapping[str, int | None], by: str) -> bool:
+    """Have these values count from now on, whatever the code says. False if they do."""
+    differs = Q(pk__isnull=True)
+    for column, value in values.items():
+        differs |= Q(**{f"{column}__isnull": value is not None}) if value is None else ~Q(**{column: value})
+    return bool(Limit.objects.filter(differs, pk=name).update(**values, changed_by=by, swept_at=EPOCH))
+
+
+def reset(names: Iterable[str]) -> int:
+    """Have what the code says count again. Returns how many limits were changed."""
+    count = 0
+    for one in Limit.objects.filter(pk__in=list(names)).exclude(changed_by=""):
+        values = {column: one.declared.get(column) for column in ("concurrency", "rate")}
+        count += Limit.objects.filter(pk=one.pk).update(
+            **values, per=one.declared.get("per") or 60, changed_by="", swept_at=EPOCH
+        )
+    return count
+
+
+def forget_paces() -> None:
+    """Delete the paces that say nothing any more. Raises DatabaseAway."""
+    with absence_translated():
+        LimitPace.objects.filter(next_at__lt=Now() - timedelta(hours=1)).delete()
+
+
+def in_use() -> list[dict[str, Any]]:
+    """Return each limit with how many jobs have a place in it, and how many wait for it, MOST_COUNTED at most."""
+    with absence_translated():
+        rows = run("limits_in_use", most=MOST_COUNTED)
+    return [
+        {
+            "name": name,
+            "concurrency": concurrency,
+            "rate": rate_text(rate, per),
+            "admitted": admitted,
+            "waiting": waiting,
+        }
+        for name, concurrency, rate, per, admitted, waiting in rows
+    ]
+
+
+def rate_text(rate: int | None, per: int) -> str | None:
+    units = {seconds: unit for unit, seconds in UNITS.items()}
+    return None if rate is None else f"{rate}/{units.get(per) or f'{per} s'}"

@@ -1,0 +1,79 @@
+"""Fairness: the turns of jobs that are written together (sql/turn_functions.sql). An execution that is started
+behind a million jobs takes turns with them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.text import is_text, shown
+from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.models.limit import MAX_KEY
+
+#: A turn of an execution of weight 1.
+TURN = 1_000_000
+LIGHTEST, HEAVIEST = 0.001, 1_000
+#: So many lines are remembered. Of any others the next turn is asked again, so that memory stays bounded.
+MOST_LINES = 10_000
+
+
+class Line(NamedTuple):
+    """Where jobs wait one behind the other. `name` and `key` are those of a limit."""
+
+    queue: str
+    priority: int
+    name: str
+    key: str | None
+
+
+@dataclass
+class Turns:
+    """The turns of the jobs of one `start` or `add`: one after the other in each line."""
+
+    weight: float = 1
+    tenant: str | None = None
+    _next: dict[Line, int] = field(default_factory=dict, init=False)
+
+    def give(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Write the turn and the tenant into these rows of jobs."""
+        lines = [_line_of(row) for row in rows]
+        if len(self._next) > MOST_LINES:
+            self._next.clear()
+        if missing := sorted(set(lines) - self._next.keys(), key=repr):
+            found = run(
+                "find_turns",
+                queues=[one.queue for one in missing],
+                priorities=[one.priority for one in missing],
+                names=[one.name for one in missing],
+                keys=[one.key for one in missing],
+                tenant=self.tenant,
+            )
+            self._next.update(zip(missing, (turn for (turn,) in found), strict=True))
+        step = round(TURN / self.weight)
+        for row, line in zip(rows, lines, strict=True):
+            row.update(turn=self._next[line], tenant=self.tenant)
+            self._next[line] += step
+
+
+def turns_of(weight: float, fair_by: str | None) -> Turns:
+    """Return the turns of a new execution. Raises Refused for a weight or a name that is none."""
+    is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
+    if not is_number or not LIGHTEST <= weight <= HEAVIEST:
+        raise Refused(f"weight takes a number from {LIGHTEST:g} to {HEAVIEST:,}, and got {shown(weight)}")
+    if fair_by is not None and not is_text(fair_by, MAX_KEY, at_least=1):
+        raise Refused(f"fair_by takes text of 1 to {MAX_KEY} characters, and got {shown(fair_by)}")
+    return Turns(weight, fair_by)
+
+
+def shared(execution_id: int) -> str:
+    """Return the tenant of an execution that grows: its additions come after its own jobs that wait."""
+    first = Task.objects.filter(execution=execution_id).values("pk")[:1]
+    its = Job.objects.filter(pk__in=first).values_list("tenant", flat=True).first()
+    return its or f"execution {execution_id}"
+
+
+def _line_of(row: dict[str, Any]) -> Line:
+    key = row["limit_key"]
+    return Line(row["queue"], row["priority"], "" if key is None else row["name"], key)

@@ -1,0 +1,341 @@
+"""Limits of tasks, for all workers together: what users ask for in celery#5732 (a limit of what runs at once) and
+celery#6591 (a rate for all workers). The effects' own log is in tests/faults/test_limits.py."""
+
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from celery import Celery, chain, current_app
+from django.db import connection
+from django.db.models.functions import Now
+from django.test import Client
+
+from harbor_refresh.executions.access.audit import Origin, Person
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import AuditEntry
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.jobs import TrackedJob, limits, sender, start
+from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
+from harbor_refresh.tasks.jobs.queries import why
+from harbor_refresh.tasks.jobs.reaper import reap
+from harbor_refresh.tasks.jobs.running.eager import Sent
+from harbor_refresh.tasks.jobs.turns import Turn, take
+from harbor_refresh.tasks.models import Limit, LimitPace, Node
+from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.operations.pauses import pause, resume
+from tests.integration.admin_client import act, signed_in
+from tests.integration.jobs.sample_jobs import QUEUE, Outbox, beats, begun
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+Declare = Callable[..., Any]
+
+
+def nothing(job: Any, *args: Any, **kwargs: Any) -> None:
+    pass
+
+
+@pytest.fixture
+def declare() -> Iterator[Declare]:
+    """Declare a task with these options in this process."""
+    names: list[str] = []
+
+    def declared(name: str = "a.copy", **options: Any) -> Any:
+        names.append(name)
+        current_app.tasks.pop(name, None)
+        return current_app.task(base=TrackedJob, name=name, shared=False, **options)(nothing)
+
+    yield declared
+    for name in names:
+        current_app.tasks.pop(name, None)
+
+
+@pytest.fixture(autouse=True)
+def a_worker(database: str) -> None:
+    beats(slots=1_000)
+
+
+def places(name: str = "a.copy") -> int:
+    """How many jobs have a place in the limit."""
+    return Job.objects.filter(name=name, admitted=True).exclude(state="ended").count()
+
+
+def ends(message: Sent, status: Status = Status.SUCCESS, **options: Any) -> None:
+    """It runs and ends, as the writer has it."""
+    its = begun(message)
+    assert its
+    result = '"r"' if its.is_needed else None
+    turn = Turn(its.run, status, result=result, is_needed=its.is_needed, **options)
+    assert take([turn])
+    sender.send_behind([its.queue], [turn])
+
+
+def a_second_passes(seconds: float = 1) -> None:
+    Limit.objects.update(swept_at=Now() - timedelta(hours=1))
+    past = timedelta(seconds=seconds)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE execution_limit_pace SET next_at = next_at - %s", [past])
+
+
+def test_no_more_jobs_are_sent_than_the_limit_lets_run_and_an_end_sends_the_next(
+    declare: Declare, outbox: Outbox
+) -> None:
+    copy = declare(concurrency=3)
+    start("SCAN", jobs=[copy.s(n) for n in range(7)])
+    messages = outbox.take()
+    assert len(messages) == 3
+    last = Job.objects.order_by("pk").last()
+    assert last
+    assert why(last) == "limit a.copy 3/3"
+    for expected in (1, 1, 1, 1, 0, 0):
+        ends(messages.pop(0))
+        sent = outbox.take()
+        assert len(sent) == expected
+        messages += sent
+    sender.send_all()
+    assert outbox.take() == []
+
+
+def test_each_key_has_a_limit(declare: Declare, outbox: Outbox) -> None:
+    copy = declare(concurrency=2, key=lambda job: job.kwargs["registry"])
+    start("SCAN", jobs=[copy.s(registry=f"r{n % 3}") for n in range(12)])
+    assert Counter(Job.objects.filter(state="sent").values_list("limit_key", flat=True)) == {
+        "r0": 2,
+        "r1": 2,
+        "r2": 2,
+    }
+    waits = Job.objects.filter(state="waiting", limit_key="r1").order_by("pk").last()
+    assert waits
+    assert why(waits) == "limit a.copy r1 2/2"
+    r1 = [one for one in outbox.take() if "r1" in one.kwargs]
+    ends(r1[0])
+    assert ["r1" in one.kwargs for one in outbox.take()] == [True]
+
+
+def test_a_thousand_keys(declare: Declare, outbox: Outbox) -> None:
+    copy = declare(concurrency=1, key=lambda job: job.args[0])
+    start("SCAN", jobs=[copy.s(n % 1_000) for n in range(3_000)])
+    sent = 0
+    while len(messages := outbox.take()):
+        sent += len(messages)
+        sender.send_all()
+    assert sent == 1_000
+    assert Job.objects.filter(state="sent").values("limit_key").distinct().count() == 1_000
+
+
+def test_jobs_without_a_limit_and_of_other_limits_pass(declare: Declare, outbox: Outbox) -> None:
+    copy, other, free = declare(concurrency=1), declare("a.scan", concurrency=1), declare("a.free")
+    start("SCAN", jobs=[copy.s(), copy.s(), other.s(), other.s(), free.s(), free.s()])
+    assert Counter(one.name for one in outbox.take()) == {"a.copy": 1, "a.scan": 1, "a.free": 2}
+
+
+def test_the_most_urgent_job_of_a_key_is_the_next(declare: Declare, outbox: Outbox) -> None:
+    copy = declare(concurrency=1)
+    start("SCAN", jobs=[copy.s("first"), copy.s("second"), copy.s("urgent").set(priority=0)])
+    start("SCAN", jobs=[copy.s("late").set(priority=9)])
+    (first,) = outbox.take()
+    ends(first)
+    assert "second" in outbox.messages[0].args
+    Job.objects.filter(args=["late"]).update(priority=-1)
+    ends(outbox.take()[0])
+    assert "late" in outbox.messages[0].args
+
+
+def test_the_places_of_a_dead_worker_are_free_with_its_jobs(declare: Declare, outbox: Outbox) -> None:
+    copy = declare(concurrency=2)
+    start("SCAN", jobs=[copy.s(n) for n in range(4)])
+    for message in outbox.take():
+        assert begun(message)
+    assert places() == 2
+    Node.objects.all().delete()
+    beats(2, slots=100)
+    assert release_runs_without_node() == 2
+    assert places() == 2
+    sent = outbox.take()
+    assert sorted(one.args for one in sent) == ["[0]", "[1]"], "what was released comes next"
+
+
+def test_a_retry_that_waits_gives_its_place_back(declare: Declare, outbox: Outbox) -> None:
+    copy = declare(concurrency=1)
+    start("SCAN", jobs=[copy.s("a"), copy.s("b")])
+    ends(outbox.take()[0], Status.SCHEDULED, delay=3_600.0)
+    (b,) = outbox.take()
+    assert "b" in b.args
+    Job.objects.filter(not_before__isnull=False).update(not_before=Now())
+    a_second_passes()
+    sender.send_all()
+    assert outbox.take() == []
+    ends(b)
+    assert ["a" in one.args for one in outbox.take()] == [True]
+
+
+def test_a_stop_gives_the_places_to_others(declare: Declare, outbox: Outbox) -> None:
+    copy = declare(concurrency=2)
+    first = start("SCAN", jobs=[copy.s("a") for _ in range(3)])
+    start("SCAN", jobs=[copy.s("b") for _ in range(3)])
+    outbox.take()
+    first.stop()
+    a_second_passes()
+    sender.send_all()
+    assert [one.args for one in outbox.take()] == ['["b"]'] * 2
+
+
+def test_jobs_of_a_paused_queue_get_no_place(declare: Declare, outbox: Outbox) -> None:
+    copy = declare(rate="1000/s")
+    pause(QUEUE, Person("a person", Origin.API))
+    start("SCAN", jobs=[copy.s(n) for n in range(5)])
+    a_second_passes()
+    sender.send_all()
+    assert (places(), outbox.take()) == (0, [])
+    assert not LimitPace.objects.exists()
+    resume(QUEUE, Person("a person", Origin.API))
+    a_second_passes()
+    sender.send_all()
+    assert len(outbox.take()) == 5
+
+
+def test_a_job_of_a_chain_waits_for_its_turn_and_then_for_its_limit(declare: Declare, outbox: Outbox) -> None:
+    copy, merge = declare(), declare("a.merge", concurrency=1)
+    start("SCAN", jobs=[chain(copy.s(n), merge.si(n)) for n in range(3)])
+    for message in outbox.take():
+        ends(message)
+    assert [one.name for one in outbox.messages] == ["a.merge"]
+    ends(outbox.take()[0])
+    assert [one.args for one in outbox.take()] == ["[1]"]
+
+
+def test_a_rate_lets_jobs_begin_one_after_the_other(declare: Declare, outbox: Outbox) -> None:
+    copy = declare(rate="60/m")
+    start("SCAN", jobs=[copy.s(n) for n in range(4)])
+    for _ in range(3):
+        (message,) = outbox.take()
+        ends(message)
+        assert outbox.take() == [], "a second has not passed"
+        last = Job.objects.order_by("pk").last()
+        assert last
+        assert why(last) == "rate a.copy 60/m"
+        a_second_passes()
+        sender.send_all()
+
+
+def test_a_pace_of_the_past_is_forgotten(declare: Declare, outbox: Outbox) -> None:
+    copy = declare(rate="1/d", key=lambda job: job.args[0])
+    start("SCAN", jobs=[copy.s("a"), copy.s("b")])
+    LimitPace.objects.filter(key="a").update(next_at=Now() - timedelta(hours=2))
+    reap()
+    assert [one.key for one in LimitPace.objects.all()] == ["b"]
+
+
+def test_while_workers_are_away_a_rate_saves_up_two_seconds_at_most(declare: Declare, outbox: Outbox) -> None:
+    copy = declare(rate="10/s")
+    start("SCAN", jobs=[copy.s(n) for n in range(100)])
+    for _ in range(60):
+        a_second_passes()
+        sender.send_all()
+    assert len(outbox.take()) == 20
+
+
+def test_what_an_administrator_sets_counts_at_once_and_stays(declare: Declare, outbox: Outbox) -> None:
+    copy = declare(concurrency=1)
+    start("SCAN", jobs=[copy.s(n) for n in range(10)])
+    assert len(outbox.take()) == 1
+    assert limits.change("a.copy", {"concurrency": 4, "rate": None, "per": 60}, "ann")
+    assert not limits.change("a.copy", {"concurrency": 4, "rate": None, "per": 60}, "bob")
+    a_second_passes()
+    sender.send_all()
+    assert len(outbox.take()) == 3
+    limits.write_declared()
+    declare(concurrency=2)
+    limits.write_declared()
+    found = Limit.objects.get(name="a.copy")
+    assert (found.concurrency, found.changed_by, found.declared["concurrency"]) == (4, "ann", 2)
+    assert limits.reset(["a.copy"]) == 1
+    found.refresh_from_db()
+    assert (found.concurrency, found.changed_by) == (2, "")
+
+
+def test_the_screen_of_limits_changes_and_resets_them_with_an_entry_in_the_log(
+    declare: Declare, outbox: Outbox
+) -> None:
+    start("SCAN", jobs=[declare(concurrency=1, rate="5/h").s(n) for n in range(3)])
+    client = signed_in("view_limit", "change_limit", "view_pause")
+    page = "/admin/harbor_tasks/limit/"
+    assert "1 at once, 5/h" in client.get(page).content.decode()
+    form = {"concurrency": "2", "rate": "", "per": "60", "_save": "Save"}
+    assert client.post(f"{page}a.copy/change/", form).status_code == 302
+    sender.send_all()
+    assert len(outbox.take()) == 2
+    shown = client.get("/admin/harbor_tasks/pause/").content.decode()
+    assert "Limits of jobs" in shown
+    assert re.search(r"a\.copy</a>.*?>\s*2\s*<.*?>\s*2\s*<.*?>\s*1\s*<", shown, re.DOTALL)
+    assert act(client, page, "reset", ["a.copy"]).status_code == 302  # type: ignore[list-item]
+    found = Limit.objects.get(name="a.copy")
+    assert (found.concurrency, found.rate, found.per) == (1, 5, 3_600)
+    assert [(one.verb, one.kind, one.target) for one in AuditEntry.objects.order_by("pk")] == [
+        ("change", "limit", "a.copy")
+    ] * 2
+    viewer = Client()
+    assert viewer.get(page).status_code == 302
+
+
+def test_a_worker_with_newer_code_changes_the_limit(declare: Declare, outbox: Outbox) -> None:
+    start("SCAN", jobs=[declare(concurrency=1).s()])
+    start("SCAN", jobs=[declare(concurrency=5, rate="7/h").s()])
+    assert Limit.objects.get(name="a.copy").concurrency == 1, "a web process may be newer than the workers"
+    limits.write_declared()
+    found = Limit.objects.get(name="a.copy")
+    assert (found.concurrency, found.rate, found.per) == (5, 7, 3_600)
+
+
+def test_many_processes_that_admit_at_once_admit_no_more_than_the_limit(declare: Declare, outbox: Outbox) -> None:
+    copy = declare(concurrency=10)
+    outbox.is_away = True
+    start("SCAN", jobs=[copy.s(n) for n in range(200)])
+    outbox.is_away = False
+    ids = list(Job.objects.values_list("pk", flat=True))
+    assert places() == 10
+    most: list[int] = []
+
+    def end_and_admit(mine: list[int]) -> None:
+        for pk in mine:
+            with connection.cursor() as cursor:
+                cursor.execute("UPDATE execution_job SET state = 'ended' WHERE task_id = %s AND admitted", [pk])
+            sender.admit([pk])
+            most.append(places())
+        connection.close()
+
+    threads = [threading.Thread(target=end_and_admit, args=(ids[n::4],)) for n in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert max(most) == 10
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"concurrency": 0}, "concurrency takes a whole number from 1 to 1,000,000, and got 0"),
+        ({"concurrency": "ten"}, "concurrency takes a whole number"),
+        ({"rate": "100"}, 'rate takes text as "10/s", "100/m", "1000/h" or "5/d", and got \'100\''),
+        ({"rate": 5}, "rate takes text"),
+        ({"concurrency": 1, "key": "registry"}, "key takes a function of the job, and got 'registry'"),
+        ({"key": lambda job: 1}, "key is that of a limit: write concurrency=... or rate=... as well"),
+    ],
+)
+def test_a_limit_that_is_none_is_refused_where_it_is_declared(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(Refused) as refused:
+        Celery("a team", set_as_current=False).task(base=TrackedJob, name="a.copy", lazy=False, **options)(nothing)
+    assert says in str(refused.value)
+
+
+def test_a_key_that_cannot_be_made_is_refused_at_start(declare: Declare) -> None:
+    copy = declare(concurrency=1, key=lambda job: job.kwargs["registry"])
+    with pytest.raises(Refused, match="its key cannot be made"):
+        start("SCAN", jobs=[copy.s()])
+    with pytest.raises(Refused, match="key takes text of at most 200 characters"):
+        start("SCAN", jobs=[copy.s(registry="x" * 201)])
