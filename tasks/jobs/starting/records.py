@@ -28,7 +28,7 @@ from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.structure import Added
 from harbor_refresh.executions.text import MAX_JSON, is_text, is_whole, json_text, said_by, shown
-from harbor_refresh.tasks.jobs import sender
+from harbor_refresh.tasks.jobs import sender, terms
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.hook import first_revision
 from harbor_refresh.tasks.jobs.starting.celery_json import PLAIN, as_json
@@ -49,6 +49,8 @@ PLAIN_OPTION = str | int | float | datetime
 MAX_NAME = Job._meta.get_field("name").max_length or 0
 #: Characters of JSON in one statement: the database's driver holds some five copies of it.
 BATCH_SIZE = 4_000_000
+
+NO_TERMS = terms.NewTerms()
 
 Result = TypeVar("Result")
 
@@ -77,10 +79,18 @@ class NewJob:
 Chain = Sequence[NewJob]
 
 
-@at_once
 def start(vendor_type: str, chains: Iterable[Chain], **attributes: Any) -> Execution:
-    """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution. If its parent has a
-    child with its key already, return that child.
+    """Start an execution, as `start_or_find` does, and return it."""
+    return start_or_find(vendor_type, chains, **attributes)[0]
+
+
+@at_once
+def start_or_find(
+    vendor_type: str, chains: Iterable[Chain], *, of_it: terms.NewTerms = NO_TERMS, **attributes: Any
+) -> tuple[Execution, bool]:
+    """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution, `of_it` its terms.
+    If its parent has a child with its key already, or there is an execution with its key, return that one and
+    False.
 
     1. Leave out chains with a unique job that is queued or running. A job holds its key until its task is final;
        no code has to release the key, so no crash can leave it taken.
@@ -90,7 +100,7 @@ def start(vendor_type: str, chains: Iterable[Chain], **attributes: Any) -> Execu
 
     What if the process dies before the commit: nothing happened. After it: the sender sends what waits.
     """
-    return _in_pages(chains, partial(_record, vendor_type, attributes))
+    return _in_pages(chains, partial(_record, vendor_type, attributes, of_it))
 
 
 @at_once
@@ -145,17 +155,23 @@ def _checked(chains: Sequence[Chain]) -> Sized:
     return chains, sizes
 
 
-def _record(vendor_type: str, attributes: dict[str, Any], pages: Iterator[Sized]) -> Execution:
+def _record(
+    vendor_type: str, attributes: dict[str, Any], of_it: terms.NewTerms, pages: Iterator[Sized]
+) -> tuple[Execution, bool]:
     if child := _known_child(attributes.get("parent"), attributes.get("key_in_parent", "")):
-        return child
+        return child, False
+    if known := terms.started(of_it.once, vendor_type):
+        return known, False
     new = NewExecution(vendor_type, **attributes)
-    execution = create(new)
+    execution, is_new = terms.create_with(of_it, partial(create, new))
+    if not is_new:
+        return execution, False
     count, left_out = _write_pages(execution, pages)
     if left_out and not count:
         raise AlreadyUnderWay
     if not count and new.open_seconds is None:
         finish_as_success(execution.pk, "it had no jobs")
-    return execution
+    return execution, True
 
 
 def _known_child(parent: int | None, key: str) -> Execution | None:

@@ -9,6 +9,7 @@ from harbor_refresh.tasks.jobs.end_callbacks import callbacks_of
 from harbor_refresh.tasks.jobs.execution import TrackedExecution, asynchronous
 from harbor_refresh.tasks.jobs.starting import records as creation
 from harbor_refresh.tasks.jobs.starting.signatures import chains_of
+from harbor_refresh.tasks.jobs.terms import NewTerms
 from harbor_refresh.tasks.strategies import strategy
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ def start(
     `vendor_id`: the object that it is for, by its key: a number, a UUID or text. Others find it by that.
 
     `parent`: an execution that has not ended, such as `job.execution`. This one counts as one task of it. None: it
-    has no parent. `once`: any text that names this child within its parent; if there is such a child already, it
-    is returned, and nothing is started.
+    has no parent. `once`: any text that names this execution among those of its vendor type, or this child within
+    its parent. If there is one already, it is returned, its `is_new` is False, and nothing is started.
 
     `on_success`, `on_error` and `on_complete` (Success, Error, any end): plain Celery tasks that are called at
     least once when it has ended so (end_callbacks.py).
@@ -61,15 +62,13 @@ def start(
         raise Refused(f'write the type first, as in start("REPLICATION", jobs=[...]); got {shown(vendor_type)}')
     if close_after is not None and not open:
         raise Refused("close_after is the time limit of an open execution: write open=True as well")
-    if once and parent is None:
-        raise Refused("once names a child within its parent: write parent=... as well")
     if parent is not None and (not isinstance(parent, Execution) or parent.pk is None):
         raise Refused(f"parent takes an execution that is in the database, and got {shown(parent)}")
     if parent is not None and strategy().runs_cycles:
         raise Refused("parent takes REFRESH_STRATEGY=claim: the older designs carry no status up to a parent")
     limit = CLOSE_AFTER if close_after is None else close_after
     callbacks = callbacks_of({"on_success": on_success, "on_error": on_error, "on_complete": on_complete})
-    execution = creation.start(
+    execution, is_new = creation.start_or_find(
         vendor_type,
         chains_of(() if jobs is None and open else jobs),
         vendor_id=vendor_id,
@@ -78,9 +77,12 @@ def start(
         open_seconds=limit if open else None,
         callbacks=callbacks,
         parent=None if parent is None else parent.pk,
-        key_in_parent=once,
+        key_in_parent=once if parent else "",
+        of_it=NewTerms("" if parent else once),
     )
-    return TrackedExecution.objects.get(pk=execution.pk)
+    started = TrackedExecution.objects.get(pk=execution.pk)
+    started.is_new = is_new
+    return started
 
 
 astart = asynchronous(start)

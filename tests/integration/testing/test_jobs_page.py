@@ -233,6 +233,17 @@ def test_a_job_starts_a_child_of_its_execution_for_each_repository() -> None:
     assert said == ["a", "b"]
 
 
+def test_an_execution_of_one_name_is_started_once(capsys: pytest.CaptureFixture[str]) -> None:
+    section = Section("Once")
+    with worker():
+        section.run()
+        first = section.names["execution"]
+        assert (capsys.readouterr().out, ended(first)) == ("", ("Success", {"Success": 2}))
+        section.run()
+    assert section.names["execution"] == first
+    assert capsys.readouterr().out == f"execution {first.pk} was started before\n"
+
+
 @shared_task(name="jobs_page.page")
 def page(ended: Any) -> None:
     said.append(f"page {ended.status}")
