@@ -1,4 +1,4 @@
-"""Callbacks of an execution: plain Celery tasks that are called when it ends.
+"""Callbacks of an execution: plain Celery tasks that are called when it ends, or when its first job has failed.
 
 `tasks.run_handlers` calls them in the process of a worker, as it calls the handlers of
 executions/news/handlers.py. They are no messages of their own: a message may be lost with its broker or its
@@ -23,8 +23,9 @@ from harbor_refresh.tasks.jobs.starting.celery_json import as_json, native
 from harbor_refresh.tasks.jobs.starting.declarations import JobTask, refuse_unplain
 from harbor_refresh.tasks.jobs.starting.signatures import registered
 
-#: When each is called, by its name in `start`.
+#: When each is called, by its name in `start`: at these ends. Without one, at the first failed job.
 STATUSES: dict[str, Sequence[Status]] = {
+    "on_first_error": (),
     "on_success": (Status.SUCCESS,),
     "on_error": (Status.ERROR,),
     "on_complete": FINAL,
@@ -34,7 +35,8 @@ TAKES = "takes the signature of a plain Celery task, such as notify.s(), or a li
 
 @dataclass(frozen=True)
 class EndedExecution:
-    """The first argument of a callback: which execution has ended, and how."""
+    """The first argument of a callback: which execution has ended, and how. For `on_first_error` it has not ended:
+    `status` is Running, and `revision` 0."""
 
     change: Change
 

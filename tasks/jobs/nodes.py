@@ -29,7 +29,7 @@ from django.db.models import Exists, OuterRef, Q
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway, RefreshError
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import sender
+from harbor_refresh.tasks.jobs import consequences, sender
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.turns import Run, Turn, take_apart
 from harbor_refresh.tasks.models.job import Job, Node, State
@@ -140,6 +140,7 @@ class ThisNode:
                 sender.send_all(sender.publisher.get().put, self._queues())
             else:
                 sender.send_due(sender.publisher.get().put, self._queues())
+            consequences.have_carried_out()
         except (RefreshError, DatabaseError):
             pass  # the beat says that the database is away
         except Exception:

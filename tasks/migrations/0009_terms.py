@@ -13,7 +13,7 @@ JOBS = "harbor_refresh.tasks.jobs"
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("harbor_executions", "0001_initial"),
+        ("harbor_executions", "0002_callbacks_of_failures"),
         ("harbor_tasks", "0006_busy_slots"),
     ]
 
@@ -35,10 +35,22 @@ class Migration(migrations.Migration):
                 ),
                 ("vendor_type", models.CharField(max_length=MAX_VENDOR)),
                 ("once", models.CharField(max_length=255, null=True)),
+                ("stops_on_failure", models.BooleanField(default=False)),
+                ("tells_first_failure", models.BooleanField(default=False)),
+                ("first_failed_at", models.DateTimeField(null=True)),
+                ("deadline", models.DateTimeField(null=True)),
+                ("is_over", models.BooleanField(default=False)),
             ],
             options={
                 "db_table": "execution_terms",
                 "default_permissions": (),
+                "indexes": (
+                    models.Index(
+                        fields=["deadline"],
+                        name="terms_deadline",
+                        condition=Q(deadline__isnull=False, is_over=False),
+                    ),
+                ),
                 "constraints": (
                     models.UniqueConstraint(
                         fields=["vendor_type", "once"], name="terms_once", condition=Q(once__isnull=False)
@@ -47,10 +59,23 @@ class Migration(migrations.Migration):
                 ),
             },
         ),
-        # Harbor's executions have no terms, and nothing of ours is to be in the way of its deletes
+        migrations.CreateModel(
+            name="Failure",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("execution_id", models.BigIntegerField(verbose_name="execution")),
+            ],
+            options={"db_table": "execution_failure", "default_permissions": ()},
+        ),
+        # Harbor's executions have no terms, and its tables get neither constraints nor triggers of ours
         *(
             []
             if is_attached()
-            else [migrations.RunSQL(text(JOBS, "terms_go_with_their_executions"), migrations.RunSQL.noop)]
+            else [
+                migrations.RunSQL(text(JOBS, "terms_go_with_their_executions"), migrations.RunSQL.noop),
+                migrations.RunSQL(
+                    text(JOBS, "note_failures"), "DROP FUNCTION IF EXISTS execution_note_failure CASCADE"
+                ),
+            ]
         ),
     ]

@@ -7,9 +7,20 @@ require_installed(__name__)
 
 from harbor_refresh.tasks.models.job import Job, JobEnd, Node
 from harbor_refresh.tasks.models.state import Event, Pause, Sample, Watermark
-from harbor_refresh.tasks.models.terms import Terms
+from harbor_refresh.tasks.models.terms import Failure, Terms
 
 # last, because its module imports the tables above
 from harbor_refresh.tasks.jobs.execution import TrackedExecution  # isort: skip
 
-__all__ = ["Event", "Job", "JobEnd", "Node", "Pause", "Sample", "Terms", "TrackedExecution", "Watermark"]
+__all__ = [
+    "Event",
+    "Failure",
+    "Job",
+    "JobEnd",
+    "Node",
+    "Pause",
+    "Sample",
+    "Terms",
+    "TrackedExecution",
+    "Watermark",
+]

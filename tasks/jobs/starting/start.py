@@ -14,6 +14,7 @@ from harbor_refresh.tasks.strategies import strategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from datetime import datetime
     from uuid import UUID
 
     from celery import group
@@ -36,6 +37,9 @@ def start(
     close_after: float | None = None,
     parent: Execution | None = None,
     once: str = "",
+    deadline: "float | datetime | str | None" = None,
+    on_failure: str = "continue",
+    on_first_error: "Callbacks" = None,
     on_success: "Callbacks" = None,
     on_error: "Callbacks" = None,
     on_complete: "Callbacks" = None,
@@ -51,8 +55,12 @@ def start(
     has no parent. `once`: any text that names this execution among those of its vendor type, or this child within
     its parent. If there is one already, it is returned, its `is_new` is False, and nothing is started.
 
+    `deadline`: seconds from now, or a moment. What has not ended by then is stopped.
+
+    `on_failure="stop"`: when a job has failed, the rest is stopped. Otherwise the rest continues.
+
     `on_success`, `on_error` and `on_complete` (Success, Error, any end): plain Celery tasks that are called at
-    least once when it has ended so (end_callbacks.py).
+    least once when it has ended so (end_callbacks.py). `on_first_error`: the same, when its first job has failed.
 
     `open`: it does not end before it is closed, and jobs are added to it meanwhile (`add`, `close`). If it is not
     closed within `close_after` seconds, a day if that is not given, it is closed for its producer, and ends as
@@ -67,7 +75,20 @@ def start(
     if parent is not None and strategy().runs_cycles:
         raise Refused("parent takes REFRESH_STRATEGY=claim: the older designs carry no status up to a parent")
     limit = CLOSE_AFTER if close_after is None else close_after
-    callbacks = callbacks_of({"on_success": on_success, "on_error": on_error, "on_complete": on_complete})
+    callbacks = callbacks_of(
+        {
+            "on_success": on_success,
+            "on_error": on_error,
+            "on_complete": on_complete,
+            "on_first_error": on_first_error,
+        }
+    )
+    of_it = NewTerms(
+        once="" if parent else once,
+        deadline=deadline,
+        on_failure=on_failure,
+        tells_first_failure=any(not one.statuses for one in callbacks),
+    )
     execution, is_new = creation.start_or_find(
         vendor_type,
         chains_of(() if jobs is None and open else jobs),
@@ -78,7 +99,7 @@ def start(
         callbacks=callbacks,
         parent=None if parent is None else parent.pk,
         key_in_parent=once if parent else "",
-        of_it=NewTerms("" if parent else once),
+        of_it=of_it,
     )
     started = TrackedExecution.objects.get(pk=execution.pk)
     started.is_new = is_new

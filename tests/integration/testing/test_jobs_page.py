@@ -244,6 +244,12 @@ def test_an_execution_of_one_name_is_started_once(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out == f"execution {first.pk} was started before\n"
 
 
+def test_an_execution_with_a_deadline_ends_before_it() -> None:
+    with worker():
+        Section("A deadline").run()
+        assert ended(latest()) == ("Success", {"Success": 2})
+
+
 @shared_task(name="jobs_page.page")
 def page(ended: Any) -> None:
     said.append(f"page {ended.status}")
