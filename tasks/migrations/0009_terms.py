@@ -1,4 +1,4 @@
-"""What `start` is told about an execution as a whole."""
+"""What `start` is told about an execution as a whole, and when the process of a stopped run is killed."""
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -59,6 +59,7 @@ class Migration(migrations.Migration):
                 ),
             },
         ),
+        migrations.AddField("job", "kill_at", models.DateTimeField(null=True)),
         migrations.CreateModel(
             name="Failure",
             fields=[

@@ -57,6 +57,7 @@ class Job(models.Model):
     A job of a chain `follows` another job, and its turn has not come while that is `unmet`. The result of a
     successful run of that job is written to `handed_on`, with the revision of the run. `revision` is that of the
     run that waits or runs, as reports have it. `report` is the report that the target of a hook has not taken yet.
+    At `kill_at`, the process of a run that was stopped is killed (kills.py).
     """
 
     # both constraints are in jobs/sql/jobs_go_with_their_tasks.sql: there they can say ON DELETE CASCADE
@@ -94,6 +95,7 @@ class Job(models.Model):
     heard_at = models.DateTimeField(null=True)
     check_in = models.JSONField(null=True)
     report = models.JSONField(null=True)
+    kill_at = models.DateTimeField(null=True)
 
     class Meta:
         db_table = "execution_job"

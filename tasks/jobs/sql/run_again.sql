@@ -16,6 +16,7 @@ SET
         ELSE j.options
     END,
     report = NULL,
+    kill_at = NULL,
     holds_key = j.unique_key IS NOT NULL,
     unmet = EXISTS (SELECT FROM task b WHERE b.id = j.follows_id AND b.status <> 'Success')
 FROM unnest(%(task_ids)s::bigint[], %(revisions)s::bigint[]) AS g (task_id, revision)
