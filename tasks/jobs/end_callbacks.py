@@ -20,7 +20,7 @@ from harbor_refresh.executions.status import FINAL, Status
 from harbor_refresh.executions.text import MAX_JSON, json_text, shown
 from harbor_refresh.tasks.jobs.execution import TrackedExecution
 from harbor_refresh.tasks.jobs.starting.celery_json import as_json, native
-from harbor_refresh.tasks.jobs.starting.declarations import JobTask, refuse_unplain
+from harbor_refresh.tasks.jobs.starting.declarations import JobTask, refuse_generator
 from harbor_refresh.tasks.jobs.starting.signatures import registered
 
 #: When each is called, by its name in `start`: at these ends. Without one, at the first failed job.
@@ -79,7 +79,12 @@ def _callback(name: str, signature: Any) -> NewCallback:
     if not isinstance(signature, Signature):
         raise Refused(f"{name} {TAKES}, and got {shown(signature)}")
     task = _task_of(name, signature)
-    refuse_unplain(task.name, getattr(task, "_orig_run", task.run))  # autoretry_for wraps the function
+    function = getattr(task, "_orig_run", task.run)  # autoretry_for wraps the function
+    refuse_generator(task.name, function)
+    if inspect.iscoroutinefunction(function):
+        raise Refused(
+            f"{name}: {task.name} is an `async def`: let it be a plain function, or a job that it starts"
+        )
     if options := signature.options.keys() - {"task_id"}:
         raise Refused(
             f"{name}: {task.name} takes no options, because it is not sent; got {', '.join(sorted(options))}"
