@@ -90,7 +90,10 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
     if not going_on:
         return 0
     _write(again, MESSAGES[status])
-    Execution.objects.filter(pk__in=ids, terms__isnull=False).update(status_message="")  # why it was stopped
+    # why they were stopped (consequences.py)
+    Execution.objects.filter(pk__in=[one.id for one in (*above, *family)], terms__isnull=False).update(
+        status_message=""
+    )
     gates.pass_stopped(going_on | links.ancestors(going_on).keys())
     _bring_up_to_date([*family, *(one for one in above if one.status != Status.RUNNING)])
     transaction.on_commit(partial(sender.send_started, {job.queue for job in again}, sorted(going_on)))

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from asgiref.sync import AsyncToSync, async_to_sync
 from billiard.exceptions import SoftTimeLimitExceeded
 from billiard.pool import soft_timeout_sighandler
-from celery._state import _task_stack
+from celery._state import _task_stack  # type: ignore[attr-defined]  # celery-types does not know it
 from kombu.utils.compat import detect_environment
 
 Result = TypeVar("Result")

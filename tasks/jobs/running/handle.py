@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from harbor_refresh.executions.errors import Refused
@@ -99,7 +100,8 @@ class Handle:
         if self._current:
             writer.of_this_process.get().end(turn, queue)
         else:
-            outside_of_the_loop(lambda: (take([turn]), sender.send_behind([queue], [turn])))
+            outside_of_the_loop(partial(take, [turn]))
+            outside_of_the_loop(partial(sender.send_behind, [queue], [turn]))
         self.is_settled = True
 
 

@@ -20,6 +20,7 @@ from harbor_refresh.executions.management.command import Subcommand
 from harbor_refresh.executions.management.output import Answer, Failed, Misused
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
+from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks.jobs.stops import KILL_AFTER, stop_jobs
 from harbor_refresh.tasks.management.verbs import filter_options
@@ -53,8 +54,9 @@ def _answer(verb: Verb, options: dict[str, Any]) -> Answer:
     if chosen.is_empty and not options["all"]:
         raise Misused("choose executions by an ID or an option, or all of them by --all")
     kill_after = options.get("kill_after")
-    if kill_after is not None and not (chosen.ids and KILL_AFTER.accepts(kill_after)):
-        raise Misused(f"--kill-after takes {KILL_AFTER.what}, and executions by their IDs")
+    has_ids_alone = bool(chosen.ids) and chosen == Filter(ids=chosen.ids)
+    if kill_after is not None and not (has_ids_alone and KILL_AFTER.accepts(kill_after)):
+        raise Misused(f"--kill-after takes {KILL_AFTER.what}, and executions by their IDs alone")
     _refuse_unknown(chosen.ids)
     counted = count(chosen, seconds=COUNT_SECONDS)
     if options["dry_run"]:

@@ -104,6 +104,8 @@ def test_an_open_execution_is_closed_by_it_and_children_are_stopped(outbox: Outb
     assert carry_out() == 1
     assert (statuses(parent)[0], statuses(child)[0]) == ("Stopped", "Stopped")
     assert parent.status_message == OVERDUE
+    assert child.resume_stopped() == 1
+    assert (statuses(parent)[0], parent.status_message) == ("Running", "")
 
 
 def test_two_passes_at_once_stop_once(outbox: Outbox) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from celery import chain, shared_task
-from django.db import transaction
+from django.db import connection, transaction
 
 from harbor_refresh.celery import app
 from harbor_refresh.executions.deliveries.handler_runs import due_handlers, run_handler
@@ -172,6 +172,23 @@ def test_what_was_tried_again_before_the_rest_was_stopped_goes_on(outbox: Outbox
     assert execution.retry_failed() == 1
     assert carry_out() == 1
     assert statuses(execution) == ("Running", ["Pending"] * 3)
+
+
+def test_a_core_with_a_role_of_its_own_needs_no_right_for_the_note(outbox: Outbox) -> None:
+    """It has those of docs/jobs.md alone."""
+    execution = scanned(on_failure="stop")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE ROLE failing_core; GRANT SELECT, UPDATE ON task, execution_job TO failing_core;"
+            "SET ROLE failing_core"
+        )
+        cursor.execute(
+            "UPDATE task SET status = 'Error', status_code = 3, end_time = now() WHERE id ="
+            " (SELECT min(id) FROM task)"
+        )
+        cursor.execute("RESET ROLE; DROP OWNED BY failing_core; DROP ROLE failing_core")
+    assert carry_out() == 1
+    assert statuses(execution) == ("Error", ["Error", "Stopped", "Stopped"])
 
 
 def test_a_deletion_leaves_nothing_to_do(outbox: Outbox) -> None:

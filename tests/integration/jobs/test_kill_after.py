@@ -83,6 +83,7 @@ def test_the_command_kills_after_so_many_seconds(outbox: Outbox, capsys: pytest.
     said("harbor", "stop", execution.pk, "--kill-after", "30")
     execution.refresh_from_db()
     assert (execution.status, asked()) == ("Stopped", 2)
-    for words in (["--all", "--yes", "--kill-after", "30"], [str(other.pk), "--kill-after", "0"]):
+    one = [str(other.pk), "--kill-after"]
+    for words in (["--all", "--yes", "--kill-after", "30"], [*one, "0"], [*one, "30", "--vendor", "SCAN"]):
         assert "--kill-after takes a number of seconds from 1 to" in misuse(capsys, "harbor", "stop", *words)
     assert ends(other) == "Success"
