@@ -7,11 +7,11 @@ also stops what has a deadline that has passed. `tasks.recover_stale` calls it, 
 that finds something due.
 
 If the process dies before the commit, then the note, or the deadline, is still there. If two processes do it at
-once, then the second waits for the execution, and finds that it was done.
+once, then the second leaves the execution to the first.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from celery import current_app
@@ -43,7 +43,7 @@ def carry_out() -> int:
 def have_carried_out() -> None:
     """Have a worker carry out what is due, if anything is. Raises DatabaseAway."""
     with absence_translated():
-        is_due = bool(_with_failures(0) or _overdue(0))
+        is_due = bool(_with_failures() or _overdue())
     if is_due and mode.is_on():
         carry_out()
     elif is_due:
@@ -59,33 +59,41 @@ def request_recovery() -> None:
 agenda.consequences.append(carry_out)
 
 
-def _with_failures(after: int) -> list[int]:
-    notes = Failure.objects.filter(execution_id__gt=after).order_by("execution_id")
+def _with_failures(but: Sequence[int] = ()) -> list[int]:
+    notes = Failure.objects.exclude(execution_id__in=but).order_by("execution_id")
     return list(notes.values_list("execution_id", flat=True).distinct()[:PAGE])
 
 
-def _overdue(after: int) -> list[int]:
-    found = Terms.objects.filter(pk__gt=after, deadline__lte=Now(), is_over=False).order_by("pk")
-    return list(found.values_list("pk", flat=True)[:PAGE])
+def _overdue(but: Sequence[int] = ()) -> list[int]:
+    found = Terms.objects.filter(deadline__lte=Now(), is_over=False).exclude(pk__in=but)
+    return list(found.order_by("deadline").values_list("pk", flat=True)[:PAGE])  # the order of its index
 
 
-def _each(find: Callable[[int], list[int]], do: Callable[[int], None]) -> int:
-    count = after = 0
-    while found := find(after):
+def _each(find: Callable[[Sequence[int]], list[int]], do: Callable[[int], None]) -> int:
+    count = 0
+    refused: list[int] = []
+    while found := find(refused):
         for execution_id in found:
             try:
                 with transaction.atomic():
-                    # before its terms and its tasks, as everywhere
-                    Execution.objects.select_for_update(no_key=True).filter(pk=execution_id).first()
-                    do(execution_id)
+                    if _hold(execution_id):
+                        do(execution_id)
+                        count += 1
+                    else:
+                        refused.append(execution_id)
             except RefreshError:
                 raise
             except Exception:
                 log.error("What the terms of execution %d say cannot be done yet", execution_id, exc_info=True)
-            else:
-                count += 1
-        after = found[-1]
+                refused.append(execution_id)
     return count
+
+
+def _hold(execution_id: int) -> bool:
+    """Lock the execution, before its terms and its tasks, as everywhere. False if another transaction has it,
+    which may be a pass that stops a million tasks: the next pass looks again. A deleted one needs no lock."""
+    rows = Execution.objects.filter(pk=execution_id)
+    return rows.select_for_update(no_key=True, skip_locked=True).first() is not None or not rows.exists()
 
 
 def _after_failures(execution_id: int) -> None:

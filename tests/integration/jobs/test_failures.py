@@ -142,6 +142,19 @@ def test_an_execution_that_cannot_be_stopped_holds_up_no_other(
     ]
 
 
+def test_an_execution_that_another_transaction_holds_is_left_to_the_next_pass(outbox: Outbox) -> None:
+    """So a long stop takes one process, and not one with each pass."""
+    held, free = scanned(on_failure="stop"), scanned(on_failure="stop")
+    for one in (held, free):
+        fails(one)
+    with transaction_held_open(lambda: Execution.objects.select_for_update().get(pk=held.pk)) as commit:
+        assert carry_out() == 1
+        assert list(Failure.objects.values_list("execution_id", flat=True)) == [held.pk]
+        commit()
+    assert carry_out() == 1
+    assert [statuses(one)[0] for one in (held, free)] == ["Error", "Error"]
+
+
 def test_a_child_that_has_failed_is_a_failed_task_and_what_is_stopped_has_children(outbox: Outbox) -> None:
     parent = scanned(1, on_failure="stop")
     failing, sibling = scanned(1, parent=parent), scanned(2, parent=parent)
