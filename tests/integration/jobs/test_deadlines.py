@@ -1,6 +1,7 @@
 """deadline: what has not ended by then is stopped, once, and says so."""
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -118,15 +119,16 @@ def test_two_passes_at_once_stop_once(outbox: Outbox) -> None:
 @pytest.mark.parametrize(
     ("given", "seconds"),
     [
-        (90, 90),
-        (0.5, 0.5),
-        (datetime.now(UTC) + timedelta(days=2), 2 * 86400),
-        ((datetime.now(UTC) + timedelta(days=2)).replace(tzinfo=None), 2 * 86400),
-        ((datetime.now(UTC) + timedelta(days=2)).isoformat(), 2 * 86400),
+        (lambda _: 90, 90),
+        (lambda _: 0.5, 0.5),
+        (lambda moment: moment, 2 * 86400),
+        (lambda moment: moment.replace(tzinfo=None), 2 * 86400),
+        (lambda moment: moment.isoformat(), 2 * 86400),
     ],
+    ids=["seconds", "a part of a second", "a moment", "without a zone", "text"],
 )
-def test_it_is_seconds_or_a_moment(given: Any, seconds: float, outbox: Outbox) -> None:
-    worked(deadline=given)
+def test_it_is_seconds_or_a_moment(given: Callable[[datetime], Any], seconds: float, outbox: Outbox) -> None:
+    worked(deadline=given(datetime.now(UTC) + timedelta(days=2)))
     deadline = Terms.objects.get().deadline
     assert deadline
     assert abs((deadline - timezone.now()).total_seconds() - seconds) < 600
