@@ -23,6 +23,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.celery_tasks import run_task
 from harbor_refresh.tasks.jobs import Handle
 from harbor_refresh.tasks.jobs.running import kept_ends as kept
+from harbor_refresh.tasks.jobs.running.coroutines import plain
 from harbor_refresh.tasks.jobs.starting import records as creation
 from harbor_refresh.tasks.jobs.starting.canvas import parts_of
 from harbor_refresh.tasks.jobs.starting.celery_json import native
@@ -133,7 +134,7 @@ class TrackedBackend(backends.BaseTaskBackend):  # type: ignore[misc]
         signals.task_started.send(sender=type(self), task_result=result)
         context = [base.TaskContext(task_result=result)] if task.takes_context else []
         try:
-            value = task.call(*context, *args, **kwargs)
+            value = plain(task.func)(*context, *args, **kwargs)
         except Exception as exc:
             error = base.TaskError(
                 exception_class_path=_path_of(type(exc)), traceback="".join(format_exception(exc))

@@ -33,6 +33,7 @@ from harbor_refresh.executions.retention.sweep import sweep as sweep_executions
 from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, WORK
 from harbor_refresh.tasks.broker.mark import lost_before
 from harbor_refresh.tasks.broker.pooled import batch_producer, waiting
+from harbor_refresh.tasks.jobs import consequences
 from harbor_refresh.tasks.jobs.hook import fire_again
 from harbor_refresh.tasks.jobs.reaper import reap as reap_jobs
 from harbor_refresh.tasks.jobs.running.handle import Handle
@@ -130,10 +131,12 @@ def subscribe(instance: Any, **_: Any) -> None:
 @shared_task(name="tasks.recover_stale", base=Tick)
 def recover_stale() -> int:
     """Release the claims of dead nodes, a few seconds after their last heartbeat; close open executions whose time
-    is over; fire reports again that a hook has not taken; wake the work on actions."""
+    is over; carry out what their terms say about failures; fire reports again that a hook has not taken; wake the
+    work on actions."""
     count = recover(idle=not waiting(WORK), lost_before=lost_before)
     with suppress(DatabaseAway), absence_translated():
         gates.close_overdue()
+        consequences.carry_out()
         fire_again()
     bulk.wake()
     return count

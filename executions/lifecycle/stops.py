@@ -38,8 +38,9 @@ def stop(execution_id: int) -> int:
 
 
 @harbors(Operation.STOP)
-def stop_many(execution_ids: Sequence[int]) -> Stopped:
-    """Stop the tasks that are not final, and refresh in the same transaction. Unknown ids are left out.
+def stop_many(execution_ids: Sequence[int], message: str | None = None) -> Stopped:
+    """Stop the tasks that are not final, and refresh in the same transaction. Unknown ids are left out. `message`
+    says why, in the tasks that are stopped and in those of the executions that had not ended.
 
     An execution without tasks that is not final becomes Stopped itself. To stop an execution that has ended
     changes nothing. A later report changes a stopped task only if its revision is newer. Executions are locked
@@ -56,12 +57,14 @@ def stop_many(execution_ids: Sequence[int]) -> Stopped:
         family = {one.id: one for one in links.lock_family(execution_ids)}
         going = [one.id for one in family.values() if not is_final(one.status)]
         release(family)
-        stopped: dict[int, int] = dict(run("stop_tasks", execution_ids=list(family)))
+        stopped: dict[int, int] = dict(run("stop_tasks", execution_ids=list(family), message=message))
         empty = _without_tasks(going)
         for ids in links.by_level(family.values()):
             outcome = refresh(ids)
             tell_touched_after_commit((pk, family[pk].vendor_type) for pk in outcome.failed)
             end([pk for pk in ids if pk in empty], Status.STOPPED)
+        if message is not None and (stopped or empty):
+            Execution.objects.filter(pk__in=given.intersection(going)).update(status_message=message)
     return Stopped(len(given & family.keys()), sum(stopped.values()), sorted({*stopped, *empty} & given))
 
 

@@ -191,7 +191,7 @@ class Delivery(models.Model):
 
 class Callback(models.Model):
     """What is called when one execution ends with one of these statuses: a function, by its name, and its
-    arguments (executions/news/callbacks.py).
+    arguments (executions/news/callbacks.py). Without statuses it is called at the first failed task.
 
     It may outlive its execution: a delivery that is not made when the execution is deleted still finds it.
     """
@@ -220,7 +220,7 @@ class Callback(models.Model):
         constraints = (
             models.CheckConstraint(
                 name="callback_is_of_an_end",
-                condition=Q(statuses__contained_by=[str(status) for status in FINAL], statuses__len__gte=1),
+                condition=Q(statuses__contained_by=[str(status) for status in FINAL]),
             ),
         )
 

@@ -16,6 +16,7 @@ from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Callback, Execution, Subscription
 from harbor_refresh.executions.models.notifications import Kind
+from harbor_refresh.executions.news.after_commit import tell_changes_written_after_commit
 from harbor_refresh.executions.news.handlers import Change
 
 #: The name of its subscription begins with that.
@@ -27,8 +28,8 @@ MAX_HANDLER = (Subscription._meta.get_field("name").max_length or 0) - len(PREFI
 
 @dataclass(frozen=True)
 class NewCallback:
-    """Call the function of this name, with these arguments, if the execution ends with one of these statuses. If
-    it `takes_change`, it gets what has ended before them."""
+    """Call the function of this name, with these arguments, if the execution ends with one of these statuses;
+    without statuses, when its first task has failed. If it `takes_change`, it gets what has ended before them."""
 
     handler: str
     statuses: Sequence[str]
@@ -90,6 +91,13 @@ def record(execution_id: int, callbacks: Sequence[NewCallback]) -> None:
     )
 
 
+def tell_first_failure(execution_id: int) -> None:
+    """Have the callbacks called that ask for the first failed task, in the transaction that notes it. The caller
+    has locked the execution. A second call changes nothing."""
+    if run("write_first_failure", execution_id=execution_id):
+        tell_changes_written_after_commit()
+
+
 def _held(handlers: set[str]) -> set[str]:
     return {handler for (handler,) in run("hold_callback_subscriptions", handlers=sorted(handlers))}
 
@@ -105,15 +113,17 @@ def function_of(handler: str) -> Callable[[Change], None] | None:
         are called again later.
 
         An execution that has changed since is left alone: it was opened again, and if it has ended again, that end
-        has a delivery of its own. Of a deleted execution each end is told.
+        has a delivery of its own. Of a deleted execution each end is told. A first failure is told in any case.
         """
-        now = Execution.objects.filter(pk=change.execution_id).values_list("revision", flat=True).first()
-        if now is not None and now != change.revision:
-            return
-        of_handler = Callback.objects.filter(
-            execution_id=change.execution_id, handler=handler, statuses__contains=[change.to_status]
-        )
-        for one in of_handler.order_by("pk"):
+        of_handler = Callback.objects.filter(execution_id=change.execution_id, handler=handler).order_by("pk")
+        if change.from_status == change.to_status:  # write_first_failure.sql
+            of_handler = of_handler.filter(statuses__len=0)
+        else:
+            now = Execution.objects.filter(pk=change.execution_id).values_list("revision", flat=True).first()
+            if now is not None and now != change.revision:
+                return
+            of_handler = of_handler.filter(statuses__contains=[change.to_status])
+        for one in of_handler:
             call(change, one)
 
     return call_each

@@ -1,7 +1,7 @@
 -- Stops the tasks of executions that are not final yet. Locks them in id order, as reports do. Tasks that stand for
 -- a child follow the child, which the caller stops as well.
 --
--- :execution_ids bigint[]
+-- :execution_ids bigint[]  :message text, why; NULL: their messages stay
 -- returns  execution_id, how many of its tasks were stopped; no row for an execution without such a task
 WITH waiting AS MATERIALIZED (
     SELECT id FROM task
@@ -12,7 +12,9 @@ WITH waiting AS MATERIALIZED (
 ),
 stopped AS (
     UPDATE task t
-    SET status = 'Stopped', status_code = 3, update_time = now(), end_time = now()
+    SET
+        status = 'Stopped', status_code = 3, update_time = now(), end_time = now(),
+        status_message = coalesce(%(message)s, t.status_message)
     FROM waiting w
     WHERE t.id = w.id AND t.status_code < 3
     RETURNING t.execution_id

@@ -51,6 +51,7 @@ from harbor_refresh.tasks.admin.job_formatters import check_in_bar, heard_at, jo
 from harbor_refresh.tasks.admin.job_graph import drawn
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.queries import executions_with_jobs, running_jobs
+from harbor_refresh.tasks.jobs.terms import described
 from harbor_refresh.tasks.operations.bulk import ask_and_wake
 from harbor_refresh.tasks.pipeline.diagnosis import diagnose
 
@@ -161,6 +162,20 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         left_out = harbors()
         return {name: one for name, one in super().get_actions(request).items() if name not in left_out}
+
+    def get_fieldsets(self, request: HttpRequest, obj: Execution | None = None) -> Any:
+        found = list(super().get_fieldsets(request, obj))
+        if obj and described(obj):
+            (title, options), *others = found
+            found = [(title, {**options, "fields": (*options["fields"], "terms_of_it")}), *others]
+        return found
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Execution | None = None) -> Any:
+        return (*super().get_readonly_fields(request, obj), "terms_of_it")
+
+    @admin.display(description="Terms")
+    def terms_of_it(self, execution: Execution) -> str:
+        return described(execution)
 
     def has_refresh_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return may_act(request)

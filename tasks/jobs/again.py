@@ -11,7 +11,7 @@ from harbor_refresh.executions.lifecycle import gates, links
 from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.lifecycle.reports import Report, Source, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.database import run
@@ -90,6 +90,10 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
     if not going_on:
         return 0
     _write(again, MESSAGES[status])
+    # why they were stopped (consequences.py)
+    Execution.objects.filter(pk__in=[one.id for one in (*above, *family)], terms__isnull=False).update(
+        status_message=""
+    )
     gates.pass_stopped(going_on | links.ancestors(going_on).keys())
     _bring_up_to_date([*family, *(one for one in above if one.status != Status.RUNNING)])
     limited = [*{(job.name, job.limit_key): job.pk for job in again if job.limit_key is not None}.values()]

@@ -1,4 +1,4 @@
-"""Callbacks of an execution: plain Celery tasks that are called when it ends.
+"""Callbacks of an execution: plain Celery tasks that are called when it ends, or when its first job has failed.
 
 `tasks.run_handlers` calls them in the process of a worker, as it calls the handlers of
 executions/news/handlers.py. They are no messages of their own: a message may be lost with its broker or its
@@ -20,11 +20,12 @@ from harbor_refresh.executions.status import FINAL, Status
 from harbor_refresh.executions.text import MAX_JSON, json_text, shown
 from harbor_refresh.tasks.jobs.execution import TrackedExecution
 from harbor_refresh.tasks.jobs.starting.celery_json import as_json, native
-from harbor_refresh.tasks.jobs.starting.declarations import JobTask, refuse_unplain
+from harbor_refresh.tasks.jobs.starting.declarations import JobTask, refuse_generator
 from harbor_refresh.tasks.jobs.starting.signatures import registered
 
-#: When each is called, by its name in `start`.
+#: When each is called, by its name in `start`: at these ends. Without one, at the first failed job.
 STATUSES: dict[str, Sequence[Status]] = {
+    "on_first_error": (),
     "on_success": (Status.SUCCESS,),
     "on_error": (Status.ERROR,),
     "on_complete": FINAL,
@@ -34,7 +35,8 @@ TAKES = "takes the signature of a plain Celery task, such as notify.s(), or a li
 
 @dataclass(frozen=True)
 class EndedExecution:
-    """The first argument of a callback: which execution has ended, and how."""
+    """The first argument of a callback: which execution has ended, and how. For `on_first_error` it has not ended:
+    `status` is Running, and `revision` 0."""
 
     change: Change
 
@@ -77,7 +79,12 @@ def _callback(name: str, signature: Any) -> NewCallback:
     if not isinstance(signature, Signature):
         raise Refused(f"{name} {TAKES}, and got {shown(signature)}")
     task = _task_of(name, signature)
-    refuse_unplain(task.name, getattr(task, "_orig_run", task.run))  # autoretry_for wraps the function
+    function = getattr(task, "_orig_run", task.run)  # autoretry_for wraps the function
+    refuse_generator(task.name, function)
+    if inspect.iscoroutinefunction(function):
+        raise Refused(
+            f"{name}: {task.name} is an `async def`: let it be a plain function, or a job that it starts"
+        )
     if options := signature.options.keys() - {"task_id"}:
         raise Refused(
             f"{name}: {task.name} takes no options, because it is not sent; got {', '.join(sorted(options))}"

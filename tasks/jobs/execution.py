@@ -53,6 +53,9 @@ class TrackedExecution(Execution):
     # its own, so that its rows are typed as TrackedExecution; what mypy says of it depends on its cache
     objects = ExecutionQuerySet["TrackedExecution"].as_manager()  # type: ignore[misc,unused-ignore,django-manager-missing]
 
+    #: Whether the `start` that returned this object has made it. False: `once` has found it.
+    is_new = False
+
     class Meta:
         proxy = True
 
@@ -126,10 +129,13 @@ class TrackedExecution(Execution):
         whose task says `keep_result=True`. It reads a page at a time."""
         return kept.results(self.pk)
 
-    def stop(self) -> int:
+    def stop(self, *, kill_after: float | None = None) -> int:
         """Stop waiting jobs, and ask running jobs to stop. It has ended when this returns: as Error if a job had
-        failed before, else as Stopped; one that had ended keeps its status. Returns how many jobs were asked."""
-        running = stop_jobs(self.pk)
+        failed before, else as Stopped; one that had ended keeps its status. Returns how many jobs were asked.
+
+        `kill_after`: the process of a run that does not listen is killed after so many seconds. It does not run
+        again. Only a pool of processes (prefork) can do that."""
+        running = stop_jobs(self.pk, kill_after=kill_after)
         self.refresh_from_db()
         return running
 

@@ -31,7 +31,7 @@ from django.db.models import Exists, OuterRef, Q
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway, RefreshError
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import limits, sender
+from harbor_refresh.tasks.jobs import consequences, kills, limits, sender
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.turns import Run, Turn, take_apart
 from harbor_refresh.tasks.models.job import Job, Node, State
@@ -100,6 +100,7 @@ class ThisNode:
         self._since = self._beat_at = self._tried_at = 0.0
         self._name = ""
         self._consumer: Any = None
+        self._killer = kills.Killer()
 
     def start(self, consumer: Any) -> None:
         """Say that this node is there, before it takes a message and before its pool has processes; go on in
@@ -194,6 +195,8 @@ class ThisNode:
             sender.send_all(publish, queues)
         else:
             sender.send_due(publish, queues)
+        self._killer.look(self._consumer)
+        consequences.have_carried_out()
 
     def _send_admitted(self) -> None:
         sender.send_admitted(sender.publisher.get().put, self._queues())

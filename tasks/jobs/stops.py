@@ -7,21 +7,32 @@ from django.db import transaction
 
 from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.lifecycle.stops import Stopped, stop, stop_many, stop_task
+from harbor_refresh.tasks.jobs import kills
+from harbor_refresh.tasks.jobs.starting.options import MAX_SECONDS, Takes, is_seconds, refuse
 from harbor_refresh.tasks.models.job import Job, State
 from harbor_refresh.tasks.without_redis.agenda import at_once
 
+#: A run hears of its stop within a second.
+KILL_AFTER = Takes(
+    f"a number of seconds from 1 to {MAX_SECONDS:,} (a year)", lambda value: is_seconds(value) and value >= 1
+)
+
 
 @at_once
-def stop_jobs(execution_id: int) -> int:
-    """Stop the jobs of the execution and of its descendants. Returns how many run, and are to stop.
+def stop_jobs(execution_id: int, *, kill_after: float | None = None) -> int:
+    """Stop the jobs of the execution and of its descendants. Returns how many run, and are to stop. The process of
+    a run that goes on for `kill_after` seconds is killed, also if it was stopped before.
 
     The execution has ended when this returns, and no report of a job opens it. Its status follows from its tasks:
     Error if one had failed before, else Stopped. An execution that had ended keeps its status.
     """
+    refuse("stop", "kill_after", kill_after, KILL_AFTER)
     with transaction.atomic():
         family = links.family([execution_id])
         running = Job.objects.filter(task__execution_id__in=family, state=State.RUNNING).count()
         stop(execution_id)
+        if kill_after is not None:
+            kills.ask(links.family([execution_id]), kill_after)
     return running
 
 

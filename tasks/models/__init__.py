@@ -8,12 +8,14 @@ require_installed(__name__)
 from harbor_refresh.tasks.models.job import Job, JobEnd, Need, Node
 from harbor_refresh.tasks.models.limit import Limit, LimitPace
 from harbor_refresh.tasks.models.state import Event, Pause, Sample, Watermark
+from harbor_refresh.tasks.models.terms import Failure, Terms
 
 # last, because its module imports the tables above
 from harbor_refresh.tasks.jobs.execution import TrackedExecution  # isort: skip
 
 __all__ = [
     "Event",
+    "Failure",
     "Job",
     "JobEnd",
     "Limit",
@@ -22,6 +24,7 @@ __all__ = [
     "Node",
     "Pause",
     "Sample",
+    "Terms",
     "TrackedExecution",
     "Watermark",
 ]

@@ -71,6 +71,8 @@ class Job(models.Model):
     until it has ended, or waits for another run. `turn` is its place among the jobs of its queue with the same
     priority, or, until it is admitted, of its limit (sql/turn_functions.sql). Executions of one `tenant` share
     their turns.
+
+    At `kill_at`, the process of a run that was stopped is killed (kills.py).
     """
 
     # both constraints are in jobs/sql/jobs_go_with_their_tasks.sql: there they can say ON DELETE CASCADE
@@ -109,6 +111,7 @@ class Job(models.Model):
     admitted = models.BooleanField(default=True, db_default=True)
     turn = models.BigIntegerField(default=0, db_default=0)
     tenant = models.CharField(max_length=MAX_KEY, null=True)  # noqa: DJ001  # NULL: it shares its turns with none
+    kill_at = models.DateTimeField(null=True)
 
     class Meta:
         db_table = "execution_job"

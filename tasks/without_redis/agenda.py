@@ -40,6 +40,9 @@ from harbor_refresh.tasks.without_redis.savepoint import with_savepoint
 #: The modules whose calls after the commit are done before it, if it is not to come.
 OURS = ("harbor_refresh.executions.", "harbor_refresh.tasks.jobs.")
 
+#: What is looked for after each change of a task, before the next job runs. Each says whether it found something.
+consequences: list[Callable[[], object]] = []
+
 #: What other processes do not know, each None unless code has set it.
 of_this_process: list[ContextVar[Any]] = []
 
@@ -75,7 +78,9 @@ class Agenda(threading.local):
     def _do_next(self) -> bool:
         if mode.is_eager():
             _do_what_waits_for_a_commit()
-        if self.runs:
+        if self.changed and any(one() for one in consequences):
+            pass  # what they have changed is on the agenda now
+        elif self.runs:
             self.runs.popleft()()
         elif self.changed:
             changed, self.changed = sorted(self.changed), set()

@@ -113,7 +113,9 @@ PACKAGES = {"pinned": ("django-tasks==0.12.0",), "newest": ()}
 
 
 @pytest.mark.parametrize("versions", PACKAGES)
-def test_the_page_is_followed_word_for_word(environment: Make, template: str, tmp_path: Path, versions: str) -> None:
+def test_the_page_is_followed_word_for_word(
+    environment: Make, template: str, tmp_path: Path, versions: str
+) -> None:
     page = pages.read("docs/django_tasks.md")
     made = environment("", versions, PACKAGES[versions])
     folder = tmp_path / "project"

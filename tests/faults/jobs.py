@@ -4,6 +4,7 @@
 file that JOBS_LOG names. This is its side effect, which tests count.
 """
 
+import asyncio
 import os
 import signal
 import time
@@ -11,9 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from celery.exceptions import SoftTimeLimitExceeded
 from django.db import connection
 
 from harbor_refresh.celery import app
+from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedJob, start
 
 
@@ -192,3 +195,42 @@ def kills_its_process(job: Handle, name: str) -> None:
 @app.task(base=TrackedJob, name="tests.badly_limited", time_limit="abc")
 def badly_limited(job: Handle, name: str) -> None:
     note("badly_limited", name)
+
+
+@app.task(base=TrackedJob, name="tests.deaf")
+def deaf(job: Handle, name: str) -> None:
+    """It never asks whether it should stop."""
+    note("deaf", name, os.getpid())
+    while True:
+        with suppress(Exception):
+            time.sleep(600)
+
+
+@app.task(base=TrackedJob, name="tests.async_copy", max_attempts=3)
+async def async_copy(job: Handle, name: str, seconds: float = 0.0, failures: int = 0) -> str:
+    note("async_copy", name, await Execution.objects.acount())
+    await asyncio.sleep(seconds)
+    if failures:
+        job.retry(args=[name, seconds, failures - 1], countdown=0)
+    return name
+
+
+@app.task(base=TrackedJob, name="tests.async_limited")
+async def async_limited(job: Handle, name: str, hears: bool) -> None:
+    note("async_limited", name)
+    while True:
+        try:
+            await asyncio.sleep(600)
+        except SoftTimeLimitExceeded:
+            note("limited", name)
+            if hears:
+                raise
+
+
+@app.task(base=TrackedJob, name="tests.async_endless")
+async def async_endless(job: Handle, name: str) -> None:
+    note("async_endless", name)
+    while not job.should_stop():
+        job.check_in("still at it")
+        await asyncio.sleep(0.05)
+    note("heard", name)

@@ -137,6 +137,11 @@ BLOCKS = {
         "@app.task(base=TrackedJob)\ndef mirror_project": (
             f"{JOBS}::test_a_job_starts_a_child_of_its_execution_for_each_repository"
         ),
+        "@app.task(base=TrackedJob, soft_time_limit=60)\nasync def": (
+            f"{JOBS}::test_an_async_def_is_a_job_that_uses_the_database"
+        ),
+        'start("MIRROR", jobs=': f"{JOBS}::test_an_execution_with_a_deadline_ends_before_it",
+        'execution = start("MIRROR"': f"{JOBS}::test_an_execution_of_one_name_is_started_once",
         "execution.progress(deep=True)": (
             f"{JOBS}::test_a_job_starts_a_child_of_its_execution_for_each_repository"
         ),

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from harbor_refresh.executions.errors import Refused
@@ -9,6 +10,7 @@ from harbor_refresh.executions.text import is_whole, made_storable, shown
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.execution import TrackedExecution
 from harbor_refresh.tasks.jobs.running import writer
+from harbor_refresh.tasks.jobs.running.coroutines import outside_of_the_loop
 from harbor_refresh.tasks.jobs.turns import MAX_MESSAGE, Begun, Run, Turn, take
 from harbor_refresh.tasks.models.job import Job, State
 from harbor_refresh.tasks.without_redis import mode
@@ -66,7 +68,7 @@ class Handle:
     def execution(self) -> TrackedExecution:
         """The execution of this job, as it is now: for example `job.execution.add(jobs=[...])`. While a job runs,
         its execution does not end."""
-        return TrackedExecution.objects.get(tasks=self.run.task_id)
+        return outside_of_the_loop(lambda: TrackedExecution.objects.get(tasks=self.run.task_id))
 
     def check_in(self, message: str = "", *, done: int | None = None, of: int | None = None) -> None:
         """Check in, with a message about the progress, and with how much is done: 3 of 7. It replaces the check-in
@@ -85,7 +87,7 @@ class Handle:
             self.was_told_to_stop = self.was_told_to_stop or self._current.is_lost
         else:  # in eager mode no writer asks for it
             stands = Job.objects.filter(pk=self.run.task_id, run=self.run.number, state=State.RUNNING)
-            self.was_told_to_stop = self.was_told_to_stop or not stands.exists()
+            self.was_told_to_stop = self.was_told_to_stop or not outside_of_the_loop(stands.exists)
         return self.was_told_to_stop
 
     def retry(self, **options: Any) -> NoReturn:
@@ -98,8 +100,8 @@ class Handle:
         if self._current:
             writer.of_this_process.get().end(turn, queue)
         else:
-            take([turn])
-            sender.send_behind([queue], [turn])
+            outside_of_the_loop(partial(take, [turn]))
+            outside_of_the_loop(partial(sender.send_behind, [queue], [turn]))
         self.is_settled = True
 
 

@@ -18,6 +18,7 @@ from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.nodes import EAGER, exhausted, this_node
 from harbor_refresh.tasks.jobs.running import writer
 from harbor_refresh.tasks.jobs.running.another_try import asked_of_row, delay_of, merged
+from harbor_refresh.tasks.jobs.running.coroutines import make_plain
 from harbor_refresh.tasks.jobs.running.handle import Handle, Untracked
 from harbor_refresh.tasks.jobs.running.kept_ends import Kept, kept_result, kept_traceback
 from harbor_refresh.tasks.jobs.starting.celery_json import as_json, native
@@ -25,7 +26,7 @@ from harbor_refresh.tasks.jobs.starting.declarations import (
     JobTask,
     checked_result,
     refuse_arguments,
-    refuse_unplain,
+    refuse_generator,
 )
 from harbor_refresh.tasks.jobs.starting.options import refuse_options_of_retry
 from harbor_refresh.tasks.jobs.turns import MAX_MESSAGE, Begun, Turn, begin
@@ -51,9 +52,11 @@ class TrackedJob(JobTask):
 
     @classmethod
     def on_bound(cls, app: Celery) -> None:
-        """Check the declaration. Celery calls this when the task belongs to an app."""
-        refuse_unplain(str(cls.name), cls.run)
+        """Check the declaration, and make an `async def` a plain function. Celery calls this when the task belongs
+        to an app."""
+        refuse_generator(str(cls.name), cls.run)
         refuse_limit(cls)
+        make_plain(cls)
         if cls.typing:
             cls.checks_arguments, cls.typing = True, False
 

@@ -45,6 +45,7 @@ SET
         ELSE j.options
     END,
     report = NULL,
+    kill_at = NULL,
     holds_key = j.unique_key IS NOT NULL,
     waits_for = coalesce(n.unmet, 0)
 FROM placed g

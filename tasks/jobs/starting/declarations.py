@@ -14,8 +14,8 @@ from harbor_refresh.executions.errors import Refused
 from harbor_refresh.tasks.jobs.starting.records import MAX_ATTEMPTS
 
 LEAST_ATTEMPTS = 5
-ASYNC = "a job is a plain function; call asyncio.run() in it for what is asynchronous"
-LAZY = "a job is a plain function; without `yield` it runs to its end"
+ASYNC = "write `await` where it is made"
+LAZY = "a job is no generator; without `yield` it runs to its end"
 
 
 class JobTask(Task):  # type: ignore[type-arg]
@@ -41,11 +41,9 @@ class JobTask(Task):  # type: ignore[type-arg]
         return LEAST_ATTEMPTS if retries is None else int(min(max(LEAST_ATTEMPTS, retries + 1), MAX_ATTEMPTS))
 
 
-def refuse_unplain(name: str, function: Any) -> None:
-    """Raise Refused if the function is a coroutine function or a generator function: a worker runs neither."""
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise Refused(f"{name} is an `async def`: {ASYNC}")
-    if inspect.isgeneratorfunction(function):
+def refuse_generator(name: str, function: Any) -> None:
+    """Raise Refused if the function is a generator function: a worker would run none of its code."""
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise Refused(f"{name} is a generator: {LAZY}")
 
 

@@ -28,7 +28,7 @@ from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.structure import Added
 from harbor_refresh.executions.text import MAX_JSON, is_text, is_whole, json_text, said_by, shown
-from harbor_refresh.tasks.jobs import limits, sender
+from harbor_refresh.tasks.jobs import limits, sender, terms
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.hook import first_revision
 from harbor_refresh.tasks.jobs.starting.celery_json import PLAIN, as_json
@@ -50,6 +50,8 @@ PLAIN_OPTION = str | int | float | datetime
 MAX_NAME = Job._meta.get_field("name").max_length or 0
 #: Characters of JSON in one statement: the database's driver holds some five copies of it.
 BATCH_SIZE = 4_000_000
+
+NO_TERMS = terms.NewTerms()
 
 Result = TypeVar("Result")
 
@@ -88,10 +90,23 @@ class NewJob:
 Part = Sequence[NewJob]
 
 
-@at_once
 def start(vendor_type: str, parts: Iterable[Part], turns: Turns | None = None, **attributes: Any) -> Execution:
-    """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution. If its parent has a
-    child with its key already, return that child.
+    """Start an execution, as `start_or_find` does, and return it."""
+    return start_or_find(vendor_type, parts, turns, **attributes)[0]
+
+
+@at_once
+def start_or_find(
+    vendor_type: str,
+    parts: Iterable[Part],
+    turns: Turns | None = None,
+    *,
+    of_it: terms.NewTerms = NO_TERMS,
+    **attributes: Any,
+) -> tuple[Execution, bool]:
+    """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution, `of_it` its terms.
+    If its parent has a child with its key already, or there is an execution with its key, return that one and
+    False.
 
     1. Leave out parts with a unique job that is queued or running. A job holds its key until its task is final;
        no code has to release the key, so no crash can leave it taken.
@@ -101,7 +116,7 @@ def start(vendor_type: str, parts: Iterable[Part], turns: Turns | None = None, *
 
     What if the process dies before the commit: nothing happened. After it: the sender sends what waits.
     """
-    return _in_pages(parts, partial(_record, vendor_type, attributes, turns or Turns()))
+    return _in_pages(parts, partial(_record, vendor_type, attributes, of_it, turns or Turns()))
 
 
 @at_once
@@ -156,11 +171,17 @@ def _checked(parts: Sequence[Part]) -> Sized:
     return parts, sizes
 
 
-def _record(vendor_type: str, attributes: dict[str, Any], turns: Turns, pages: Iterator[Sized]) -> Execution:
+def _record(
+    vendor_type: str, attributes: dict[str, Any], of_it: terms.NewTerms, turns: Turns, pages: Iterator[Sized]
+) -> tuple[Execution, bool]:
     if child := _known_child(attributes.get("parent"), attributes.get("key_in_parent", "")):
-        return child
+        return child, False
+    if known := terms.started(of_it.once, vendor_type):
+        return known, False
     new = NewExecution(vendor_type, **attributes)
-    execution = create(new)
+    execution, is_new = terms.create_with(of_it, partial(create, new))
+    if not is_new:
+        return execution, False
     if new.open_seconds is not None and turns.tenant is None:
         turns = replace(turns, tenant=shared(execution.pk))
     count, left_out = _write_pages(execution, pages, turns)
@@ -168,7 +189,7 @@ def _record(vendor_type: str, attributes: dict[str, Any], turns: Turns, pages: I
         raise AlreadyUnderWay
     if not count and new.open_seconds is None:
         finish_as_success(execution.pk, "it had no jobs")
-    return execution
+    return execution, True
 
 
 def _known_child(parent: int | None, key: str) -> Execution | None:

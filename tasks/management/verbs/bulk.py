@@ -5,7 +5,8 @@ are not asked about, unless they would be deleted.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -14,11 +15,14 @@ from django.core.management.base import CommandParser
 from harbor_refresh.executions.access.audit import at_terminal
 from harbor_refresh.executions.actions.action_pages import Counted, count
 from harbor_refresh.executions.actions.bulk import ask
+from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.management.command import Subcommand
 from harbor_refresh.executions.management.output import Answer, Failed, Misused
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
+from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.text import id_list, plural
+from harbor_refresh.tasks.jobs.stops import KILL_AFTER, stop_jobs
 from harbor_refresh.tasks.management.verbs import filter_options
 from harbor_refresh.tasks.management.verbs.action_data import answer_of
 from harbor_refresh.tasks.management.verbs.action_run import run_to_end
@@ -34,11 +38,25 @@ def arguments(parser: CommandParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
+def _of_a_stop(parser: CommandParser) -> None:
+    arguments(parser)
+    parser.add_argument(
+        "--kill-after",
+        type=float,
+        metavar="SECONDS",
+        help="kill the processes of runs that still go on then; for executions that are named by their IDs",
+    )
+
+
 def _answer(verb: Verb, options: dict[str, Any]) -> Answer:
     """Act on what was counted: executions that are created after the count are not touched."""
     chosen = filter_options.chosen(options)
     if chosen.is_empty and not options["all"]:
         raise Misused("choose executions by an ID or an option, or all of them by --all")
+    kill_after = options.get("kill_after")
+    has_ids_alone = bool(chosen.ids) and chosen == Filter(ids=chosen.ids)
+    if kill_after is not None and not (has_ids_alone and KILL_AFTER.accepts(kill_after)):
+        raise Misused(f"--kill-after takes {KILL_AFTER.what}, and executions by their IDs alone")
     _refuse_unknown(chosen.ids)
     counted = count(chosen, seconds=COUNT_SECONDS)
     if options["dry_run"]:
@@ -64,14 +82,18 @@ def _answer(verb: Verb, options: dict[str, Any]) -> Answer:
         highest=counted.highest,
         total=counted.count if counted.is_complete else None,
     )
-    return answer_of(run_to_end(action))
+    done = run_to_end(action)
+    for execution_id in chosen.ids if kill_after is not None else ():
+        with suppress(NoSuchExecution):  # it was deleted meanwhile
+            stop_jobs(execution_id, kill_after=kill_after)
+    return answer_of(done)
 
 
-def _bulk(verb: Verb, help: str) -> Subcommand:
-    return Subcommand(help, partial(_answer, verb), arguments)
+def _bulk(verb: Verb, help: str, takes: Callable[[CommandParser], None] = arguments) -> Subcommand:
+    return Subcommand(help, partial(_answer, verb), takes)
 
 
-STOP = _bulk(Verb.STOP, "stop executions: waiting jobs do not begin, running jobs are asked to stop")
+STOP = _bulk(Verb.STOP, "stop executions: waiting jobs do not begin, running jobs are asked to stop", _of_a_stop)
 RETRY = _bulk(Verb.RETRY, "try the failed jobs of executions once more, and the jobs of their chains")
 RESUME = _bulk(Verb.RESUME, "run the stopped jobs of executions once more")
 REFRESH = _bulk(Verb.REFRESH, "bring the status of executions to what their tasks say, without the queue")

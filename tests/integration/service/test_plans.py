@@ -37,6 +37,7 @@ CALLS = {
     ),
     "execution_begin_job": "SELECT * FROM execution_begin_job(7, 'job-7', 0, NULL, 1, 1)",
     "execution_end_jobs": "UPDATE task SET status = 'Success', status_code = 3, end_time = now() WHERE id = 7",
+    "execution_note_failure": "UPDATE task SET status = 'Error', status_code = 3, end_time = now() WHERE id = 9",
     "report_task_by_job": "SELECT * FROM report_task_by_job('job-7', 7, 'Running', 2, 9, NULL)",
     "add_to_execution_counters": "SELECT add_to_execution_counters(ARRAY['a'], ARRAY['b'], ARRAY[1])",
     "count_execution_refresh": (

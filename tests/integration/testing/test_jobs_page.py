@@ -6,6 +6,7 @@ granted is what a project has: the work of a job, a user, an address.
 """
 
 import ast
+import asyncio
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -252,6 +253,39 @@ def test_a_job_starts_a_child_of_its_execution_for_each_repository() -> None:
     section.run(1)
     assert execution.progress(deep=True).counts == {"Success": 3}
     assert said == ["a", "b"]
+
+
+def test_an_execution_of_one_name_is_started_once(capsys: pytest.CaptureFixture[str]) -> None:
+    section = Section("Once")
+    with worker():
+        section.run()
+        first = section.names["execution"]
+        assert (capsys.readouterr().out, ended(first)) == ("", ("Success", {"Success": 2}))
+        section.run()
+    assert section.names["execution"] == first
+    assert capsys.readouterr().out == f"execution {first.pk} was started before\n"
+
+
+def test_an_execution_with_a_deadline_ends_before_it() -> None:
+    with worker():
+        Section("A deadline").run()
+        assert ended(latest()) == ("Success", {"Success": 2})
+
+
+def test_an_async_def_is_a_job_that_uses_the_database() -> None:
+    async def download(url: str) -> str:
+        await asyncio.sleep(0)
+        return f"body of {url}"
+
+    async def acreate(**values: str) -> None:
+        said.append((values, await Task.objects.acount()))
+
+    pages_of = SimpleNamespace(objects=SimpleNamespace(acreate=acreate))
+    section = Section("`async def`", asyncio=asyncio, download=download, Page=pages_of)
+    with worker():
+        execution = start("FETCH", jobs=[section.names["fetch"].s("a")])
+        assert ended(execution) == ("Success", {"Success": 1})
+    assert said == [({"url": "a", "body": "body of a"}, 1)]
 
 
 @shared_task(name="jobs_page.page")
