@@ -335,7 +335,6 @@ UNFOLD = {
                     _page("History", "history", "harbor_executions", "statuschange"),
                     _page("Queue", "stacks", "harbor_tasks", "pause"),
                     _page("Quarantine", "report", "harbor_executions", "quarantine", badge="quarantined"),
-                    _page("Actions on many", "playlist_add_check", "harbor_executions", "action"),
                 ],
             },
             {

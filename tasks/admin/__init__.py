@@ -1,5 +1,5 @@
-"""The screens of actions, jobs, queue and quarantine, and what they add to the screens of executions and tasks."""
+"""The screens of jobs, queue and quarantine, and what they add to the screens of executions and tasks."""
 
-from harbor_refresh.tasks.admin import action, execution, job, quarantine, queue, task
+from harbor_refresh.tasks.admin import execution, job, quarantine, queue, task
 
-__all__ = ["action", "execution", "job", "quarantine", "queue", "task"]
+__all__ = ["execution", "job", "quarantine", "queue", "task"]
