@@ -250,28 +250,29 @@ def test_locked_executions_delay_their_portion_briefly_and_fail_alone(database: 
     assert result(action) == {"status": "Success", "changed": 3}
 
 
+@pytest.mark.parametrize("at", ["page_after", "_commit"])
 def test_a_database_that_goes_away_fails_no_execution_and_the_action_goes_on(
-    monkeypatch: pytest.MonkeyPatch,
+    at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_jobs(7)
-    asked_once: list[bool] = []
     action = asked(Verb.STOP)
+    step = getattr(bulk_walk, at)
+    calls: list[bool] = []
     with database_port() as port:
 
-        def away(ids: Any) -> Any:
-            if not asked_once:
-                asked_once.append(True)
-                port.away()
-                try:
-                    return VERBS[Verb.STOP].act(ids)
-                finally:
-                    port.back()
-            return VERBS[Verb.STOP].act(ids)
+        def away(*args: Any, **options: Any) -> Any:
+            calls.append(True)
+            if len(calls) > 1:
+                return step(*args, **options)
+            port.away()
+            try:
+                return step(*args, **options)
+            finally:
+                port.back()
 
-        act_is(monkeypatch, Verb.STOP, away)
+        monkeypatch.setattr(bulk_walk, at, away)
         work_off()
-    assert asked_once
-    assert result(action)["status"] == "Running"
+    assert (len(calls), result(action)["status"]) == (1, "Running")
     Job.objects.filter(not_before__isnull=False).update(not_before=timezone.now())
     sender.send_all()
     work_off()
