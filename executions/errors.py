@@ -96,13 +96,6 @@ class StillReferenced(Refused):
         )
 
 
-class NoSuchAction(Refused):
-    """There is no action with that id."""
-
-    def __init__(self, action_id: int) -> None:
-        super().__init__(f"there is no action {action_id}")
-
-
 class ExtraMissing(Refused):
     """Webhooks need packages that are not installed here: pip install "harbor-refresh[http]"."""
 
@@ -112,10 +105,6 @@ class NoSuchQueue(Refused):
 
     def __init__(self, known: Iterable[str]) -> None:
         super().__init__(f"no worker takes from a queue of that name; there are {', '.join(known)}")
-
-
-class ActionEnded(Refused):
-    """The action has ended, so it cannot be stopped."""
 
 
 class TooManyActions(Refused):

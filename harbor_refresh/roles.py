@@ -25,7 +25,7 @@ OURS = ("harbor_executions", "harbor_tasks", "django_celery_beat")
 #: These pages would name targets to an attacker.
 HIDDEN_FROM_VIEWERS = frozenset({"apitoken"})
 #: An operator acts on these.
-ACTED_ON = frozenset({"execution", "task", "job", "action", "quarantine", "delivery", "pause"})
+ACTED_ON = frozenset({"execution", "task", "job", "quarantine", "delivery", "pause"})
 ACCOUNTS = frozenset({"user", "group"})
 
 

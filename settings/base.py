@@ -336,7 +336,6 @@ UNFOLD = {
                     _page("Queue", "stacks", "harbor_tasks", "pause"),
                     _page("Limits", "speed", "harbor_tasks", "limit"),
                     _page("Quarantine", "report", "harbor_executions", "quarantine", badge="quarantined"),
-                    _page("Actions on many", "playlist_add_check", "harbor_executions", "action"),
                 ],
             },
             {

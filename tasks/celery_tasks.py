@@ -9,7 +9,7 @@
 | reconcile, reap, sweep, sample | beat                                                                                    | their intervals                            |
 | deliver                        | beat; a refresh after its commit if notifications wait; each worker at its start        | every 30 s                                 |
 | run_handlers                   | the deliverer                                                                           | for each handler that is due               |
-| act                            | a person who asks for an action on many executions; recover_stale                       | while actions wait                         |
+| act_on_many                    | the sender of jobs, because they are jobs                                               | for each action on many executions         |
 | harbor_refresh.task            | `TrackedBackend` (harbor_refresh/tasks_backend.py)                                      | for each task of Django's framework        |
 """  # noqa: E501  # a table
 
@@ -131,14 +131,12 @@ def subscribe(instance: Any, **_: Any) -> None:
 @shared_task(name="tasks.recover_stale", base=Tick)
 def recover_stale() -> int:
     """Release the claims of dead nodes, a few seconds after their last heartbeat; close open executions whose time
-    is over; carry out what their terms say about failures; fire reports again that a hook has not taken; wake the
-    work on actions."""
+    is over; carry out what their terms say about failures; fire reports again that a hook has not taken."""
     count = recover(idle=not waiting(WORK), lost_before=lost_before)
     with suppress(DatabaseAway), absence_translated():
         gates.close_overdue()
         consequences.carry_out()
         fire_again()
-    bulk.wake()
     return count
 
 
@@ -212,13 +210,18 @@ def _limited() -> Iterator[None]:
         raise TimeoutError(f"the call took longer than {CALL_SECONDS} s") from exc
 
 
-@shared_task(name="tasks.act", base=Tick)
-def act() -> dict[str, int | str]:
-    """Work on an action on many executions for a slice of time, and send itself again if any is left. One slice
-    runs at a time, so the refreshes have the other processes of the workers."""
-    action = bulk.work()
-    bulk.wake()
-    return {"action": action.pk, "state": action.state, "done": action.done} if action else {}
+@shared_task(
+    base=TrackedJob,
+    name="tasks.act_on_many",
+    keep_result=True,
+    max_attempts=bulk.ATTEMPTS,
+    max_retries=bulk.ATTEMPTS - 1,
+    autoretry_for=(DatabaseAway,),
+    retry_kwargs={"countdown": 5},
+)
+def act_on_many(job: Handle, so_far: Any, verb: str, chosen: Any, ids: Any) -> Any:
+    """Do a part of an action on many executions."""
+    return bulk.act(job, so_far, verb, chosen, ids)
 
 
 @shared_task(base=TrackedJob, name="harbor_refresh.task", keep_result=True)

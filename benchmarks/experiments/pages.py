@@ -112,7 +112,7 @@ def _pages(executions: int) -> list[tuple[str, str]]:
         ("quarantine", "/admin/harbor_executions/quarantine/"),
         ("deliveries", "/admin/harbor_executions/delivery/"),
         ("subscriptions", "/admin/harbor_executions/subscription/"),
-        ("actions on many", "/admin/harbor_executions/action/"),
+        ("actions on many", f"{EXECUTIONS}?vendor=BULK_ACTION"),
         ("log of actions", "/admin/harbor_executions/auditentry/"),
         ("periodic tasks", "/admin/django_celery_beat/periodictask/"),
         ("the first page", "/admin/"),

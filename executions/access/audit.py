@@ -4,8 +4,8 @@ It is one table (`execution_audit`) with one way to write it. An entry is writte
 a crash leaves both or neither. An act that was refused or rolled back changed nothing and has no entry. Reports
 and created executions are work and no actions, so they have no entries.
 
-An action on many executions has an entry when it is asked for; its outcome is read from its own row
-(executions/actions/bulk.py), which is kept longer than the entry.
+A verb for many executions has one entry, when it is asked for: the execution that does it is the target, and the
+filter is the detail (tasks/operations/bulk.py).
 """
 
 import getpass
@@ -21,7 +21,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 
 from harbor_refresh.executions.database import delete_first
-from harbor_refresh.executions.models import Action, AuditEntry
+from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.models.operations import MAX_DETAIL, MAX_NAME, MAX_TARGET, Origin, Outcome
 from harbor_refresh.executions.text import made_storable
 
@@ -64,7 +64,7 @@ class Kind(StrEnum):
     EXECUTION = "execution"
     TASK = "task"
     JOB = "job"
-    ACTION = "action"
+    MANY = "executions"
     QUARANTINE = "quarantine"
     QUEUE = "queue"
     LIMIT = "limit"
@@ -131,7 +131,6 @@ def note(
     count: int | None = None,
     outcome: Outcome = Outcome.DONE,
     detail: str = "",
-    action: Action | None = None,
 ) -> AuditEntry:
     """Write an entry. Call it in the transaction of the act, or use `noted`."""
     return AuditEntry.objects.create(
@@ -144,7 +143,6 @@ def note(
         count=count,
         outcome=outcome,
         detail=made_storable(detail)[:MAX_DETAIL],
-        action=action,
     )
 
 

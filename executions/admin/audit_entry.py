@@ -14,15 +14,12 @@ from harbor_refresh.executions.admin.base import ReadOnlyAdmin
 from harbor_refresh.executions.admin.formatters import NOTHING, column, label
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.models import AuditEntry
-from harbor_refresh.executions.models.operations import Outcome, State
+from harbor_refresh.executions.models.operations import Outcome
 
 COLOURS: dict[str, str] = {
     Outcome.DONE: "success",
     Outcome.UNCHANGED: "default",
     Outcome.FAILED: "danger",
-    State.QUEUED: "default",
-    State.RUNNING: "info",
-    State.STOPPED: "warning",
 }
 #: The page of a target, if its kind has pages.
 PAGES: dict[str, str] = {
@@ -30,7 +27,7 @@ PAGES: dict[str, str] = {
     Kind.QUARANTINE: "harbor_executions_execution_change",
     Kind.TASK: "harbor_executions_task_change",
     Kind.JOB: "harbor_executions_task_change",
-    Kind.ACTION: "harbor_executions_action_change",
+    Kind.MANY: "harbor_executions_execution_change",
     Kind.SUBSCRIPTION: "harbor_executions_subscription_change",
     Kind.DELIVERY: "harbor_executions_delivery_change",
     Kind.SCHEDULE: "django_celery_beat_periodictask_change",
@@ -68,7 +65,6 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     list_display = ("when", "by", "origin", "address", "verb", "what", "how_many", "shown_outcome", "detail")
     list_display_links = None
     list_filter = (WordFilter, KindFilter, "origin", "at")
-    list_select_related = ("action",)
     fields = ("when", ("by", "origin", "address"), ("verb", "what"), ("how_many", "shown_outcome"), "detail")
     readonly_fields = ("when", "what", "how_many", "shown_outcome")
     search_fields = ("by",)
@@ -84,10 +80,8 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     @admin.display(description="To what")
     def what(self, entry: AuditEntry) -> SafeString | str:
-        if entry.action_id:
-            url = admin_url("harbor_executions_action_change", entry.action_id)
-            return format_html('<a href="{}" class="text-link">executions: {}</a>', url, entry.target or "all")
-        named = f"{entry.kind} {entry.target}".rstrip()
+        by = ", by execution" if entry.kind == Kind.MANY and entry.target else ""
+        named = f"{entry.kind}{by} {entry.target}".rstrip()
         page = PAGES.get(entry.kind)
         if not page or not entry.target.isdecimal():
             return named
@@ -99,10 +93,8 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     @admin.display(description="Rows")
     def how_many(self, entry: AuditEntry) -> str:
-        count = entry.action.changed if entry.action else entry.count
-        return NOTHING if count is None else f"{count:,}"
+        return NOTHING if entry.count is None else f"{entry.count:,}"
 
     @admin.display(description="Outcome")
     def shown_outcome(self, entry: AuditEntry) -> SafeString:
-        outcome = entry.action.state if entry.action else entry.outcome
-        return label(outcome.capitalize(), COLOURS[outcome])
+        return label(entry.outcome.capitalize(), COLOURS[entry.outcome])

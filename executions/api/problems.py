@@ -13,14 +13,12 @@ from pydantic import Field
 
 from harbor_refresh.executions.database import LOCK_TIMEOUT, absence_translated, sqlstate
 from harbor_refresh.executions.errors import (
-    ActionEnded,
     AlreadyFinal,
     AlreadyUnderWay,
     BadSignature,
     Contended,
     DatabaseAway,
     HasTasks,
-    NoSuchAction,
     NoSuchExecution,
     NoSuchQueue,
     NoSuchSubscription,
@@ -52,9 +50,7 @@ STATUSES: Sequence[tuple[type[Exception], int, str]] = (
     (NoSuchExecution, 404, "Not found"),
     (NoSuchTask, 404, "Not found"),
     (NoSuchSubscription, 404, "Not found"),
-    (NoSuchAction, 404, "Not found"),
     (NoSuchQueue, 404, "Not found"),
-    (ActionEnded, 409, "It has ended"),
     (TooManyActions, 409, "Too many actions are open"),
     (BadSignature, 401, "Not authorized"),
     (Replayed, 409, "Received before"),

@@ -26,6 +26,9 @@ class Operation(StrEnum):
     STOP = "stop it in Harbor, or by its API, such as PUT /api/v2.0/replication/executions/ID"
     RUN_AGAIN = "start it once more in Harbor"
     FINISH = "Harbor sets the status of executions without tasks"
+    REFRESH_MANY = (
+        "a refresh of many is an execution of ours; type manage.py harbor repair refresh with the filter"
+    )
     DELETE = "its sweep deletes old ones, as many as X_EXECUTION_RETENTION_COUNT of its core says for a vendor X"
 
 

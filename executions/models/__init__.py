@@ -9,11 +9,10 @@ from harbor_refresh.executions.models.execution import Execution, Task
 from harbor_refresh.executions.models.history import Counter, ShortenedHistory, StatusChange
 from harbor_refresh.executions.models.intake import ApiToken, IdempotencyKey, ReceivedMessage
 from harbor_refresh.executions.models.notifications import Callback, Delivery, OldSecret, Subscription
-from harbor_refresh.executions.models.operations import Action, AuditEntry, Lease, Quarantine, Release
+from harbor_refresh.executions.models.operations import AuditEntry, Lease, Quarantine, Release
 from harbor_refresh.executions.models.structure import Addition, DeletedTask, Gate, Link, VendorKey
 
 __all__ = [
-    "Action",
     "Addition",
     "ApiToken",
     "AuditEntry",

@@ -19,7 +19,6 @@ from harbor_refresh.executions.access import audit, received_messages
 from harbor_refresh.executions.database import delete_first, run
 from harbor_refresh.executions.lifecycle import tombstones
 from harbor_refresh.executions.models import (
-    Action,
     Callback,
     DeletedTask,
     Delivery,
@@ -35,9 +34,6 @@ BATCH = 1_000
 #: The newest status changes of an execution that stay, whatever their age: more than a person reads.
 HISTORY_KEPT = 1_000
 HISTORY_PAGE = 5_000
-
-#: How long the log of actions, and the actions that it leads to, are kept.
-KEPT = timedelta(days=180)
 
 Forget = Callable[[Any], int]
 
@@ -70,9 +66,7 @@ HOUSEKEEPING: tuple[Chore, ...] = (
     Chore("tombstones of tasks", older(DeletedTask.objects.all(), "at"), tombstones.KEPT),
     Chore("ids of signed messages", older(ReceivedMessage.objects.all(), "at"), received_messages.KEPT),
     Chore("old secrets of webhooks", older(OldSecret.objects.all(), "signs_until"), timedelta(0)),
-    # an entry is older than the end of its action, so it goes first, and no entry loses its outcome
-    Chore("log of actions", audit.forget, KEPT),
-    Chore("ended actions", older(Action.objects.all(), "ended_at"), KEPT),
+    Chore("log of actions", audit.forget, timedelta(days=180)),
     # a dead letter can be sent again until then
     Chore("ended deliveries", older(DELIVERED_OR_DEAD, "ended_at"), timedelta(days=30)),
     Chore("callbacks of deleted executions", older(Callback.objects.all(), "orphaned_at"), timedelta(days=60)),

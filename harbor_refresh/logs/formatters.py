@@ -16,7 +16,6 @@ IDS = (
     "execution_ids",
     "task_id",
     "job_id",
-    "action_id",
     "claim",
     "subscription",
     "change",

@@ -17,8 +17,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path
 
-from harbor_refresh.executions.access.audit import Note, Origin, Word, person_of
-from harbor_refresh.executions.actions.action_pages import Counted, count, highest_id
+from harbor_refresh.executions.access.audit import Note, Word, person_of
 from harbor_refresh.executions.admin import execution_page
 from harbor_refresh.executions.admin.audit import write_django_log
 from harbor_refresh.executions.admin.confirmation import Question, ask, asks_first, is_confirmed
@@ -29,8 +28,9 @@ from harbor_refresh.executions.admin.live import live_view
 from harbor_refresh.executions.admin.search import add_bound, among, parse_id
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.errors import NoSuchExecution, QueueUnavailable, Refused
-from harbor_refresh.executions.models import Action, Execution
+from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
+from harbor_refresh.executions.queries.chosen_pages import Counted, chooses_bulk, count, highest_id
 from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.executions.status import Status, is_final
 from harbor_refresh.executions.text import plural
@@ -45,6 +45,7 @@ from harbor_refresh.tasks.admin.execution_actions import (
     harbors,
     may_act,
     may_delete,
+    may_run_again,
     refresh_now,
 )
 from harbor_refresh.tasks.admin.job_formatters import check_in_bar, heard_at, jobs_url
@@ -52,7 +53,7 @@ from harbor_refresh.tasks.admin.job_graph import drawn
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.queries import executions_with_jobs, running_jobs
 from harbor_refresh.tasks.jobs.terms import described
-from harbor_refresh.tasks.operations.bulk import ask_and_wake
+from harbor_refresh.tasks.operations import bulk
 from harbor_refresh.tasks.pipeline.diagnosis import diagnose
 
 #: A confirmation counts no further, and no longer.
@@ -117,31 +118,21 @@ def _on_all_that_match(
 
 
 def _in_background(request: HttpRequest, verb: Verb, matching: Any) -> HttpResponse:
-    """Ask for an action on the executions that were counted, and not on later ones."""
+    """Ask for the verb for the executions that were counted, and not for later ones."""
+    if verb in (Verb.RETRY, Verb.RESUME) and chooses_bulk(matching) and not may_delete(request):
+        raise Refused("a deletion of many may be among them, and you may not delete executions")
     counted = parse_id(request.POST.get("highest", ""))
-    person = person_of(request)
+    highest = None if counted is None else min(counted, highest_id())
     with transaction.atomic():
-        action = ask_and_wake(
-            verb,
-            matching,
-            by=person.name,
-            origin=Origin.ADMIN,
-            address=person.address,
-            everything=True,
-            highest=None if counted is None else min(counted, highest_id()),
-        )
-        write_django_log(request, Word(verb), action, Note(detail=f"asked for: {matching.as_text() or 'all'}"))
-    return HttpResponseRedirect(action_url(action))
+        execution = bulk.ask(verb, matching, person_of(request), everything=True, highest=highest)
+        write_django_log(request, Word(verb), execution, Note(detail=f"asked for: {matching.as_text() or 'all'}"))
+    return HttpResponseRedirect(admin_url("harbor_executions_execution_change", execution.pk))
 
 
 def how_many(counted: Counted) -> str:
     if counted.is_complete:
         return plural(counted.count, "execution")
     return f"more than {counted.count:,} executions" if counted.count else "an unknown number of executions"
-
-
-def action_url(action: Action) -> str:
-    return admin_url("harbor_executions_action_change", action.pk)
 
 
 @page(Execution)
@@ -190,12 +181,13 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
         """A quarantined execution is released, and not refreshed."""
         found = progress_of(request, row.pk)
         has_ended, is_held = is_final(row.status), is_quarantined(row)
+        again = may_run_again(request, row)
         useful = {
             "refresh": not is_held,
             "release": is_held,
             "stop": not has_ended,
-            "retry": found is not None and bool(found.counts.get(Status.ERROR)),
-            "resume": found is not None and bool(found.counts.get(Status.STOPPED)),
+            "retry": again and found is not None and bool(found.counts.get(Status.ERROR)),
+            "resume": again and found is not None and bool(found.counts.get(Status.STOPPED)),
             "remove": has_ended,
         }
         return harbors() | {name for name, is_useful in useful.items() if not is_useful}
@@ -329,4 +321,8 @@ def running_table(execution_id: int) -> dict[str, Any]:
         [task_link(one.task_id), one.name, check_in_bar(one, with_message=True), heard_at(one)] for one in found
     ]
     title = "Jobs that run now" if len(found) < MOST_RUNNING else f"Jobs that run now, the first {MOST_RUNNING}"
-    return {"table": {"headers": ["Task", "Job", "Progress", "Last heard of"], "rows": rows}, "title": title}
+    return {
+        "table": {"headers": ["Task", "Job", "Progress", "Last heard of"], "rows": rows},
+        "title": title,
+        "totals": bulk.totals_of(execution_id),
+    }

@@ -25,6 +25,8 @@ from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
 from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.models.operations import Verb
+from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.executions.status import is_final
 from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
@@ -43,6 +45,12 @@ def may_act(request: HttpRequest) -> bool:
 
 def may_delete(request: HttpRequest) -> bool:
     return request.user.has_perm("harbor_executions.delete_execution")
+
+
+def may_run_again(request: HttpRequest, execution: Execution) -> bool:
+    """A person who may not delete executions may not go on with a deletion of many."""
+    is_deletion = execution.vendor_type == BULK and execution.extra_attrs.get("verb") == Verb.DELETE
+    return not is_deletion or may_delete(request)
 
 
 def harbors() -> set[str]:
@@ -88,17 +96,24 @@ class Act:
     left: str
     kind: Kind = Kind.EXECUTION
 
+    @property
+    def runs_again(self) -> bool:
+        return self.word in (Word.RETRY, Word.RESUME)
+
     def now(self, request: HttpRequest, ids: Sequence[int]) -> None:
         """Act on these executions in this request, one after another."""
         done: list[int] = []
         left: list[int] = []
         with errors_shown(request):
             for execution in _rows(request, ids):
+                if self.runs_again and not may_run_again(request, execution):
+                    left.append(execution.pk)
+                    continue
                 with suppress(NoSuchExecution):  # it was deleted since it was chosen
                     with noted(request, self.word, self.kind, execution) as entry:
                         jobs = self.do(execution)
                         entry.skip = jobs is None
-                        entry.count = jobs if self.word in (Word.RETRY, Word.RESUME) else None
+                        entry.count = jobs if self.runs_again else None
                     if jobs is None:
                         left.append(execution.pk)
                     else:

@@ -16,7 +16,7 @@ from harbor_refresh.executions.admin.task import TaskAdmin
 from harbor_refresh.executions.errors import NoSuchTask
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status, is_final
-from harbor_refresh.tasks.admin.execution_actions import errors_shown, harbors, may_act
+from harbor_refresh.tasks.admin.execution_actions import errors_shown, harbors, may_act, may_run_again
 from harbor_refresh.tasks.admin.task_job import TaskJobMixin
 from harbor_refresh.tasks.jobs.again import run_job_again
 from harbor_refresh.tasks.jobs.stops import stop_job_of
@@ -32,7 +32,11 @@ class TaskActionsMixin(ModelAdmin):
 
     def pointless(self, request: HttpRequest, row: Task) -> set[str]:
         may_stop = not is_final(row.status)
-        may_retry = row.status in (Status.ERROR, Status.STOPPED) and Job.objects.filter(pk=row.pk).exists()
+        may_retry = (
+            row.status in (Status.ERROR, Status.STOPPED)
+            and may_run_again(request, row.execution)
+            and Job.objects.filter(pk=row.pk).exists()
+        )
         return harbors() | {name for name, useful in (("stop", may_stop), ("retry", may_retry)) if not useful}
 
     @admin.action(description="Stop", permissions=["act"])
@@ -64,7 +68,10 @@ class TaskActionsMixin(ModelAdmin):
     )
     def retry(self, request: HttpRequest, queryset: QuerySet[Task]) -> None:
         with errors_shown(request), _gone_shown(request):
-            task = queryset.get()
+            task = queryset.select_related("execution").get()
+            if not may_run_again(request, task.execution):
+                messages.error(request, "Nothing was done: you may not delete executions.")
+                return
             with noted(request, Word.RETRY, Kind.TASK, task) as entry:
                 entry.count = run_job_again(task.pk)
                 entry.skip = not entry.count

@@ -1,24 +1,20 @@
-"""Actions on many executions over HTTP: ask for one by a filter, look at it, stop it."""
+"""Actions on many executions over HTTP: each is an execution itself."""
 
-from datetime import datetime
 from typing import Annotated, Any
 
 from django.http import HttpRequest
-from ninja import Path, Query, Router, Schema, Status
-from pydantic import Field, JsonValue
+from ninja import Router, Schema, Status
+from pydantic import Field
 
-from harbor_refresh.executions.access.audit import Kind, Word, noted, person_of
-from harbor_refresh.executions.actions.action_pages import count
-from harbor_refresh.executions.actions.bulk import find, refuse_empty, stop_action
-from harbor_refresh.executions.api import pages
+from harbor_refresh.executions.access.audit import person_of
 from harbor_refresh.executions.api.access import Scope, may
-from harbor_refresh.executions.api.answers import answers
-from harbor_refresh.executions.api.schemas import Body, Id, Moment, Page, StatusName, VendorId, as_dict
-from harbor_refresh.executions.models import Action
-from harbor_refresh.executions.models.operations import Origin, State, Verb
+from harbor_refresh.executions.api.answers import answers, detail
+from harbor_refresh.executions.api.schemas import Body, ExecutionDetail, Id, Moment, StatusName, VendorId
+from harbor_refresh.executions.models.operations import Verb
+from harbor_refresh.executions.queries.chosen_pages import count
 from harbor_refresh.executions.queries.filters import MAX_ATTRIBUTES, MAX_IDS, MAX_TRIGGER, Filter
 from harbor_refresh.executions.status import MAX_VENDOR
-from harbor_refresh.tasks.operations.bulk import ask_and_wake
+from harbor_refresh.tasks.operations.bulk import ask, refuse_empty
 
 router = Router(tags=["Actions on many executions"])
 
@@ -66,52 +62,22 @@ class ActionIn(Body):
         )
 
 
-class ActionOut(Schema):
-    id: int
-    verb: Verb
-    filter: dict[str, JsonValue]
-    state: State
-    total: int | None = Field(
-        description="How many were chosen when it began. Null until they are counted, or if that takes too long."
-    )
-    done: int = Field(description="The sum of the next three.")
-    changed: int = Field(description="Executions that were stopped, retried, resumed, refreshed or deleted.")
-    skipped: int = Field(
-        description="There was nothing to do, or it has not ended and cannot be deleted, or it is gone."
-    )
-    failed: int = Field(description="The database refused; the first reason is in `error`.")
-    progress: float | None = Field(description="From 0 to 1. Null while it is not known.")
-    stop_asked: bool
-    error: str
-    requested_by: str
-    requested_from: Origin
-    created_at: datetime
-    begun_at: datetime | None
-    updated_at: datetime
-    ended_at: datetime | None
-
-
 class DryRun(Schema):
     count: int
     is_complete: bool = Field(description="False: the time for the count was up, so there may be more.")
 
 
-class ActionPage(Page):
-    items: list[ActionOut]
-
-
-class ActionsIn(pages.PageIn):
-    state: State | None = None
-
-
-ActionId = Annotated[Id, Path(description="The id of the action.")]
-ASKED: dict[str, Any] = {"auth": may(Scope.MANAGE), "response": answers({200: DryRun, 202: ActionOut}, 400, 409)}
+ASKED: dict[str, Any] = {
+    "auth": may(Scope.MANAGE),
+    "response": answers({200: DryRun, 202: ExecutionDetail}, 400, 409),
+}
 
 
 @router.post("/executions/stop", **ASKED, summary="Stop all executions that a filter chooses")
 def stop_executions(request: HttpRequest, body: ActionIn) -> Any:
-    """Workers do it in the background, for the executions that there are now. 202: follow it at `/actions/{id}`.
-    200: the count of a dry run."""
+    """Workers do it in the background, for the executions that exist now. 202: the execution of the type
+    `BULK_ACTION` that does it. Follow, stop and retry it as any other; its results say how many executions were
+    changed. 200: the count of a dry run."""
     return _ask(request, Verb.STOP, body)
 
 
@@ -141,47 +107,9 @@ def delete_executions(request: HttpRequest, body: ActionIn) -> Any:
     return _ask(request, Verb.DELETE, body)
 
 
-@router.get(
-    "/actions",
-    auth=may(Scope.READ),
-    response=answers({200: ActionPage}, 400),
-    summary="List actions, the newest first",
-)
-def list_actions(request: HttpRequest, query: Query[ActionsIn]) -> Any:
-    rows = Action.objects.all() if query.state is None else Action.objects.filter(state=query.state)
-    return pages.newest_first(rows, query, ActionOut)
-
-
-@router.get(
-    "/actions/{action_id}",
-    auth=may(Scope.READ),
-    response=answers({200: ActionOut}, 404),
-    summary="Look at one action",
-)
-def get_action(request: HttpRequest, action_id: ActionId) -> Any:
-    return as_dict(find(action_id), ActionOut)
-
-
-@router.post(
-    "/actions/{action_id}/stop",
-    auth=may(Scope.MANAGE),
-    response=answers({200: ActionOut}, 404, 409),
-    summary="Stop an action",
-)
-def stop_one_action(request: HttpRequest, action_id: ActionId) -> Any:
-    """It ends at once, or with the page of executions in progress. What is done stays done. 409: it has ended."""
-    with noted(person_of(request), Word.STOP, Kind.ACTION, action_id):
-        action = stop_action(action_id)
-    return as_dict(action, ActionOut)
-
-
 def _ask(request: HttpRequest, verb: Verb, body: ActionIn) -> Any:
     chosen = body.as_filter()
     if body.dry_run:
         refuse_empty(chosen, everything=body.all)
         return Status(200, count(chosen, seconds=COUNT_SECONDS))
-    caller = person_of(request)
-    action = ask_and_wake(
-        verb, chosen, by=caller.name, origin=Origin.API, address=caller.address, everything=body.all
-    )
-    return Status(202, as_dict(action, ActionOut))
+    return Status(202, detail(ask(verb, chosen, person_of(request), everything=body.all).pk))

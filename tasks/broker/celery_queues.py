@@ -7,7 +7,8 @@ WORK = "harbor_refresh"
 #: Tracked jobs, and messages without a queue of their own. Separate from the refreshes, which would wait behind
 #: thousands of jobs; a worker takes from its queues in turns.
 JOBS = "harbor_refresh.jobs"
-#: Ticks. Separate from the work, so that a long queue of work does not hide that no worker takes ticks.
+#: Ticks, and the jobs of actions on many executions. Separate from the work, so that a long queue of work does not
+#: hide that no worker takes ticks.
 TICKS = "harbor_refresh.ticks"
 #: The starts of the deliverer, and the handlers of status changes, which may take long. Separate, so that workers
 #: of their own can take them.
@@ -38,7 +39,7 @@ ROUTES = {
     "tasks.reap": {"queue": TICKS},
     "tasks.deliver": {"queue": DELIVERIES},
     "tasks.run_handlers": {"queue": DELIVERIES},
-    "tasks.act": {"queue": TICKS},
+    "tasks.act_on_many": {"queue": TICKS},
     "tasks.sweep": {"queue": TICKS},
     "tasks.sample": {"queue": TICKS},
     "tasks.refresh_executions": {"queue": WORK},

@@ -4,17 +4,15 @@ Operators grep for these lines and docs/operations.md lists them, so their words
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from harbor_refresh.executions.models.operations import State
 from harbor_refresh.executions.news.execution_log import MAX_IDS, MAX_LINES, connect_each
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.queue.members import execution_id
 
 if TYPE_CHECKING:
-    from harbor_refresh.executions.models import Action
     from harbor_refresh.tasks.jobs.reaper import Reaped
     from harbor_refresh.tasks.pipeline.reconciliation import Reconciled
     from harbor_refresh.tasks.queue.claim import Claim
@@ -106,30 +104,11 @@ def on_reaped(outcome: "Reaped", **_: Any) -> None:
         log.warning("Reaped jobs: %d reported again, %d failed for silence", outcome.reported, outcome.failed)
 
 
-def on_action_ended(action: "Action", **_: Any) -> None:
-    log.info(
-        "Action %d, %s executions, has ended as %s: %d changed, %d skipped, %d failed",
-        action.pk,
-        action.verb,
-        action.state,
-        action.changed,
-        action.skipped,
-        action.failed,
-        extra={"action_id": action.pk},
-    )
-    if action.state == State.FAILED:
-        log.error("Action %d has failed: %s", action.pk, action.error, extra={"action_id": action.pk})
-
-
-def on_action_troubled(action: "Action", reasons: Sequence[str], **_: Any) -> None:
-    for reason in reasons[:MAX_LINES]:
-        log.warning("Action %d could not %s %s", action.pk, action.verb, reason, extra={"action_id": action.pk})
+def on_bulk_refused(verb: str, reasons: Mapping[int, str], **_: Any) -> None:
+    for pk, reason in list(reasons.items())[:MAX_LINES]:
+        log.warning("Could not %s execution %d: %s", verb, pk, reason, extra={"execution_id": pk})
     if len(reasons) > MAX_LINES:
-        log.warning("Action %d could not %s %d more executions", action.pk, action.verb, len(reasons) - MAX_LINES)
-
-
-def on_action_unsent(error: str, **_: Any) -> None:
-    log.warning("Could not wake the work on actions, recovery will in a few seconds: %s", error)
+        log.warning("Could not %s %d more executions", verb, len(reasons) - MAX_LINES)
 
 
 def on_queue_paused(queue: str, by: str, reason: str, **_: Any) -> None:

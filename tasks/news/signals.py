@@ -32,12 +32,8 @@ nodes_died = Signal()
 runs_released = Signal()
 #: A pass of the reaper has ended, whatever it found. With: outcome.
 reaped = Signal()
-#: A process has brought an action on many executions to its end. With: action.
-action_ended = Signal()
-#: An action could not do some executions; once for each slice of work. With: action, reasons.
-action_troubled = Signal()
-#: The tick for the work on actions could not be sent. With: error.
-action_unsent = Signal()
+#: The database refused a verb for these executions. With: verb, reasons, by their ids.
+bulk_refused = Signal()
 #: A person paused a queue of the broker. With: queue, by, reason.
 queue_paused = Signal()
 #: A person resumed it after lasted seconds. With: queue, by, lasted.

@@ -1,15 +1,15 @@
-"""The verbs of actions: what each does with a few executions, in one transaction, by the use cases for one.
+"""The verbs for many executions: what each does with a few, in one transaction, by the use cases for one.
 
 Each verb is idempotent, so executions whose transaction was lost are done again.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Self
 
 from django.db.models import Count, Exists, OuterRef, Q
 
-from harbor_refresh.executions.actions.action_lease import Done
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -19,6 +19,22 @@ from harbor_refresh.executions.news.after_commit import tell_touched_after_commi
 from harbor_refresh.executions.status import FINAL_CODE, Status
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.stops import stop_jobs_of
+
+
+@dataclass(frozen=True)
+class Done:
+    """What was done with some executions. `failed`: those that the database refused, and why."""
+
+    changed: int = 0
+    skipped: int = 0
+    failed: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        return self.changed + self.skipped + len(self.failed)
+
+    def __add__(self, other: Self) -> "Done":
+        return Done(self.changed + other.changed, self.skipped + other.skipped, {**self.failed, **other.failed})
 
 
 @dataclass(frozen=True)
@@ -59,8 +75,7 @@ def _refresh(ids: Sequence[int]) -> Done:
     outcome = refresh(ids, wait=False)
     later = Execution.objects.filter(pk__in=[*outcome.locked, *outcome.failed])
     tell_touched_after_commit(later.values_list("pk", "vendor_type"))
-    errors = [f"execution {pk}: {reason}" for pk, reason in outcome.failed.items()]
-    return Done(outcome.changed, len(ids) - outcome.changed - len(errors), len(errors), errors)
+    return Done(outcome.changed, len(ids) - outcome.changed - len(outcome.failed), outcome.failed)
 
 
 def _delete(ids: Sequence[int]) -> Done:

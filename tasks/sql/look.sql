@@ -1,7 +1,7 @@
 -- Reads what the overview shows of the database. Cheap at any size: no count goes beyond :most rows.
 --
 -- :most integer  the largest count
--- returns  quarantined, dead letters, open actions
+-- returns  quarantined, dead letters, open actions on many
 --          seconds since the last pass of reconcile began, and the executions that it found and marked; NULL if there
 --          was none
 --          the paused queues, as JSON, the oldest pause first
@@ -10,7 +10,7 @@ SELECT
     (SELECT count(*) FROM (SELECT FROM execution_quarantine LIMIT %(most)s) AS counted),
     (SELECT count(*) FROM (SELECT FROM execution_delivery WHERE state = 'dead' LIMIT %(most)s) AS counted),
     (SELECT count(*) FROM (
-        SELECT FROM execution_action WHERE state IN ('queued', 'running') LIMIT %(most)s
+        SELECT FROM execution WHERE vendor_type = 'BULK_ACTION' AND end_time IS NULL LIMIT %(most)s
     ) AS counted),
     (SELECT extract(EPOCH FROM now() - last_pass_at)::float FROM execution_watermark WHERE id = 1),
     (SELECT last_drifted FROM execution_watermark WHERE id = 1),

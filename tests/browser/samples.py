@@ -8,7 +8,6 @@ from django.utils import timezone
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
 
 from harbor_refresh.executions.access.audit import Kind, Origin, Person, Word, note
-from harbor_refresh.executions.actions.bulk import ask
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
@@ -25,8 +24,6 @@ from harbor_refresh.executions.models import (
     Task,
 )
 from harbor_refresh.executions.models.notifications import State
-from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.models import Job
 from tests.integration.executions.api.api_client import token
@@ -54,7 +51,6 @@ def make_samples() -> Samples:
     (with_job,) = with_jobs(1, "PREHEAT", queue=ELSEWHERE)
     aside = _execution("SCAN_ALL", ["Running"])
     quarantine([aside.pk], 5, {aside.pk: "canceling statement due to lock timeout"})
-    action = ask(Verb.STOP, Filter(vendor_type="NOTHING"), by="operator", origin=Origin.ADMIN)
     note(Person("operator", Origin.ADMIN, "127.0.0.1"), Word.RELEASE, Kind.EXECUTION, failed.pk, count=1)
     subscription = Subscription.objects.create(
         name="The registry's portal", url="https://portal.example/hooks", secret="whsec_c2VjcmV0", enabled=False
@@ -66,7 +62,6 @@ def make_samples() -> Samples:
         Job.objects.filter(task__execution=with_job).first(),
         StatusChange.objects.filter(execution=failed).first(),
         Quarantine.objects.get(),
-        action,
         AuditEntry.objects.first(),
         subscription,
         dead_letter(subscription, failed, failed.revision, failed.status),

@@ -16,7 +16,6 @@ OTHERS = {
     "harbor_executions_execution_panel": "test_live_progress",
     "harbor_executions_execution_running": "test_progress_of_jobs",
     "harbor_executions_execution_place": "test_pictures",
-    "harbor_executions_action_progress": "test_acting_on_thousands",
     "harbor_tasks_pause_live": "test_queue_page",
     "auth_user_password_change": "test_every_page",
 }

@@ -16,8 +16,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
-from harbor_refresh.executions.models import Action, Execution
-from harbor_refresh.executions.models.operations import OPEN
+from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.models import Pause
 from tests.browser.acting import press
 from tests.browser.axe import must_be_usable
@@ -26,7 +25,6 @@ from tests.browser.samples import Samples, make_samples
 from tests.browser.service import Service
 from tests.integration.sample_executions import made
 from tests.variants import variants
-from tests.waiting import wait_for
 
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 #: The lists and rows of these are looked at by `make test`, those of the others by `make slow`.
@@ -50,11 +48,7 @@ PAGES = {
 
 @pytest.fixture(scope="package")
 def samples(service: Service) -> Samples:
-    """When the action has ended: its page is then loaded again, and axe must not look at it at that moment."""
-    made = make_samples()
-    service.start_worker()
-    wait_for(lambda: not Action.objects.filter(state__in=OPEN).exists(), "the action to end")
-    return made
+    return make_samples()
 
 
 def address_of(model: type[Model], page: str, *arguments: Any) -> str:

@@ -6,7 +6,6 @@ from functools import cache
 from harbor_refresh.executions.deliveries.handler_runs import RUN_SECONDS
 from harbor_refresh.tasks.jobs import hook
 from harbor_refresh.tasks.jobs.running import writer
-from harbor_refresh.tasks.operations.bulk import SLICE_SECONDS
 from harbor_refresh.tasks.pacing import SWEEP_SECONDS
 from settings.base import SESSION_OPTIONS
 from tests.deploy.dockerfile import DOCKERFILE
@@ -33,14 +32,14 @@ OF_FLOWER = {"FLOWER_BASIC_AUTH", "FLOWER_READ_ONLY", "FLOWER_MAX_TASKS", "FLOWE
 
 
 def seconds_to_end() -> dict[str, float]:
-    """How long each program takes at most from SIGTERM to its end, without the jobs of a project.
+    """How long each program takes at most from SIGTERM to its end, without jobs.
 
     A worker ends its task: the longest of ours work so long, and may then wait for a lock. After that the ends
     of jobs are written and reported. A web process answers its requests. The others end at once, after a
     statement at most.
     """
     lock = float(SESSION_OPTIONS["lock_timeout"].removesuffix("s"))
-    task = lock + max(SLICE_SECONDS, SWEEP_SECONDS, RUN_SECONDS)
+    task = lock + max(SWEEP_SECONDS, RUN_SECONDS)
     (graceful,) = re.findall(r"--graceful-timeout (\d+)", START)
     return {
         "worker": task + writer.STOP_SECONDS + hook.Poster.stop_seconds,

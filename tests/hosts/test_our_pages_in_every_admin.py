@@ -185,7 +185,6 @@ SCREENS = (
     ("executions", "quarantine"),
     ("executions", "subscription"),
     ("executions", "delivery"),
-    ("executions", "action"),
     ("executions", "auditentry"),
     ("executions", "apitoken"),
     ("tasks", "job"),

@@ -7,7 +7,6 @@ from harbor_refresh.executions.management import sweep, token
 from harbor_refresh.executions.management.command import VerbCommand
 from harbor_refresh.executions.management.output import Answer
 from harbor_refresh.tasks.management.verbs import (
-    actions,
     bulk,
     check,
     listing,
@@ -30,7 +29,6 @@ VERBS = {
     "retry": bulk.RETRY,
     "resume": bulk.RESUME,
     "delete": bulk.DELETE,
-    "actions": actions,
     "pause": pauses.PAUSE,
     "unpause": pauses.UNPAUSE,
     "quarantine": quarantine,
@@ -41,7 +39,7 @@ VERBS = {
     "token": token,
 }
 #: These work in pages for long, so Redis may be back before their end. The other verbs wait for it once.
-LONG = ("stop", "retry", "resume", "delete", "actions", "repair", "sweep")
+LONG = ("stop", "retry", "resume", "delete", "repair", "sweep")
 
 
 class Command(VerbCommand):

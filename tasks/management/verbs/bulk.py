@@ -12,22 +12,29 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from harbor_refresh.executions.access.audit import at_terminal
-from harbor_refresh.executions.actions.action_pages import Counted, count
-from harbor_refresh.executions.actions.bulk import ask
+from harbor_refresh.executions.access.audit import Kind, Outcome, at_terminal, note
+from harbor_refresh.executions.attached.ownership import refuse_if_attached
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.management.command import Subcommand
 from harbor_refresh.executions.management.output import Answer, Failed, Misused
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
+from harbor_refresh.executions.queries.chosen_pages import Counted, count
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks.jobs.stops import KILL_AFTER, stop_jobs
 from harbor_refresh.tasks.management.verbs import filter_options
-from harbor_refresh.tasks.management.verbs.action_data import answer_of
-from harbor_refresh.tasks.management.verbs.action_run import run_to_end
+from harbor_refresh.tasks.management.verbs.bulk_run import run_to_end
+from harbor_refresh.tasks.operations.bulk import OPERATIONS, first_of
 
 COUNT_SECONDS = 60
+DID = {
+    Verb.STOP: "stopped",
+    Verb.RETRY: "retried",
+    Verb.RESUME: "resumed",
+    Verb.REFRESH: "refreshed",
+    Verb.DELETE: "deleted",
+}
 SHOWN = 20
 
 
@@ -49,7 +56,10 @@ def _of_a_stop(parser: CommandParser) -> None:
 
 
 def _answer(verb: Verb, options: dict[str, Any]) -> Answer:
-    """Act on what was counted: executions that are created after the count are not touched."""
+    """Act on what was counted: executions that are created after the count are not touched. The entry in the log
+    of actions is written before the first of them is changed, and gets its count at the end."""
+    if verb != Verb.REFRESH:
+        refuse_if_attached(OPERATIONS[verb])
     chosen = filter_options.chosen(options)
     if chosen.is_empty and not options["all"]:
         raise Misused("choose executions by an ID or an option, or all of them by --all")
@@ -59,34 +69,33 @@ def _answer(verb: Verb, options: dict[str, Any]) -> Answer:
         raise Misused(f"--kill-after takes {KILL_AFTER.what}, and executions by their IDs alone")
     _refuse_unknown(chosen.ids)
     counted = count(chosen, seconds=COUNT_SECONDS)
+    known = {"verb": verb.value, "filter": chosen.as_json()}
     if options["dry_run"]:
-        data = {
-            "verb": verb.value,
-            "filter": chosen.as_json(),
-            "count": counted.count,
-            "is_complete": counted.is_complete,
-        }
+        data = {**known, "count": counted.count, "is_complete": counted.is_complete}
         return Answer(data, [f"Dry run: {_how_many(counted)} to {verb}; nothing was changed."])
     if counted.is_complete and not counted.count:
-        return Answer({"action": None, "count": 0}, ["No execution is chosen; nothing was changed."])
+        return Answer({**known, "total": 0}, ["No execution is chosen; nothing was changed."])
     if not options["yes"] and (not chosen.ids or verb == Verb.DELETE):
         _ask_person(f"{verb.capitalize()} {_how_many(counted)}? [y/N] ")
-    person = at_terminal()
-    action = ask(
-        verb,
-        chosen,
-        by=person.name,
-        origin=person.origin,
-        address=person.address,
-        everything=options["all"],
-        highest=counted.highest,
-        total=counted.count if counted.is_complete else None,
+    total = counted.count if counted.is_complete else None
+    entry = note(at_terminal(), verb, Kind.MANY, detail=chosen.as_text() or "all")
+    done, is_all = run_to_end(verb, chosen, counted.highest, total)
+    entry.count = done.changed
+    entry.outcome = Outcome.FAILED if done.failed else Outcome.DONE if done.changed else Outcome.UNCHANGED
+    entry.save(update_fields=["count", "outcome"])
+    counts = {"changed": done.changed, "skipped": done.skipped, "failed": len(done.failed)}
+    error = first_of(done.failed)
+    failure = "" if is_all else "it was interrupted before its end; to do the rest, type it again"
+    if is_all and done.failed:
+        failure = f"{plural(len(done.failed), 'execution')} failed, the first of them: {error}"
+    summary = (
+        f"{plural(done.changed, 'execution')} {DID[verb]}, {done.skipped:,} left as they are, "
+        f"{len(done.failed):,} failed."
     )
-    done = run_to_end(action)
     for execution_id in chosen.ids if kill_after is not None else ():
         with suppress(NoSuchExecution):  # it was deleted meanwhile
             stop_jobs(execution_id, kill_after=kill_after)
-    return answer_of(done)
+    return Answer({**known, "is_complete": is_all, "total": total, **counts, "error": error}, [summary], failure)
 
 
 def _bulk(verb: Verb, help: str, takes: Callable[[CommandParser], None] = arguments) -> Subcommand:

@@ -10,22 +10,23 @@ from django.urls import reverse
 from pytest_django import Settings
 from redis import Redis
 
-from harbor_refresh.executions.actions import bulk
+from harbor_refresh.executions.access.audit import Person
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.attached.ownership import ON_PAGES
 from harbor_refresh.executions.errors import OwnedByHarbor
 from harbor_refresh.executions.lifecycle import creation, deletion, gates, manual_status, reports, stops
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.lifecycle.reports import Report
-from harbor_refresh.executions.models import Action, AuditEntry
+from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.models.operations import Origin, Verb
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.tasks.jobs import again
 from harbor_refresh.tasks.jobs.starting import records
 from harbor_refresh.tasks.jobs.starting.records import NewJob
+from harbor_refresh.tasks.operations import bulk
 from tests.harbor.samples import everything, execution, sql, stored
 from tests.integration.admin_client import act, told
-from tests.integration.command_output import failing
+from tests.integration.command_output import failing, said
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.executions.hook_requests import SECRET, post, wire
 
@@ -49,8 +50,8 @@ USE_CASES: dict[str, Callable[[int], Any]] = {
     "resume": again.resume_stopped,
     "run a job again": lambda pk: again.run_job_again(1),
     **{
-        f"{verb} many": lambda pk, verb=verb: bulk.ask(verb, Filter(ids=(pk,)), by="a person", origin=Origin.API)
-        for verb in (Verb.STOP, Verb.RETRY, Verb.RESUME, Verb.DELETE)
+        f"{verb} many": lambda pk, verb=verb: bulk.ask(verb, Filter(ids=(pk,)), Person("a person", Origin.API))
+        for verb in Verb
     },
 }
 
@@ -62,12 +63,21 @@ def test_a_use_case_that_writes_what_harbor_owns_is_refused(name: str) -> None:
     with pytest.raises(OwnedByHarbor, match=r"^Harbor owns executions and tasks here: "):
         USE_CASES[name](pk)
     assert everything() == before
-    assert not Action.objects.exists()
+    assert not AuditEntry.objects.exists()
 
 
-def test_a_refresh_of_many_is_asked_for() -> None:
-    pk = execution("Running", None, "Success")
-    assert bulk.ask(Verb.REFRESH, Filter(ids=(pk,)), by="a person", origin=Origin.API).verb == Verb.REFRESH
+def test_a_refresh_of_many_is_typed(redis: Redis, admin: Client) -> None:
+    pks = [execution("Running", None, "Success") for _ in range(3)]
+    refused = Program(token(*Scope)).send("POST", "/executions/refresh", {"all": True})
+    assert "type manage.py harbor repair refresh" in json.loads(refused.content)["detail"]
+    form = {"action": "refresh", "select_across": 1, "confirmed": "yes", "_selected_action": pks[0], "index": 0}
+    shown = told(admin.post(reverse("admin:harbor_executions_execution_changelist"), form))
+    assert "type manage.py harbor repair refresh" in shown[0]
+    assert (
+        said("harbor", "repair", "refresh", "--all", "--yes")
+        == "3 executions refreshed, 0 left as they are, 0 failed."
+    )
+    assert {stored()[pk].status for pk in pks} == {"Success"}
 
 
 PROBLEM = {"type": "urn:harbor-refresh:owned-by-harbor", "title": "Harbor does this", "status": 403}
@@ -87,6 +97,7 @@ REQUESTS: dict[tuple[str, str], Any] = {
     ("POST", "/executions/retry"): {"all": True},
     ("POST", "/executions/resume"): {"all": True},
     ("POST", "/executions/delete"): {"all": True},
+    ("POST", "/executions/refresh"): {"all": True},
 }
 
 

@@ -20,12 +20,9 @@ from harbor_refresh.executions.access.audit import (
     noted,
     person_of,
 )
-from harbor_refresh.executions.actions.bulk import ask
 from harbor_refresh.executions.api.access import Caller, Scope
 from harbor_refresh.executions.lifecycle.stops import stop
-from harbor_refresh.executions.models import Action, AuditEntry, Task
-from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.executions.queries.filters import Filter
+from harbor_refresh.executions.models import AuditEntry, Task
 from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING
 from tests.integration.database_state import rows
 from tests.integration.sample_executions import made, status_of
@@ -56,7 +53,6 @@ def entry(**different: Any) -> dict[str, Any]:
         "count": None,
         "outcome": "done",
         "detail": "",
-        "action_id": None,
         **different,
     }
 
@@ -134,18 +130,8 @@ def test_a_terminal_has_a_user_and_a_machine() -> None:
     assert (person.origin, bool(person.name), bool(person.address)) == ("terminal", True, True)
 
 
-def test_an_action_on_many_is_logged_when_it_is_asked_for_and_its_entry_survives_it() -> None:
-    action = ask(Verb.STOP, Filter("SCAN", quarantined=True), by="anna", origin=Origin.ADMIN, address="10.1.2.3")
-    expected = entry(target="vendor type SCAN, quarantined")
-    assert told() == [expected | {"action_id": action.pk}]
-    Action.objects.all().delete()
-    assert told() == [expected]
-
-
-def test_an_entry_is_forgotten_before_the_action_that_it_leads_to() -> None:
-    """The action ends after its entry, and both are kept for as long, so no entry loses its outcome."""
+def test_an_old_entry_is_forgotten() -> None:
     chores = {chore.name: chore for chore in HOUSEKEEPING}
-    assert chores["log of actions"].age == chores["ended actions"].age
     note(ANNA, Word.STOP, Kind.EXECUTION, 7)
     note(ANNA, Word.STOP, Kind.EXECUTION, 8)
     first = AuditEntry.objects.earliest("pk")

@@ -11,7 +11,6 @@ from django.db import IntegrityError, connection
 from django.test import Client
 
 from harbor_refresh.executions.access import api_tokens
-from harbor_refresh.executions.actions.bulk import stop_action
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import Wish
@@ -21,7 +20,6 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.management.output import Failed
 from harbor_refresh.executions.models import (
-    Action,
     ApiToken,
     AuditEntry,
     Delivery,
@@ -31,7 +29,7 @@ from harbor_refresh.executions.models import (
     Task,
 )
 from harbor_refresh.executions.models.notifications import State
-from harbor_refresh.executions.models.operations import Outcome, Verb
+from harbor_refresh.executions.models.operations import Outcome
 from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.models.state import Pause
 from tests.integration.admin_client import act
@@ -39,14 +37,13 @@ from tests.integration.command_output import said
 from tests.integration.database_state import rows
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.operations.actions.sample_bulk import reported, with_jobs
-from tests.integration.sample_actions import asked
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
 PAGES = "/admin/harbor_executions"
 LIST = f"{PAGES}/execution/"
 SUBMITTED = {"confirmed": "yes"}
-TABLES = (Execution, Task, Quarantine, Action, Subscription, Delivery, Pause)
+TABLES = (Execution, Task, Quarantine, Subscription, Delivery, Pause)
 
 Acts = Mapping[str, Callable[[], object]]
 
@@ -118,8 +115,6 @@ def sample(database: str) -> Sample:
     stop(one["STOPPED"].pk)
     report([Report(one["DRIFTED"].tasks.get().pk, "Success", 1)])
     quarantine([one["HELD"].pk], 5)
-    to_resume = asked(Verb.STOP, vendor_type="NONE")
-    stop_action(to_resume.pk)
     subscription = subscriptions.create(Wish("chat", "https://hooks.example.com/harbor"))
     made, _ = api_tokens.make("of a program")
     dead = Delivery.objects.create(
@@ -145,8 +140,6 @@ def sample(database: str) -> Sample:
         empty=create(NewExecution("EMPTY")),
         stopped_task=one["TASK"].tasks.get(),
         failed_task=one["FAILED_TASK"].tasks.get(),
-        to_stop=asked(Verb.STOP, vendor_type="NONE"),
-        to_resume=to_resume,
         subscription=subscription,
         dead=dead,
         token=made,
@@ -177,8 +170,6 @@ def test_an_act_of_the_admin_is_done_with_its_entry_or_not_at_all(admin: Client,
             "release": pressed("execution", sample.held.pk, "release"),
             "stop a task": pressed("task", sample.stopped_task.pk, "stop"),
             "retry a task": pressed("task", sample.failed_task.pk, "retry"),
-            "stop an action": pressed("action", sample.to_stop.pk, "stop"),
-            "resume an action": pressed("action", sample.to_resume.pk, "resume"),
             "send again": listed("delivery", "send_again", sample.dead.pk),
             "revoke": listed("apitoken", "revoke", sample.token.pk),
             "rotate": lambda: admin.post(
@@ -211,7 +202,6 @@ def test_an_act_of_the_api_is_done_with_its_entry_or_not_at_all(sample: Sample) 
             "stop all that match": sent("/executions/stop", {"vendor_type": "ACROSS"}),
             "stop a task": sent(f"/tasks/{sample.stopped_task.pk}/stop"),
             "retry a task": sent(f"/tasks/{sample.failed_task.pk}/retry"),
-            "stop an action": sent(f"/actions/{sample.to_stop.pk}/stop"),
             "send again": sent(f"/deliveries/{sample.dead.pk}/resend"),
             "subscribe": sent("/subscriptions", {"name": "new", "url": "https://hooks.example.com/new"}),
             "change": sent(f"/subscriptions/{sample.subscription.pk}", {"name": "other"}, "PATCH"),
@@ -232,8 +222,6 @@ def test_an_act_of_a_terminal_is_done_with_its_entry_or_not_at_all(sample: Sampl
             "retry": typed("harbor", "retry", sample.failed.pk),
             "stop all that match": typed("harbor", "stop", "--vendor", "ACROSS", "--yes"),
             "release": typed("harbor", "quarantine", "--release", sample.held.pk),
-            "stop an action": typed("harbor", "actions", "--stop", sample.to_stop.pk),
-            "resume an action": typed("harbor", "actions", "--resume", sample.to_resume.pk),
             "make a token": typed("harbor", "token", "new"),
             "pause": typed("harbor", "pause"),
         }

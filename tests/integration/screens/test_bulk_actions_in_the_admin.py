@@ -6,24 +6,26 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
 from django.http import QueryDict
 from django.test import Client
 
-from harbor_refresh.executions.actions.action_pages import count
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop
-from harbor_refresh.executions.models import Action, AuditEntry, Execution, Quarantine, Task
+from harbor_refresh.executions.models import AuditEntry, Execution, Quarantine, Task
+from harbor_refresh.executions.models.operations import Verb
+from harbor_refresh.executions.queries.chosen_pages import count
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.tasks.admin import execution as screen
 from harbor_refresh.tasks.admin.all_matching import all_matching
-from harbor_refresh.tasks.operations.bulk import work
 from tests.integration.admin_client import act, signed_in, told
 from tests.integration.database_state import rows
 from tests.integration.operations.actions.sample_bulk import reported, statuses, with_jobs
+from tests.integration.sample_actions import actions, asked, work_off
 from tests.integration.sample_executions import made, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -54,9 +56,9 @@ def said(page: Any) -> str:
     return " ".join(text.split())
 
 
-def entries() -> list[tuple[str, str, str, str, int | None]]:
+def entries() -> list[tuple[str, str, str, str, str]]:
     ordered = AuditEntry.objects.order_by("pk")
-    return list(ordered.values_list("by", "verb", "target", "outcome", "action_id"))
+    return list(ordered.values_list("by", "verb", "target", "outcome", "detail"))
 
 
 #: Of what each question says that will happen.
@@ -81,7 +83,7 @@ def test_each_action_asks_first_and_says_how_many_and_what_will_happen(admin: Cl
     across = ask(admin, verb, [executions[0].pk], "?vendor=SCAN", across=True)
     assert "3 executions" in said(across)
     assert "that match this filter: vendor type SCAN ." in said(across)
-    assert not Action.objects.exists()
+    assert not actions().exists()
 
 
 def test_the_rows_chosen_are_stopped_and_no_other(admin: Client) -> None:
@@ -89,7 +91,7 @@ def test_the_rows_chosen_are_stopped_and_no_other(admin: Client) -> None:
     page = ask(admin, "stop", [one.pk, other.pk])
     assert told(confirm(admin, page)) == ["success: 2 executions stopped; 0 jobs run and were asked to stop."]
     assert [status_of(row) for row in (one, other, third)] == ["Stopped", "Stopped", "Running"]
-    assert entries() == [("operator", "stop", str(row.pk), "done", None) for row in (one, other)]
+    assert entries() == [("operator", "stop", str(row.pk), "done", "") for row in (one, other)]
     log = LogEntry.objects.order_by("pk").values_list("user__username", "object_id", "change_message")
     assert list(log) == [("operator", str(row.pk), "Stop: done") for row in (one, other)]
 
@@ -138,21 +140,19 @@ def test_all_that_match_are_stopped_in_the_background(admin: Client) -> None:
     late = with_jobs(1, "SCAN_LATE")[0]
     Execution.objects.filter(pk=late.pk).update(vendor_type="SCAN")
     answer = confirm(admin, page, query)
-    action = Action.objects.get()
-    assert answer["Location"] == f"/admin/harbor_executions/action/{action.pk}/change/"
-    assert (action.verb, action.filter, action.requested_by, action.requested_from) == (
-        "stop",
-        {"vendor_type": "SCAN", "statuses": ["Running"]},
-        "operator",
-        "admin",
-    )
-    assert entries() == [("operator", "stop", "vendor type SCAN, statuses Running", "done", action.pk)]
+    action = actions().get()
+    assert answer["Location"] == f"{LIST}{action.pk}/change/"
+    asked_for = {"vendor_type": "SCAN", "statuses": ["Running"]}
+    assert action.extra_attrs == {"verb": "stop", "filter": asked_for, "by": "operator", "from": "admin"}
+    assert entries() == [("operator", "stop", str(action.pk), "done", "vendor type SCAN, statuses Running")]
     assert AuditEntry.objects.get().address == "127.0.0.1"
     log = LogEntry.objects.values_list("user__username", "object_id", "change_message")
     assert list(log) == [("operator", str(action.pk), "Stop: done, asked for: vendor type SCAN, statuses Running")]
-    work(seconds=None)
+    work_off()
     assert statuses() == {"Stopped": 60, "Running": 3}
     assert {status_of(one) for one in (*others, late)} == {"Running"}, "it began after the count that was shown"
+    running = admin.get(f"{LIST}{action.pk}/running/").json()["parts"]["running"]
+    assert "60 changed, 0 left as they are, 0 failed" in running
 
 
 def test_a_confirmation_counts_no_further_than_its_bound(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +236,7 @@ def test_a_list_that_an_action_cannot_follow_exactly_is_refused(admin: Client, q
     with pytest.raises(Refused):
         all_matching(QueryDict(query))
     ask(admin, "stop", [execution.pk], "?" + query, across=True, confirmed="yes")
-    assert not Action.objects.exists()
+    assert not actions().exists()
     assert status_of(execution) == "Running"
 
 
@@ -246,7 +246,7 @@ def test_all_that_have_jobs_are_stopped_and_no_other(admin: Client) -> None:
     page = ask(admin, "stop", [with_some[0].pk], query, across=True)
     assert "Stop 3 executions?" in said(page)
     confirm(admin, page, query)
-    work(seconds=None)
+    work_off()
     assert statuses() == {"Stopped": 3, "Running": 1}
     assert status_of(without) == "Running"
     assert count(Filter(has_jobs=False), seconds=60).count == 1
@@ -256,7 +256,26 @@ def test_a_confirmation_with_an_impossible_bound_touches_what_there_is_now(admin
     (execution,) = with_jobs(1)
     for highest in ("x", "-1", "9" * 18):
         ask(admin, "stop", [execution.pk], across=True, confirmed="yes", highest=highest)
-    assert set(Action.objects.values_list("highest", flat=True)) == {execution.pk}
+    work_off()
+    assert [one.status for one in actions()] == ["Success"] * 3
+    assert status_of(execution) == "Stopped"
+
+
+def test_who_may_not_delete_executions_may_not_go_on_with_a_deletion() -> None:
+    action = asked(Verb.DELETE)
+    action.stop()
+    client = signed_in("view_execution", "change_execution", "view_task")
+    assert buttons(client, action) == {"refresh"}
+    act(client, LIST, "resume", [action.pk])
+    client.post(f"{LIST}{action.pk}/resume/", {"confirmed": "yes"})
+    ask(client, "resume", [action.pk], f"?q={action.pk}", across=True, confirmed="yes")
+    ask(client, "resume", [action.pk], "?vendor=BULK_ACTION", across=True, confirmed="yes")
+    task = action.tasks.earliest("pk")
+    client.post(f"/admin/harbor_executions/task/{task.pk}/retry/", {"confirmed": "yes"})
+    assert (actions().count(), status_of(action)) == (1, "Stopped")
+    User.objects.update(is_superuser=True)
+    client.post(f"{LIST}{action.pk}/resume/", {"confirmed": "yes"})
+    assert status_of(action) == "Running"
 
 
 def test_only_those_who_may_delete_are_offered_to_delete() -> None:

@@ -12,19 +12,17 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from harbor_refresh.executions.actions.bulk import stop_action
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.management.output import Failed, Misused
-from harbor_refresh.executions.models import Action, Execution
-from harbor_refresh.executions.models.operations import Origin, Verb
-from harbor_refresh.tasks.operations import bulk_slice
+from harbor_refresh.executions.management.output import Misused
+from harbor_refresh.executions.models import AuditEntry, Execution
+from harbor_refresh.executions.models.operations import Verb
+from harbor_refresh.tasks.operations import bulk_walk
 from harbor_refresh.tasks.operations.bulk_verbs import VERBS
 from tests.integration.command_output import data, failing, manage, said
 from tests.integration.operations.actions.sample_bulk import reported, statuses, with_jobs
-from tests.integration.sample_actions import asked, result
 from tests.integration.sample_executions import fails_with, made
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
@@ -60,7 +58,7 @@ def in_pages(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             before()
             return VERBS[Verb.STOP].act(ids)
 
-        monkeypatch.setattr(bulk_slice, "VERBS", {Verb.STOP: replace(VERBS[Verb.STOP], act=act, page=2)})
+        monkeypatch.setattr(bulk_walk, "VERBS", {Verb.STOP: replace(VERBS[Verb.STOP], act=act, page=2)})
 
     return use
 
@@ -216,13 +214,19 @@ def test_stop_as_a_program_stops_what_is_chosen_and_exits_0() -> None:
     done = manage("harbor", "stop", "--vendor", "SCAN", "--yes", "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
-    assert {name: answer[name] for name in ("verb", "state", "total", "changed", "requested_from")} == {
+    assert answer == {
         "verb": "stop",
-        "state": "done",
+        "filter": {"vendor_type": "SCAN"},
+        "is_complete": True,
         "total": 5,
         "changed": 5,
-        "requested_from": "terminal",
+        "skipped": 0,
+        "failed": 0,
+        "error": "",
     }
+    names = ("origin", "verb", "kind", "target", "count", "outcome", "detail")
+    entry = ("terminal", "stop", "executions", "", 5, "done", "vendor type SCAN")
+    assert list(AuditEntry.objects.values_list(*names)) == [entry]
     assert statuses() == {"Stopped": 5, "Running": 2}
 
 
@@ -231,7 +235,7 @@ def test_without_a_terminal_to_ask_on_nothing_is_changed_and_the_exit_code_is_2(
     refused = manage("harbor", "stop", "--all")
     assert refused.returncode == 2
     assert "there is no terminal to ask on; use --yes, or --dry-run to count" in refused.stderr
-    assert not Action.objects.exists()
+    assert not AuditEntry.objects.exists()
 
 
 def test_a_dry_run_counts_and_changes_nothing() -> None:
@@ -245,7 +249,7 @@ def test_a_dry_run_counts_and_changes_nothing() -> None:
         "count": 5,
         "is_complete": True,
     }
-    assert not Action.objects.exists()
+    assert not AuditEntry.objects.exists()
 
 
 def test_a_person_is_asked_with_the_count_and_may_refuse(
@@ -255,11 +259,9 @@ def test_a_person_is_asked_with_the_count_and_may_refuse(
     person("\n")
     assert failing("harbor", "stop", "--all") == ("", "nothing was changed")
     assert capsys.readouterr().err == "Stop 1,234 executions? [y/N] "
-    assert not Action.objects.exists()
+    assert not AuditEntry.objects.exists()
     person("y\n")
-    assert said("harbor", "stop", "--all") == (
-        f"Action {Action.objects.get().pk}: 1,234 executions stopped, 0 left as they are, 0 failed."
-    )
+    assert said("harbor", "stop", "--all") == "1,234 executions stopped, 0 left as they are, 0 failed."
 
 
 def test_an_execution_that_is_created_while_a_person_thinks_is_not_touched(
@@ -296,8 +298,7 @@ def test_executions_that_failed_make_the_command_fail() -> None:
     good, bad = made()[0], create(NewExecution("TEST"))
     fails_with("23514", bad)
     out, failure = failing("harbor", "stop", "--all", "--yes")
-    pk = Action.objects.get().pk
-    assert out == f"Action {pk}: 1 execution stopped, 0 left as they are, 1 failed.\n"
+    assert out == "1 execution stopped, 0 left as they are, 1 failed.\n"
     assert failure == f"1 execution failed, the first of them: execution {bad.pk}: no more"
     assert Execution.objects.get(pk=good.pk).status == "Stopped"
 
@@ -312,28 +313,25 @@ def test_a_bar_on_a_terminal_counts_the_executions(
     assert "5/5" in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", capsys.readouterr().err)
 
 
-# interrupted, and resumed
+# interrupted
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_with_the_page_and_resume_goes_on(
+def test_an_interrupt_ends_with_the_portion_and_the_same_command_does_the_rest(
     number: signal.Signals, in_pages: Callable[..., None]
 ) -> None:
     with_jobs(5)
     before = signal.getsignal(number)
     in_pages(lambda: signal.raise_signal(number))
-    out, failure = failing("harbor", "stop", "--all", "--yes")
-    action = Action.objects.get()
-    assert out == f"Action {action.pk}: 2 executions stopped, 0 left as they are, 0 failed.\n"
-    assert failure == f"it was stopped before its end. To go on: manage.py harbor actions --resume {action.pk}"
+    command = ("harbor", "stop", "--status", "Running", "--yes")
+    out, failure = failing(*command)
+    assert out == "2 executions stopped, 0 left as they are, 0 failed.\n"
+    assert failure == "it was interrupted before its end; to do the rest, type it again"
     assert (statuses(), signal.getsignal(number)) == ({"Stopped": 2, "Running": 3}, before)
     in_pages()
-    assert said("harbor", "actions", "--resume", action.pk) == (
-        f"Action {action.pk}: 5 executions stopped, 0 left as they are, 0 failed."
-    )
+    assert said(*command) == "3 executions stopped, 0 left as they are, 0 failed."
     assert statuses() == {"Stopped": 5}
-    again = failing("harbor", "actions", "--resume", action.pk)[1]
-    assert again == f"action {action.pk} cannot be resumed: it is done."
+    assert list(AuditEntry.objects.values_list("count", flat=True)) == [2, 3]
 
 
 def test_the_stopped_executions_run_again_and_a_refresh_brings_each_to_what_its_tasks_say() -> None:
@@ -358,33 +356,3 @@ def test_those_with_jobs_are_chosen() -> None:
     (one,) = with_jobs(1)
     create(NewExecution("RUNNER"))
     assert [found["id"] for found in data("harbor", "list", "--has-jobs")["executions"]] == [one.pk]
-
-
-def test_an_action_of_the_terminal_is_stopped_from_elsewhere(in_pages: Callable[..., None]) -> None:
-    with_jobs(5)
-    in_pages(lambda: stop_action(Action.objects.get().pk))
-    with pytest.raises(Failed, match="it was stopped before its end"):
-        call_command("harbor", "stop", "--all", "--yes", stdout=io.StringIO())
-    assert statuses() == {"Stopped": 2, "Running": 3}
-
-
-# actions
-
-
-def test_actions_lists_how_far_each_is_and_stops_one() -> None:
-    assert said("harbor", "actions") == "There are no actions."
-    with_jobs(3)
-    done, waits = asked(Verb.STOP), asked(Verb.DELETE, Origin.ADMIN, vendor_type="SCAN")
-    Action.objects.update(created_at=BEGAN)
-    Action.objects.filter(pk=done.pk).update(
-        state="done", total=1_000, done=3, changed=2, failed=1, begun_at=BEGAN, ended_at=BEGAN, error="no more"
-    )
-    assert said("harbor", "actions") == (
-        "action  verb    state   total  done  changed  skipped  failed  asked for                         error\n"
-        f"{waits.pk}       delete  queued  ?         0        0        0       0  {AT} admin a test\n"
-        f"{done.pk}       stop    done    1,000     3        2        0       1  {AT} api a test    no more"
-    )
-    assert [one["action"] for one in data("harbor", "actions", done.pk)["actions"]] == [done.pk]
-    assert data("harbor", "actions", "--stop", waits.pk)["actions"][0]["state"] == "stopped"
-    assert result(waits) == {"state": "stopped"}
-    assert failing("harbor", "actions", "--stop", done.pk)[1] == f"action {done.pk} has ended: it is done."

@@ -20,7 +20,6 @@ from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import AuditEntry, Delivery, Execution
 from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.tasks.operations.bulk import work
 from tests.integration.admin_client import act, signed_in
 from tests.integration.command_output import said
 from tests.integration.executions.api.api_client import Program, token
@@ -69,7 +68,7 @@ def test_the_api_writes_every_act_with_the_name_of_the_token(program: Program) -
     program.post(f"/executions/{empty.pk}/finish", {"status": "Success"})
     program.delete(one)
     action = program.post("/executions/stop", {"vendor_type": "SCAN"}, 202)["id"]
-    program.post(f"/actions/{action}/stop")
+    program.post(f"/executions/{action}/stop")
     pk = str(execution.pk)
     assert log() == [
         ("resume", "execution", pk, "done"),
@@ -79,8 +78,8 @@ def test_the_api_writes_every_act_with_the_name_of_the_token(program: Program) -
         ("stop", "execution", pk, "done"),
         ("finish", "execution", str(empty.pk), "done"),
         ("delete", "execution", pk, "done"),
-        ("stop", "execution", "vendor type SCAN", "done"),
-        ("stop", "action", str(action), "done"),
+        ("stop", "executions", str(action), "done"),
+        ("stop", "execution", str(action), "done"),
     ]
     assert people() == {("runners (token 1)", "api", True)}
 
@@ -90,7 +89,6 @@ def test_what_the_api_refuses_is_no_act(program: Program) -> None:
     program.delete(f"/executions/{execution.pk}", 412)
     program.post(f"/executions/{execution.pk}/finish", {"status": "Success"}, 409)
     program.post("/executions/999/stop", status=404)
-    program.post("/actions/999/stop", status=404)
     program.post("/executions/stop", {}, 400)
     program.post("/deliveries/999/resend", status=404)
     assert log() == []
@@ -134,22 +132,17 @@ def test_the_terminal_writes_every_act() -> None:
     said("harbor", "repair", "drift")
     said("harbor", "sweep", "--vendor", "NONE")
     said("harbor", "repair", "refresh", "--vendor", "SCAN", "--yes")
-    action = asked(Verb.STOP)
-    said("harbor", "actions", "--stop", action.pk)
-    said("harbor", "actions", "--resume", action.pk)
     said("harbor", "token", "runner")
     made = api_tokens.ApiToken.objects.get().pk
-    assert [row for row in log() if row[2] != "all"] == [
-        ("resume", "execution", f"ids {pk}", "done"),
-        ("stop", "execution", f"ids {pk}", "done"),
+    assert log() == [
+        ("resume", "executions", "", "done"),
+        ("stop", "executions", "", "done"),
         ("mark", "execution", pk, "done"),
         ("recover", "queue", "", "done"),
         ("release", "quarantine", pk, "done"),
         ("reconcile", "queue", "", "done"),
         ("sweep", "execution", "NONE", "done"),
-        ("refresh", "execution", "vendor type SCAN", "done"),
-        ("stop", "action", str(action.pk), "done"),
-        ("resume", "action", str(action.pk), "done"),
+        ("refresh", "executions", "", "unchanged"),
         ("create", "token", str(made), "done"),
     ]
     terminal = {one for one in people() if one[1] == "terminal"}
@@ -240,14 +233,11 @@ def test_the_page_shows_who_did_what_from_where_and_how_it_ended(admin: Client) 
     assert "/admin/harbor_executions/execution/7/change/" in page
 
 
-def test_an_action_on_many_shows_its_own_outcome(admin: Client) -> None:
-    with_jobs(4)
-    action = asked(Verb.STOP, Origin.ADMIN)
-    assert "Queued" in admin.get(LOG).content.decode()
-    work(seconds=None)
+def test_an_action_on_many_leads_to_the_execution_that_does_it(admin: Client) -> None:
+    action = asked(Verb.STOP, Origin.ADMIN, vendor_type="SCAN")
     page = admin.get(LOG).content.decode()
-    assert "Done" in page
-    assert f"/admin/harbor_executions/action/{action.pk}/change/" in page
+    assert f'{action.pk}/change/" class="text-link">executions, by execution {action.pk}</a>' in page
+    assert "vendor type SCAN" in page
 
 
 @pytest.mark.parametrize(

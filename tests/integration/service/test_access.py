@@ -58,9 +58,6 @@ SCOPES = {
     ("POST", "/executions/resume"): Scope.MANAGE,
     ("POST", "/executions/refresh"): Scope.MANAGE,
     ("POST", "/executions/delete"): Scope.MANAGE,
-    ("GET", "/actions"): Scope.READ,
-    ("GET", "/actions/{action_id}"): Scope.READ,
-    ("POST", "/actions/{action_id}/stop"): Scope.MANAGE,
 }
 
 

@@ -25,15 +25,12 @@ from schemathesis.checks import positive_data_acceptance
 from schemathesis.config import SchemathesisConfig
 
 from harbor_refresh.api import api
-from harbor_refresh.executions.actions.bulk import ask
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
 from harbor_refresh.executions.lifecycle.reports import Report, report
-from harbor_refresh.executions.models import Action, Execution, Subscription, Task
-from harbor_refresh.executions.models.operations import Origin, Verb
-from harbor_refresh.executions.queries.filters import Filter
+from harbor_refresh.executions.models import Execution, Subscription, Task
 from harbor_refresh.executions.status import MAX_ID
 from tests.integration.service.web import Web
 
@@ -74,7 +71,7 @@ def with_ids(description: dict[str, Any]) -> dict[str, Any]:
                     parameter["schema"] = among(ENDED if path.endswith("/events") else OPEN)
                 if parameter["name"] == "task_id":
                     parameter["schema"] = among(TASKS)
-                if parameter["name"] in ("subscription_id", "action_id"):
+                if parameter["name"] == "subscription_id":
                     parameter["schema"] = among(TRIED if path.endswith("/test") else FEW)
     if not DEEP:  # 10,000 tasks in a request take a second; tests/integration/executions/api have one of each
         for name in ("NewExecutionIn", "NewTasksIn", "ReportsIn"):
@@ -105,7 +102,7 @@ SCHEMA = schemathesis.openapi.from_dict(with_ids(described()), config=CONFIG)
 
 @pytest.fixture(scope="module")
 def sample_rows(web: Web) -> None:
-    for ids, model in ((OPEN, Execution), (TASKS, Task), (FEW, Subscription), (FEW, Action)):
+    for ids, model in ((OPEN, Execution), (TASKS, Task), (FEW, Subscription)):
         _continue_at(ids[0], model._meta.db_table)
     for _ in range(OPEN[0], OPEN[1] + 1):
         create(NewExecution("REPLICATION", 7, extra_attrs={"repository": {"name": "a"}}, tasks=[NewTask("j")] * 3))
@@ -115,10 +112,9 @@ def sample_rows(web: Web) -> None:
         finish_as_success(create(NewExecution("SLACK", 7)).pk, "")
     for number in range(FEW[0], FEW[1] + 1):
         subscriptions.create(Wish(f"webhook {number}", NOWHERE))
-        ask(Verb.REFRESH, Filter("SLACK"), by="a test", origin=Origin.API)
     _continue_at(TRIED[0], Subscription._meta.db_table)
     subscriptions.create(Wish("tried", NOWHERE))
-    for model in (Execution, Task, Subscription, Action):
+    for model in (Execution, Task, Subscription):
         _continue_at(CREATED, model._meta.db_table)
     Token.text = web.token
 

@@ -7,11 +7,9 @@ import pytest
 from django.core.management import ManagementUtility
 
 from benchmarks.command import Command as Bench
-from harbor_refresh.executions.actions.bulk import stop_action
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from tests import pages
-from tests.integration.sample_actions import asked
 
 #: The changelog is left out: a command of a past release may be gone.
 PAGES = [*(pages.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))]
@@ -82,11 +80,6 @@ def filled(command: str) -> list[str]:
     execution = start("TEST", [[NewJob("a.job", job_id="a")]])
     values = VALUES | {"ID": str(execution.pk), "EXECUTION_ID": str(execution.pk)}
     values["TASK"] = str(execution.tasks.get().pk)
-    if command.startswith("harbor actions"):
-        action = asked(vendor_type="TEST")
-        if "--resume" in command:
-            stop_action(action.pk)
-        values |= {"ACTION": str(action.pk), "ID": str(action.pk)}
     words = " ".join(values.get(word, word) for word in command.split()).split()
     if "--release" in command.split():
         quarantine([execution.pk], 5, {execution.pk: "a row is bad"})

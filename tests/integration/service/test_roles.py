@@ -15,11 +15,12 @@ from django_celery_beat.models import CrontabSchedule, PeriodicTask
 from harbor_refresh import roles
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.stops import stop
-from harbor_refresh.executions.models import Action, Execution, Quarantine
+from harbor_refresh.executions.models import Execution, Quarantine
 from harbor_refresh.tasks.models import Limit, Pause
 from tests.browser.samples import make_samples
 from tests.integration.admin_client import act
 from tests.integration.operations.actions.sample_bulk import reported, with_jobs
+from tests.integration.sample_actions import actions
 from tests.integration.sample_executions import status_of
 
 #: Pages of the admin that belong to no model.
@@ -35,7 +36,6 @@ PAGES = {
     "job": "/admin/harbor_tasks/job/",
     "statuschange": "/admin/harbor_executions/statuschange/",
     "quarantine": "/admin/harbor_executions/quarantine/",
-    "action": "/admin/harbor_executions/action/",
     "auditentry": "/admin/harbor_executions/auditentry/",
     "subscription": "/admin/harbor_executions/subscription/",
     "delivery": "/admin/harbor_executions/delivery/",
@@ -87,7 +87,7 @@ def changed_by(client: Client) -> dict[str, Any]:
         "stopped": status_of(stopped),
         "failed": status_of(failed),
         "held": Quarantine.objects.exists(),
-        "actions": Action.objects.count(),
+        "actions": actions().count(),
     }
 
 

@@ -16,7 +16,7 @@ from pytest_django import Settings
 from harbor_refresh.celery import app as celery_app
 from harbor_refresh.tasks.broker.celery_queues import TICKS, WORK
 from harbor_refresh.tasks.broker.pooled import waiting
-from harbor_refresh.tasks.celery_tasks import act, claim_batch, reap, reconcile, recover_stale, sweep
+from harbor_refresh.tasks.celery_tasks import claim_batch, reap, reconcile, recover_stale, sweep
 from harbor_refresh.tasks.pipeline.beat import PatientScheduler
 from harbor_refresh.tasks.schedule import follow_setting, restore_rows
 from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
@@ -25,7 +25,7 @@ from tests.integration.redis_state import Redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
-TICK_TASKS = [claim_batch, recover_stale, reconcile, reap, act, sweep]
+TICK_TASKS = [claim_batch, recover_stale, reconcile, reap, sweep]
 
 
 def schedule() -> dict[str, tuple[str, str, bool]]:

@@ -1,13 +1,10 @@
-"""What tests of actions ask for: pages of a few executions, so that a few executions are many pages."""
-
-from dataclasses import replace
+"""What tests of actions ask for: ranges of a few executions, so that a few executions are many jobs."""
 
 import pytest
 
-from harbor_refresh.tasks.operations import bulk_slice
-from harbor_refresh.tasks.operations.bulk_verbs import VERBS
+from harbor_refresh.executions.queries import chosen_pages
 
 
 @pytest.fixture
-def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk_slice, "VERBS", {name: replace(verb, page=3) for name, verb in VERBS.items()})
+def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chosen_pages, "RANGE", 3)

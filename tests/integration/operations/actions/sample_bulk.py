@@ -1,16 +1,16 @@
 """Many executions with tasks and jobs, written as their use cases would write them, and quickly."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from django.utils import timezone
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.models import Action, Execution, Task
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.models.job import Job, State
-from harbor_refresh.tasks.operations.bulk import work
 
 #: A queue of no worker. One that has the queue sends overdue jobs again, and ends them, as it knows no such task.
 ELSEWHERE = "elsewhere"
@@ -41,17 +41,9 @@ def reported(executions: Sequence[Execution], status: str) -> None:
     refresh(ids)
 
 
-def slices(action: Action, seconds: float = 60) -> Iterator[Action]:
-    """Work on it in slices, until it has ended."""
-    while not action.has_ended:
-        found = work(action.pk, seconds=seconds)
-        assert found is not None, "another process works on it"
-        action = found
-        yield action
-
-
 def statuses() -> dict[str, int]:
+    """Of all executions but actions."""
     found: dict[str, int] = {}
-    for status in Execution.objects.values_list("status", flat=True):
+    for status in Execution.objects.exclude(vendor_type=BULK).values_list("status", flat=True):
         found[status] = found.get(status, 0) + 1
     return found

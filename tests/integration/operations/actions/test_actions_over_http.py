@@ -4,14 +4,13 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.executions.actions import bulk
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.models import Action
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.broker.pooled import waiting
-from harbor_refresh.tasks.operations.bulk import work
+from harbor_refresh.tasks.operations import bulk
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.operations.actions.sample_bulk import statuses, with_jobs
+from tests.integration.sample_actions import actions, work_off
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -23,37 +22,24 @@ def program(database: str) -> Program:
     return Program(token(*Scope))
 
 
-def without_times(action: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in action.items() if not name.endswith("_at")}
-
-
 def test_an_action_is_asked_for_done_and_looked_at(program: Program) -> None:
+    """As any execution."""
     with_jobs(4), with_jobs(2, "GC")
     asked = program.post("/executions/stop", {"vendor_type": "SCAN", "status": "Running"}, 202)
-    assert without_times(asked) == {
-        "id": asked["id"],
+    assert (asked["vendor_type"], asked["status"], asked["progress"]) == ("BULK_ACTION", "Running", 0)
+    assert asked["extra_attrs"] == {
         "verb": "stop",
         "filter": {"vendor_type": "SCAN", "statuses": ["Running"]},
-        "state": "queued",
-        "total": None,
-        "done": 0,
-        "changed": 0,
-        "skipped": 0,
-        "failed": 0,
-        "progress": None,
-        "stop_asked": False,
-        "error": "",
-        "requested_by": "read-report-manage (token 1)",
-        "requested_from": "api",
+        "by": "read-report-manage (token 1)",
+        "from": "api",
     }
-    assert waiting(TICKS) == 1
-    work(seconds=None)
-    done = program.get(f"/actions/{asked['id']}")
-    after = {"state": "done", "total": 4, "done": 4, "changed": 4, "progress": 1.0}
-    assert without_times(done) == without_times(asked) | after
-    assert None not in (done["begun_at"], done["ended_at"])
+    work_off()
+    done = program.get(f"/executions/{asked['id']}")
+    assert (done["status"], done["progress"]) == ("Success", 1)
+    results = program.get(f"/executions/{asked['id']}/results")["items"]
+    assert results[-1]["value"] == {"changed": 4, "skipped": 0, "failed": 0, "ids": [], "error": ""}
     assert statuses() == {"Stopped": 4, "Running": 2}
-    assert program.get("/actions") == {"items": [done], "next": None}
+    assert [one["id"] for one in program.get("/executions?vendor_type=BULK_ACTION")["items"]] == [asked["id"]]
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -62,7 +48,7 @@ def test_a_dry_run_counts_and_does_nothing(program: Program, verb: str) -> None:
     answer = program.post(f"/executions/{verb}", {"vendor_type": "SCAN", "dry_run": True})
     assert answer == {"count": 4, "is_complete": True}
     assert program.post(f"/executions/{verb}", {"all": True, "dry_run": True})["count"] == 6
-    assert not Action.objects.exists()
+    assert not actions().exists()
     assert waiting(TICKS) == 0
 
 
@@ -71,9 +57,9 @@ def test_a_dry_run_counts_and_does_nothing(program: Program, verb: str) -> None:
 def test_a_filter_without_a_condition_must_be_meant(program: Program, verb: str, dry_run: bool) -> None:
     refused = program.post(f"/executions/{verb}", {"dry_run": dry_run}, 400)
     assert refused["detail"].startswith("the filter is empty")
-    assert not Action.objects.exists()
+    assert not actions().exists()
     if not dry_run:
-        assert program.post(f"/executions/{verb}", {"all": True}, 202)["verb"] == verb
+        assert program.post(f"/executions/{verb}", {"all": True}, 202)["extra_attrs"]["verb"] == verb
 
 
 @pytest.mark.parametrize(
@@ -98,30 +84,14 @@ def test_a_filter_without_a_condition_must_be_meant(program: Program, verb: str,
 )
 def test_a_filter_is_taken_or_refused_with_its_reason(program: Program, body: Any, status: int) -> None:
     program.post("/executions/stop", body, status)
-    assert Action.objects.exists() == (status == 202)
+    assert actions().exists() == (status == 202)
 
 
-def test_actions_are_listed_in_pages_by_state(program: Program) -> None:
-    ids = [program.post("/executions/stop", {"vendor_type": "X"}, 202)["id"] for _ in range(5)]
-    program.post(f"/actions/{ids[1]}/stop")
-    first = program.get("/actions?limit=2")
-    second = program.get(f"/actions?limit=2&cursor={first['next']}")
-    third = program.get(f"/actions?limit=2&cursor={second['next']}")
-    assert [one["id"] for page in (first, second, third) for one in page["items"]] == ids[::-1]
-    assert third["next"] is None
-    assert [one["id"] for one in program.get("/actions?state=stopped")["items"]] == [ids[1]]
-    program.get("/actions?state=waiting", 422)
-
-
-def test_an_action_is_stopped_once(program: Program) -> None:
+def test_an_action_is_stopped_and_resumed_as_any_execution(program: Program) -> None:
     pk = program.post("/executions/delete", {"vendor_type": "X"}, 202)["id"]
-    assert program.post(f"/actions/{pk}/stop")["state"] == "stopped"
-    assert program.post(f"/actions/{pk}/stop", status=409)["title"] == "It has ended"
-
-
-def test_an_unknown_action_is_a_problem(program: Program) -> None:
-    assert program.get("/actions/7", 404)["detail"] == "there is no action 7"
-    program.post("/actions/7/stop", status=404)
+    assert program.post(f"/executions/{pk}/stop")["status"] == "Stopped"
+    program.post(f"/executions/{pk}/resume")
+    assert program.get(f"/executions/{pk}")["status"] == "Running"
 
 
 def test_open_actions_are_bounded(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,11 +15,10 @@ from harbor_refresh.invariants import violations
 from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.jobs.queries import executions_with_jobs
 from harbor_refresh.tasks.models.job import Job, State
-from harbor_refresh.tasks.operations.bulk import work
 from harbor_refresh.tasks.queue import execution_queue
-from tests.integration.operations.actions.sample_bulk import reported, sent, slices, statuses, with_jobs
+from tests.integration.operations.actions.sample_bulk import reported, sent, statuses, with_jobs
 from tests.integration.redis_state import Redis
-from tests.integration.sample_actions import asked, result
+from tests.integration.sample_actions import asked, result, work_off
 from tests.integration.sample_executions import fails_with, made, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -37,9 +36,8 @@ def test_thousands_of_executions_are_stopped_with_their_tasks_and_jobs() -> None
     job_runs("SCAN-1500-0")
     job_runs("GC-1-0")
     action = asked(Verb.STOP, vendor_type="SCAN", statuses=("Running",))
-    assert [one.state for one in slices(action)] == ["done"]
-    assert result(action) == {"state": "done", "changed": 3_000}
-    assert action.total == 3_000
+    work_off()
+    assert result(action) == {"status": "Success", "changed": 3_000}
     assert statuses() == {"Stopped": 3_000, "Running": 3, "Success": 100}
     assert not Task.objects.filter(vendor_type="SCAN").exclude(status="Stopped").exists()
     assert StatusChange.objects.filter(execution__in=executions).count() == 3_000
@@ -54,8 +52,8 @@ def test_a_stop_leaves_what_has_ended_and_stops_what_has_no_tasks() -> None:
     reported([ended], "Error")
     Quarantine.objects.create(execution=quarantined, reason="x", attempts=5)
     action = asked(Verb.STOP)
-    work(seconds=None)
-    assert result(action) == {"state": "done", "changed": 2, "skipped": 1}
+    work_off()
+    assert result(action) == {"status": "Success", "changed": 2, "skipped": 1}
     assert [status_of(one) for one in (ended, empty, quarantined)] == ["Error", "Stopped", "Stopped"]
     assert not Quarantine.objects.exists()
 
@@ -67,8 +65,8 @@ def test_a_retry_runs_failed_jobs_once_more_and_leaves_the_rest(redis: Redis) ->
     without_jobs = made(vendor="RUNNER")[0]
     reported([without_jobs], "Error")
     action = asked(Verb.RETRY)
-    work(seconds=None)
-    assert result(action) == {"state": "done", "changed": 7, "skipped": 8}
+    work_off()
+    assert result(action) == {"status": "Success", "changed": 7, "skipped": 8}
     assert statuses() == {"Running": 9, "Success": 5, "Error": 1}
     assert {status_of(one) for one in (*failed, *going)} == {"Running"}
     messages = [json.loads(raw)["headers"]["id"] for raw in redis.lrange(JOBS, 0, -1)]
@@ -81,11 +79,11 @@ def test_stopped_jobs_of_many_executions_run_once_more_and_the_rest_is_left(redi
     reported(ended, "Success")
     empty = create(NewExecution("EMPTY"))
     asked(Verb.STOP)
-    work(seconds=None)
+    work_off()
     assert statuses() == {"Stopped": 8, "Error": 3, "Success": 2}
     action = asked(Verb.RESUME)
-    work(seconds=None)
-    assert result(action) == {"state": "done", "changed": 7, "skipped": 6}
+    work_off()
+    assert result(action) == {"status": "Success", "changed": 7, "skipped": 6}
     assert statuses() == {"Running": 7, "Stopped": 1, "Error": 3, "Success": 2}
     assert {status_of(one) for one in stopped} == {"Running"}
     assert status_of(empty) == "Stopped"
@@ -111,8 +109,8 @@ def test_a_retry_and_a_resumption_of_a_parent_reach_the_jobs_of_its_children(red
     expected = {Verb.RETRY: {"changed": 1, "skipped": 1}, Verb.RESUME: {"changed": 1, "skipped": 1}}
     for verb, counts in expected.items():
         action = asked(verb, vendor_type="PARENT")
-        work(seconds=None)
-        assert result(action) == {"state": "done"} | counts
+        work_off()
+        assert result(action) == {"status": "Success"} | counts
     assert [status_of(one) for one in (parent, empty)] == ["Running", "Success"]
     messages = [json.loads(raw)["headers"]["id"] for raw in redis.lrange(JOBS, 0, -1)]
     assert sorted(messages) == ["failed", "stopped"]
@@ -137,8 +135,8 @@ def test_the_status_of_a_child_does_not_hide_the_jobs_that_run_again(
     refresh([parent.pk])
     assert status_of(child) == status_of_child
     action = asked(verb, vendor_type="PARENT")
-    work(seconds=None)
-    assert result(action) == {"state": "done", "changed": 1}
+    work_off()
+    assert result(action) == {"status": "Success", "changed": 1}
     assert [json.loads(raw)["headers"]["id"] for raw in redis.lrange(JOBS, 0, -1)] == [again]
 
 
@@ -147,8 +145,8 @@ def test_a_refresh_brings_each_status_to_what_its_tasks_say() -> None:
     tasks = Task.objects.filter(execution__in=drifted)
     report([Report(pk, "Success") for pk in tasks.values_list("pk", flat=True)])
     action = asked(Verb.REFRESH)
-    work(seconds=None)
-    assert result(action) == {"state": "done", "changed": 5, "skipped": 4}
+    work_off()
+    assert result(action) == {"status": "Success", "changed": 5, "skipped": 4}
     assert statuses() == {"Success": 5, "Running": len(right)}
 
 
@@ -159,11 +157,12 @@ def test_a_refresh_that_fails_names_the_execution_and_marks_it(caplog: pytest.Lo
     execution_queue().claim("n", 10)
     fails_with("23514", bad)
     action = asked(Verb.REFRESH)
-    work(seconds=None)
-    assert result(action) == {"state": "done", "changed": 1, "failed": 1}
-    assert action.error == f"execution {bad.pk}: no more"
-    assert f"Action {action.pk} could not refresh execution {bad.pk}: no more" in caplog.messages
-    assert execution_queue().stats().backlog == 1
+    work_off()
+    assert result(action) == {"status": "Error", "changed": 1, "failed": 1}
+    failed = f"SomeFailed: 1 execution failed, the first of them: execution {bad.pk}: no more"
+    assert [one.status_message for one in action.tasks.filter(status="Error")] == [failed]
+    assert f"Could not refresh execution {bad.pk}: no more" in caplog.messages
+    assert execution_queue().whereabouts(f"{bad.pk}:{bad.vendor_type}").is_queued
 
 
 def test_a_delete_takes_what_has_ended_with_all_that_belongs_to_it() -> None:
@@ -172,12 +171,12 @@ def test_a_delete_takes_what_has_ended_with_all_that_belongs_to_it() -> None:
     half, empty = going[0], create(NewExecution("EMPTY"))
     report([Report(half.tasks.order_by("pk")[0].pk, "Error")])
     action = asked(Verb.DELETE)
-    work(seconds=None)
-    assert result(action) == {"state": "done", "changed": 4, "skipped": 4}
+    work_off()
+    assert result(action) == {"status": "Success", "changed": 4, "skipped": 4}
     left = {one.pk for one in (*going, empty)}
-    assert set(Execution.objects.values_list("pk", flat=True)) == left
-    assert set(Task.objects.values_list("execution_id", flat=True)) == {one.pk for one in going}
-    assert Job.objects.count() == 6
+    assert set(Execution.objects.values_list("pk", flat=True)) == left | {action.pk}
+    assert set(Task.objects.values_list("execution_id", flat=True)) == {*(one.pk for one in going), action.pk}
+    assert Job.objects.exclude(task__execution=action).count() == 6
     assert not StatusChange.objects.filter(execution__in=ended).exists()
 
 
@@ -192,8 +191,7 @@ def test_one_execution_that_the_database_refuses_fails_alone(caplog: pytest.LogC
             f"WHEN (new.execution_id = {bad.pk}) EXECUTE FUNCTION refuse()"
         )
     action = asked(Verb.STOP)
-    work(seconds=None)
-    assert result(action) == {"state": "done", "changed": 7, "failed": 1}
-    assert action.error == f"execution {bad.pk}: not this one"
+    work_off()
+    assert result(action) == {"status": "Error", "changed": 7, "failed": 1}
     assert status_of(bad) == "Running"
-    assert f"Action {action.pk} could not stop execution {bad.pk}: not this one" in caplog.messages
+    assert f"Could not stop execution {bad.pk}: not this one" in caplog.messages

@@ -9,9 +9,9 @@ from django.db import connection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harbor_refresh.executions.actions import action_pages
-from harbor_refresh.executions.actions.action_pages import Counted, count, page_after
 from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.queries import chosen_pages
+from harbor_refresh.executions.queries.chosen_pages import BULK, Counted, count, page_after, ranges
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.status import FINAL, Status
 
@@ -118,7 +118,7 @@ def created(count: int) -> list[int]:
 
 def test_a_page_reads_a_bounded_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     ids = created(95)
-    monkeypatch.setattr(action_pages, "WINDOW", 30)
+    monkeypatch.setattr(chosen_pages, "WINDOW", 30)
     ends = []
     cursor = 0
     while cursor < ids[-1]:
@@ -144,9 +144,55 @@ def test_executions_after_the_highest_are_in_no_page() -> None:
     assert (page.ids, page.cursor) == (ids[:10], ids[9])
 
 
+@pytest.mark.parametrize("seconds", [60, -1], ids=["found", "not found in time"])
+@pytest.mark.parametrize(("rows", "each"), [(0, 0), (1, 1), (3, 3), (23, 3), (24, 3), (25, 6), (95, 12)])
+def test_ranges_hold_equally_many_executions_and_are_bounded_in_number(
+    rows: int, each: int, seconds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("RANGE", 3), ("RANGES", 8), ("FIND_SECONDS", seconds)):
+        monkeypatch.setattr(chosen_pages, name, value)
+    ids = created(rows)
+    found = ranges(Filter(), ids[-1] if ids else 0)
+    held = [[pk for pk in ids if after < pk <= up_to] for after, up_to in found]
+    assert [pk for part in held for pk in part] == ids
+    assert {len(part) for part in held[:-1]} <= {each}
+    assert len(found) <= 8
+
+
+def test_few_that_are_chosen_in_a_large_table_are_in_few_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("RANGE", 3), ("WINDOW", 20), ("FIND_SECONDS", 60)):
+        monkeypatch.setattr(chosen_pages, name, value)
+    ids = created(95)
+    assert ranges(Filter(vendor_type="SCAN"), ids[-1]) == [
+        (0, ids[20]),
+        (ids[20], ids[50]),
+        (ids[50], ids[80]),
+        (ids[80], ids[94]),
+    ]
+    assert ranges(Filter(vendor_type="NONE"), ids[-1]) == [(0, ids[-1])]
+
+
+def test_ranges_of_given_ids_begin_and_end_with_them() -> None:
+    ids = created(9)
+    assert ranges(Filter(ids=(ids[4], ids[2])), ids[-1]) == [(ids[2] - 1, ids[4])]
+    assert ranges(Filter(ids=(ids[4], ids[2])), ids[1]) == []
+
+
+def test_executions_that_do_actions_are_chosen_by_their_type_or_ids_only() -> None:
+    action, other = (Execution.objects.create(vendor_type=one).pk for one in (BULK, "SCAN"))
+    for chosen, wanted in (
+        (Filter(), [other]),
+        (Filter(statuses=("Running",)), [other]),
+        (Filter(vendor_type=BULK), [action]),
+        (Filter(ids=(action, other)), [action, other]),
+    ):
+        assert walked(chosen, other, 10) == wanted
+        assert count(chosen, seconds=60).count == len(wanted)
+
+
 def test_a_count_whose_time_is_up_says_that_it_is_not_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     ids = created(95)
-    monkeypatch.setattr(action_pages, "COUNTED_WINDOW", 30)
+    monkeypatch.setattr(chosen_pages, "COUNTED_WINDOW", 30)
     assert count(Filter(vendor_type="SCAN"), seconds=60) == Counted(10, True, ids[-1])
     assert count(Filter(vendor_type="SCAN"), seconds=-1) == Counted(3, False, ids[-1])
     assert count(Filter(started_before=MOMENTS[0] - timedelta(days=9_999)), seconds=60) == Counted(

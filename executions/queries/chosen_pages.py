@@ -1,4 +1,5 @@
-"""Pages of the executions that a filter chooses, in the order of their ids; and their count.
+"""The executions that a verb for many does: pages of those that a filter chooses, in the order of their ids; their
+count; and the ranges of ids into which the work is divided.
 
 The rows are read in windows of a bounded number of ids, because a filter that no index serves would otherwise read
 the whole table to find the rows of one page. Gaps between ids cost nothing.
@@ -13,9 +14,15 @@ from django.db.models import QuerySet
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.queries.filters import Filter
 
+#: The vendor type of the executions whose jobs do a verb for many others (tasks/operations/bulk.py). They are
+#: chosen only by this name or by their ids, so that a stop of all does not stop the others of its kind.
+BULK = "BULK_ACTION"
 #: Rows that one query of a page, or of the count, reads at most.
 WINDOW = 20_000
 COUNTED_WINDOW = 100_000
+#: Chosen executions in a range, and how many ranges there are at most: where there would be more, each has twice
+#: as many. After FIND_SECONDS the rest is divided by rows, chosen or not.
+RANGE, RANGES, FIND_SECONDS = 500, 200, 1.0
 
 
 @dataclass(frozen=True)
@@ -43,9 +50,38 @@ def highest_id() -> int:
 def page_after(cursor: int, chosen: Filter, *, highest: int, size: int) -> Page:
     """Return the next page. It may be empty and not the last; the last one has `highest` as its cursor."""
     end = _end_of_window(cursor, highest, WINDOW)
-    rows = chosen.apply(_between(cursor, end)).order_by("pk")
+    rows = _chosen_between(chosen, cursor, end).order_by("pk")
     ids = list(rows.values_list("pk", flat=True)[:size])
     return Page(ids, ids[-1] if len(ids) == size else end)
+
+
+def span(chosen: Filter, highest: int) -> tuple[int, int]:
+    """Return the range `(after, up_to]` of the ids up to `highest` among which the chosen ones are."""
+    return (min(chosen.ids) - 1, min(highest, max(chosen.ids))) if chosen.ids else (0, highest)
+
+
+def ranges(chosen: Filter, highest: int) -> list[tuple[int, int]]:
+    """Divide that range into ranges with equally many executions, of which the last has fewer."""
+    first, highest = span(chosen, highest)
+    deadline = monotonic() + FIND_SECONDS
+    cursor, size, held = first, RANGE, 0
+    ends: list[int] = []
+    while cursor < highest:
+        if monotonic() < deadline:
+            page = page_after(cursor, chosen, highest=highest, size=size - held)
+            cursor, held = page.cursor, held + len(page.ids)
+        else:
+            cursor, held = _end_of_window(cursor, highest, size), size
+        if held == size or cursor == highest:
+            ends, held = [*ends, cursor], 0
+        if len(ends) == RANGES and cursor < highest:
+            ends, size = ends[1::2], 2 * size
+    return list(zip([first, *ends], ends, strict=False))
+
+
+def chooses_bulk(chosen: Filter) -> bool:
+    """Whether it may choose executions of the type BULK."""
+    return bool(chosen.ids) or chosen.vendor_type == BULK
 
 
 def count(chosen: Filter, *, highest: int | None = None, seconds: float, at_most: int | None = None) -> Counted:
@@ -56,7 +92,7 @@ def count(chosen: Filter, *, highest: int | None = None, seconds: float, at_most
     found, cursor = 0, 0
     while cursor < highest:
         end = _end_of_window(cursor, highest, COUNTED_WINDOW)
-        rows = chosen.apply(_between(cursor, end))
+        rows = _chosen_between(chosen, cursor, end)
         found += rows.count() if at_most is None else rows[: at_most + 1].count()
         cursor = end
         if at_most is not None and found > at_most:
@@ -64,6 +100,11 @@ def count(chosen: Filter, *, highest: int | None = None, seconds: float, at_most
         if monotonic() > deadline:
             break
     return Counted(found, cursor >= highest, highest)
+
+
+def _chosen_between(chosen: Filter, cursor: int, end: int) -> QuerySet[Execution]:
+    rows = chosen.apply(_between(cursor, end))
+    return rows if chooses_bulk(chosen) else rows.exclude(vendor_type=BULK)
 
 
 def _between(cursor: int, end: int) -> QuerySet[Execution]:

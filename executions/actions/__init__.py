@@ -1,1 +1,0 @@
-"""Actions on many executions: how one is asked for, held by one process, and divided into pages."""
