@@ -1,7 +1,7 @@
 """Claim due deliveries, and record what became of them."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -77,24 +77,16 @@ class Ended:
     error: str
 
 
-def claim_for_webhooks(room: int, rooms: Mapping[int, int], lease: float) -> list[Claimed]:
-    """Claim up to `room` due deliveries of each webhook, or as many as `rooms` says for it.
+def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence[int] = ()) -> list[Claimed]:
+    """Claim up to `room` due deliveries of each webhook, or of the handler `only`. `sending` are the subscriptions
+    of deliveries that the caller is sending: each of them takes one of the room.
 
-    What if the process dies afterwards: they are due again when the lease ends.
-    """
-    return _claim(None, room, rooms, lease)
+    What was tried as often as it may be is given up: the last attempt has no result, because its process ended or
+    hung in it. The deliveries behind those are claimed in their place.
 
-
-def claim_for_handler(subscription_id: int, room: int, lease: float) -> list[Claimed]:
-    return _claim(subscription_id, room, {}, lease)
-
-
-def _claim(only: int | None, room: int, rooms: Mapping[int, int], lease: float) -> list[Claimed]:
-    """Claim, and give up what was tried as often as it may be: the last attempt has no result, because its process
-    ended or hung in it. The deliveries behind those are claimed in their place.
-
-    What if the process dies before it has given them up: the next claim does. What if the last attempt ends after
-    all: its claim was overtaken, so it records nothing.
+    What if the process dies afterwards: they are due again when the lease ends. What if it dies before it has
+    given them up: the next claim does. What if the last attempt ends after all: its claim was overtaken, so it
+    records nothing.
     """
     while True:
         with absence_translated():
@@ -102,8 +94,7 @@ def _claim(only: int | None, room: int, rooms: Mapping[int, int], lease: float) 
                 "claim_deliveries",
                 only=only,
                 room=room,
-                busy=list(rooms),
-                rooms=list(rooms.values()),
+                sending=list(sending),
                 opens=CIRCUIT_OPENS,
                 lease=lease,
             )
@@ -117,14 +108,6 @@ def _claim(only: int | None, room: int, rooms: Mapping[int, int], lease: float) 
         record([Result(one, Outcome.LOST, why) for one in lost])
         if len(lost) < len(claimed):
             return [one for one in claimed if one.attempt <= MAX_ATTEMPTS]
-
-
-def next_due() -> float | None:
-    """Return in how many seconds a delivery that waits may be claimed, or None if none waits for a moment. Ask
-    after a claim that found nothing."""
-    with absence_translated():
-        seconds: float | None = run("next_delivery")[0][0]
-    return None if seconds is None else max(0.0, seconds)
 
 
 def record(results: Sequence[Result]) -> list[Ended]:

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.deliveries.answers import MAX_ERROR, backoff
 from harbor_refresh.executions.deliveries.changes import read_changes
-from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result, claim_for_handler, record
+from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result, claim, record
 from harbor_refresh.executions.models import Subscription
 from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.news import callbacks, signals
@@ -56,7 +56,7 @@ def run_handler(subscription_id: int, around: Around = nullcontext) -> bool:
     room, until = 1, time.monotonic() + RUN_SECONDS
     while time.monotonic() < until:
         subscriptions.update(retry_at=Now() + timedelta(seconds=LEASE_SECONDS))
-        claimed = claim_for_handler(subscription_id, room, LEASE_SECONDS)
+        claimed = claim(room, LEASE_SECONDS, only=subscription_id)
         if not claimed:
             break
         began = time.monotonic()

@@ -20,7 +20,7 @@ Attached to a running Harbor, the queue is the set of Harbor's cores, and the ot
 | `left`         | zset   | nodes that stopped by themselves, by when they did      | 1,000                      |
 | `dead`         | zset   | nodes that fell silent, by their last heartbeat         | 100                        |
 | `presence`     | hash   | since when heartbeats come without a gap; the server    | one, of three fields       |
-| `deliverer`    | string | exists for a second after the deliverer was woken       | one, expires               |
+| `deliverer`    | string | exists after a wake-up, and while a deliverer looks     | one, expires               |
 | `traces`       | hash   | `ID:VENDOR` → trace contexts of its latest reports      | 500 of 4 each, expires     |
 | `broker`       | string | since when the broker has kept its messages             | one                        |
 | `instances`    | zset   | `ID:NODE` by its last heartbeat (`hash` design only)    | live workers, expires      |

@@ -1,28 +1,29 @@
-"""The wake-up of the deliverer: one message after the first of many commits, and none that fails its caller."""
+"""The wake-up of the deliverer: one message after the first of many commits, none that fails its caller, and
+none that is lost."""
 
-from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.db.models.functions import Now
 from pytest_django import Settings
 
-from harbor_refresh.executions.deliveries import subscriptions
-from harbor_refresh.executions.deliveries.deliverer import Deliverer
+from harbor_refresh.executions.deliveries import outbox, subscriptions
 from harbor_refresh.executions.deliveries.handler_runs import due_handlers
 from harbor_refresh.executions.deliveries.subscriptions import Wish
+from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.news.after_commit import changes_written
 from harbor_refresh.executions.news.handlers import Change, on_execution
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, TICKS
 from harbor_refresh.tasks.broker.pooled import waiting
-from harbor_refresh.tasks.celery_tasks import deliver, run_handlers
-from harbor_refresh.tasks.operations import deliverer_thread
-from harbor_refresh.tasks.operations.deliverer_thread import WorkersDeliverer
+from harbor_refresh.tasks.celery_tasks import deliver, recover_stale, run_handlers
+from harbor_refresh.tasks.operations import delivery_runs
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from tests.integration.executions.deliveries.changed_executions import ended, states
-from tests.integration.executions.deliveries.receiver import receiver
+from tests.integration.executions.deliveries.changed_executions import ended, move_clock, states
+from tests.integration.executions.deliveries.receiver import Received, receiver
 from tests.integration.redis_state import Redis, absent_redis
-from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -63,72 +64,91 @@ def test_a_redis_that_is_away_fails_no_caller(
 ) -> None:
     client = absent_redis()
     away = ExecutionQueue(queue.conf, client, client)
-    monkeypatch.setattr("harbor_refresh.tasks.operations.delivery_wakeup.execution_queue", lambda: away)
+    monkeypatch.setattr("harbor_refresh.tasks.operations.delivery_runs.execution_queue", lambda: away)
     changes_written.send(sender=None)
     assert "Could not wake a deliverer, the schedule will: Redis" in caplog.text
 
 
-def test_a_deliverer_looks_on_for_longer_than_its_wake_up_stands() -> None:
-    from harbor_refresh.executions.deliveries.deliverer import LINGER_SECONDS
-    from harbor_refresh.tasks.pacing import DELIVERER_WAKE_MS
-
-    assert LINGER_SECONDS * 1_000 >= 2 * DELIVERER_WAKE_MS
-
-
-def test_the_thread_delivers_what_comes_while_it_looks_on_and_ends_when_it_is_stopped(
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_run_holds_the_wake_ups_while_it_looks_and_none_that_it_left_out_is_lost(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harbor_refresh.executions.deliveries.deliverer.LINGER_SECONDS", 600.0)
-    one = Deliverer()
-    with receiver() as good:
-        subscriptions.create(Wish("x", good.url))
-        one.wake()
-        ended(1)
-        one.wake()
-        wait_for(lambda: len(good.received) == 1, "the first change")
-        ended(1)
-        wait_for(lambda: states() == {"delivered": 2}, "a change without a wake-up of its own")
-        one.stop(seconds=60)
-        assert one._thread is None
-        one.wake()
-        assert one._thread is None
+    """A change comes in the middle of a run, and another one after its last look."""
+    allow_wakes = ExecutionQueue.allow_wakes
 
+    def end_one_and_allow(queue: ExecutionQueue) -> None:
+        ended(1)
+        assert waiting(DELIVERIES) == 0
+        allow_wakes(queue)
 
-def test_a_wake_up_is_never_lost_to_a_thread_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It comes at any moment, while the thread looks for the last time or is gone."""
-    monkeypatch.setattr("harbor_refresh.executions.deliveries.deliverer.LINGER_SECONDS", 0.0)
-    one = Deliverer()
-    with receiver() as good:
-        subscriptions.create(Wish("x", good.url))
-        for count in range(1, 21):
+    monkeypatch.setattr(ExecutionQueue, "allow_wakes", end_one_and_allow)
+
+    def end_another(_: Received) -> int:
+        if len(good.received) == 1:
             ended(1)
-            one.wake()
-            wait_for(lambda: len(good.received) == count, "the change")  # noqa: B023
-        one.stop()
+            connection.close()  # that of the receiver's thread
+        return 204
+
+    with receiver(answer_of=end_another) as good:
+        subscriptions.create(Wish("x", good.url))
+        ended(1)
+        redis.delete(DELIVERIES)
+        deliver()
+        assert len(good.received) == 3
+        assert states() == {"delivered": 3}
+    assert not redis.exists(KEY)
+    ended(1)
+    assert waiting(DELIVERIES) == 1
 
 
-def test_the_deliverer_begins_again_after_an_error(
+def test_a_run_whose_time_is_over_goes_on_in_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery_runs, "RUN_SECONDS", 0.001)
+    with receiver() as good:
+        subscriptions.create(Wish("x", good.url))
+        deliver()
+    assert waiting(DELIVERIES) == 1
+
+
+def test_a_database_that_is_away_fails_no_run(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("harbor_refresh.executions.deliveries.deliverer.AWAY_SECONDS", 0.01)
-    failures = iter([ValueError("ours")])
+    def away() -> None:
+        raise DatabaseAway("away")
 
-    def fails_once(self: object) -> None:
-        for failure in failures:
-            raise failure
-
-    monkeypatch.setattr(WorkersDeliverer, "ask_handlers", fails_once)
-    one = WorkersDeliverer()
-    with receiver() as good:
-        subscriptions.create(Wish("x", good.url))
-        ended(1)
-        one.wake()
-        wait_for(lambda: states() == {"delivered": 1}, "the change")
-        one.stop()
-    assert "met an error and begins again in a moment: ValueError: ours" in caplog.text
+    monkeypatch.setattr(outbox, "run", lambda *_: away())
+    deliver()
+    assert "The database is away, 0 executions wait for it: away" in caplog.text
 
 
-def test_a_handler_is_asked_for_by_the_thread_and_run_by_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("what", ["a change", "a delivery"])
+def test_recovery_wakes_a_run_for_what_is_due_and_for_nothing_else(redis: Redis, what: str) -> None:
+    subscriptions.create(Wish("x", "http://127.0.0.1:9/"))
+    ended(1)
+    if what == "a delivery":
+        outbox.write_deliveries()
+    redis.delete(KEY, DELIVERIES)
+    recover_stale()
+    assert waiting(DELIVERIES) == 1
+    outbox.write_deliveries()
+    move_clock(seconds=-60)
+    redis.delete(KEY, DELIVERIES)
+    recover_stale()
+    assert waiting(DELIVERIES) == 0
+
+
+def test_nothing_is_due_behind_an_open_circuit_and_for_a_webhook_that_is_disabled() -> None:
+    subscriptions.create(Wish("x", "http://127.0.0.1:9/"))
+    ended(1)
+    outbox.write_deliveries()
+    assert outbox.is_due()
+    Subscription.objects.update(failures=5, failing_since=Now(), retry_at=Now() + timedelta(minutes=1))
+    assert not outbox.is_due()
+    move_clock(minutes=2)
+    assert outbox.is_due()
+    Subscription.objects.update(enabled=False)
+    assert not outbox.is_due()
+
+
+def test_a_handler_is_asked_for_by_a_run_and_called_by_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
     from harbor_refresh.executions.news import handlers as registry
 
     told: list[Change] = []
@@ -138,20 +158,17 @@ def test_a_handler_is_asked_for_by_the_thread_and_run_by_its_task(monkeypatch: p
     def note(change: Change) -> None:
         told.append(change)
 
-    one = WorkersDeliverer()
-    one.wake()
-    wait_for(Subscription.objects.exists, "the row of the handler")
+    deliver()
     ended(2)
-    one.wake()
-    wait_for(lambda: waiting(DELIVERIES) >= 2, "a message for the handler")
-    one.stop()
-    subscription_id = Subscription.objects.get().pk
+    before = waiting(DELIVERIES)
+    deliver()
+    assert waiting(DELIVERIES) == before + 1
     assert due_handlers() == []
-    run_handlers(subscription_id)
+    run_handlers(Subscription.objects.get().pk)
     assert len(told) == 2
     assert set(Delivery.objects.values_list("state", flat=True)) == {"delivered"}
 
 
 @pytest.fixture(autouse=True)
-def no_thread_outlives_its_test() -> Callable[[], None]:
-    return deliverer_thread.of_this_process.stop
+def first_run_of_its_process() -> None:
+    delivery_runs._prepare.cache_clear()
