@@ -135,7 +135,7 @@ def recover_stale() -> int:
     with suppress(DatabaseAway), absence_translated():
         gates.close_overdue()
         fire_again()
-        delivery_runs.wake_if_due()
+        delivery_runs.recover()
     bulk.wake()
     return count
 
@@ -184,7 +184,7 @@ def sample() -> int:
     return 1
 
 
-@shared_task(name="tasks.deliver", base=Tick, waits_in=DELIVERIES)
+@shared_task(name="tasks.deliver", base=Tick, waits_in=DELIVERIES, most_waiting=1)
 def deliver() -> None:
     """Send webhooks what is due, all of them at once, and ask for handlers. It looks for RUN_SECONDS at most and
     waits for the answers that are due; if anything is left, it sends itself again."""

@@ -71,9 +71,6 @@ MERGED_SECONDS = 0.02
 #: Delay before a check if a few rows were locked: another refresh has them, and usually finishes in this time.
 LOCKED_SECONDS = 0.5
 
-#: For so long after a wake-up of the deliverer no other one is sent, unless a run has begun.
-DELIVERER_WAKE_MS = 1_000
-
 # The rests of hot executions
 
 #: The first rest of a member that was claimed from a short queue. Each next one is twice as long while many marks

@@ -7,9 +7,13 @@ from datetime import datetime
 from enum import StrEnum
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
 
 from harbor_refresh.executions import crash_points, pacing
 from harbor_refresh.executions.database import absence_translated, run
+from harbor_refresh.executions.models import Delivery, Subscription
+from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.news import counters, signals
 
 #: So many failures in a row open the circuit of a webhook.
@@ -75,6 +79,14 @@ class Ended:
     revision: int
     state: str
     error: str
+
+
+def with_due() -> QuerySet[Subscription]:
+    """Return the subscriptions that have something due: webhooks whose circuit lets a request through, and
+    handlers that no worker runs."""
+    due = Delivery.objects.filter(subscription=OuterRef("pk"), state=State.PENDING, next_at__lte=Now())
+    is_free = Q(retry_at=None) | Q(retry_at__lte=Now())
+    return Subscription.objects.filter(is_free, Exists(due), enabled=True, missing_since=None)
 
 
 def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence[int] = ()) -> list[Claimed]:

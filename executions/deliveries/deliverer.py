@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from harbor_refresh.executions.deliveries import claims, http
+from harbor_refresh.executions.deliveries import http
 from harbor_refresh.executions.deliveries.outbox import write_deliveries
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ def deliver(
     """
     next_look = time.monotonic()
     until = next_look + RUN_SECONDS if until is None else until
-    claims.expire()
     with _sender(resolve) as sender:
         while (now := time.monotonic()) < until:
             told = 0

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 
+from django.db import transaction
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.database import run
 from harbor_refresh.executions.deliveries.answers import MAX_ERROR, backoff
 from harbor_refresh.executions.deliveries.changes import read_changes
-from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result, claim, record
+from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result, claim, record, with_due
 from harbor_refresh.executions.models import Subscription
 from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.news import callbacks, signals
@@ -35,7 +35,12 @@ Around = Callable[[], AbstractContextManager[None]]
 def due_handlers() -> list[int]:
     """Return the handlers that have something to do and that no worker runs. They are left to the caller for a
     while."""
-    return [pk for (pk,) in run("ask_handlers", lease=ASKED_SECONDS)]
+    with transaction.atomic():
+        free = with_due().exclude(kind=Kind.WEBHOOK).order_by("pk").values_list("pk", flat=True)
+        ids = list(free.select_for_update(no_key=True, skip_locked=True, of=("self",)))
+        if ids:
+            Subscription.objects.filter(pk__in=ids).update(retry_at=Now() + timedelta(seconds=ASKED_SECONDS))
+    return ids
 
 
 def run_handler(subscription_id: int, around: Around = nullcontext) -> bool:

@@ -1,13 +1,9 @@
 """The outbox: status changes that are not told yet become deliveries."""
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
-from django.db.models.functions import Now
 
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import absence_translated, run
-from harbor_refresh.executions.models import Delivery, StatusChange, Subscription
-from harbor_refresh.executions.models.notifications import State
 
 #: Changes in one transaction. It is short, and 200 subscriptions write 200 rows for each.
 BATCH = 1_000
@@ -34,12 +30,3 @@ def write_deliveries() -> int:
         count += told
         if told < BATCH:
             return count
-
-
-def is_due() -> bool:
-    """Whether a change is untold, or a subscription has a delivery that is due. A few probes of indexes."""
-    due = Delivery.objects.filter(subscription=OuterRef("pk"), state=State.PENDING, next_at__lte=Now())
-    free = Subscription.objects.filter(
-        Q(retry_at=None) | Q(retry_at__lte=Now()), Exists(due), enabled=True, missing_since=None
-    )
-    return free.exists() or StatusChange.objects.filter(told=False).exists()

@@ -4,25 +4,26 @@ What if a wake-up is lost: recovery sends another one within seconds, if anythin
 """
 
 import logging
-from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from time import monotonic
 from typing import Any
 
 from celery import current_app
 
+from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.deliveries import http
+from harbor_refresh.executions.deliveries.claims import expire, with_due
 from harbor_refresh.executions.deliveries.deliverer import RUN_SECONDS, deliver
 from harbor_refresh.executions.deliveries.handler_runs import due_handlers
 from harbor_refresh.executions.deliveries.handler_subscriptions import keep_rows
-from harbor_refresh.executions.deliveries.outbox import is_due
-from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.models import StatusChange
 from harbor_refresh.executions.news import signals
+from harbor_refresh.executions.retention.lease import Lease
 from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES
 from harbor_refresh.tasks.broker.pooled import waiting
 from harbor_refresh.tasks.pipeline import tick
-from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.without_redis import agenda, mode
 
 log = logging.getLogger("harbor_refresh")
@@ -37,34 +38,44 @@ def on_changes_written(**_: Any) -> None:
     if mode.is_on():
         agenda.add_written()
     else:
-        _wake()
+        _send()
 
 
 def on_worker_ready(**_: Any) -> None:
     tick.send(NAME)
 
 
-def wake_if_due() -> None:
-    """Wake a run for retries whose moment has come, for deliveries of dead processes, and for lost wake-ups."""
-    if is_due():
-        _wake()
+def recover() -> None:
+    """Make what is too old dead letters. Wake a run for retries whose moment has come, for deliveries of dead
+    processes, and for lost wake-ups."""
+    expire()
+    if with_due().exists() or StatusChange.objects.filter(told=False).exists():
+        _send()
 
 
 def run() -> None:
-    """Deliver what is due. While the run looks for it by itself, no other one is woken.
+    """Deliver what is due, unless another run looks for it: one that hangs with a receiver is enough.
 
-    What if a change is committed after the last look and before wake-ups are sent again: the run looks once more.
-    What if the process dies: the key of the wake-up expires, and the broker delivers the message again.
+    What if a change is committed after the last look and before the lease is released: its own run ended at once,
+    so this run looks once more. What if the process dies: the lease expires, and recovery wakes another run.
     """
-    go_on = partial(_wake, goes_on=True)
     until = monotonic() + RUN_SECONDS
-    _prepare()
+    lease = Lease("deliver")
+
+    def go_on() -> None:
+        lease.release()
+        _send(goes_on=True)
+
     try:
-        with suppress(QueueUnavailable):
-            execution_queue().hold_wakes(RUN_SECONDS)
-        if deliver(_ask_handlers, go_on, until):
-            with suppress(QueueUnavailable):
-                execution_queue().allow_wakes()
+        _prepare()
+        with absence_translated():
+            if lease.take():
+                return
+        try:
+            is_done = deliver(_ask_handlers, go_on, until)
+        finally:
+            lease.release()
+        if is_done:
             deliver(_ask_handlers, go_on, until)
     except DatabaseAway as exc:
         signals.database_away.send(sender=run, count=0, error=str(exc))
@@ -92,14 +103,12 @@ def _ask_handlers() -> None:
             return
 
 
-def _wake(*, goes_on: bool = False) -> None:
-    """Send `tasks.deliver`, unless it was sent within the last second or a run looks at this moment. A run that
-    `goes_on` in another one sends it in any case."""
+def _send(*, goes_on: bool = False) -> None:
+    """Send `tasks.deliver`, unless it waits already. A run that `goes_on` in another one sends it in any case."""
     try:
         if goes_on:
             current_app.tasks[NAME].go_on()  # type: ignore[attr-defined]  # a Tick
-        elif execution_queue().wake_deliverer():
+        else:
             tick.send(NAME)
-    except Exception as exc:  # ours, or any of the broker's client: the caller's work is committed
-        error = str(exc) if isinstance(exc, QueueUnavailable) else said_by(exc)
-        log.warning("Could not wake a deliverer, the schedule will: %s", error)
+    except Exception as exc:  # any of the broker's client: the caller's work is committed
+        log.warning("Could not wake a deliverer, the schedule will: %s", said_by(exc))

@@ -165,22 +165,6 @@ class ExecutionQueue(Verbs):
         with redis_errors_translated():
             self._redis.delete(self.keys.wake)
 
-    def wake_deliverer(self) -> bool:
-        """Return whether the caller must wake a deliverer: none was woken within the last second, and none holds
-        the wake-ups."""
-        with redis_errors_translated():
-            return bool(self._redis.set(self.keys.deliverer, 1, nx=True, px=pacing.DELIVERER_WAKE_MS))
-
-    def hold_wakes(self, seconds: float) -> None:
-        """Let no deliverer be woken for so long: the caller looks for what is due."""
-        with redis_errors_translated():
-            self._redis.set(self.keys.deliverer, 1, px=round(seconds * 1_000))
-
-    def allow_wakes(self) -> None:
-        """Let deliverers be woken again: the caller looks no more."""
-        with redis_errors_translated():
-            self._redis.delete(self.keys.deliverer)
-
     def pause(self) -> None:
         """Stop all claims for a while: the database is away, and trying faster does not bring it back."""
         milliseconds = round(pacing.DATABASE_PAUSE_SECONDS * 1000)

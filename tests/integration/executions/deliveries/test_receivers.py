@@ -321,12 +321,12 @@ def test_what_is_too_old_is_a_dead_letter(subscribed: Subscribe, deliver: Delive
     Subscription.objects.update(retry_at=None, failures=0, failing_since=None)
     move_clock(days=3)
     Subscription.objects.update(enabled=False)
-    deliver()
+    claims.expire()
     untried = Delivery.objects.filter(state="dead")
     assert {row.last_error for row in untried} <= {"nothing was sent: the receiver was away", "it answered 500"}
     Subscription.objects.update(enabled=True)
     move_clock(days=1)
-    deliver()
+    claims.expire()
     assert states(subscription=subscription) == {"dead": 8}
 
 

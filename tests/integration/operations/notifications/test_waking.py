@@ -4,30 +4,28 @@ none that is lost."""
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 from django.db.models.functions import Now
 from pytest_django import Settings
 
-from harbor_refresh.executions.deliveries import outbox, subscriptions
+from harbor_refresh.executions.deliveries import deliverer, outbox, subscriptions
+from harbor_refresh.executions.deliveries.claims import with_due
 from harbor_refresh.executions.deliveries.handler_runs import due_handlers
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.news.after_commit import changes_written
 from harbor_refresh.executions.news.handlers import Change, on_execution
-from harbor_refresh.tasks import pacing
+from harbor_refresh.executions.retention.lease import Lease
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, TICKS
 from harbor_refresh.tasks.broker.pooled import waiting
 from harbor_refresh.tasks.celery_tasks import deliver, recover_stale, run_handlers
 from harbor_refresh.tasks.operations import delivery_runs
-from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from tests.integration.concurrency import at_once
 from tests.integration.executions.deliveries.changed_executions import ended, move_clock, states
 from tests.integration.executions.deliveries.receiver import Received, receiver
-from tests.integration.redis_state import Redis, absent_redis
+from tests.integration.redis_state import Redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
-
-KEY = "cache:execution:refresh:deliverer"
 
 
 @pytest.fixture(autouse=True)
@@ -35,69 +33,55 @@ def loopback(settings: Settings) -> None:
     settings.REFRESH_DELIVER_NETWORKS = ("127.0.0.1/32",)
 
 
-def test_many_changes_send_one_message_and_the_key_expires(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a minute here, and not after a second: so many changes may take longer."""
-    assert pacing.DELIVERER_WAKE_MS == 1_000
-    monkeypatch.setattr(pacing, "DELIVERER_WAKE_MS", 60_000)
+def test_many_changes_send_one_message(redis: Redis) -> None:
     subscriptions.create(Wish("x", "http://127.0.0.1:9/"))
     for _ in range(5):
         ended(1)
         redis.persist("cache:execution:refresh:wake")  # that of the marks
     assert (waiting(DELIVERIES), waiting(TICKS)) == (1, 1)  # the other one is that of the marks
-    assert 0 < redis.pttl(KEY) <= 60_000
-    redis.delete(KEY)
+    redis.delete(DELIVERIES)
     ended(1)
-    assert waiting(DELIVERIES) == 2
+    assert waiting(DELIVERIES) == 1
 
 
-def test_without_a_subscription_no_message_is_sent(redis: Redis) -> None:
+def test_without_a_subscription_no_message_is_sent() -> None:
     ended(1)
-    assert (waiting(DELIVERIES), redis.exists(KEY)) == (0, 0)
+    assert waiting(DELIVERIES) == 0
 
 
-def test_messages_do_not_pile_up_if_no_worker_takes_them() -> None:
-    assert sum(deliver.apply_async() is not None for _ in range(10)) == waiting(DELIVERIES) == 4
-
-
-def test_a_redis_that_is_away_fails_no_caller(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, queue: ExecutionQueue
+def test_a_broker_that_is_away_fails_no_caller(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    client = absent_redis()
-    away = ExecutionQueue(queue.conf, client, client)
-    monkeypatch.setattr("harbor_refresh.tasks.operations.delivery_runs.execution_queue", lambda: away)
+    def away(_: str) -> None:
+        raise ConnectionError("no broker")
+
+    monkeypatch.setattr("harbor_refresh.tasks.operations.delivery_runs.tick.send", away)
     changes_written.send(sender=None)
-    assert "Could not wake a deliverer, the schedule will: Redis" in caplog.text
+    assert "Could not wake a deliverer, the schedule will: ConnectionError: no broker" in caplog.text
 
 
-def test_a_run_holds_the_wake_ups_while_it_looks_and_none_that_it_left_out_is_lost(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A change comes in the middle of a run, and another one after its last look."""
-    allow_wakes = ExecutionQueue.allow_wakes
-
-    def end_one_and_allow(queue: ExecutionQueue) -> None:
-        ended(1)
-        assert waiting(DELIVERIES) == 0
-        allow_wakes(queue)
-
-    monkeypatch.setattr(ExecutionQueue, "allow_wakes", end_one_and_allow)
+def test_one_run_looks_at_a_time_and_finds_what_came_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change comes in the middle of a run, and another one after its last look. The run of each ends at once."""
+    release, looks = Lease.release, []
 
     def end_another(_: Received) -> int:
         if len(good.received) == 1:
-            ended(1)
-            connection.close()  # that of the receiver's thread
+            at_once(lambda: (ended(1), deliver()))
         return 204
 
+    def end_another_and_release(lease: Lease) -> None:
+        looks.append(len(good.received))
+        at_once(lambda: (ended(1), deliver()))
+        release(lease)
+
+    monkeypatch.setattr(Lease, "release", end_another_and_release)
     with receiver(answer_of=end_another) as good:
         subscriptions.create(Wish("x", good.url))
         ended(1)
-        redis.delete(DELIVERIES)
         deliver()
+        assert looks == [2]
         assert len(good.received) == 3
         assert states() == {"delivered": 3}
-    assert not redis.exists(KEY)
-    ended(1)
-    assert waiting(DELIVERIES) == 1
 
 
 def test_a_run_whose_time_is_over_goes_on_in_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +98,7 @@ def test_a_database_that_is_away_fails_no_run(
     def away() -> None:
         raise DatabaseAway("away")
 
-    monkeypatch.setattr(outbox, "run", lambda *_: away())
+    monkeypatch.setattr(deliverer, "write_deliveries", away)
     deliver()
     assert "The database is away, 0 executions wait for it: away" in caplog.text
 
@@ -125,12 +109,12 @@ def test_recovery_wakes_a_run_for_what_is_due_and_for_nothing_else(redis: Redis,
     ended(1)
     if what == "a delivery":
         outbox.write_deliveries()
-    redis.delete(KEY, DELIVERIES)
+    redis.delete(DELIVERIES)
     recover_stale()
     assert waiting(DELIVERIES) == 1
     outbox.write_deliveries()
     move_clock(seconds=-60)
-    redis.delete(KEY, DELIVERIES)
+    redis.delete(DELIVERIES)
     recover_stale()
     assert waiting(DELIVERIES) == 0
 
@@ -139,13 +123,13 @@ def test_nothing_is_due_behind_an_open_circuit_and_for_a_webhook_that_is_disable
     subscriptions.create(Wish("x", "http://127.0.0.1:9/"))
     ended(1)
     outbox.write_deliveries()
-    assert outbox.is_due()
+    assert with_due().exists()
     Subscription.objects.update(failures=5, failing_since=Now(), retry_at=Now() + timedelta(minutes=1))
-    assert not outbox.is_due()
+    assert not with_due().exists()
     move_clock(minutes=2)
-    assert outbox.is_due()
+    assert with_due().exists()
     Subscription.objects.update(enabled=False)
-    assert not outbox.is_due()
+    assert not with_due().exists()
 
 
 def test_a_handler_is_asked_for_by_a_run_and_called_by_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
