@@ -184,7 +184,7 @@ def sample() -> int:
     return 1
 
 
-@shared_task(name="tasks.deliver", base=Tick, waits_in=DELIVERIES, most_waiting=1)
+@shared_task(name="tasks.deliver", base=Tick, waits_in=DELIVERIES, most_waiting=delivery_runs.MAX_WAITING_RUNS)
 def deliver() -> None:
     """Send webhooks what is due, all of them at once, and ask for handlers. It looks for RUN_SECONDS at most and
     waits for the answers that are due; if anything is left, it sends itself again."""

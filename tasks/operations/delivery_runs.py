@@ -4,7 +4,8 @@ What if a wake-up is lost: recovery sends another one within seconds, if anythin
 """
 
 import logging
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from time import monotonic
 from typing import Any
 
@@ -28,9 +29,11 @@ from harbor_refresh.tasks.without_redis import agenda, mode
 
 log = logging.getLogger("harbor_refresh")
 
-NAME = "tasks.deliver"
-#: While so many messages wait, no worker is asked to run handlers.
+NAME, LEASE = "tasks.deliver", "deliver"
+#: While so many messages wait, no worker is asked to run handlers. A run is woken while a few more wait, so that
+#: handlers, which are in the same queue, do not keep it away.
 MAX_WAITING = 16
+MAX_WAITING_RUNS = 20
 
 
 def on_changes_written(**_: Any) -> None:
@@ -38,7 +41,7 @@ def on_changes_written(**_: Any) -> None:
     if mode.is_on():
         agenda.add_written()
     else:
-        _send()
+        _try(_wake)
 
 
 def on_worker_ready(**_: Any) -> None:
@@ -50,21 +53,27 @@ def recover() -> None:
     processes, and for lost wake-ups."""
     expire()
     if with_due().exists() or StatusChange.objects.filter(told=False).exists():
-        _send()
+        _try(partial(tick.send, NAME))
+
+
+def _wake() -> None:
+    """Send `tasks.deliver`, unless a run looks at this moment: when it has released its lease, it looks once
+    more."""
+    if not Lease(LEASE).is_held():
+        tick.send(NAME)
 
 
 def run() -> None:
     """Deliver what is due, unless another run looks for it: one that hangs with a receiver is enough.
 
-    What if a change is committed after the last look and before the lease is released: its own run ended at once,
-    so this run looks once more. What if the process dies: the lease expires, and recovery wakes another run.
+    What if the process dies: the lease expires, and recovery wakes another run.
     """
     until = monotonic() + RUN_SECONDS
-    lease = Lease("deliver")
+    lease = Lease(LEASE)
 
     def go_on() -> None:
         lease.release()
-        _send(goes_on=True)
+        _try(current_app.tasks[NAME].go_on)  # type: ignore[attr-defined]  # a Tick
 
     try:
         _prepare()
@@ -103,12 +112,8 @@ def _ask_handlers() -> None:
             return
 
 
-def _send(*, goes_on: bool = False) -> None:
-    """Send `tasks.deliver`, unless it waits already. A run that `goes_on` in another one sends it in any case."""
+def _try(send: Callable[[], object]) -> None:
     try:
-        if goes_on:
-            current_app.tasks[NAME].go_on()  # type: ignore[attr-defined]  # a Tick
-        else:
-            tick.send(NAME)
-    except Exception as exc:  # any of the broker's client: the caller's work is committed
+        send()
+    except Exception as exc:  # of the database, or of the broker's client: the caller's work is committed
         log.warning("Could not wake a deliverer, the schedule will: %s", said_by(exc))

@@ -1,5 +1,4 @@
-"""The wake-up of the deliverer: one message after the first of many commits, none that fails its caller, and
-none that is lost."""
+"""The wake-ups of runs of deliveries: none fails its caller, and none is lost."""
 
 from datetime import timedelta
 
@@ -16,7 +15,7 @@ from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.news.after_commit import changes_written
 from harbor_refresh.executions.news.handlers import Change, on_execution
 from harbor_refresh.executions.retention.lease import Lease
-from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, TICKS
+from harbor_refresh.tasks.broker.celery_queues import DELIVERIES
 from harbor_refresh.tasks.broker.pooled import waiting
 from harbor_refresh.tasks.celery_tasks import deliver, recover_stale, run_handlers
 from harbor_refresh.tasks.operations import delivery_runs
@@ -31,17 +30,6 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 @pytest.fixture(autouse=True)
 def loopback(settings: Settings) -> None:
     settings.REFRESH_DELIVER_NETWORKS = ("127.0.0.1/32",)
-
-
-def test_many_changes_send_one_message(redis: Redis) -> None:
-    subscriptions.create(Wish("x", "http://127.0.0.1:9/"))
-    for _ in range(5):
-        ended(1)
-        redis.persist("cache:execution:refresh:wake")  # that of the marks
-    assert (waiting(DELIVERIES), waiting(TICKS)) == (1, 1)  # the other one is that of the marks
-    redis.delete(DELIVERIES)
-    ended(1)
-    assert waiting(DELIVERIES) == 1
 
 
 def test_without_a_subscription_no_message_is_sent() -> None:
@@ -60,28 +48,54 @@ def test_a_broker_that_is_away_fails_no_caller(
     assert "Could not wake a deliverer, the schedule will: ConnectionError: no broker" in caplog.text
 
 
-def test_one_run_looks_at_a_time_and_finds_what_came_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A change comes in the middle of a run, and another one after its last look. The run of each ends at once."""
-    release, looks = Lease.release, []
+def test_handlers_that_wait_keep_no_run_away() -> None:
+    subscriptions.create(Wish("x", "http://127.0.0.1:9/"))
+    for _ in range(delivery_runs.MAX_WAITING):
+        run_handlers.apply_async((0,))
+    ended(1)
+    assert waiting(DELIVERIES) == delivery_runs.MAX_WAITING + 1
 
-    def end_another(_: Received) -> int:
+
+def test_messages_do_not_pile_up_if_no_worker_takes_them() -> None:
+    sent = sum(deliver.apply_async() is not None for _ in range(30))
+    assert sent == waiting(DELIVERIES) == delivery_runs.MAX_WAITING_RUNS
+
+
+def test_one_run_looks_at_a_time_and_finds_what_comes_meanwhile(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change comes in the middle of a run, and another one after its last look. No message is sent for either,
+    and the run of a message that was under way ends at once."""
+    release = Lease.release
+
+    def end_another() -> None:
+        ended(1)
+        assert waiting(DELIVERIES) == 0
+        deliver()
+        assert states()["pending"] > 0
+
+    def answer(_: Received) -> int:
         if len(good.received) == 1:
-            at_once(lambda: (ended(1), deliver()))
+            at_once(end_another)
         return 204
 
     def end_another_and_release(lease: Lease) -> None:
-        looks.append(len(good.received))
-        at_once(lambda: (ended(1), deliver()))
+        if len(good.received) == 2:
+            at_once(ended)
+            assert waiting(DELIVERIES) == 0
         release(lease)
 
     monkeypatch.setattr(Lease, "release", end_another_and_release)
-    with receiver(answer_of=end_another) as good:
+    with receiver(answer_of=answer) as good:
         subscriptions.create(Wish("x", good.url))
         ended(1)
+        redis.delete(DELIVERIES)
         deliver()
-        assert looks == [2]
-        assert len(good.received) == 3
         assert states() == {"delivered": 3}
+        assert len(good.received) == 3
+    monkeypatch.undo()
+    ended(1)
+    assert waiting(DELIVERIES) == 1
 
 
 def test_a_run_whose_time_is_over_goes_on_in_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
