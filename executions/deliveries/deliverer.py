@@ -6,14 +6,12 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from harbor_refresh.executions.deliveries import http
+from harbor_refresh.executions.deliveries.handler_runs import RUN_SECONDS
 from harbor_refresh.executions.deliveries.outbox import write_deliveries
 
 if TYPE_CHECKING:
-    from harbor_refresh.executions.deliveries.network import Resolve
     from harbor_refresh.executions.deliveries.sender import Sender
 
-#: A run claims nothing after so long.
-RUN_SECONDS = 10.0
 #: How often the outbox is looked at while there is work.
 LOOK_SECONDS = 0.1
 
@@ -26,13 +24,12 @@ def deliver(
     ask_handlers: Callable[[], None] = _do_nothing,
     go_on: Callable[[], None] = _do_nothing,
     until: float | None = None,
-    resolve: "Resolve | None" = None,
 ) -> bool:
     """Deliver what is due, until nothing is left to do or the time is over, after RUN_SECONDS if `until` does not
     say: then `go_on` is called, and the result is false.
 
     1. Write the deliveries of new changes, and `ask_handlers` to run.
-    2. Claim as many as each webhook has free connections, and send them.
+    2. Claim as many as there is room for of each webhook, and send them.
     3. Record the results as they come, and look again.
 
     What if the process dies: what was claimed is due again when its lease ends, and is sent under the same id.
@@ -41,7 +38,7 @@ def deliver(
     """
     next_look = time.monotonic()
     until = next_look + RUN_SECONDS if until is None else until
-    with _sender(resolve) as sender:
+    with _sender() as sender:
         while (now := time.monotonic()) < until:
             told = 0
             if now >= next_look:
@@ -56,9 +53,9 @@ def deliver(
     return False
 
 
-def _sender(resolve: "Resolve | None") -> "AbstractContextManager[Sender | None]":
+def _sender() -> "AbstractContextManager[Sender | None]":
     if not http.can_send():
         return nullcontext()
     from harbor_refresh.executions.deliveries.sender import Sender
 
-    return Sender(resolve)
+    return Sender()

@@ -21,7 +21,7 @@ from harbor_refresh.executions.text import made_storable, said_by
 LEASE_SECONDS = 60.0
 #: So long a handler that another worker was asked to run is left to that worker.
 ASKED_SECONDS = 10.0
-#: A run begins no call after so long and asks for another one, so that others have their turn.
+#: A run of a handler, or of deliveries to webhooks, begins nothing after so long and asks for another one.
 RUN_SECONDS = 10.0
 MOST_AT_ONCE = 100
 #: How long until a handler is tried again if a worker does not have its code.

@@ -11,7 +11,7 @@ from harbor_refresh.executions.deliveries.answers import Answer
 from harbor_refresh.executions.deliveries.changes import read_changes
 from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result
 from harbor_refresh.executions.deliveries.messages import Message, message, trial
-from harbor_refresh.executions.deliveries.network import CheckedNetwork, Resolve, Resolver
+from harbor_refresh.executions.deliveries.network import CheckedNetwork, Resolver
 from harbor_refresh.executions.models import Subscription
 from harbor_refresh.executions.models.notifications import Kind
 
@@ -42,10 +42,10 @@ class Sender:
     Django refuses queries inside a loop.
     """
 
-    def __init__(self, resolve: Resolve | None = None) -> None:
+    def __init__(self) -> None:
         self._runner = asyncio.Runner()
         self._resolver = Resolver()
-        network = CheckedNetwork(resolve or self._resolver, addresses.networks())
+        network = CheckedNetwork(self._resolver, addresses.networks())
         self._receivers: defaultdict[int, _Receiver] = defaultdict(partial(_Receiver, network))
         self._sending: dict[asyncio.Task[Result], int] = {}
         self._is_ending = False
@@ -70,7 +70,7 @@ class Sender:
         return bool(self._sending)
 
     def claim(self) -> int:
-        """Claim what is due, begin to send it, and return how much it is."""
+        """Claim what is due, up to the room of each webhook, begin to send it, and return how much it is."""
         timeout = pacing.DELIVER_TIMEOUT_SECONDS
         send_before = time.monotonic() + (LEASE_TIMEOUTS - 1) * timeout
         taken = claims.claim(self._room, LEASE_TIMEOUTS * timeout, sending=list(self._sending.values()))

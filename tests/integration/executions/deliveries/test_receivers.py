@@ -11,7 +11,7 @@ from pytest_django import Settings
 from standardwebhooks import Webhook
 
 from harbor_refresh.executions import pacing
-from harbor_refresh.executions.deliveries import answers, claims, deliverer, requests
+from harbor_refresh.executions.deliveries import answers, claims, deliverer, requests, sender
 from harbor_refresh.executions.deliveries.network import tls
 from harbor_refresh.executions.deliveries.outbox import write_deliveries
 from harbor_refresh.executions.deliveries.requests import CONNECTIONS
@@ -243,15 +243,21 @@ class Names:
         self.asked += 1
         return self.results.pop(0) if len(self.results) > 1 else self.results[0]
 
+    def close(self) -> None:
+        """As a resolver has it."""
 
-def test_a_name_is_resolved_once_for_check_and_connection(good: Receiver, subscribed: Subscribe) -> None:
+
+def test_a_name_is_resolved_once_for_check_and_connection(
+    good: Receiver, subscribed: Subscribe, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It leads to an address that is forbidden if it is asked again, between check and use."""
     with receiver("127.0.0.2") as forbidden:
         forbidden.port = good.port
         names = Names(["127.0.0.1"], ["127.0.0.2"])
         subscribed(f"http://receiver.example:{good.port}/")
         ended(1)
-        deliverer.deliver(resolve=names)
+        monkeypatch.setattr(sender, "Resolver", lambda: names)
+        deliverer.deliver()
         assert (len(good.received), len(forbidden.received), names.asked) == (1, 0, 1)
     assert good.received[0].headers["host"] == f"receiver.example:{good.port}"
     assert one().state == "delivered"
@@ -259,12 +265,13 @@ def test_a_name_is_resolved_once_for_check_and_connection(good: Receiver, subscr
 
 @pytest.mark.parametrize("found", [["127.0.0.2"], ["127.0.0.1", "127.0.0.2"], ["::ffff:127.0.0.2"], ["10.0.0.1"]])
 def test_a_name_that_leads_to_a_forbidden_address_is_not_connected(
-    good: Receiver, subscribed: Subscribe, found: list[str]
+    good: Receiver, subscribed: Subscribe, found: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with receiver("127.0.0.2") as forbidden:
         subscribed(f"http://receiver.example:{forbidden.port}/")
         ended(1)
-        deliverer.deliver(resolve=Names(found))
+        monkeypatch.setattr(sender, "Resolver", lambda: Names(found))
+        deliverer.deliver()
         assert forbidden.received == []
     assert (one().state, one().last_error) == ("pending", "the name leads to no address that webhooks may reach")
 
@@ -286,7 +293,8 @@ def test_a_certificate_must_be_trusted_and_name_the_receiver(
     with receiver(tls=server) as secured:
         subscribed(f"https://receiver.example:{secured.port}/")
         ended(1)
-        deliverer.deliver(resolve=Names(["127.0.0.1"]))
+        monkeypatch.setattr(sender, "Resolver", lambda: Names(["127.0.0.1"]))
+        deliverer.deliver()
         assert len(secured.received) == is_good
     assert one().state == ("delivered" if is_good else "pending")
     assert ("CERTIFICATE_VERIFY_FAILED" in one().last_error) is not is_good
