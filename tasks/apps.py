@@ -41,14 +41,12 @@ class TasksConfig(AppConfig):
             executions_touched,
         )
         from harbor_refresh.tasks.jobs import hook, sender
-        from harbor_refresh.tasks.operations import delivery_wakeup
+        from harbor_refresh.tasks.operations import delivery_runs
         from harbor_refresh.tasks.pipeline import marks
 
         hook.reports_taken.connect(sender.on_reports_taken, dispatch_uid="tasks.jobs.sender")
         executions_touched.connect(marks.on_executions_touched, dispatch_uid="tasks.pipeline.marks")
-        changes_written.connect(
-            delivery_wakeup.on_changes_written, dispatch_uid="tasks.operations.delivery_wakeup"
-        )
+        changes_written.connect(delivery_runs.on_changes_written, dispatch_uid="tasks.operations.delivery_runs")
 
     def _listen_to_celery(self) -> None:
         from celery.signals import (
@@ -65,7 +63,7 @@ class TasksConfig(AppConfig):
         from harbor_refresh.tasks.jobs import hook, nodes, sender
         from harbor_refresh.tasks.jobs.messages import celery_events
         from harbor_refresh.tasks.jobs.running import writer
-        from harbor_refresh.tasks.operations import deliverer_thread, delivery_wakeup, held_queues
+        from harbor_refresh.tasks.operations import delivery_runs, held_queues
         from harbor_refresh.tasks.strategies import strategy
         from harbor_refresh.tasks.without_redis import mode
 
@@ -74,8 +72,7 @@ class TasksConfig(AppConfig):
             ending.connect(writer.of_this_process.stop, dispatch_uid="tasks.jobs.writer")
             ending.connect(sender.publisher.stop, dispatch_uid="tasks.jobs.publisher")
             ending.connect(hook.of_this_process.stop, dispatch_uid="tasks.jobs.hook")
-            ending.connect(deliverer_thread.of_this_process.stop, dispatch_uid="tasks.operations.deliverer_thread")
-        worker_ready.connect(delivery_wakeup.on_worker_ready, dispatch_uid="tasks.operations.delivery_wakeup")
+        worker_ready.connect(delivery_runs.on_worker_ready, dispatch_uid="tasks.operations.delivery_runs")
         beat_init.connect(schedule.follow_setting, dispatch_uid="tasks.schedule")
         for starting in (import_modules, celeryd_init):
             starting.connect(host.add_steps, dispatch_uid="tasks.host.steps")

@@ -7,8 +7,8 @@
 | run_cycle                      | claim_batch                                                                             | with an older design, to every live worker |
 | recover_stale                  | beat; a worker that starts, or that notices a silent node                               | every 5 s                                  |
 | reconcile, reap, sweep, sample | beat                                                                                    | their intervals                            |
-| deliver                        | beat; a refresh after its commit if notifications wait; each worker at its start        | every 30 s                                 |
-| run_handlers                   | the deliverer                                                                           | for each handler that is due               |
+| deliver                        | beat; a commit after which notifications wait; recover_stale, if any is due; itself     | every 30 s                                 |
+| run_handlers                   | deliver; itself                                                                         | for each handler that is due               |
 | act_on_many                    | the sender of jobs, because they are jobs                                               | for each action on many executions         |
 | harbor_refresh.task            | `TrackedBackend` (harbor_refresh/tasks_backend.py)                                      | for each task of Django's framework        |
 """  # noqa: E501  # a table
@@ -38,8 +38,7 @@ from harbor_refresh.tasks.jobs.hook import fire_again
 from harbor_refresh.tasks.jobs.reaper import reap as reap_jobs
 from harbor_refresh.tasks.jobs.running.handle import Handle
 from harbor_refresh.tasks.jobs.running.tracked import TrackedJob
-from harbor_refresh.tasks.operations import bulk
-from harbor_refresh.tasks.operations.deliverer_thread import of_this_process
+from harbor_refresh.tasks.operations import bulk, delivery_runs
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
 from harbor_refresh.tasks.overview import events, samples
 from harbor_refresh.tasks.overview.state import look
@@ -131,12 +130,14 @@ def subscribe(instance: Any, **_: Any) -> None:
 @shared_task(name="tasks.recover_stale", base=Tick)
 def recover_stale() -> int:
     """Release the claims of dead nodes, a few seconds after their last heartbeat; close open executions whose time
-    is over; carry out what their terms say about failures; fire reports again that a hook has not taken."""
+    is over; carry out what their terms say about failures; fire reports again that a hook has not taken; wake the
+    deliverer, if anything is due."""
     count = recover(idle=not waiting(WORK), lost_before=lost_before)
     with suppress(DatabaseAway), absence_translated():
         gates.close_overdue()
         consequences.carry_out()
         fire_again()
+        delivery_runs.recover()
     return count
 
 
@@ -184,11 +185,11 @@ def sample() -> int:
     return 1
 
 
-@shared_task(name="tasks.deliver", base=Tick, waits_in=DELIVERIES)
+@shared_task(name="tasks.deliver", base=Tick, waits_in=DELIVERIES, most_waiting=delivery_runs.MAX_WAITING_RUNS)
 def deliver() -> None:
-    """Start the deliverer of this process, which notifies webhooks and handlers of status changes. The deliverer
-    is a thread, so a receiver that hangs holds no process of a worker."""
-    of_this_process.get().wake()
+    """Send webhooks what is due, all of them at once, and ask for handlers. It looks for RUN_SECONDS at most and
+    waits for the answers that are due; if anything is left, it sends itself again."""
+    delivery_runs.run()
 
 
 @shared_task(name="tasks.run_handlers", base=Actor, soft_time_limit=SOFT_SECONDS, time_limit=HARD_SECONDS)

@@ -71,16 +71,6 @@ MERGED_SECONDS = 0.02
 #: Delay before a check if a few rows were locked: another refresh has them, and usually finishes in this time.
 LOCKED_SECONDS = 0.5
 
-#: After so long the deliverer is woken again. After its last work it looks on for longer than that (LINGER_SECONDS
-#: in executions/deliveries/deliverer.py).
-DELIVERER_WAKE_MS = 1_000
-
-#: So long after the moment of a retry the deliverer is woken for it. Processes that wait for the same moment come
-#: within this time, and the first one wakes it for all.
-DELIVERER_LATE_SECONDS = 0.1
-#: The longest that a process waits for a retry. The schedule comes much sooner.
-DELIVERER_WAIT_SECONDS = 3_600.0
-
 # The rests of hot executions
 
 #: The first rest of a member that was claimed from a short queue. Each next one is twice as long while many marks

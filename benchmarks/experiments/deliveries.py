@@ -40,8 +40,8 @@ POLL_SECONDS = 0.2
 ALLOWED = {"REFRESH_DELIVER_NETWORKS": "127.0.0.1/32"}
 DELIVERER = (
     "import django; django.setup()\n"
-    "from harbor_refresh.executions.deliveries.deliverer import Deliverer\n"
-    "while True: Deliverer().deliver()"
+    "from harbor_refresh.executions.deliveries.deliverer import deliver\n"
+    "while True: deliver()"
 )
 
 

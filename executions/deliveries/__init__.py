@@ -7,7 +7,7 @@
     changes        read what is told of a change; payload and messages write it as a signed request
     sender         sends requests, hundreds at once, over the network that network and addresses guard
     answers        judge what a receiver answered
-    deliverer      the thread that does all this for webhooks
+    deliverer      one run that does all this for webhooks
     handler_runs   runs the handlers of executions/news/handlers.py
 
 It needs PostgreSQL alone. `deliver` and `run_handlers` of tasks/celery_tasks.py start it.

@@ -1,15 +1,19 @@
 """Claim due deliveries, and record what became of them."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
 
 from harbor_refresh.executions import crash_points, pacing
 from harbor_refresh.executions.database import absence_translated, run
+from harbor_refresh.executions.models import Delivery, Subscription
+from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.news import counters, signals
 
 #: So many failures in a row open the circuit of a webhook.
@@ -77,24 +81,24 @@ class Ended:
     error: str
 
 
-def claim_for_webhooks(room: int, rooms: Mapping[int, int], lease: float) -> list[Claimed]:
-    """Claim up to `room` due deliveries of each webhook, or as many as `rooms` says for it.
-
-    What if the process dies afterwards: they are due again when the lease ends.
-    """
-    return _claim(None, room, rooms, lease)
-
-
-def claim_for_handler(subscription_id: int, room: int, lease: float) -> list[Claimed]:
-    return _claim(subscription_id, room, {}, lease)
+def with_due() -> QuerySet[Subscription]:
+    """Return the subscriptions that have something due: webhooks whose circuit lets a request through, and
+    handlers that no worker runs."""
+    due = Delivery.objects.filter(subscription=OuterRef("pk"), state=State.PENDING, next_at__lte=Now())
+    is_free = Q(retry_at=None) | Q(retry_at__lte=Now())
+    return Subscription.objects.filter(is_free, Exists(due), enabled=True, missing_since=None)
 
 
-def _claim(only: int | None, room: int, rooms: Mapping[int, int], lease: float) -> list[Claimed]:
-    """Claim, and give up what was tried as often as it may be: the last attempt has no result, because its process
-    ended or hung in it. The deliveries behind those are claimed in their place.
+def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence[int] = ()) -> list[Claimed]:
+    """Claim up to `room` due deliveries of each webhook, or of the handler `only`. `sending` are the subscriptions
+    of deliveries that the caller is sending: each of them takes one of the room.
 
-    What if the process dies before it has given them up: the next claim does. What if the last attempt ends after
-    all: its claim was overtaken, so it records nothing.
+    What was tried as often as it may be is given up: the last attempt has no result, because its process ended or
+    hung in it. The deliveries behind those are claimed in their place.
+
+    What if the process dies afterwards: they are due again when the lease ends. What if it dies before it has
+    given them up: the next claim does. What if the last attempt ends after all: its claim was overtaken, so it
+    records nothing.
     """
     while True:
         with absence_translated():
@@ -102,8 +106,7 @@ def _claim(only: int | None, room: int, rooms: Mapping[int, int], lease: float) 
                 "claim_deliveries",
                 only=only,
                 room=room,
-                busy=list(rooms),
-                rooms=list(rooms.values()),
+                sending=list(sending),
                 opens=CIRCUIT_OPENS,
                 lease=lease,
             )
@@ -117,14 +120,6 @@ def _claim(only: int | None, room: int, rooms: Mapping[int, int], lease: float) 
         record([Result(one, Outcome.LOST, why) for one in lost])
         if len(lost) < len(claimed):
             return [one for one in claimed if one.attempt <= MAX_ATTEMPTS]
-
-
-def next_due() -> float | None:
-    """Return in how many seconds a delivery that waits may be claimed, or None if none waits for a moment. Ask
-    after a claim that found nothing."""
-    with absence_translated():
-        seconds: float | None = run("next_delivery")[0][0]
-    return None if seconds is None else max(0.0, seconds)
 
 
 def record(results: Sequence[Result]) -> list[Ended]:

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 
+from django.db import transaction
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.database import run
 from harbor_refresh.executions.deliveries.answers import MAX_ERROR, backoff
 from harbor_refresh.executions.deliveries.changes import read_changes
-from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result, claim_for_handler, record
+from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result, claim, record, with_due
 from harbor_refresh.executions.models import Subscription
 from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.news import callbacks, signals
@@ -21,7 +21,7 @@ from harbor_refresh.executions.text import made_storable, said_by
 LEASE_SECONDS = 60.0
 #: So long a handler that another worker was asked to run is left to that worker.
 ASKED_SECONDS = 10.0
-#: A run begins no call after so long and asks for another one, so that others have their turn.
+#: A run of a handler, or of deliveries to webhooks, begins nothing after so long and asks for another one.
 RUN_SECONDS = 10.0
 MOST_AT_ONCE = 100
 #: How long until a handler is tried again if a worker does not have its code.
@@ -35,7 +35,12 @@ Around = Callable[[], AbstractContextManager[None]]
 def due_handlers() -> list[int]:
     """Return the handlers that have something to do and that no worker runs. They are left to the caller for a
     while."""
-    return [pk for (pk,) in run("ask_handlers", lease=ASKED_SECONDS)]
+    with transaction.atomic():
+        free = with_due().exclude(kind=Kind.WEBHOOK).order_by("pk").values_list("pk", flat=True)
+        ids = list(free.select_for_update(no_key=True, skip_locked=True, of=("self",)))
+        if ids:
+            Subscription.objects.filter(pk__in=ids).update(retry_at=Now() + timedelta(seconds=ASKED_SECONDS))
+    return ids
 
 
 def run_handler(subscription_id: int, around: Around = nullcontext) -> bool:
@@ -56,7 +61,7 @@ def run_handler(subscription_id: int, around: Around = nullcontext) -> bool:
     room, until = 1, time.monotonic() + RUN_SECONDS
     while time.monotonic() < until:
         subscriptions.update(retry_at=Now() + timedelta(seconds=LEASE_SECONDS))
-        claimed = claim_for_handler(subscription_id, room, LEASE_SECONDS)
+        claimed = claim(room, LEASE_SECONDS, only=subscription_id)
         if not claimed:
             break
         began = time.monotonic()

@@ -1,114 +1,119 @@
-"""The sender: an asyncio loop in a thread, which sends hundreds of requests at once."""
+"""The sender: it claims deliveries of webhooks and sends them, hundreds at once."""
 
 import asyncio
-import queue
-import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from functools import partial
 
 from harbor_refresh.executions import pacing
-from harbor_refresh.executions.deliveries import addresses, answers, requests
+from harbor_refresh.executions.deliveries import addresses, answers, claims, requests
+from harbor_refresh.executions.deliveries.answers import Answer
+from harbor_refresh.executions.deliveries.changes import read_changes
 from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result
-from harbor_refresh.executions.deliveries.messages import Message
-from harbor_refresh.executions.deliveries.network import CheckedNetwork, Resolve, Resolver
+from harbor_refresh.executions.deliveries.messages import Message, message, trial
+from harbor_refresh.executions.deliveries.network import CheckedNetwork, Resolver
+from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.models.notifications import Kind
 
-
-@dataclass(frozen=True)
-class Request:
-    """A claimed delivery and its message. After `send_before`, by the monotonic clock, its lease is too short."""
-
-    claimed: Claimed
-    message: Message
-    send_before: float
+#: How long results wait to be recorded together, while requests are under way.
+WAIT_SECONDS = 0.1
+#: Deliveries that a sender holds: of one webhook, and of all together, unless there are more webhooks. Those of a
+#: webhook are more than its connections, so that no connection waits for the database.
+MOST_OF_ONE = 200
+MOST = 1_000
+#: A lease, in timeouts of a request: a claimed delivery may wait for its turn until one is left.
+LEASE_TIMEOUTS = 3
 
 
 class _Receiver:
-    """The connections to one subscription's receiver, and its turns: it never has more requests than connections,
-    so one that hangs takes nothing from the others."""
+    """The connections to one webhook, and their turns: one that hangs takes nothing from the others."""
 
     def __init__(self, network: CheckedNetwork) -> None:
         self.connections = requests.connections(network)
         self.turns = asyncio.Semaphore(requests.CONNECTIONS)
+        #: Whether a request of the last claim has failed. Then those that wait for their turn are given back.
+        self.fails = False
 
 
 class Sender:
-    """Give requests to `submit`; take what became of them from `results`. Used with `with`.
+    """Used with `with`: at its end it waits for the answers that are due, and records them.
 
-    The caller's thread owns the database, this one the network. At the end requests that wait for their turn come
-    back unsent, and those that are under way have until their timeout.
+    The asyncio loop runs only inside `record`. The database is asked between its runs, in the same thread, because
+    Django refuses queries inside a loop.
     """
 
-    def __init__(self, resolve: Resolve | None = None) -> None:
-        self._timeout = pacing.DELIVER_TIMEOUT_SECONDS
-        self._resolver = Resolver() if resolve is None else None
-        self._network = CheckedNetwork(resolve or self._resolver, addresses.networks())  # type: ignore[arg-type]
-        self._results: queue.SimpleQueue[Result] = queue.SimpleQueue()
-        self._receivers: dict[int, _Receiver] = {}
-        self._running: set[asyncio.Task[None]] = set()
-        self._ready = threading.Event()
-        self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="sender", daemon=True)
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._resolver = Resolver()
+        network = CheckedNetwork(self._resolver, addresses.networks())
+        self._receivers: defaultdict[int, _Receiver] = defaultdict(partial(_Receiver, network))
+        self._sending: dict[asyncio.Task[Result], int] = {}
+        self._is_ending = False
+        webhooks = Subscription.objects.filter(kind=Kind.WEBHOOK, enabled=True).count()
+        self._room = min(MOST_OF_ONE, MOST // max(1, webhooks))
 
     def __enter__(self) -> "Sender":
-        self._thread.start()
-        self._ready.wait()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.stop_sending()
-        self._loop.call_soon_threadsafe(self._ended.set)
-        self._thread.join()
-        if self._resolver:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._is_ending = True
+        try:
+            while self._sending and kind is None:
+                self.record()
+            self._runner.run(self._end())
+        finally:
+            self._runner.close()
             self._resolver.close()
 
-    def stop_sending(self) -> None:
-        """Begin no further request."""
-        self._closing.set()
+    @property
+    def is_sending(self) -> bool:
+        return bool(self._sending)
 
-    def submit(self, given: Sequence[Request]) -> None:
-        self._loop.call_soon_threadsafe(self._begin, given)
+    def claim(self) -> int:
+        """Claim what is due, up to the room of each webhook, begin to send it, and return how much it is."""
+        timeout = pacing.DELIVER_TIMEOUT_SECONDS
+        send_before = time.monotonic() + (LEASE_TIMEOUTS - 1) * timeout
+        taken = claims.claim(self._room, LEASE_TIMEOUTS * timeout, sending=list(self._sending.values()))
+        if not taken:
+            return 0
+        # read after the claim, so no request is signed with an older secret than the claim knows
+        webhooks = Subscription.objects.prefetch_related("old_secrets").in_bulk(
+            {one.subscription_id for one in taken}
+        )
+        changes = read_changes(taken)
+        for one in taken:
+            if webhook := webhooks.get(one.subscription_id):  # else it was deleted, with its deliveries
+                self._receivers[webhook.pk].fails = False
+                sending = self._send(one, message(webhook, changes[one.id]), send_before)
+                self._sending[self._runner.get_loop().create_task(sending)] = webhook.pk
+        return len(taken)
 
-    def results(self, wait: float, gather: float) -> list[Result]:
-        """Wait for a result; then return those that follow it within `gather` seconds as well."""
-        found: list[Result] = []
-        try:
-            found.append(self._results.get(timeout=wait))
-            until = time.monotonic() + gather
-            while (left := until - time.monotonic()) > 0:
-                found.append(self._results.get(timeout=left))
-        except queue.Empty:
-            pass
-        return found
+    def record(self) -> None:
+        """Wait a moment for results, and record them."""
+        if self._sending:
+            done, _ = self._runner.run(asyncio.wait(self._sending, timeout=WAIT_SECONDS))
+            claims.record([one.result() for one in done])
+            for one in done:
+                del self._sending[one]
 
-    def _run(self) -> None:
-        asyncio.run(self._serve())
+    def test(self, webhook: Subscription, seconds: float) -> Answer:
+        """Send a test, which is no delivery."""
+        sending = requests.send(self._receivers[webhook.pk].connections, trial(webhook), seconds)
+        return self._runner.run(sending)
 
-    async def _serve(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._ended = asyncio.Event()
-        self._ready.set()
-        await self._ended.wait()
-        for task in self._running:
-            task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
+    async def _send(self, claimed: Claimed, message: Message, send_before: float) -> Result:
+        receiver = self._receivers[claimed.subscription_id]
+        async with receiver.turns:
+            if receiver.fails or self._is_ending or time.monotonic() > send_before:
+                return Result(claimed, Outcome.UNSENT)
+            answer = await requests.send(receiver.connections, message, pacing.DELIVER_TIMEOUT_SECONDS)
+        result = answers.result(claimed, answer)
+        receiver.fails |= result.answered is False
+        return result
+
+    async def _end(self) -> None:
+        for one in self._sending:
+            one.cancel()
+        await asyncio.gather(*self._sending, return_exceptions=True)
         for receiver in self._receivers.values():
             await receiver.connections.aclose()
-
-    def _begin(self, given: Sequence[Request]) -> None:
-        for one in given:
-            task = self._loop.create_task(self._send(one))
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
-
-    async def _send(self, one: Request) -> None:
-        receiver = self._receivers.get(one.claimed.subscription_id)
-        if receiver is None:
-            receiver = _Receiver(self._network)
-            self._receivers[one.claimed.subscription_id] = receiver
-        async with receiver.turns:
-            if self._closing.is_set() or time.monotonic() > one.send_before:
-                self._results.put(Result(one.claimed, Outcome.UNSENT))
-                return
-            answer = await requests.send(receiver.connections, one.message, self._timeout)
-        self._results.put(answers.result(one.claimed, answer))

@@ -1,11 +1,10 @@
 """Make, change, delete and test the subscriptions of webhooks."""
 
-import asyncio
 import base64
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import IntegrityError, transaction
 
@@ -19,9 +18,6 @@ from harbor_refresh.executions.models.notifications import Kind, Payload, final_
 from harbor_refresh.executions.news import callbacks
 from harbor_refresh.executions.status import MAX_VENDOR, Status
 from harbor_refresh.executions.text import is_text, shown
-
-if TYPE_CHECKING:
-    from harbor_refresh.executions.deliveries.messages import Message
 
 #: Each change is compared with each subscription.
 MAX_SUBSCRIPTIONS = 200
@@ -107,23 +103,10 @@ def test(subscription_id: int) -> Answer:
     row = webhook(subscription_id)
     if not http.is_installed():
         return Answer(None, str(ExtraMissing()))
-    from harbor_refresh.executions.deliveries.messages import trial
+    from harbor_refresh.executions.deliveries.sender import Sender
 
-    return asyncio.run(_sent(trial(row)))
-
-
-async def _sent(message: "Message") -> Answer:
-    from harbor_refresh.executions.deliveries import requests
-    from harbor_refresh.executions.deliveries.network import CheckedNetwork, Resolver
-
-    resolver = Resolver()
-    pool = requests.connections(CheckedNetwork(resolver, addresses.networks()))
-    try:
-        timeout = min(TEST_SECONDS, pacing.DELIVER_TIMEOUT_SECONDS)
-        return await requests.send(pool, message, timeout)
-    finally:
-        await pool.aclose()
-        resolver.close()
+    with Sender() as sender:
+        return sender.test(row, min(TEST_SECONDS, pacing.DELIVER_TIMEOUT_SECONDS))
 
 
 def webhook(subscription_id: int, *, for_update: bool = False) -> Subscription:

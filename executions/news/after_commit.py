@@ -2,15 +2,15 @@
 
     executions_touched  the tasks of these executions changed, or their status may be out of date for another
                         reason: `members`, pairs of id and vendor type. The status is not refreshed yet
-    changes_written     status changes or deliveries wait for the deliverer
+    changes_written     status changes or deliveries wait to be delivered
 
 They tell of past events, and a listener may be missing: then reconcile finds the executions whose status differs,
-and the schedule starts the deliverer. A deletion is not told: the database deletes the jobs with their tasks.
+and recovery sends `tasks.deliver`. A deletion is not told: the database deletes the jobs with their tasks.
 
     execution_changed   the status of an execution changed: `change`, an
     harbor_refresh.executions.news.handlers.Change
 
-This one is sent by the deliverer for each row of the history, at least once, and in order for each execution. A
+This one is sent by a handler for each row of the history, at least once, and in order for each execution. A
 receiver that raises gets it again, and so do the receivers before it. Connect receivers before workers start.
 """
 
@@ -41,7 +41,7 @@ def tell_touched_after_commit(members: Iterable[Member]) -> None:
 
 
 def tell_changes_written_after_commit() -> None:
-    """Tell that something waits to be delivered: `tasks.operations` listens and starts a deliverer."""
+    """Tell that something waits to be delivered: `tasks.operations` listens and sends `tasks.deliver`."""
     transaction.on_commit(_tell_changes_written)
 
 

@@ -102,10 +102,6 @@ def on_deliveries_died(deliveries: Sequence["Ended"], **_: Any) -> None:
         log.error("Gave up deliveries to %d more subscriptions", len(by_name) - MAX_LINES)
 
 
-def on_deliverer_failed(error: str, **_: Any) -> None:
-    log.error("The deliverer of notifications met an error and begins again in a moment: %s", error)
-
-
 def on_handler_failed(handler: str, change: "Change", error: str, **_: Any) -> None:
     log.warning(
         "Handler %s failed for %s, it is called again later: %s",

@@ -18,8 +18,6 @@ closed_overdue = Signal()
 rate_unknown = Signal()
 #: Deliveries were given up: they are dead letters now. With: deliveries.
 deliveries_died = Signal()
-#: The deliverer met an error, and begins again. With: error.
-deliverer_failed = Signal()
 #: A handler raised; it is called again later. With: handler, change, error.
 handler_failed = Signal()
 #: Handlers have no code here any more, and rest. With: handlers.

@@ -55,6 +55,10 @@ class Lease:
         self.expired = known
         return None
 
+    def is_held(self) -> bool:
+        """Whether a process has the lease now."""
+        return LeaseRow.objects.filter(name=self.name, held_until__gt=Now()).exists()
+
     @contextmanager
     def fenced(self) -> Iterator[None]:
         """Extend the lease and do the block in one transaction, so that it writes only while the lease is ours."""

@@ -1,9 +1,8 @@
 -- Claims due deliveries: counts an attempt of each and leases it, so that no other process sends it meanwhile.
 --
 -- :only      bigint    claim for this subscription, whatever its circuit says; NULL: for all webhooks
--- :busy      bigint[]  subscriptions for which `rooms` holds another number than `room`
--- :rooms     int[]     how many deliveries of each of these may be claimed
--- :room      int       how many of every other subscription
+-- :room      int       how many deliveries of each subscription
+-- :sending   bigint[]  the subscriptions of deliveries that the caller is sending, each of which takes one of the room
 -- :opens     int       so many failures in a row open the circuit: nothing is sent before its retry_at, and then one
 -- :lease     float     seconds until a claimed delivery is due again
 -- returns    id, subscription_id, execution_id, vendor_type, revision, from_status, to_status, changed_at, attempts,
@@ -28,8 +27,7 @@ WITH probed AS (
         WHERE
             %(only)s::bigint IS NULL
             AND p.kind = 'webhook' AND p.enabled AND p.failures >= %(opens)s AND p.retry_at <= statement_timestamp()
-            AND coalesce((SELECT b.room FROM unnest(%(busy)s::bigint[], %(rooms)s::int[]) AS b (id, room)
-                          WHERE b.id = p.id), 1) > 0
+            AND p.id <> ALL(%(sending)s::bigint[])
             AND EXISTS (
                 SELECT FROM execution_delivery d
                 WHERE d.subscription_id = p.id AND d.state = 'pending' AND d.next_at <= statement_timestamp()
@@ -41,9 +39,8 @@ WITH probed AS (
     RETURNING s.id
 ),
 wanted AS (
-    SELECT s.id, coalesce(b.room, %(room)s) AS room
+    SELECT s.id, %(room)s - cardinality(array_positions(%(sending)s::bigint[], s.id)) AS room
     FROM execution_subscription s
-    LEFT JOIN unnest(%(busy)s::bigint[], %(rooms)s::int[]) AS b (id, room) ON b.id = s.id
     WHERE
         s.enabled
         AND CASE

@@ -10,7 +10,7 @@ JOBS = "harbor_refresh.jobs"
 #: Ticks, and the jobs of actions on many executions. Separate from the work, so that a long queue of work does not
 #: hide that no worker takes ticks.
 TICKS = "harbor_refresh.ticks"
-#: The starts of the deliverer, and the handlers of status changes, which may take long. Separate, so that workers
+#: Deliveries to webhooks, and the handlers of status changes, which may take long. Separate, so that workers
 #: of their own can take them.
 DELIVERIES = "harbor_refresh.deliveries"
 #: All four, in the order of the path of a change.

@@ -20,7 +20,6 @@ Attached to a running Harbor, the queue is the set of Harbor's cores, and the ot
 | `left`         | zset   | nodes that stopped by themselves, by when they did      | 1,000                      |
 | `dead`         | zset   | nodes that fell silent, by their last heartbeat         | 100                        |
 | `presence`     | hash   | since when heartbeats come without a gap; the server    | one, of three fields       |
-| `deliverer`    | string | exists for a second after the deliverer was woken       | one, expires               |
 | `traces`       | hash   | `ID:VENDOR` → trace contexts of its latest reports      | 500 of 4 each, expires     |
 | `broker`       | string | since when the broker has kept its messages             | one                        |
 | `instances`    | zset   | `ID:NODE` by its last heartbeat (`hash` design only)    | live workers, expires      |
@@ -48,12 +47,12 @@ KINDS = {
         "set": "queue processing",
         "hash": "attempts heat marks presence traces legacy",
         "zset": "nodes waiting left dead instances",
-        "string": "wake pause stamp cursor lock ticked deliverer broker",
+        "string": "wake pause stamp cursor lock ticked broker",
     }.items()
     for name in names.split()
 }
 #: Keys that stop something for as long as they exist.
-EXPIRING = frozenset({"wake", "pause", "lock", "deliverer"})
+EXPIRING = frozenset({"wake", "pause", "lock"})
 #: The set in which the cores of a running Harbor mark executions, and from which they take them, without a prefix.
 HARBORS_SET = "execution:status_outdate"
 #: Harbor's keys, for SCAN.

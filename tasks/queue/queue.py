@@ -165,16 +165,6 @@ class ExecutionQueue(Verbs):
         with redis_errors_translated():
             self._redis.delete(self.keys.wake)
 
-    def wake_deliverer(self) -> bool:
-        """Return whether the caller must wake the deliverer, because no process did within the last second."""
-        with redis_errors_translated():
-            return bool(self._redis.set(self.keys.deliverer, 1, nx=True, px=pacing.DELIVERER_WAKE_MS))
-
-    def deliverer_wake_lasts(self) -> float:
-        """Return for how many seconds the last wake-up of the deliverer still stands; 0 if it does no more."""
-        with redis_errors_translated():
-            return max(0, int(self._redis.pttl(self.keys.deliverer))) / 1_000
-
     def pause(self) -> None:
         """Stop all claims for a while: the database is away, and trying faster does not bring it back."""
         milliseconds = round(pacing.DATABASE_PAUSE_SECONDS * 1000)

@@ -71,7 +71,7 @@ def test_sigkill_of_the_deliverer_leaves_nothing_undelivered(
 
 
 def test_a_change_arrives_by_its_wake_up_and_not_by_the_schedule(cluster: Cluster, one: Receiver) -> None:
-    """No beat runs: the refresh in the worker wakes the deliverer."""
+    """No beat runs: the refresh in the worker wakes a run."""
     subscriptions.create(Wish("receiver", one.url))
     worker = cluster.worker(**PATIENT)
     ended(1)
@@ -104,12 +104,13 @@ def test_a_handler_whose_worker_dies_is_called_again(
 
 
 @pytest.mark.slow
-def test_a_retry_comes_at_its_moment_and_not_by_the_schedule(cluster: Cluster, one: Receiver) -> None:
-    """No beat runs, and the moment comes after the deliverer has ended."""
+def test_recovery_meets_the_moment_of_a_retry(cluster: Cluster, one: Receiver) -> None:
+    """The moment comes after the run has ended. The schedule of the deliverer itself does not come."""
     one.answer_of = lambda _: 204 if len(one.received) > 1 else 503
     one.headers = {"Retry-After": "4"}
     subscriptions.create(Wish("receiver", one.url))
     worker = cluster.worker(**PATIENT)
+    cluster.beat({"Recover stale claims": 1}, **PATIENT)
     ended(1)
     wait_for(lambda: states() == {"delivered": 1}, "the retry", log=worker.log)
     assert len(set(one.ids())) == 1

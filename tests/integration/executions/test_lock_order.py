@@ -9,7 +9,7 @@ import pytest
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.deliveries import dead_letters, subscriptions
-from harbor_refresh.executions.deliveries.claims import Outcome, Result, claim_for_webhooks, record
+from harbor_refresh.executions.deliveries.claims import Outcome, Result, claim, record
 from harbor_refresh.executions.deliveries.outbox import write_deliveries
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.errors import Refused
@@ -134,7 +134,7 @@ def test_a_subscription_is_deleted_while_results_of_its_deliveries_are_recorded(
     """It fails, so its circuit moves. The deletion is first in the row for the subscription."""
     ended(3)
     write_deliveries()
-    claimed = claim_for_webhooks(5, {}, 30.0)
+    claimed = claim(5, 30.0)
     assert len(claimed) == 3
     other.execute("SELECT FROM execution_subscription FOR NO KEY UPDATE")
     failed = [Result(one, Outcome.AGAIN, "away", 5.0, answered=False) for one in claimed]
@@ -157,7 +157,7 @@ def test_results_that_wait_for_their_subscription_hold_nothing_of_it(
         Subscription.objects.update(failures=1, failing_since=Now())
     ended(1)
     write_deliveries()
-    [claimed] = claim_for_webhooks(5, {}, 30.0)
+    [claimed] = claim(5, 30.0)
     result = Result(claimed, Outcome.DELIVERED if answered else Outcome.AGAIN, answered=answered)
     other.execute("SELECT FROM execution_subscription FOR NO KEY UPDATE")
     with in_background(lambda: record([result])) as recorded:

@@ -7,8 +7,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from harbor_refresh.executions import pacing
-from harbor_refresh.executions.deliveries import subscriptions
-from harbor_refresh.executions.deliveries.deliverer import Deliverer
+from harbor_refresh.executions.deliveries import deliverer, subscriptions
 from harbor_refresh.executions.deliveries.rotation import rotate
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.models import AuditEntry, Delivery, Subscription
@@ -98,7 +97,7 @@ def test_a_webhook_is_tested_and_deleted(admin: Client) -> None:
     with receiver() as one:
         row = subscriptions.create(Wish("pager", one.url))
         ended(1)
-        Deliverer().deliver()
+        deliverer.deliver()
         assert told(act(admin, SUBSCRIPTIONS, "send_test", [row.pk])) == ["success: pager answered 204."]
         one.status = 500
         assert told(act(admin, SUBSCRIPTIONS, "send_test", [row.pk]))[-1] == "error: pager: it answered 500"
@@ -122,7 +121,7 @@ def test_dead_letters_are_shown_and_sent_again(admin: Client) -> None:
     with receiver(status=410) as one:
         subscriptions.create(Wish("pager", one.url))
         ended(3)
-        Deliverer().deliver()
+        deliverer.deliver()
     first = Delivery.objects.earliest("pk")
     page = admin.get(f"{DELIVERIES}?state__exact=dead").content.decode()
     assert "it answered 410" in page

@@ -92,8 +92,6 @@ def keys(redis: Redis) -> dict[str, Any]:
         queue.mark(["10:REPLICATION"])
     queue.leave("host-3-ghi")
     queue.pause()
-    queue.wake_deliverer()
-    redis.persist(queue.keys.deliverer)  # it would expire after a second
     settings = settings_with(**conf)
     Traces(settings, redis, redis, with_clock_of_test).keep(["7:SCAN_ALL"], "00-trace-span-01")
     state = whole_redis(redis, presence=True, observed=True)

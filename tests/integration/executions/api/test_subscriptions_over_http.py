@@ -8,7 +8,7 @@ from pytest_django import Settings
 
 from harbor_refresh.executions import pacing
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.deliveries.deliverer import Deliverer
+from harbor_refresh.executions.deliveries import deliverer
 from harbor_refresh.executions.models import AuditEntry, Delivery, Subscription
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.executions.deliveries.changed_executions import ended, states
@@ -100,7 +100,7 @@ def test_deliveries_are_listed_in_pages_and_dead_ones_sent_again(program: Progra
     with receiver(status=410) as target:
         made = program.post("/subscriptions", {"name": "pager", "url": target.url}, 201)
         executions = ended(5)
-        Deliverer().deliver()
+        deliverer.deliver()
         page = program.get(f"/deliveries?state=dead&subscription={made['id']}&limit=3")
         rest = program.get(f"/deliveries?state=dead&limit=3&cursor={page['next']}")
         shown = [*page["items"], *rest["items"]]
@@ -116,11 +116,11 @@ def test_deliveries_are_listed_in_pages_and_dead_ones_sent_again(program: Progra
         assert program.post(f"/deliveries/{first}/resend") == {"resent": 1}
         program.post(f"/deliveries/{first}/resend", status=409)
         program.post("/deliveries/999999/resend", status=404)
-        Deliverer().deliver()
+        deliverer.deliver()
         assert states() == {"dead": 4, "delivered": 1}
         assert program.post("/deliveries/resend", {"subscription": made["id"]}) == {"resent": 4}
         program.post("/deliveries/resend", {"subscription": 10**6}, 404)
-        Deliverer().deliver()
+        deliverer.deliver()
         assert states() == {"delivered": 5}
         assert len(set(target.ids())) == 5  # the ids repeat
     assert program.get(f"/deliveries?execution={executions[0].pk}")["items"][0]["attempts"] == 1
@@ -131,7 +131,7 @@ def test_all_dead_letters_are_sent_again_page_by_page(program: Program, monkeypa
     with receiver(status=410) as one:
         program.post("/subscriptions", {"name": "pager", "url": one.url}, 201)
         ended(5)
-        Deliverer().deliver()
+        deliverer.deliver()
         assert program.post("/deliveries/resend", {}) == {"resent": 5}
     assert set(Delivery.objects.values_list("state", "attempts")) == {("pending", 0)}
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harbor_refresh.executions.checks import check_handlers
-from harbor_refresh.executions.deliveries.claims import MAX_ATTEMPTS, claim_for_handler
+from harbor_refresh.executions.deliveries.claims import MAX_ATTEMPTS, claim
 from harbor_refresh.executions.deliveries.handler_runs import due_handlers, run_handler
 from harbor_refresh.executions.deliveries.handler_subscriptions import keep_rows
 from harbor_refresh.executions.deliveries.outbox import write_deliveries
@@ -162,7 +162,7 @@ def test_a_change_whose_calls_end_their_processes_is_given_up_and_the_next_one_i
     write_deliveries()
     (subscription_id,) = due_handlers()
     for _ in range(MAX_ATTEMPTS):
-        assert [one.revision for one in claim_for_handler(subscription_id, 5, 60)] == [1]
+        assert [one.revision for one in claim(5, 60, only=subscription_id)] == [1]
         move_clock(minutes=2)
     tell()
     assert told == [3]

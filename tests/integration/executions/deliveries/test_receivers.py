@@ -11,10 +11,10 @@ from pytest_django import Settings
 from standardwebhooks import Webhook
 
 from harbor_refresh.executions import pacing
-from harbor_refresh.executions.deliveries import answers, claims, requests
-from harbor_refresh.executions.deliveries.deliverer import Deliverer
+from harbor_refresh.executions.deliveries import answers, claims, deliverer, requests, sender
 from harbor_refresh.executions.deliveries.network import tls
 from harbor_refresh.executions.deliveries.outbox import write_deliveries
+from harbor_refresh.executions.deliveries.requests import CONNECTIONS
 from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.models import Delivery, Execution, Subscription
 from tests.integration.concurrency import in_background, wait_until
@@ -114,22 +114,22 @@ def test_a_receiver_that_does_not_answer_delays_no_other_and_is_tried_again(
         slow, quick = subscribed(bad), subscribed(good)
         executions = ended(30)
         tried = Delivery.objects.filter(subscription=slow, attempts__gt=0)
-        with in_background(Deliverer().deliver) as finished:
+        with in_background(deliverer.deliver) as finished:
             wait_until(lambda: len(good.received) == 30, "the other receiver to have all")
-            wait_until(lambda: len(bad.received) == 5, "its first requests")
+            wait_until(lambda: len(bad.received) == CONNECTIONS, "its first requests")
             assert set(tried.values_list("last_error", flat=True)) == {""}, "none has ended"
             bad.ended.set()
             finished()
         assert sorted(good.ids()) == sorted(id_of(quick, execution) for execution in executions)
         assert states(subscription=slow) == {"pending": 30}
-        assert tried.count() == len(bad.received) == 5
+        assert tried.count() == len(bad.received) == CONNECTIONS
         slow.refresh_from_db()
-        assert slow.failures == 5
+        assert slow.failures == CONNECTIONS
         assert slow.retry_at is not None
         bad.ended.clear()
         monkeypatch.setattr(pacing, "DELIVER_TIMEOUT_SECONDS", 1.0)
         move_clock(minutes=30)
-        Deliverer().deliver()
+        deliverer.deliver()
         assert tried.filter(last_error="no answer within 1 s").count() == 1
         assert states(subscription=slow) == {"pending": 30}
         monkeypatch.setattr(pacing, "DELIVER_TIMEOUT_SECONDS", 60.0)
@@ -137,7 +137,7 @@ def test_a_receiver_that_does_not_answer_delays_no_other_and_is_tried_again(
         bad.manner = "answers"
         for _ in range(20):
             move_clock(minutes=30)
-            Deliverer().deliver()
+            deliverer.deliver()
         assert states() == {"delivered": 60}
     assert set(bad.ids()) == {id_of(slow, execution) for execution in executions}
 
@@ -155,7 +155,7 @@ def test_a_receiver_that_answers_500_for_an_hour_gets_all_of_it_afterwards(
         move_clock(minutes=1)
         deliver()
         asked.append(len(good.received))
-    assert asked[0] == 5
+    assert asked[0] == CONNECTIONS
     assert all(later - before <= 1 for before, later in pairwise(asked))
     assert 5 <= asked[-1] - asked[0] <= 20
     assert states() == {"pending": 40}
@@ -243,15 +243,21 @@ class Names:
         self.asked += 1
         return self.results.pop(0) if len(self.results) > 1 else self.results[0]
 
+    def close(self) -> None:
+        """As a resolver has it."""
 
-def test_a_name_is_resolved_once_for_check_and_connection(good: Receiver, subscribed: Subscribe) -> None:
+
+def test_a_name_is_resolved_once_for_check_and_connection(
+    good: Receiver, subscribed: Subscribe, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It leads to an address that is forbidden if it is asked again, between check and use."""
     with receiver("127.0.0.2") as forbidden:
         forbidden.port = good.port
         names = Names(["127.0.0.1"], ["127.0.0.2"])
         subscribed(f"http://receiver.example:{good.port}/")
         ended(1)
-        Deliverer(resolve=names).deliver()
+        monkeypatch.setattr(sender, "Resolver", lambda: names)
+        deliverer.deliver()
         assert (len(good.received), len(forbidden.received), names.asked) == (1, 0, 1)
     assert good.received[0].headers["host"] == f"receiver.example:{good.port}"
     assert one().state == "delivered"
@@ -259,12 +265,13 @@ def test_a_name_is_resolved_once_for_check_and_connection(good: Receiver, subscr
 
 @pytest.mark.parametrize("found", [["127.0.0.2"], ["127.0.0.1", "127.0.0.2"], ["::ffff:127.0.0.2"], ["10.0.0.1"]])
 def test_a_name_that_leads_to_a_forbidden_address_is_not_connected(
-    good: Receiver, subscribed: Subscribe, found: list[str]
+    good: Receiver, subscribed: Subscribe, found: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with receiver("127.0.0.2") as forbidden:
         subscribed(f"http://receiver.example:{forbidden.port}/")
         ended(1)
-        Deliverer(resolve=Names(found)).deliver()
+        monkeypatch.setattr(sender, "Resolver", lambda: Names(found))
+        deliverer.deliver()
         assert forbidden.received == []
     assert (one().state, one().last_error) == ("pending", "the name leads to no address that webhooks may reach")
 
@@ -286,7 +293,8 @@ def test_a_certificate_must_be_trusted_and_name_the_receiver(
     with receiver(tls=server) as secured:
         subscribed(f"https://receiver.example:{secured.port}/")
         ended(1)
-        Deliverer(resolve=Names(["127.0.0.1"])).deliver()
+        monkeypatch.setattr(sender, "Resolver", lambda: Names(["127.0.0.1"]))
+        deliverer.deliver()
         assert len(secured.received) == is_good
     assert one().state == ("delivered" if is_good else "pending")
     assert ("CERTIFICATE_VERIFY_FAILED" in one().last_error) is not is_good
@@ -321,12 +329,12 @@ def test_what_is_too_old_is_a_dead_letter(subscribed: Subscribe, deliver: Delive
     Subscription.objects.update(retry_at=None, failures=0, failing_since=None)
     move_clock(days=3)
     Subscription.objects.update(enabled=False)
-    deliver()
+    claims.expire()
     untried = Delivery.objects.filter(state="dead")
     assert {row.last_error for row in untried} <= {"nothing was sent: the receiver was away", "it answered 500"}
     Subscription.objects.update(enabled=True)
     move_clock(days=1)
-    deliver()
+    claims.expire()
     assert states(subscription=subscription) == {"dead": 8}
 
 
@@ -351,7 +359,7 @@ def test_a_delivery_whose_processes_die_each_time_is_given_up_and_the_next_one_i
     rerun([execution], 2)
     write_deliveries()
     for _ in range(claims.MAX_ATTEMPTS):
-        assert [claim.revision for claim in claims.claim_for_webhooks(5, {}, 60)] == [1]
+        assert [known.revision for known in claims.claim(5, 60)] == [1]
         move_clock(minutes=2)
     deliver()
     assert good.ids() == [id_of(subscription, execution, 3)]
@@ -435,7 +443,7 @@ def test_a_result_of_an_overtaken_claim_records_nothing(
     subscribed(good)
     ended(1)
     write_deliveries()
-    (late,) = claims.claim_for_webhooks(5, {}, lease=0.0)
+    (late,) = claims.claim(5, lease=0.0)
     deliver()
     assert one().state == "delivered"
     recorded = claims.record([answers.result(late, answers.Answer(410, "it answered 410"))])
@@ -446,22 +454,8 @@ def test_two_deliverers_at_once_send_nothing_twice(good: Receiver, subscribed: S
     subscription = subscribed(good)
     executions = ended(150)
     write_deliveries()
-    with in_background(Deliverer().deliver) as first, in_background(Deliverer().deliver) as second:
+    with in_background(deliverer.deliver) as first, in_background(deliverer.deliver) as second:
         first()
         second()
     assert sorted(good.ids()) == sorted(id_of(subscription, execution) for execution in executions)
     assert states() == {"delivered": 150}
-
-
-def test_while_deliveries_are_held_nothing_is_sent_and_afterwards_all_of_it(
-    good: Receiver, subscribed: Subscribe, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    subscription = subscribed(good)
-    (execution,) = ended()
-    held = [True]
-    monkeypatch.setattr(Deliverer, "is_held", lambda _: held[0])
-    Deliverer().deliver()
-    assert (good.received, one().state, one().attempts) == ([], "pending", 0)
-    held[0] = False
-    Deliverer().deliver()
-    assert good.ids() == [id_of(subscription, execution)]

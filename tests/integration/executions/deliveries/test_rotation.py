@@ -7,8 +7,7 @@ import pytest
 from django.db.models.functions import Now
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from harbor_refresh.executions.deliveries import rotation, subscriptions
-from harbor_refresh.executions.deliveries.deliverer import Deliverer
+from harbor_refresh.executions.deliveries import deliverer, rotation, subscriptions
 from harbor_refresh.executions.deliveries.rotation import MOST_OLD_SECRETS, rotate
 from harbor_refresh.executions.errors import NoSuchSubscription, Refused
 from harbor_refresh.executions.models import Delivery, OldSecret, Subscription
@@ -136,7 +135,7 @@ def test_a_delivery_that_was_leased_before_is_sent_again_if_the_receiver_knows_o
         knows.append(row.secret)
         ended(1)
         knows.append("whsec_" + "A" * 43 + "=")
-        with Pause("answered") as answered, in_background(Deliverer().deliver) as finish:
+        with Pause("answered") as answered, in_background(deliverer.deliver) as finish:
             # the request is signed and refused, and its result is not recorded yet
             answered.wait_until_reached()
             knows.append(rotate(row.pk, old_secret_seconds).secret)
@@ -160,12 +159,12 @@ def test_a_refusal_that_has_nothing_to_do_with_a_rotation_is_final(
 def test_what_is_claimed_after_a_rotation_is_signed_with_the_new_secret(
     good: Receiver, subscribed: Subscribe
 ) -> None:
-    row, one = subscribed(good), Deliverer()
+    row = subscribed(good)
     ended(1)
-    one.deliver()
+    deliverer.deliver()
     new = rotate(row.pk)
     ended(1)
-    one.deliver()
+    deliverer.deliver()
     assert [signers(got, row.secret, new.secret) for got in good.received] == [[True, False], [True, True]]
 
 

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from harbor_refresh.executions.deliveries import http, subscriptions
-from harbor_refresh.executions.deliveries.deliverer import Deliverer
+from harbor_refresh.executions.deliveries import deliverer, http, subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.errors import ExtraMissing
 from harbor_refresh.executions.models import Delivery, Subscription
@@ -24,15 +23,12 @@ def test_its_deliveries_wait_for_a_process_that_can_send(
     good: Receiver,
     subscribed: Callable[..., Subscription],
     without: Callable[[bool], None],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     subscribed(good)
     asked: list[None] = []
-    deliverer = Deliverer()
-    monkeypatch.setattr(deliverer, "ask_handlers", lambda: asked.append(None))
     without(True)
     ended(2)
-    deliverer.deliver()
+    deliverer.deliver(lambda: asked.append(None))
     assert good.received == []
     assert states() == {"pending": 2}
     assert set(Delivery.objects.values_list("attempts", flat=True)) == {0}

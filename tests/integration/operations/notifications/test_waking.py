@@ -1,32 +1,32 @@
-"""The wake-up of the deliverer: one message after the first of many commits, and none that fails its caller."""
+"""The wake-ups of runs of deliveries: none fails its caller, and none is lost."""
 
-from collections.abc import Callable
+from datetime import timedelta
+from threading import get_ident
+from typing import Any
 
 import pytest
+from django.db.models.functions import Now
 from pytest_django import Settings
 
-from harbor_refresh.executions.deliveries import subscriptions
-from harbor_refresh.executions.deliveries.deliverer import Deliverer
+from harbor_refresh.executions.deliveries import deliverer, outbox, subscriptions
+from harbor_refresh.executions.deliveries.claims import with_due
 from harbor_refresh.executions.deliveries.handler_runs import due_handlers
 from harbor_refresh.executions.deliveries.subscriptions import Wish
+from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.news.after_commit import changes_written
 from harbor_refresh.executions.news.handlers import Change, on_execution
-from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, TICKS
+from harbor_refresh.executions.retention.lease import Lease
+from harbor_refresh.tasks.broker.celery_queues import DELIVERIES
 from harbor_refresh.tasks.broker.pooled import waiting
-from harbor_refresh.tasks.celery_tasks import deliver, run_handlers
-from harbor_refresh.tasks.operations import deliverer_thread
-from harbor_refresh.tasks.operations.deliverer_thread import WorkersDeliverer
-from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from tests.integration.executions.deliveries.changed_executions import ended, states
-from tests.integration.executions.deliveries.receiver import receiver
-from tests.integration.redis_state import Redis, absent_redis
-from tests.waiting import wait_for
+from harbor_refresh.tasks.celery_tasks import deliver, recover_stale, run_handlers
+from harbor_refresh.tasks.operations import delivery_runs
+from tests.integration.concurrency import at_once
+from tests.integration.executions.deliveries.changed_executions import ended, move_clock, states
+from tests.integration.executions.deliveries.receiver import Received, receiver
+from tests.integration.redis_state import Redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
-
-KEY = "cache:execution:refresh:deliverer"
 
 
 @pytest.fixture(autouse=True)
@@ -34,101 +34,129 @@ def loopback(settings: Settings) -> None:
     settings.REFRESH_DELIVER_NETWORKS = ("127.0.0.1/32",)
 
 
-def test_many_changes_send_one_message_and_the_key_expires(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a minute here, and not after a second: so many changes may take longer."""
-    assert pacing.DELIVERER_WAKE_MS == 1_000
-    monkeypatch.setattr(pacing, "DELIVERER_WAKE_MS", 60_000)
+def test_without_a_subscription_no_message_is_sent() -> None:
+    ended(1)
+    assert waiting(DELIVERIES) == 0
+
+
+def test_a_broker_that_is_away_fails_no_caller(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def away(_: str) -> None:
+        raise ConnectionError("no broker")
+
+    monkeypatch.setattr("harbor_refresh.tasks.operations.delivery_runs.tick.send", away)
+    changes_written.send(sender=None)
+    assert "Could not wake a deliverer, the schedule will: ConnectionError: no broker" in caplog.text
+
+
+def test_handlers_that_wait_keep_no_run_away() -> None:
     subscriptions.create(Wish("x", "http://127.0.0.1:9/"))
-    for _ in range(5):
-        ended(1)
-        redis.persist("cache:execution:refresh:wake")  # that of the marks
-    assert (waiting(DELIVERIES), waiting(TICKS)) == (1, 1)  # the other one is that of the marks
-    assert 0 < redis.pttl(KEY) <= 60_000
-    redis.delete(KEY)
+    for _ in range(delivery_runs.MAX_WAITING):
+        run_handlers.apply_async((0,))
     ended(1)
-    assert waiting(DELIVERIES) == 2
-
-
-def test_without_a_subscription_no_message_is_sent(redis: Redis) -> None:
-    ended(1)
-    assert (waiting(DELIVERIES), redis.exists(KEY)) == (0, 0)
+    assert waiting(DELIVERIES) == delivery_runs.MAX_WAITING + 1
 
 
 def test_messages_do_not_pile_up_if_no_worker_takes_them() -> None:
-    assert sum(deliver.apply_async() is not None for _ in range(10)) == waiting(DELIVERIES) == 4
+    sent = sum(deliver.apply_async() is not None for _ in range(30))
+    assert sent == waiting(DELIVERIES) == delivery_runs.MAX_WAITING_RUNS
 
 
-def test_a_redis_that_is_away_fails_no_caller(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, queue: ExecutionQueue
+def test_one_run_looks_at_a_time_and_finds_what_comes_meanwhile(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = absent_redis()
-    away = ExecutionQueue(queue.conf, client, client)
-    monkeypatch.setattr("harbor_refresh.tasks.operations.delivery_wakeup.execution_queue", lambda: away)
-    changes_written.send(sender=None)
-    assert "Could not wake a deliverer, the schedule will: Redis" in caplog.text
+    """A change comes in the middle of a run, and another one after its last look. No message is sent for either,
+    and the run of a message that was under way ends at once."""
+    release = Lease.release
+    look, lookers = deliverer.deliver, set()
+    waited: list[int] = []
+
+    def noted(*words: Any) -> bool:
+        lookers.add(get_ident())
+        return look(*words)
+
+    def end_another() -> None:
+        ended(1)
+        deliver()
+        waited.append(waiting(DELIVERIES))
+
+    def answer(_: Received) -> int:
+        if len(good.received) == 1:
+            at_once(end_another)
+        return 204
+
+    def end_another_and_release(lease: Lease) -> None:
+        if len(waited) == 1:
+            at_once(ended)
+            waited.append(waiting(DELIVERIES))
+        release(lease)
+
+    monkeypatch.setattr(delivery_runs, "deliver", noted)
+    monkeypatch.setattr(Lease, "release", end_another_and_release)
+    with receiver(answer_of=answer) as good:
+        subscriptions.create(Wish("x", good.url))
+        ended(1)
+        redis.delete(DELIVERIES)
+        deliver()
+        assert states() == {"delivered": 3}
+        assert len(good.received) == 3
+        assert waited == [0, 0]
+        assert lookers == {get_ident()}
+    monkeypatch.undo()
+    ended(1)
+    assert waiting(DELIVERIES) == 1
 
 
-def test_a_deliverer_looks_on_for_longer_than_its_wake_up_stands() -> None:
-    from harbor_refresh.executions.deliveries.deliverer import LINGER_SECONDS
-    from harbor_refresh.tasks.pacing import DELIVERER_WAKE_MS
-
-    assert LINGER_SECONDS * 1_000 >= 2 * DELIVERER_WAKE_MS
-
-
-def test_the_thread_delivers_what_comes_while_it_looks_on_and_ends_when_it_is_stopped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("harbor_refresh.executions.deliveries.deliverer.LINGER_SECONDS", 600.0)
-    one = Deliverer()
+def test_a_run_whose_time_is_over_goes_on_in_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery_runs, "RUN_SECONDS", 0.001)
     with receiver() as good:
         subscriptions.create(Wish("x", good.url))
-        one.wake()
-        ended(1)
-        one.wake()
-        wait_for(lambda: len(good.received) == 1, "the first change")
-        ended(1)
-        wait_for(lambda: states() == {"delivered": 2}, "a change without a wake-up of its own")
-        one.stop(seconds=60)
-        assert one._thread is None
-        one.wake()
-        assert one._thread is None
+        deliver()
+    assert waiting(DELIVERIES) == 1
 
 
-def test_a_wake_up_is_never_lost_to_a_thread_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It comes at any moment, while the thread looks for the last time or is gone."""
-    monkeypatch.setattr("harbor_refresh.executions.deliveries.deliverer.LINGER_SECONDS", 0.0)
-    one = Deliverer()
-    with receiver() as good:
-        subscriptions.create(Wish("x", good.url))
-        for count in range(1, 21):
-            ended(1)
-            one.wake()
-            wait_for(lambda: len(good.received) == count, "the change")  # noqa: B023
-        one.stop()
-
-
-def test_the_deliverer_begins_again_after_an_error(
+def test_a_database_that_is_away_fails_no_run(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("harbor_refresh.executions.deliveries.deliverer.AWAY_SECONDS", 0.01)
-    failures = iter([ValueError("ours")])
+    def away() -> None:
+        raise DatabaseAway("away")
 
-    def fails_once(self: object) -> None:
-        for failure in failures:
-            raise failure
-
-    monkeypatch.setattr(WorkersDeliverer, "ask_handlers", fails_once)
-    one = WorkersDeliverer()
-    with receiver() as good:
-        subscriptions.create(Wish("x", good.url))
-        ended(1)
-        one.wake()
-        wait_for(lambda: states() == {"delivered": 1}, "the change")
-        one.stop()
-    assert "met an error and begins again in a moment: ValueError: ours" in caplog.text
+    monkeypatch.setattr(deliverer, "write_deliveries", away)
+    deliver()
+    assert "The database is away, 0 executions wait for it: away" in caplog.text
 
 
-def test_a_handler_is_asked_for_by_the_thread_and_run_by_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("what", ["a change", "a delivery"])
+def test_recovery_wakes_a_run_for_what_is_due_and_for_nothing_else(redis: Redis, what: str) -> None:
+    subscriptions.create(Wish("x", "http://127.0.0.1:9/"))
+    ended(1)
+    if what == "a delivery":
+        outbox.write_deliveries()
+    redis.delete(DELIVERIES)
+    recover_stale()
+    assert waiting(DELIVERIES) == 1
+    outbox.write_deliveries()
+    move_clock(seconds=-60)
+    redis.delete(DELIVERIES)
+    recover_stale()
+    assert waiting(DELIVERIES) == 0
+
+
+def test_nothing_is_due_behind_an_open_circuit_and_for_a_webhook_that_is_disabled() -> None:
+    subscriptions.create(Wish("x", "http://127.0.0.1:9/"))
+    ended(1)
+    outbox.write_deliveries()
+    assert with_due().exists()
+    Subscription.objects.update(failures=5, failing_since=Now(), retry_at=Now() + timedelta(minutes=1))
+    assert not with_due().exists()
+    move_clock(minutes=2)
+    assert with_due().exists()
+    Subscription.objects.update(enabled=False)
+    assert not with_due().exists()
+
+
+def test_a_handler_is_asked_for_by_a_run_and_called_by_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
     from harbor_refresh.executions.news import handlers as registry
 
     told: list[Change] = []
@@ -138,20 +166,17 @@ def test_a_handler_is_asked_for_by_the_thread_and_run_by_its_task(monkeypatch: p
     def note(change: Change) -> None:
         told.append(change)
 
-    one = WorkersDeliverer()
-    one.wake()
-    wait_for(Subscription.objects.exists, "the row of the handler")
+    deliver()
     ended(2)
-    one.wake()
-    wait_for(lambda: waiting(DELIVERIES) >= 2, "a message for the handler")
-    one.stop()
-    subscription_id = Subscription.objects.get().pk
+    before = waiting(DELIVERIES)
+    deliver()
+    assert waiting(DELIVERIES) == before + 1
     assert due_handlers() == []
-    run_handlers(subscription_id)
+    run_handlers(Subscription.objects.get().pk)
     assert len(told) == 2
     assert set(Delivery.objects.values_list("state", flat=True)) == {"delivered"}
 
 
 @pytest.fixture(autouse=True)
-def no_thread_outlives_its_test() -> Callable[[], None]:
-    return deliverer_thread.of_this_process.stop
+def first_run_of_its_process() -> None:
+    delivery_runs._prepare.cache_clear()

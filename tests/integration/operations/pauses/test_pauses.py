@@ -15,7 +15,6 @@ from harbor_refresh.tasks.models import Pause
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.models.state import MAX_REASON
 from harbor_refresh.tasks.news import signals
-from harbor_refresh.tasks.operations import deliverer_thread
 from harbor_refresh.tasks.operations.pauses import pause, paused, resume
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.pipeline.diagnosis import diagnose
@@ -193,14 +192,3 @@ def test_the_database_keeps_a_pause_without_a_name_out() -> None:
 
     with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("INSERT INTO execution_pause (queue) VALUES ('')")
-
-
-def test_a_deliverer_that_has_work_asks_whether_deliveries_are_paused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is a thread, and needs no message of the paused queue to go on."""
-    monkeypatch.setattr(deliverer_thread, "PAUSE_SECONDS", 0.0)
-    deliverer = deliverer_thread.WorkersDeliverer()
-    assert not deliverer.is_held()
-    pause(DELIVERIES, ALICE)
-    assert deliverer.is_held()
-    resume(DELIVERIES, ALICE)
-    assert not deliverer.is_held()

@@ -1,0 +1,119 @@
+"""The runs of `tasks.deliver`: what wakes them, and what a run does in a worker.
+
+What if a wake-up is lost: recovery sends another one within seconds, if anything is due.
+"""
+
+import logging
+from collections.abc import Callable
+from functools import cache, partial
+from time import monotonic
+from typing import Any
+
+from celery import current_app
+
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.deliveries import http
+from harbor_refresh.executions.deliveries.claims import expire, with_due
+from harbor_refresh.executions.deliveries.deliverer import deliver
+from harbor_refresh.executions.deliveries.handler_runs import RUN_SECONDS, due_handlers
+from harbor_refresh.executions.deliveries.handler_subscriptions import keep_rows
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.models import StatusChange
+from harbor_refresh.executions.news import signals
+from harbor_refresh.executions.retention.lease import Lease
+from harbor_refresh.executions.text import said_by
+from harbor_refresh.tasks.broker.celery_queues import DELIVERIES
+from harbor_refresh.tasks.broker.pooled import waiting
+from harbor_refresh.tasks.pipeline import tick
+from harbor_refresh.tasks.without_redis import agenda, mode
+
+log = logging.getLogger("harbor_refresh")
+
+NAME, LEASE = "tasks.deliver", "deliver"
+#: While so many messages wait, no worker is asked to run handlers. A run is woken while a few more wait, so that
+#: handlers, which are in the same queue, do not keep it away.
+MAX_WAITING = 16
+MAX_WAITING_RUNS = 20
+
+
+def on_changes_written(**_: Any) -> None:
+    """Wake a run. Without Redis this process calls the handlers."""
+    if mode.is_on():
+        agenda.add_written()
+    else:
+        _try(_wake)
+
+
+def on_worker_ready(**_: Any) -> None:
+    tick.send(NAME)
+
+
+def recover() -> None:
+    """Make what is too old dead letters. Wake a run for retries whose moment has come, for deliveries of dead
+    processes, and for lost wake-ups."""
+    expire()
+    if with_due().exists() or StatusChange.objects.filter(told=False).exists():
+        _try(partial(tick.send, NAME))
+
+
+def _wake() -> None:
+    """Send `tasks.deliver`, unless a run looks at this moment: when it has released its lease, it looks once
+    more."""
+    if not Lease(LEASE).is_held():
+        tick.send(NAME)
+
+
+def run() -> None:
+    """Deliver what is due, unless another run looks for it: one that hangs with a receiver is enough.
+
+    What if the process dies: the lease expires, and recovery wakes another run.
+    """
+    until = monotonic() + RUN_SECONDS
+    lease = Lease(LEASE)
+
+    def go_on() -> None:
+        lease.release()
+        _try(current_app.tasks[NAME].go_on)  # type: ignore[attr-defined]  # a Tick
+
+    try:
+        _prepare()
+        with absence_translated():
+            if lease.take():
+                return
+        try:
+            is_done = deliver(_ask_handlers, go_on, until)
+        finally:
+            lease.release()
+        if is_done:
+            deliver(_ask_handlers, go_on, until)
+    except DatabaseAway as exc:
+        signals.database_away.send(sender=run, count=0, error=str(exc))
+
+
+@cache
+def _prepare() -> None:
+    """Do what a process does once, with its first run."""
+    keep_rows()
+    if http.has_green_threads():
+        log.warning("This worker sends no webhooks, because its pool has green threads: start one without")
+
+
+def _ask_handlers() -> None:
+    """Send a task for each handler that has something to do.
+
+    What if a message is lost: the handler is asked for again a few seconds later.
+    """
+    for subscription_id in due_handlers():
+        try:
+            if waiting(DELIVERIES) < MAX_WAITING:
+                current_app.tasks["tasks.run_handlers"].apply_async((subscription_id,), retry=False)
+        except Exception as exc:  # any error of the broker's client
+            log.warning("Could not ask for a handler, the deliverer will again: %s", exc)
+            return
+
+
+def _try(send: Callable[[], object]) -> None:
+    try:
+        send()
+    except Exception as exc:  # of the database, or of the broker's client: the caller's work is committed
+        log.warning("Could not wake a deliverer, the schedule will: %s", said_by(exc))
