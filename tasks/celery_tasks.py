@@ -219,6 +219,8 @@ def _limited() -> Iterator[None]:
     max_retries=bulk.ATTEMPTS - 1,
     autoretry_for=(DatabaseAway,),
     retry_kwargs={"countdown": 5},
+    retry_on_worker_lost=False,
+    ignore_result=True,
 )
 def act_on_many(job: Handle, so_far: Any, verb: str, chosen: Any, ids: Any) -> Any:
     """Do a part of an action on many executions."""

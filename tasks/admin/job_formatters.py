@@ -45,15 +45,17 @@ def waits_for(job: Job) -> SafeString | str:
 
 
 def needed(job: Job) -> SafeString | str:
-    """Show the jobs that it needs, with their statuses."""
+    """Show the jobs that it needs, with their statuses. `need_count` is of the query that has read the job."""
+    if not job.need_count:  # type: ignore[attr-defined]
+        return NOTHING
     rows = job.needs.order_by("is_met", "place").values_list("needed_id", "needed__task__status")
     shown = format_html_join(
         " ",
         '<span class="inline-flex gap-2 items-center">{} {}</span>',
         ((task_link(pk), status_label(status)) for pk, status in rows[:MOST_NEEDS]),
     )
-    more = job.needs.count() - MOST_NEEDS
-    return format_html("{} and {} more", shown, f"{more:,}") if more > 0 else shown or NOTHING
+    more = job.need_count - MOST_NEEDS  # type: ignore[attr-defined]
+    return format_html("{} and {} more", shown, f"{more:,}") if more > 0 else shown
 
 
 def pretty(value: Any) -> SafeString | str:

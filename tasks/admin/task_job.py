@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.db.models import Count
 from django.http import HttpRequest
 
 from harbor_refresh.executions.admin.base import ModelAdmin
@@ -31,7 +32,8 @@ def job_of(task: Task) -> Job | None:
     """Read the job, once for a page."""
     known: dict[str, Any] = task.__dict__
     if "its_job" not in known:
-        known["its_job"] = Job.objects.select_related("task").filter(pk=task.pk).first()
+        jobs = Job.objects.select_related("task").annotate(need_count=Count("needs"))
+        known["its_job"] = jobs.filter(pk=task.pk).first()
     job: Job | None = known["its_job"]
     return job
 

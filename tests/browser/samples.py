@@ -25,7 +25,7 @@ from harbor_refresh.executions.models import (
 )
 from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.models import Job
+from harbor_refresh.tasks.models import Job, Limit
 from tests.integration.executions.api.api_client import token
 from tests.integration.operations.actions.sample_bulk import ELSEWHERE, with_jobs
 
@@ -60,6 +60,7 @@ def make_samples() -> Samples:
         failed,
         Task.objects.filter(execution=failed, status=Status.ERROR).first(),
         Job.objects.filter(task__execution=with_job).first(),
+        Limit.objects.get_or_create(name="registry.copy", concurrency=10)[0],
         StatusChange.objects.filter(execution=failed).first(),
         Quarantine.objects.get(),
         AuditEntry.objects.first(),

@@ -267,7 +267,7 @@ def test_jobs_whose_starter_died_before_it_could_publish_run_once(
 ) -> None:
     names = [str(number) for number in range(30)]
     with monkeypatch.context() as dying:
-        dying.setattr(sender, "send_started", lambda queues, execution_ids: None)
+        dying.setattr(sender, "send_started", lambda *_: None)
         execution = start("SCAN", jobs=[team.copy.s(name) for name in names])
     assert redis.llen(JOBS) == 0
     member = worker()

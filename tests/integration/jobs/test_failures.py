@@ -192,7 +192,8 @@ def test_a_core_with_a_role_of_its_own_needs_no_right_for_the_note(outbox: Outbo
     execution = scanned(on_failure="stop")
     with connection.cursor() as cursor:
         cursor.execute(
-            "CREATE ROLE failing_core; GRANT SELECT, UPDATE ON task, execution_job TO failing_core;"
+            "CREATE ROLE failing_core;"
+            "GRANT SELECT, UPDATE ON task, execution_job, execution_need TO failing_core;"
             "SET ROLE failing_core"
         )
         cursor.execute(

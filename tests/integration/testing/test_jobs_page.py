@@ -148,7 +148,7 @@ def test_a_limit_of_the_page_is_declared_and_has_its_key() -> None:
     with worker():
         execution = start("SCAN", jobs=[section.names["copy"].s(n, registry="a-registry") for n in range(3)])
         assert ended(execution) == ("Success", {"Success": 3})
-    found = Limit.objects.get()
+    found = Limit.objects.get(name=section.names["copy"].name)
     assert (found.concurrency, found.rate, found.per) == (10, 100, 60)
     assert set(Job.objects.values_list("limit_key", flat=True)) == {"a-registry"}
 
