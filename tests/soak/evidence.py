@@ -69,7 +69,7 @@ class Change:
 
 @dataclass(frozen=True)
 class JobRow:
-    """The state of a job at the end. `before` is the task of the job before it in its chain."""
+    """The state of a job at the end. `needs` are the tasks of the jobs that it needs."""
 
     job: str
     task: int
@@ -77,7 +77,7 @@ class JobRow:
     kind: str
     status: str
     message: str
-    before: int | None = None
+    needs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ CHANGES = """
 """
 JOBS = """
     SELECT t.job_id, t.id, t.execution_id, j.name, t.status, t.status_message,
-           (SELECT min(needed_id) FROM execution_need WHERE job_id = j.task_id)
+           ARRAY(SELECT needed_id FROM execution_need WHERE job_id = j.task_id)
     FROM execution_job j JOIN task t ON t.id = j.task_id ORDER BY t.id
 """
 
@@ -226,7 +226,7 @@ def from_database() -> tuple[list[Change], list[JobRow]]:
         ]
         cursor.execute(JOBS)
         jobs = [
-            JobRow(job, task, execution, name.removeprefix("soak."), *rest)
-            for job, task, execution, name, *rest in cursor.fetchall()
+            JobRow(job, task, execution, name.removeprefix("soak."), *rest, tuple(needs))
+            for job, task, execution, name, *rest, needs in cursor.fetchall()
         ]
     return changes, jobs

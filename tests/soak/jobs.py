@@ -107,6 +107,24 @@ def only_one(job: Handle, key: str, seconds: float) -> None:
         time.sleep(seconds)  # the work of the job
 
 
+@app.task(base=TrackedJob, name="soak.gathers")
+def gathers(job: Handle, got: Any, *wanted: str) -> None:
+    with written_down(job, "gathers", got=got, wanted=[{"value": one} for one in wanted]):
+        pass
+
+
+#: At most so many runs of a key at once.
+LIMIT = 2
+
+
+@app.task(base=TrackedJob, name="soak.limited", concurrency=LIMIT, key=lambda job: job.args[0])
+def limited(job: Handle, key: str, seconds: float) -> None:
+    with written_down(job, "limited", key=key):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and not job.should_stop():
+            time.sleep(0.1)  # the work between two questions
+
+
 @app.task(base=TrackedJob, name="soak.steady")
 def steady(job: Handle, seconds: float) -> None:
     with written_down(job, "steady"):
@@ -136,10 +154,23 @@ def soft(job: Handle) -> None:
         time.sleep(30)  # longer than the soft limit, which must end it
 
 
-KINDS = {
-    one.name.removeprefix("soak."): one
-    for one in (plain, pages, flaky, fails, gives, hands_on, takes, only_one, steady, deadly, too_long, soft)
-}
+ALL = (
+    plain,
+    pages,
+    flaky,
+    fails,
+    gives,
+    hands_on,
+    takes,
+    gathers,
+    only_one,
+    limited,
+    steady,
+    deadly,
+    too_long,
+    soft,
+)
+KINDS = {one.name.removeprefix("soak."): one for one in ALL}
 #: The errors with which a job of a kind may end without any fault.
 ERRORS = {
     "fails": ("ValueError",),

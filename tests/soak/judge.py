@@ -7,14 +7,15 @@ harbor_refresh/invariants.py checks K1 to K4, and `seed` checks K5.
 | ran after its end      | began a run although its task had its final status, or was deleted              |
 | reopened               | had a final status, and a worker changed it                                     |
 | did not end            | has no final status when the quiet time is over, although its turn has come     |
-| stopped by nothing     | is Stopped, no call stopped its execution, and the job before it has succeeded  |
+| stopped by nothing     | is Stopped, no call stopped its execution, and what it needs has succeeded      |
 | error without a reason | is Error, and its code never raises this error                                  |
 | gave up too early      | is Error for max_attempts, and ran much less often                              |
 | success without a run  | is Success, and none of its runs came to its end                                |
 | too many runs          | began more often than max_attempts since it was started or tried again          |
 | two at once            | ran twice at the same time, and no frozen worker explains it                    |
-| wrong argument         | got an argument that the job before it in its chain did not return              |
-| ran before its turn    | began a run, and the job before it in its chain had not succeeded               |
+| more than the limit    | ran beside as many others of its key as may run at once                         |
+| wrong argument         | got an argument that the jobs that it needs did not return                      |
+| ran before its turn    | began a run, and a job that it needs had not succeeded                          |
 | forgotten arguments    | ran with the arguments of an earlier try                                        |
 
 All times are of one machine. A run may begin while its task is being ended: SLACK seconds are allowed, plus the
@@ -27,7 +28,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tests.soak.evidence import Change, Evidence, Freeze, JobRow, Run
-from tests.soak.jobs import ERRORS, MAX_ATTEMPTS
+from tests.soak.jobs import ERRORS, LIMIT, MAX_ATTEMPTS
 
 FINAL = ("Stopped", "Error", "Success")
 SLACK = 1.0
@@ -68,6 +69,7 @@ def judge(evidence: Evidence, *, silent_seconds: float) -> Verdict:
         *at_once,
         *wrong_arguments(evidence),
         *ran_before_its_turn(evidence),
+        *more_than_the_limit(evidence, silent_seconds),
     ]
     # these two checks add nothing about a job that ran after its end
     ran_late = {one.job for one in late}
@@ -104,19 +106,19 @@ def badly_ended(evidence: Evidence) -> Iterator[Violation]:
     may_stop = {one.execution for one in evidence.asks if one.what != "retry" and one.outcome != "rolled back"}
     lives = _lives(evidence)
     for row in evidence.jobs:
-        before = rows.get(row.before) if row.before else None
+        needed = [rows[one].status for one in row.needs if one in rows]
         its_runs = [run for run in runs.get(row.job, []) if run.revision >= lives.get(row.task, [0])[-1]]
         match row.status:
             case "Success":
                 found = _of_success(row, runs.get(row.job, []))
             case "Stopped":
-                is_broken = before is not None and before.status != "Success"
+                is_broken = any(one != "Success" for one in needed)
                 is_explained = is_broken or row.execution in may_stop
                 found = None if is_explained else ("stopped by nothing", f'is Stopped: "{row.message}"')
             case "Error":
                 found = _of_error(row, its_runs)
-            case _ if before is not None and before.status not in FINAL:
-                found = None  # it waits for its turn; the violation belongs to the job before it
+            case _ if any(one not in FINAL for one in needed):
+                found = None  # it waits for its turn; the violation belongs to the job that it needs
             case _:
                 found = "did not end", f"is {row.status} after {len(its_runs)} runs"
         if found:
@@ -177,6 +179,29 @@ def two_at_once(evidence: Evidence, silent_seconds: float) -> tuple[list[Violati
     return found, explained
 
 
+def more_than_the_limit(evidence: Evidence, silent_seconds: float) -> Iterator[Violation]:
+    """A run has its place until its task has ended, or its worker was taken for dead, also if its code goes on."""
+    changes = evidence.changes_by_task()
+
+    def has_a_place(run: Run, moment: float) -> bool:
+        last = _last_before(changes.get(run.task, []), moment)
+        has_ended = last is not None and last.is_final
+        return not (has_ended or _was_taken_for_dead(evidence.freezes, run, moment, silent_seconds))
+
+    limited = sorted((run for run in evidence.runs if run.kind == "limited"), key=lambda run: run.began)
+    for number, run in enumerate(limited):
+        moment = run.began + MOMENT
+        beside = {
+            one.job
+            for one in limited[:number]
+            if one.said == run.said and one.until > moment and has_a_place(one, run.began)
+        } - {run.job}
+        if len(beside) >= LIMIT:
+            yield Violation(
+                "more than the limit", run.job, f"(limited) ran beside {len(beside)} others of its key"
+            )
+
+
 def wrong_arguments(evidence: Evidence) -> Iterator[Violation]:
     for run in evidence.runs:
         if "wanted" in run.said and run.said.get("got") != run.said["wanted"]:
@@ -186,14 +211,14 @@ def wrong_arguments(evidence: Evidence) -> Iterator[Violation]:
 
 def ran_before_its_turn(evidence: Evidence) -> Iterator[Violation]:
     changes = evidence.changes_by_task()
-    before = {row.job: row.before for row in evidence.jobs if row.before}
+    needs = {row.job: row.needs for row in evidence.jobs}
     for run in evidence.runs:
-        if run.job not in before:
-            continue
-        its_changes = changes.get(before[run.job], [])
-        if not any(one.status == "Success" and one.at <= run.began for one in its_changes):
-            what = f"({run.kind}) began a run before task {before[run.job]} was Success"
-            yield Violation("ran before its turn", run.job, what)
+        for task in needs.get(run.job, ()):
+            its_changes = changes.get(task, [])
+            if not any(one.status == "Success" and one.at <= run.began for one in its_changes):
+                yield Violation(
+                    "ran before its turn", run.job, f"({run.kind}) began a run before task {task} was Success"
+                )
 
 
 def forgotten_arguments(evidence: Evidence) -> Iterator[Violation]:

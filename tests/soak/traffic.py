@@ -9,7 +9,7 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
-from celery import chain
+from celery import chain, chord
 from django.db import Error as DjangoDatabaseError
 from django.db import connection, transaction
 
@@ -48,7 +48,7 @@ class RollBack(Exception):
 
 
 def some_jobs(random: Random, visibility_timeout: float) -> list[Any]:
-    """Random signatures, and chains of signatures."""
+    """Random signatures, and chains and chords of signatures."""
     short, long = random.uniform(0.5, 2), visibility_timeout + random.uniform(1, 4)
     value = [f"{random.randrange(10**9)}" for _ in range(3)]
     makers: list[tuple[float, Callable[[], Any]]] = [
@@ -62,6 +62,9 @@ def some_jobs(random: Random, visibility_timeout: float) -> list[Any]:
         (2, lambda: chain(team.gives.s(value[0]), team.takes.s(value[0]))),
         (2, lambda: chain(team.gives.s(value[0]), team.hands_on.s(*value[:2]), team.takes.s(value[1]))),
         (1, lambda: chain(team.fails.s(), team.plain.si(0.0))),
+        (2, lambda: chord([team.gives.s(one) for one in value], team.gathers.s(*value))),
+        (0.5, lambda: chord([team.fails.s(), team.gives.s(value[0])], team.plain.si(0.0))),
+        (2, lambda: team.limited.s(random.choice("kl"), random.uniform(0.2, 3))),
         (2, lambda: team.only_one.s(random.choice("vwxyz"), random.uniform(0, 1))),
         (0.7, lambda: team.steady.s(random.uniform(3, 7))),
         (0.7, lambda: team.deadly.s(random.choice([1, 1, 2, 5]))),

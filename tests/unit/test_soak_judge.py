@@ -64,6 +64,10 @@ def with_pages(*pages: int) -> list[Run]:
     return [run(at, at + 0.5, kind="pages", revision=at, said={"page": page}) for at, page in enumerate(pages)]
 
 
+def limited(began: float, ended: float, task: int, key: str = "k", **values: Any) -> Run:
+    return run(began, ended, kind="limited", job=f"l{task}", task=task, said={"key": key}, **values)
+
+
 def failing(began: float, **values: Any) -> Run:
     return run(began, began + 0.05, outcome="ValueError", kind="fails", **values)
 
@@ -120,11 +124,11 @@ BAD: dict[str, tuple[Evidence, list[str]]] = {
         ["did not end"],
     ),
     "a job whose turn has come waits for ever": (
-        evidence([GOOD], LIFE, [row(), row("Pending", job="k", task=2, before=1)]),
+        evidence([GOOD], LIFE, [row(), row("Pending", job="k", task=2, needs=(1,))]),
         ["did not end"],
     ),
     "two jobs of a chain wait for ever, the second for the first": (
-        evidence([], [], [row("Pending"), row("Pending", job="k", task=2, before=1)]),
+        evidence([], [], [row("Pending"), row("Pending", job="k", task=2, needs=(1,))]),
         ["did not end"],
     ),
     "a stop was rolled back and stops it all the same": (
@@ -140,7 +144,7 @@ BAD: dict[str, tuple[Evidence, list[str]]] = {
         ["stopped by nothing"],
     ),
     "the job before it has succeeded": (
-        evidence([GOOD], LIFE, [row(), row("Stopped", job="k", task=2, before=1)]),
+        evidence([GOOD], LIFE, [row(), row("Stopped", job="k", task=2, needs=(1,))]),
         ["stopped by nothing"],
     ),
     "an error that its code does not raise": (
@@ -196,12 +200,16 @@ BAD: dict[str, tuple[Evidence, list[str]]] = {
         ["wrong argument"],
     ),
     "a job of a chain runs before its turn": (
-        evidence([GOOD, run(1.9, 3, job="k", task=2)], LIFE, [row(), row(job="k", task=2, before=1)]),
+        evidence([GOOD, run(1.9, 3, job="k", task=2)], LIFE, [row(), row(job="k", task=2, needs=(1,))]),
         ["ran before its turn"],
     ),
     "a job of a chain runs though the one before it was stopped": (
-        evidence([run(3, 4, job="k", task=2)], [], [row("Stopped"), row(job="k", task=2, before=1)], asks=STOP),
+        evidence([run(3, 4, job="k", task=2)], [], [row("Stopped"), row(job="k", task=2, needs=(1,))], asks=STOP),
         ["ran before its turn"],
+    ),
+    "more runs of a key than its limit": (
+        evidence([limited(1, 9, 1), limited(2, 9, 2), limited(3, 9, 3)], [], []),
+        ["more than the limit"],
     ),
     "a try with other arguments, then one with those of before": (
         evidence(
@@ -213,6 +221,18 @@ BAD: dict[str, tuple[Evidence, list[str]]] = {
 }
 
 ALLOWED: dict[str, Evidence] = {
+    "as many runs of a key as its limit lets, beside one of another key": evidence(
+        [limited(1, 9, 1), limited(2, 9, 2), limited(3, 9, 3, "another"), limited(9.1, 10, 4)], [], []
+    ),
+    "a run of a key beside one that was stopped and has not noticed": evidence(
+        [limited(1, 9, 1), limited(2, 9, 2), limited(3, 9, 3)], changes((2.5, "Stopped", 0), task=1), []
+    ),
+    "a run of a key beside one whose worker was taken for dead": evidence(
+        [limited(1, 30, 1), limited(2, 30, 2, worker=OTHER_WORKER), limited(20, 30, 3, worker=OTHER_WORKER)],
+        [],
+        [],
+        freezes=[Freeze(WORKER, 3, 25)],
+    ),
     "a job that runs once": evidence([GOOD], LIFE),
     "a run that begins while its task is being stopped": evidence(
         [run(2 + SLACK / 2, 3)],
@@ -240,7 +260,7 @@ ALLOWED: dict[str, Evidence] = {
     "a job behind one that has failed": evidence(
         [failing(1)],
         [],
-        [ERROR, row("Stopped", job="k", task=2, before=1)],
+        [ERROR, row("Stopped", job="k", task=2, needs=(1,))],
     ),
     "a job that is deleted and had been stopped": evidence(
         [GOOD], [*LIFE, *changes((5, "Deleted", 0), ours=("Deleted",))], jobs=[]
@@ -252,7 +272,7 @@ ALLOWED: dict[str, Evidence] = {
     "two runs one after the other": evidence([run(1, 2), run(2.01, 3, pid=201)], []),
     "a run after one whose process was killed": evidence([run(1, None, alive_until=1.5), run(2, 3, pid=201)], []),
     "a job of a chain that waits for its turn": evidence(
-        [GOOD, run(2.1, 3, job="k", task=2)], LIFE, [row(), row(job="k", task=2, before=1)]
+        [GOOD, run(2.1, 3, job="k", task=2)], LIFE, [row(), row(job="k", task=2, needs=(1,))]
     ),
     "a chain that hands on the right value": evidence(
         [run(1, 2, kind="takes", said={"got": {"value": "1"}, "wanted": {"value": "1"}})], []
