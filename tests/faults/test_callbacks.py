@@ -280,7 +280,8 @@ def test_the_end_of_an_execution_whose_job_was_lost_is_told(
     wait_for(lambda: calls(log), "the end to be told", log=heir.log)
     assert {one[:3] for one in calls(log)} == {("e", str(execution.pk), "Error")}
     ends = execution.tasks.order_by("pk").values_list("status", "status_message")
-    assert list(ends) == [("Success", ""), ("Error", "the result of the job before it was lost")]
+    lost = f"the result of task {running.pk}, which it takes, was lost"
+    assert list(ends) == [("Success", ""), ("Error", lost)]
     assert "joined" not in log.read_text()
 
 

@@ -207,7 +207,6 @@ def test_no_page_and_no_part_of_a_page_is_shown_to_whom_the_site_refuses(
         "harbor_executions_execution_panel",
         "harbor_executions_execution_place",
         "harbor_executions_execution_running",
-        "harbor_executions_action_progress",
         "harbor_tasks_pause_live",
     }
 

@@ -39,6 +39,7 @@ from benchmarks.screen import Screen
 from benchmarks.servers import ROOT, Servers, environment
 from benchmarks.unfinished_executions import prepare
 from benchmarks.watcher import Watcher
+from harbor_refresh.executions.deliveries.requests import CONNECTIONS
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Lease, Task
 from harbor_refresh.tasks.broker.celery_queues import TICKS
@@ -321,7 +322,7 @@ def test_two_receivers_get_everything_although_a_third_one_hangs(run: Run) -> No
     nothing, three = run(deliveries, executions=40)
     assert (nothing["subscriptions"], nothing["seconds_listing"]) == (0, None)
     assert (three["subscriptions"], three["delivered"], three["cut"]) == (3, 80, False)
-    assert three["to_the_hanging"] == 5
+    assert 0 < three["to_the_hanging"] <= 2 * CONNECTIONS
 
 
 def test_open_dashboards_are_measured_beside_none(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
