@@ -96,8 +96,8 @@ def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence
     What was tried as often as it may be is given up: the last attempt has no result, because its process ended or
     hung in it. The deliveries behind those are claimed in their place.
 
-    What if the process dies afterwards: they are due again when the lease ends. What if it dies before it has
-    given them up: the next claim does. What if the last attempt ends after all: its claim was overtaken, so it
+    If the process dies afterwards, then they are due again when the lease ends. If it dies before it has given
+    them up, then the next claim does. If the last attempt ends after all, then its claim was overtaken, and it
     records nothing.
     """
     while True:

@@ -66,6 +66,7 @@ def _picture(pairs: list[tuple[int, int]]) -> dict[str, Any]:
         ],
         "lines": sorted({_line(at[kinds[needed]], at[kinds[job]]) for job, needed in pairs}),
         "count": len(ids),
+        "box": {"width": WIDTH, "height": HEIGHT},
     }
 
 

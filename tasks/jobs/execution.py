@@ -140,7 +140,7 @@ class TrackedExecution(Execution):
         return running
 
     def retry_failed(self) -> int:
-        """Run failed jobs once more, and the jobs after them in their chains. It is Running when this returns.
+        """Run failed jobs once more, and the jobs that need them. It is Running when this returns.
         Returns how many jobs; 0 if no job had failed, and then the execution is unchanged."""
         count = again.retry_failed(self.pk)
         self.refresh_from_db()

@@ -75,7 +75,7 @@ class Job(models.Model):
     At `kill_at`, the process of a run that was stopped is killed (kills.py).
     """
 
-    # both constraints are in jobs/sql/jobs_go_with_their_tasks.sql: there they can say ON DELETE CASCADE
+    # the constraint is in migrations/sql/jobs_go_with_their_tasks.sql: there it can say ON DELETE CASCADE
     task = models.OneToOneField(
         Task, on_delete=models.CASCADE, primary_key=True, related_name="job", db_constraint=False
     )
@@ -193,7 +193,7 @@ class Need(models.Model):
     The needed job has the lower id, as tasks are locked in that order. `place` is that of its result in a list.
     """
 
-    # the constraints are in sql/needs_go_with_their_jobs.sql: there they can say ON DELETE CASCADE
+    # the constraints are in jobs/sql/needs_go_with_their_jobs.sql: there they can say ON DELETE CASCADE
     pk = models.CompositePrimaryKey("job_id", "needed_id")
     job = models.ForeignKey(
         Job, on_delete=models.CASCADE, related_name="needs", db_index=False, db_constraint=False
@@ -219,7 +219,7 @@ class JobEnd(models.Model):
     and counts while the task has that revision: an end that another run has followed is not shown any more.
     """
 
-    # the constraint is in sql/jobs_go_with_their_tasks.sql: there it can say ON DELETE CASCADE
+    # the constraint is in migrations/sql/jobs_go_with_their_tasks.sql: there it can say ON DELETE CASCADE
     job = models.OneToOneField(
         Job, on_delete=models.CASCADE, primary_key=True, related_name="kept_end", db_constraint=False
     )
