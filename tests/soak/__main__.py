@@ -18,6 +18,12 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], choices=WEIGHTS, help="leave all others out")
     parser.add_argument("--no-broker-keys", action="store_true", help="delete keys of ours alone")
     parser.add_argument("--keep", action="store_true", help="keep the folder of a seed that held, too")
+    parser.add_argument(
+        "--limit",
+        type=int,
+        default=0,
+        help="start only jobs with one limit, so many at once, on a few more processes",
+    )
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting")
     given = parser.parse_args()
     without = [name for name in WEIGHTS if name in given.without or (given.only and name not in given.only)]
@@ -25,6 +31,7 @@ def main() -> int:
     for seed in given.seeds:
         words = [str(seed), f"--seconds={60 * given.minutes}", f"--quiet={given.quiet}"]
         words += [f"--without={name}" for name in without] + [f"--set={one}" for one in given.set]
+        words += [f"--limit={given.limit}"]
         words += ["--no-broker-keys"] * given.no_broker_keys + ["--keep"] * given.keep
         if subprocess.run([sys.executable, "-m", "tests.soak.seed", *words], check=False).returncode:
             failed.append(seed)

@@ -80,6 +80,8 @@ class Soak:
 
         settings = {**SETTINGS, **dict(one.split("=", 1) for one in self.given.set)}
         addresses = {"DATABASE_URL": self.postgres.url, "REDIS_URL": self.redis.url}
+        if self.given.limit:
+            settings["SOAK_LIMIT"] = str(self.given.limit)
         os.environ.update(settings, **addresses, DJANGO_SETTINGS_MODULE="settings.test", PGAPPNAME=SESSION)
         django.setup()
         from harbor_refresh.celery import app
@@ -102,13 +104,16 @@ class Soak:
         cluster.env.update(os.environ, PGAPPNAME="soak-worker", SOAK_RUNS=str(self.runs))
         watcher = threading.Thread(target=self._watch, daemon=True)
         try:
-            self.workers = Workers(cluster, self.diary)
+            limit = self.given.limit
+            self.workers = Workers(cluster, self.diary, processes=limit // 2 + 1 if limit else 3)
             watcher.start()
             self.faults = Faults(
                 self.redis, self.postgres, self.workers, self.diary, broker_keys=not self.given.no_broker_keys
             )
             timeout = float(os.environ["REFRESH_VISIBILITY_TIMEOUT_SECONDS"])
-            self.traffic = Traffic(self.given.seed, self.diary, visibility_timeout=timeout)
+            self.traffic = Traffic(
+                self.given.seed, self.diary, visibility_timeout=timeout, only_limited=bool(limit)
+            )
             self.redis.take_snapshot()
             self.traffic.begin()
             self.faults.run(plan(self.given.seed, self.given.seconds, self.given.without), self.given.seconds)
@@ -271,6 +276,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--quiet", type=float, default=90)
     parser.add_argument("--without", action="append", default=[])
+    parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--no-broker-keys", action="store_true")
     parser.add_argument("--keep", action="store_true")

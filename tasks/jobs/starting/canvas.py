@@ -134,7 +134,7 @@ class _Part:
             )
         is_immutable = isinstance(signature, Signature) and signature.immutable
         takes = Takes.NOTHING if is_immutable else before.takes
-        self.jobs.append(replace(job_of(signature, self.checked, takes), needs=before.needs))
+        self.jobs.append(job_of(signature, self.checked, takes, before.needs))
         return _Before([NewNeed(len(self.jobs) - 1)], Takes.RESULT)
 
 

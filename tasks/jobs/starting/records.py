@@ -306,8 +306,9 @@ def destination(
 ) -> Destination:
     """Ask Celery's routes, once: a message goes where its row says. What the task says of itself counts as in
     Celery, below what is given."""
-    of_task = {one: getattr(current_app.tasks.get(name), one, None) for one in ON_THE_TASK}
-    given = {**{one: value for one, value in of_task.items() if value is not None}, **options}
+    task = current_app.tasks.get(name)
+    of_task = {one: value for one in ON_THE_TASK if (value := getattr(task, one, None)) is not None}
+    given = {**of_task, **options}
     try:
         route = dict(current_app.amqp.router.route(given, name, tuple(args), dict(kwargs or {})))
     except Exception as exc:

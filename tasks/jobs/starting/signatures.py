@@ -1,5 +1,6 @@
 """Signatures of tracked jobs: each is checked, and read as the job that is recorded."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +18,7 @@ from harbor_refresh.tasks.jobs.starting.options import (
     refuse_options_of_task,
     refuse_untaken,
 )
-from harbor_refresh.tasks.jobs.starting.records import LATER, NewJob
+from harbor_refresh.tasks.jobs.starting.records import LATER, NewJob, NewNeed
 from harbor_refresh.tasks.models.job import Takes
 
 TAKES = (
@@ -29,7 +30,9 @@ ONE_EACH = "write one signature for each call, as in jobs=[replicate.s(1), repli
 MANY_CALLS = ("celery.map", "celery.starmap", "celery.chunks")
 
 
-def job_of(signature: Any, checked: set[str], takes: Takes = Takes.NOTHING) -> NewJob:
+def job_of(
+    signature: Any, checked: set[str], takes: Takes = Takes.NOTHING, needs: Sequence[NewNeed] = ()
+) -> NewJob:
     """Return the job of this signature. `checked` are the names of tasks that are checked already."""
     if not isinstance(signature, Signature):
         raise Refused(f"{TAKES}, and got {shown(signature)} among them")
@@ -56,6 +59,7 @@ def job_of(signature: Any, checked: set[str], takes: Takes = Takes.NOTHING) -> N
         max_attempts=task.max_attempts,
         is_unique=task.unique,
         meta=_meta_of(signature, task),
+        needs=needs,
         takes=takes,
         limit_key=key_of_limit(task, signature.args, signature.kwargs),
     )
