@@ -1,8 +1,9 @@
 """Cards: the numbers of the overview, each with what it means."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
+from typing import Any
 
 from django.urls import reverse
 
@@ -63,6 +64,8 @@ def _cards(overview: Overview) -> Iterator[Card]:
     yield Card("ticks", "Last tick", ago(state.last_tick), f"beat sent something {ago(state.beat_silent)}")
     yield Card("reconcile", "Last reconcile", ago(state.last_reconcile), _drift_note(state))
     yield _jobs(state)
+    if state.limits:
+        yield _limits(state.limits)
     yield Card(
         "quarantined",
         "Quarantined",
@@ -106,6 +109,15 @@ def _jobs(state: State) -> Card:
         waiting = plural(sum(state.messages.values()), "message waits", "messages wait")
         note = f"run now; {waiting} with the broker"
     return Card("jobs", "Jobs", _count(state.jobs_in_progress), note)
+
+
+def _limits(limits: Sequence[Mapping[str, Any]]) -> Card:
+    """The limit for which the most jobs wait stands in the note."""
+    waiting = sum(one["waiting"] for one in limits)
+    first = max(limits, key=lambda one: (one["waiting"], one["admitted"]))
+    note = f"{first['name']}: {first['admitted']:,} have a place, {first['waiting']:,} wait"
+    queue = reverse("admin:harbor_tasks_pause_changelist")
+    return Card("limits", "Waiting for a limit", _limited(waiting), note, href=queue)
 
 
 def _failures(overview: Overview) -> Card:

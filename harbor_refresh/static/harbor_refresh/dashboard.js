@@ -11,6 +11,9 @@
     const showNumbers = (news) => {
         for (const card of news.cards) {
             const element = page.querySelector(`[data-card="${card.id}"]`);
+            if (!element) {
+                continue;  // the first limit has come since the page was loaded
+            }
             element.dataset.level = card.level;
             setText(element.querySelector("[data-value]"), card.value);
             setText(element.querySelector("[data-note]"), card.note);

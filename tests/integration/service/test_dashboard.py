@@ -23,7 +23,8 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.monitoring import flights
 from harbor_refresh.monitoring.flights import Flight
-from harbor_refresh.tasks.models import Sample
+from harbor_refresh.tasks.jobs.starting.records import NewJob, start
+from harbor_refresh.tasks.models import Limit, Sample
 from harbor_refresh.tasks.overview import events
 from harbor_refresh.tasks.overview.state import Node, State
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
@@ -98,6 +99,16 @@ def test_an_open_page_is_told_what_has_changed(admin: Client, queue: ExecutionQu
     assert (card(news, "backlog")["value"], card(news, "workers")["value"]) == ("2", "1")
     assert "host-1-a" in news["parts"]["nodes"]
     assert "No worker is alive" not in news["parts"]["findings"]
+
+
+def test_a_limit_says_how_many_jobs_wait_for_it(admin: Client) -> None:
+    assert "limits" not in {one["id"] for one in live(admin).json()["cards"]}
+    Limit.objects.create(name="registry.push", concurrency=2)
+    start("PUSH", [[NewJob("registry.push", limit_key="docker.io")] for _ in range(5)])
+    forget()
+    shown = card(live(admin).json(), "limits")
+    assert (shown["value"], shown["href"]) == ("3", "/admin/harbor_tasks/pause/")
+    assert shown["note"] == "registry.push: 2 have a place, 3 wait"
 
 
 def test_an_answer_that_has_not_changed_is_not_sent_again(admin: Client) -> None:
