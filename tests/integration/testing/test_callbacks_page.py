@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from celery import current_app, shared_task
 
-import harbor_refresh
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob
 from harbor_refresh.testing import worker
 from tests import pages
@@ -35,10 +34,11 @@ def tidy(ended: Any) -> None:
 
 def test_the_callbacks_of_the_page_are_told_the_end() -> None:
     """Its functions are there before the worker starts, as in a project."""
-    names = {name: getattr(harbor_refresh, name) for name in harbor_refresh.__all__}
-    names |= {"__name__": "shop.of_the_page", "app": current_app, "artifacts": ["alpine", "debian"]}
+    names: dict[str, Any] = {"__name__": "shop.of_the_page", "app": current_app, "artifacts": ["alpine", "debian"]}
     names |= {"replicate": replicate, "page": page, "tidy": tidy, "post": lambda *words: said.append(words)}
-    function, start = ast.parse(pages.code(PAGE, "python", "@app.task")).body
+    example = pages.code(PAGE, "python", "from harbor_refresh import EndedExecution")
+    imports, function, start = ast.parse(example).body
+    exec(ast.unparse(imports), names)  # noqa: S102
     exec(ast.unparse(function), names)  # noqa: S102
     with worker():
         exec(ast.unparse(start), names)  # noqa: S102

@@ -37,9 +37,8 @@ def test_the_handler_and_the_receiver_of_the_page_are_told_of_a_failure() -> Non
     def listen(sender: Any, change: Any, **kwargs: Any) -> None:
         heard.append((change.execution_id, change.to_status))
 
-    of_handlers, of_signals = (
-        one for one in pages.codes(PAGE, "python") if one.startswith("from harbor_refresh import")
-    )
+    of_handlers = pages.code(PAGE, "python", "from harbor_refresh import Change")
+    of_signals = pages.code(PAGE, "python", "from harbor_refresh import execution_changed")
     exec(of_handlers, {"__name__": "shop.alerts", "page": told.append})  # noqa: S102
     exec(of_signals, {"__name__": "shop.signals", "listen": listen})  # noqa: S102
     keep_rows()
