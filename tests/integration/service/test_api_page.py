@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
 from datetime import timedelta
+from typing import Any
 
 import httpx2
 from django.utils import timezone
@@ -37,25 +39,24 @@ def test_the_requests_of_the_page_create_report_and_ask(web: Web) -> None:
     create, *others = pages.codes(pages.section(PAGE, "Create, report, ask"), "sh")
     made = typed(web, create)
     head = create.partition("api /executions")[0]
-    for shown, there in (("/17", made["id"]), ("91", made["task_ids"][0]), ("92", made["task_ids"][1])):
-        others = [one.replace(shown, f"/{there}" if shown[0] == "/" else str(there)) for one in others]
-    answer = typed(web, head + "".join(others))
+    ids = dict(zip(("17", "91", "92"), (made["id"], *made["task_ids"]), strict=True))
+    there = re.sub(r"\b(17|91|92)\b", lambda found: str(ids[found[1]]), "".join(others))
+    answer = typed(web, head + there)
     assert (answer["id"], answer["status"], answer["progress"]) == (made["id"], "Error", 1.0)
     assert answer["counts"] == {"Error": 1, "Success": 1}
     assert Execution.objects.get(pk=made["id"]).vendor_id == 7
 
 
-def typed(web: Web, commands: str) -> dict[str, object]:
+def typed(web: Web, commands: str) -> dict[str, Any]:
     """Type the commands, and read the last answer."""
     environ = {**os.environ, "HARBOR_REFRESH_URL": web.url, "HARBOR_REFRESH_TOKEN": web.token, "no_proxy": "*"}
     done = subprocess.run(
         ["sh", "-eu", "-c", commands], env=environ, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr + done.stdout
-    found = None
+    found: dict[str, Any] = {}
     text = done.stdout
-    while text.strip():
-        found, end = json.JSONDecoder().raw_decode(text.lstrip())
-        text = text.lstrip()[end:]
-    assert isinstance(found, dict)
+    while text := text.lstrip():
+        found, end = json.JSONDecoder().raw_decode(text)
+        text = text[end:]
     return found
