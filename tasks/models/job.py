@@ -8,7 +8,7 @@ from harbor_refresh.tasks.models.state import MAX_QUEUE
 
 
 class State(models.TextChoices):
-    """Where a job is (docs/architecture.md has the picture)."""
+    """Where a job is (docs/explanation/architecture.md has the picture)."""
 
     WAITING = "waiting"
     SENT = "sent"

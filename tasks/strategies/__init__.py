@@ -1,7 +1,7 @@
 """The designs that keep marks and refresh executions. REFRESH_STRATEGY chooses one.
 
 `claim` is the product. The others are the designs before it, built as they were, so that they can be measured and
-compared (docs/strategies.md). A design is imported only when it is chosen.
+compared (docs/explanation/strategies.md). A design is imported only when it is chosen.
 """
 
 from functools import cache

@@ -1,7 +1,7 @@
 """The lock of the `lock` design: one instance works a cycle, the other instances wait.
 
 One atomic command takes it, with an end. Only its owner frees it. A thread renews it while the cycle runs.
-docs/strategies.md describes the original's lock and its faults.
+docs/explanation/strategies.md describes the original's lock and its faults.
 """
 
 import threading

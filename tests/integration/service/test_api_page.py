@@ -1,75 +1,24 @@
-"""docs/api.md: its tables are what the code says, and its examples run."""
+"""docs/howto/api.md: its command and its requests run. test_client_calls.py runs what it says of the client."""
 
+import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
-import sys
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
+from typing import Any
 
 import httpx2
-import pytest
-from django.conf import settings
 from django.utils import timezone
 
-from harbor_refresh.api import api
-from harbor_refresh.api_description import ERRORS
-from harbor_refresh.executions import pacing
-from harbor_refresh.executions.api.idempotency import MAX_KEY
-from harbor_refresh.executions.api.pages import MAX_ITEMS, PageIn
-from harbor_refresh.executions.api.parsing import MAX_VALUES
-from harbor_refresh.executions.api.schemas import MAX_REPORTS, MAX_TASKS
-from harbor_refresh.executions.conf import DECLARED
-from harbor_refresh.executions.models import ApiToken, Execution
-from harbor_refresh.executions.queries.event_stream import SECONDS_OF_A_STREAM
-from harbor_refresh.executions.queries.filters import MAX_ATTRIBUTES
-from harbor_refresh.executions.text import MAX_DEPTH, MAX_JSON
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.models import ApiToken
 from tests import pages
 from tests.integration.command_output import said
 from tests.integration.service.web import Web
-from tests.programs import needs
 
-PAGE = pages.read("docs/api.md")
-
-
-def operations() -> Iterator[str]:
-    for path, methods in api.get_openapi_schema()["paths"].items():
-        for method, operation in methods.items():
-            scope = operation["security"][-1]["token"][0]
-            yield f"| `{method.upper()} {path}` | `{scope}` | {operation['summary']} |"
-
-
-def test_the_page_has_each_operation_and_each_error() -> None:
-    """Copy the rows that this expects into docs/api.md."""
-    assert rows("Overview") == [*operations()]
-    assert rows("Errors") == [f"| {status} | {meaning} |" for status, meaning in ERRORS.items()]
-
-
-def test_the_page_has_each_limit() -> None:
-    rate = DECLARED["requests_per_minute"]
-    assert [row.split(" | ")[1] for row in rows("Limits")] == [
-        "262,144 bytes",
-        f"{settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 1024**2} MiB",
-        f"{MAX_VALUES:,}",
-        f"{MAX_DEPTH}",
-        f"{MAX_JSON:,} bytes",
-        f"{MAX_TASKS:,}",
-        f"{MAX_REPORTS:,}",
-        f"{MAX_ITEMS:,}; {PageIn.model_fields['limit'].default} if `limit` is not given",
-        f"{MAX_ATTRIBUTES}",
-        f"{MAX_KEY} visible ASCII characters",
-        f"{rate.default:,} (`{rate.name}`)",
-        f"{pacing.STREAMS}",
-        f"{SECONDS_OF_A_STREAM:g} s, then open another one",
-    ]
-
-
-def rows(title: str) -> list[str]:
-    """The rows of the one table under a heading, without its head."""
-    return re.findall(r"^\|.*\|$", pages.section(PAGE, title), re.MULTILINE)[2:]
+PAGE = pages.read("docs/howto/api.md")
 
 
 def test_the_command_of_the_page_makes_a_token_that_reads_and_reports_for_so_many_days(web: Web) -> None:
@@ -85,29 +34,30 @@ def test_the_command_of_the_page_makes_a_token_that_reads_and_reports_for_so_man
     assert [created.status_code, *(one.status_code for one in asked)] == [201, 200, 403]
 
 
-def run(web: Web, folder: Path, *argv: str | Path, **more: str) -> str:
-    environ = {**os.environ, "HARBOR_REFRESH_URL": web.url, "HARBOR_REFRESH_TOKEN": web.token, **more}
-    done = subprocess.run(argv, env=environ, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    newest = Execution.objects.latest("pk")
-    assert list(newest.tasks.values_list("status", flat=True)) == ["Success", "Success"]
-    return done.stdout
+def test_the_requests_of_the_page_create_report_and_ask(web: Web) -> None:
+    """The ids that the page has are those of its example."""
+    assert shutil.which("curl"), "the examples of the page need curl"
+    create, *others = pages.codes(pages.section(PAGE, "Create, report, ask"), "sh")
+    made = typed(web, create)
+    head = create.partition("api /executions")[0]
+    ids = dict(zip(("17", "91", "92"), (made["id"], *made["task_ids"]), strict=True))
+    there = re.sub(r"\b(17|91|92)\b", lambda found: str(ids[found[1]]), "".join(others))
+    answer = typed(web, head + there)
+    assert (answer["id"], answer["progress"], answer["counts"]) == (made["id"], 1.0, {"Error": 1, "Success": 1})
+    refresh([made["id"]])  # no worker runs here
+    assert typed(web, head + f"api /executions/{made['id']}")["status"] == "Error"
 
 
-def test_the_example_for_curl_runs(web: Web, tmp_path: Path) -> None:
-    assert shutil.which("curl"), "the example of the page needs curl"
-    assert '"progress":1.0' in run(web, tmp_path, "sh", "-eu", "-c", pages.code(PAGE, "sh", "call()"))
-
-
-def test_the_example_for_python_runs(web: Web, tmp_path: Path) -> None:
-    out = run(web, tmp_path, sys.executable, "-W", "error", "-c", pages.code(PAGE, "python"))
-    assert out == "1.0\n"
-
-
-@pytest.mark.slow
-def test_the_example_for_go_is_compiled_and_runs(web: Web, tmp_path: Path) -> None:
-    """With the standard library alone: nothing is fetched."""
-    (tmp_path / "main.go").write_text(pages.code(PAGE, "go"), encoding="utf-8")
-    alone = {"HOME": str(tmp_path), "GOPROXY": "off", "GOFLAGS": "", "GOTOOLCHAIN": "local", "no_proxy": "*"}
-    out = run(web, tmp_path, needs("go"), "run", "main.go", **alone)
-    assert out == "2 applied, 0 refused\n"
+def typed(web: Web, commands: str) -> dict[str, Any]:
+    """Type the commands, and read the last answer."""
+    environ = {**os.environ, "HARBOR_REFRESH_URL": web.url, "HARBOR_REFRESH_TOKEN": web.token, "no_proxy": "*"}
+    done = subprocess.run(
+        ["sh", "-eu", "-c", commands], env=environ, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    found: dict[str, Any] = {}
+    text = done.stdout
+    while text := text.lstrip():
+        found, end = json.JSONDecoder().raw_decode(text)
+        text = text[end:]
+    return found

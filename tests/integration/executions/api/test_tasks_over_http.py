@@ -66,7 +66,7 @@ def test_extra_attrs_of_what_is_not_there_or_cannot_be_stored_are_refused(progra
 
 
 def test_an_execution_that_is_to_end_as_error_is_stopped_after_one_task_was_reported_so(program: Program) -> None:
-    """As docs/hook.md says of StopAndWaitWithError of Harbor."""
+    """As StopAndWaitWithError of Harbor."""
     execution, (first, second) = made(2)
     program.post(f"/tasks/{first}/report", {"status": "Error", "message": "the policy is gone"}, 200)
     assert stop(execution.pk) == 1

@@ -1,4 +1,5 @@
-"""Receivers of every kind, on real sockets: each ends as docs/notifications.md says, and others do not wait."""
+"""Receivers of every kind, on real sockets: each ends as docs/howto/callbacks_and_webhooks.md says, and others do
+not wait."""
 
 import json
 import ssl

@@ -3,7 +3,6 @@
 import ast
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from tests.integration.sample_executions import made
 from tests.integration.service.client.web import Web
 from tests.integration.service.web import ROOT
 
-PAGE = pages.read("docs/client.md")
+PAGE = pages.section(pages.read("docs/howto/api.md"), "The Python client")
 
 
 @pytest.fixture
@@ -222,15 +221,13 @@ def run(*words: str | Path, cwd: Path, env: dict[str, str]) -> str:
 def test_the_runner_of_the_page_runs(web: Web, tmp_path: Path) -> None:
     env = environment(web, PYTHONPATH=str(ROOT))
     out = run(sys.executable, "-c", pages.code(PAGE, "python"), cwd=tmp_path, env=env)
-    assert out.splitlines() == ["copying layer 1", "copying layer 2", "copying layer 3", "Success"]
+    assert out == "Success\n"
 
 
 def test_the_shell_commands_of_the_page_run(web: Web, tmp_path: Path) -> None:
     env = environment(web, PYTHONPATH=str(ROOT))
     lines = run("bash", "-e", "-c", pages.code(PAGE, "sh"), cwd=tmp_path, env=env).splitlines()
-    *reports, waited, shown = lines
-    assert (reports, waited) == (["1 applied, 0 unchanged, 0 refused"] * 3, "Success")
-    assert json.loads(shown)["counts"] == {"Success": 2}
+    assert lines == [*["1 applied, 0 unchanged, 0 refused"] * 2, "Success"]
 
 
 def test_the_commands_of_the_readme_run(web: Web, tmp_path: Path) -> None:
@@ -263,16 +260,6 @@ def test_it_imports_the_standard_library_and_httpx_alone() -> None:
     names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     roots = {name.partition(".")[0] for name in names}
     assert roots - sys.stdlib_module_names == {"httpx2"}
-
-
-def test_the_page_names_every_verb_and_variable() -> None:
-    verbs = re.findall(r"\bverb\(\"(\w+)\"", (ROOT / "harbor_refresh/client.py").read_text())
-    listed = re.search(r"^The verbs are (.*?)\. ", PAGE, re.MULTILINE | re.DOTALL)
-    assert listed
-    assert sorted(re.findall(r"`(\w+)`", listed[1])) == sorted(verbs)
-    code = (ROOT / "harbor_refresh/client.py").read_text()
-    table = set(re.findall(r"`(HARBOR_REFRESH_\w+)`", PAGE))
-    assert table == set(re.findall(r"HARBOR_REFRESH_\w+", code))
 
 
 def test_a_call_gives_up_when_its_patience_ends(web: Web) -> None:

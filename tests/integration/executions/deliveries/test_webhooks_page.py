@@ -1,4 +1,5 @@
-"""docs/notifications.md: its examples run, and a request has the form of the one that it shows."""
+"""docs/howto/callbacks_and_webhooks.md: handlers and webhooks work as it says, and a request has the form that it
+shows. Its callbacks are called in tests/integration/testing/test_callbacks_page.py."""
 
 import json
 import os
@@ -14,6 +15,7 @@ from standardwebhooks import Webhook
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.deliveries.handler_subscriptions import keep_rows
+from harbor_refresh.executions.deliveries.subscriptions import new_secret
 from harbor_refresh.executions.models import Subscription
 from tests import pages
 from tests.integration.executions.api.api_client import token
@@ -24,7 +26,7 @@ from tests.terminal import typed
 
 pytestmark = pytest.mark.usefixtures("database")
 
-PAGE = pages.read("docs/notifications.md")
+PAGE = pages.read("docs/howto/callbacks_and_webhooks.md")
 
 
 def test_the_handler_and_the_receiver_of_the_page_are_told_of_a_failure() -> None:
@@ -35,9 +37,8 @@ def test_the_handler_and_the_receiver_of_the_page_are_told_of_a_failure() -> Non
     def listen(sender: Any, change: Any, **kwargs: Any) -> None:
         heard.append((change.execution_id, change.to_status))
 
-    of_handlers, of_signals = (
-        one for one in pages.codes(PAGE, "python") if one.startswith("from harbor_refresh import")
-    )
+    of_handlers = pages.code(PAGE, "python", "from harbor_refresh import Change")
+    of_signals = pages.code(PAGE, "python", "from harbor_refresh import execution_changed")
     exec(of_handlers, {"__name__": "shop.alerts", "page": told.append})  # noqa: S102
     exec(of_signals, {"__name__": "shop.signals", "listen": listen})  # noqa: S102
     keep_rows()
@@ -76,9 +77,13 @@ def test_a_request_has_the_form_that_the_page_shows_and_is_verified_as_it_says(
     expected["data"]["counts"] = {"Error": None}  # there is one task here, which failed
     assert shape(body) == expected
 
-    names = {"body": got.body, "headers": got.headers}
-    exec(pages.code(PAGE, "python", "from standardwebhooks").replace("whsec_…", subscription.secret), names)  # noqa: S102
-    assert names["event"] == body
+    names: dict[str, Any] = {}
+    exec(pages.code(PAGE, "python", "import base64"), names)  # noqa: S102
+    is_genuine = names["is_genuine"]
+    assert is_genuine(subscription.secret, got.headers, got.body)
+    assert not is_genuine(new_secret(), got.headers, got.body)
+    assert not is_genuine(subscription.secret, got.headers, got.body + b" ")
+    assert not is_genuine(subscription.secret, {**got.headers, "webhook-timestamp": "1793000000"}, got.body)
 
 
 def test_the_command_of_the_page_rotates_a_secret_for_a_day(

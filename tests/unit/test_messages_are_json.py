@@ -1,0 +1,29 @@
+"""Nothing that comes by the broker, by Redis or over HTTP can run code: it is JSON, and nothing is unpickled."""
+
+import ast
+from pathlib import Path
+
+from django.conf import settings
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("executions", "tasks", "harbor_refresh", "settings")
+#: What runs code that it reads.
+DANGEROUS = {"pickle", "cPickle", "dill", "marshal", "shelve", "yaml"}
+
+
+def test_only_json_is_accepted_and_nothing_is_unpickled() -> None:
+    """Django's cache unpickles what it reads, except whole numbers. So the one module that uses it only counts."""
+    assert settings.CELERY_ACCEPT_CONTENT == ["json"]
+    assert settings.CELERY_TASK_SERIALIZER == "json"
+    used = set()
+    for path in sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                modules = [one.name for one in node.names] + [getattr(node, "module", None) or ""]
+                assert not DANGEROUS & {one.split(".")[0] for one in modules}, path
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id not in ("eval", "exec"), path
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "cache":
+                used.add((path.relative_to(ROOT).as_posix(), node.attr))
+    assert used == {("executions/api/rate.py", "incr"), ("executions/api/rate.py", "add")}
