@@ -1,4 +1,4 @@
-"""Kombu's transport for RabbitMQ, mended for a RabbitMQ that fails (docs/decisions/0035-rabbitmq-as-broker.md).
+"""Kombu's transport for RabbitMQ, mended for a RabbitMQ that fails (docs/explanation/decisions/0035-rabbitmq-as-broker.md).
 
 The connections of our Celery app use it (amqp_connection.py).
 
