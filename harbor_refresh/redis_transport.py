@@ -1,4 +1,4 @@
-"""Kombu's Redis transport, mended for a Redis that fails (docs/decisions/0011-celery-settings.md).
+"""Kombu's Redis transport, mended for a Redis that fails (docs/explanation/decisions/0011-celery-settings.md).
 
 1. A worker whose connection breaks while it holds unacknowledged messages puts them back when it closes its
    channel. If the connection is closed by then, kombu 5.7 reads the host name of None. The AttributeError is no

@@ -196,7 +196,8 @@ CACHES = {
     }
 }
 
-# Celery. Each unusual line prevents an outage that has happened; docs/decisions describes them.
+# Celery. Each unusual line prevents an outage that has happened. The reasons:
+# docs/explanation/decisions/0011-celery-settings.md.
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True

@@ -1,7 +1,7 @@
 """Pacing: how much is claimed and sent at a time, how long hot executions rest, and when a process checks again.
 
 The scripts in queue/lua take these constants by name, see queue/scripts.py. How they were measured is told in
-docs/decisions: 0010 (ticks and the wake-up), 0012 (pages), 0014 (rests).
+docs/explanation/decisions: 0010 (ticks and the wake-up), 0012 (pages), 0014 (rests).
 """
 
 from harbor_refresh.executions.pacing import paced

@@ -1,7 +1,9 @@
 """Traces: an optional follower of the steps of executions/news/steps.py, which makes spans of OpenTelemetry.
 
 Nothing here is used unless REFRESH_TRACES is set, and only then opentelemetry is imported. No other package of the
-service imports it. See docs/decisions/0031-traces.md.
+service imports it. The queue is a set of ids and carries no contexts. Those of sampled reports wait beside it, in
+a bounded hash, from before the mark until a refresh has included the report. A context that Redis forgot costs
+its trace the end, and nothing else.
 
 | module | owns |
 | --- | --- |

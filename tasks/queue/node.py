@@ -1,7 +1,7 @@
 """The node: one life of one process, the holder of claims. Its name is never used again.
 
 Each pool child of a worker is a node of its own, so the death of a child is noticed like the death of a whole
-worker: its heartbeats stop. See docs/decisions/0004-a-node-is-a-process.md.
+worker: its heartbeats stop. See docs/explanation/decisions/0004-a-node-is-a-process.md.
 """
 
 import os

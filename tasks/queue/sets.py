@@ -11,7 +11,7 @@ from harbor_refresh.tasks.queue.connection import redis_errors_translated
 T = TypeVar("T")
 
 #: Members in one command. Larger pages need fewer commands, smaller ones block other clients for less time: see
-#: docs/decisions/0012-short-scripts.md.
+#: docs/explanation/decisions/0012-short-scripts.md.
 PAGE = 1_500
 
 

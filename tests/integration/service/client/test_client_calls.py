@@ -15,7 +15,6 @@ import pytest
 
 from harbor_refresh import client as module
 from harbor_refresh.client import ApiError, Client, Report, TimedOut, Unavailable, Unusable, main
-from harbor_refresh.executions.models import Execution
 from harbor_refresh.local.ports import choose_port
 from tests import pages
 from tests.integration.sample_executions import made
@@ -228,18 +227,6 @@ def test_the_shell_commands_of_the_page_run(web: Web, tmp_path: Path) -> None:
     env = environment(web, PYTHONPATH=str(ROOT))
     lines = run("bash", "-e", "-c", pages.code(PAGE, "sh"), cwd=tmp_path, env=env).splitlines()
     assert lines == [*["1 applied, 0 unchanged, 0 refused"] * 2, "Success"]
-
-
-def test_the_commands_of_the_readme_run(web: Web, tmp_path: Path) -> None:
-    """The number in it is that of a task."""
-    create, report = pages.lines(pages.section(pages.read("README.md"), "Runners in any language"))
-    env = environment(web, PYTHONPATH=str(ROOT))
-    execution, first, *others = run("sh", "-ec", create, cwd=tmp_path, env=env).split()
-    assert len(others) == 2
-    assert " 17 " in report
-    out = run("sh", "-ec", report.replace(" 17 ", f" {first} "), cwd=tmp_path, env=env)
-    assert out == "1 applied, 0 unchanged, 0 refused\n"
-    assert Execution.objects.get(pk=execution).tasks.get(pk=first).status == "Success"
 
 
 def test_the_file_works_alone(web: Web, tmp_path: Path) -> None:
