@@ -17,14 +17,16 @@ from harbor_refresh.executions.news import signals
 
 @dataclass(frozen=True)
 class CheckIn:
-    """`at` is in unix seconds, by the sender's clock; `revision` is that of the run."""
+    """A check-in of a running job of Harbor's job service."""
 
     task_id: int
     execution_id: int
     vendor_type: str
     job_id: str
     text: str
+    #: In unix seconds, by the clock of the sender.
     at: int
+    #: The revision of the run.
     revision: int
 
 

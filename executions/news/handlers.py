@@ -26,27 +26,30 @@ from harbor_refresh.executions.status import FINAL, Status, is_final
 
 @dataclass(frozen=True)
 class Failure:
-    """A task that ended as Error; the message is shortened."""
+    """A task that ended as Error."""
 
     task_id: int
     job_id: str
+    #: Shortened if it is long.
     message: str
 
 
 @dataclass(frozen=True)
 class Change:
-    """One change of status. `id` is the same if the change is told again. The revision and the statuses are those
-    of the change; the rest is as it was when the change was told. If the execution is deleted meanwhile, the rest
-    is empty. `vendor_key` is the vendor's object as text: the number `vendor_id`, or the text that was given."""
+    """One change of status. The fields up to `at` describe the change itself. The others are read when the change
+    is delivered; they are empty if the execution was deleted by then."""
 
+    #: The same each time this change is delivered.
     id: str
     execution_id: int
     vendor_type: str
+    #: The revision of the execution: it grows by one with each change.
     revision: int
     from_status: str
     to_status: str
     at: datetime
     vendor_id: int | None = None
+    #: The vendor's object as text: the number `vendor_id`, or the text that was given.
     vendor_key: str = ""
     trigger: str = ""
     status_message: str = ""
@@ -54,14 +57,18 @@ class Change:
     extra_attrs: Mapping[str, Any] | None = None
     start_time: datetime | None = None
     update_time: datetime | None = None
+    #: None while the execution has not ended.
     end_time: datetime | None = None
+    #: The number of tasks by status.
     counts: Mapping[str, int] = field(default_factory=dict)
+    #: The first tasks that ended as Error.
     first_failures: tuple[Failure, ...] = ()
+    #: Whether the execution was deleted before this delivery.
     is_deleted: bool = False
 
     @property
     def duration_seconds(self) -> float | None:
-        """From the start to the end; None while it has not ended."""
+        """From the start to the end; None while the execution has not ended."""
         if self.start_time is None or self.end_time is None or not is_final(self.to_status):
             return None
         return max(0.0, round((self.end_time - self.start_time).total_seconds(), 3))
