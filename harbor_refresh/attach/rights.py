@@ -134,7 +134,7 @@ def _refusal(connection: Any, command: list[str]) -> str:
 
 
 def lacking(command: str, said: str, variable: str = "REDIS_URL", file: str = "redis.acl") -> CheckMessage:
-    server = "Redis" if variable == "REDIS_URL" else "The broker's Redis"
+    server = {"REDIS_URL": "Redis"}.get(variable, "The broker's Redis")
     return Error(
         f"{server} refuses {command}: {said.splitlines()[0][:200] if said else 'no reason given'}",
         f"Give the user of {variable} the rights of deploy/attach/{file}: redis-cli ACL SETUSER …",
