@@ -65,7 +65,7 @@ def _names() -> Iterator[CheckMessage]:
         if is_ours and not hasattr(settings, name.removesuffix("_FILE")):
             yield Warning(
                 f"{name} is no setting, or none any more, so it changes nothing.",
-                hint="Remove it. docs/reference/settings.md lists the settings; intervals are rows of the schedule.",
+                hint="Remove it. docs/reference/settings.md has the settings; intervals are rows of the schedule.",
                 id="harbor_tasks.W002",
             )
 
