@@ -17,16 +17,24 @@ from harbor_refresh.executions.news import signals
 
 @dataclass(frozen=True)
 class CheckIn:
-    """A check-in of a running job of Harbor's job service."""
+    """A check-in of a job of Harbor's job service.
+
+    Attributes:
+        task_id: The id of its task.
+        execution_id: The id of its execution.
+        vendor_type: The vendor type of its execution.
+        job_id: The id of the job.
+        text: What the job says.
+        at: When, in unix seconds by the clock of the sender.
+        revision: The revision of the run.
+    """
 
     task_id: int
     execution_id: int
     vendor_type: str
     job_id: str
     text: str
-    #: In unix seconds, by the clock of the sender.
     at: int
-    #: The revision of the run.
     revision: int
 
 
@@ -35,7 +43,7 @@ _processors: dict[str, Processor] = {}
 
 
 def on_check_in(vendor_type: str) -> Callable[[Processor], Processor]:
-    """Register the function that gets the check-ins of a vendor type. There is one for each."""
+    """Register the function that gets the check-ins of a vendor type. Each vendor type has one function."""
 
     def register(function: Processor) -> Processor:
         known = _processors.setdefault(vendor_type, function)
