@@ -4,10 +4,12 @@ prepares the pages, which are written for GitHub, for mkdocs. Tests call `filled
 import argparse
 import ast
 import inspect
+import json
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from posixpath import normpath, relpath
 from typing import TYPE_CHECKING, Any
@@ -16,27 +18,29 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.test")
 
-import django  # noqa: E402
+import django
 
 django.setup()
 
-from harbor_refresh import client  # noqa: E402
-from harbor_refresh.api import GROUPS, api  # noqa: E402
-from harbor_refresh.api_description import ERRORS, LIMITS  # noqa: E402
-from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS  # noqa: E402
-from harbor_refresh.executions.declarations import Declared, takes  # noqa: E402
-from harbor_refresh.executions.status import Status  # noqa: E402
-from harbor_refresh.management.commands import alive, attach, doctor  # noqa: E402  # attach registers its checks
-from harbor_refresh.monitoring.catalogue import METRICS  # noqa: E402
-from harbor_refresh.tasks.broker.connecting import TAKES as BROKER_TAKES  # noqa: E402
-from harbor_refresh.tasks.broker.redis_address import TAKES as REDIS_TAKES  # noqa: E402
-from harbor_refresh.tasks.checks.registry import GROUPS as CHECKED  # noqa: E402
-from harbor_refresh.tasks.checks.registry import REGISTERED  # noqa: E402
-from harbor_refresh.tasks.conf import DECLARED as OF_TASKS  # noqa: E402
-from harbor_refresh.tasks.management.commands import harbor  # noqa: E402
-from harbor_refresh.tasks.management.verbs import filter_options  # noqa: E402
-from harbor_refresh.tasks.queue.keys import CATALOGUE, queue_key  # noqa: E402
-from settings import base, env  # noqa: E402
+from harbor_refresh import client
+from harbor_refresh.api import GROUPS, api
+from harbor_refresh.api_description import ERRORS, LIMITS
+from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
+from harbor_refresh.executions.declarations import Declared, takes
+from harbor_refresh.executions.deliveries import payload
+from harbor_refresh.executions.news.handlers import Change, Failure
+from harbor_refresh.executions.status import Status
+from harbor_refresh.management.commands import alive, attach, doctor  # attach registers its checks
+from harbor_refresh.monitoring.catalogue import METRICS
+from harbor_refresh.tasks.broker.connecting import TAKES as BROKER_TAKES
+from harbor_refresh.tasks.broker.redis_address import TAKES as REDIS_TAKES
+from harbor_refresh.tasks.checks.registry import GROUPS as CHECKED
+from harbor_refresh.tasks.checks.registry import REGISTERED
+from harbor_refresh.tasks.conf import DECLARED as OF_TASKS
+from harbor_refresh.tasks.management.commands import harbor
+from harbor_refresh.tasks.management.verbs import filter_options
+from harbor_refresh.tasks.queue.keys import CATALOGUE, queue_key
+from settings import base, env
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -246,6 +250,24 @@ def metrics() -> str:
     return table("metric|kind|labels|meaning", rows)
 
 
+def example_of_webhook() -> str:
+    change = Change(
+        id="chg_17_3",
+        execution_id=17,
+        vendor_type="REPLICATION",
+        vendor_id=7,
+        vendor_key="7",
+        trigger="MANUAL",
+        revision=3,
+        from_status="Running",
+        to_status="Error",
+        at=datetime(2026, 1, 31, 12, tzinfo=UTC),
+        counts={"Error": 1, "Success": 41},
+        first_failures=(Failure(5, "5f2c", "disk full"),),
+    )
+    return f"```json\n{json.dumps(payload.standard(change), indent=2)}\n```"
+
+
 def keys_of_redis() -> str:
     names = {"queue": queue_key("")}
     return table("key|type|holds|bound", ((code(names.get(one.name, one.name)), *one[1:]) for one in CATALOGUE))
@@ -326,6 +348,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "statuses": lambda: table(
         "status|code|final", ((one.value, one.code, "yes" if one.is_final else "") for one in Status)
     ),
+    "example of a webhook": example_of_webhook,
     "metrics": metrics,
     "keys of Redis": keys_of_redis,
     "checks of servers": checks_of_servers,
