@@ -392,14 +392,14 @@ def indented(text: str) -> str:
     fence = ""
     for line in text.splitlines():
         width = len(line) - len(line.lstrip())
-        item = re.match(r" *([-*+]|\d+\.) +", line)
-        if not fence and line.strip():
-            is_lazy = bool(lines and lines[-1].strip()) and not item
-            while within and width < within[-1] and not is_lazy:
+        item = None if fence else re.match(r" *([-*+]|\d+\.) +", line)
+        if line.strip() and not fence and (item or not lines or not lines[-1]):
+            while within and width < within[-1]:
                 within.pop()
-        lines.append(" " * (4 * len(within) + max(0, width - (within[-1] if within else 0))) + line.lstrip())
+        moved = max(0, width - within[-1]) + 4 * len(within) if within else width
+        lines.append((" " * moved + line.lstrip()).rstrip())
         if mark := re.match(r" *(```+|~~~+)", line):
             fence = "" if fence else mark[1]
-        elif item and not fence:
+        elif item:
             within.append(len(item[0]))
     return "\n".join(lines) + "\n"
