@@ -21,14 +21,14 @@ IN_THE_DARK = """async isDark => {
 }"""
 
 
-def violations(page: Page, within: str = "html") -> list[str]:
+def violations(page: Page, within: str = "html", in_the_dark: str = IN_THE_DARK) -> list[str]:
     """Look at this part of the page light, dark and on a phone, and tell each serious violation. The page is light
     and wide again afterwards."""
     page.evaluate(AXE_SCRIPT)
     found = _run(page, within, "light")
-    page.evaluate(IN_THE_DARK, True)
+    page.evaluate(in_the_dark, True)
     found += _run(page, within, "dark", COLOURS)
-    page.evaluate(IN_THE_DARK, False)
+    page.evaluate(in_the_dark, False)
     page.set_viewport_size(PHONE)
     found += _run(page, within, "phone") + _overflow(page)
     page.set_viewport_size(DESKTOP)
