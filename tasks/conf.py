@@ -25,7 +25,7 @@ class Refresh:
         "number",
         30,
         "How often beat sends a tick, which finds work whose wake-up was lost. 0 or less: there is no queue, and "
-        "the process that reports refreshes at once.",
+        "the process that reports refreshes at once. If it is set, beat writes it to its row of the schedule.",
         at_least=-1,
     )
     strategy: str = declared(

@@ -1,5 +1,5 @@
-"""Each page of the documentation, as `make docs` builds it, looked at light, dark and on a phone: axe finds no serious
-violation, no page logs an error, and no request leaves the machine."""
+"""Each page of the documentation, as `make docs` builds it, looked at light, dark and on a phone: axe finds no
+serious violation, no page logs an error, and no request leaves the machine."""
 
 import subprocess
 import sys
