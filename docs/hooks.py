@@ -392,10 +392,13 @@ def indented(text: str) -> str:
     fence = ""
     for line in text.splitlines():
         width = len(line) - len(line.lstrip())
-        item = None if fence else re.match(r" *([-*+]|\d+\.) +", line)
-        if line.strip() and not fence and (item or not lines or not lines[-1]):
+        begins = not lines or not lines[-1]
+        item = None if fence or not (begins or within) else re.match(r" *([-*+]|\d+\.) +", line)
+        if line.strip() and not fence and (item or begins):
             while within and width < within[-1]:
                 within.pop()
+        if item and not begins and "```" in lines[-1]:
+            lines.append("")
         moved = max(0, width - within[-1]) + 4 * len(within) if within else width
         lines.append((" " * moved + line.lstrip()).rstrip())
         if mark := re.match(r" *(```+|~~~+)", line):

@@ -165,6 +165,7 @@ def test_pages_that_the_code_names_exist() -> None:
         ),
         ("- a\n  - b\n\n    c\n- d\n", "- a\n    - b\n\n        c\n- d\n"),
         ("- a\n  more\n\ntext\n", "- a\n    more\n\ntext\n"),
+        ("at most\n500. Then\nmore\n", "at most\n500. Then\nmore\n"),
         ("```text\n  - no list\n```\n", "```text\n  - no list\n```\n"),
     ],
 )
