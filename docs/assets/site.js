@@ -1,4 +1,5 @@
-// A table that scrolls can be reached with the keyboard.
+// A table that scrolls can be reached with the keyboard, and the search has a name.
 for (const one of document.querySelectorAll(".md-typeset__scrollwrap")) {
   one.tabIndex = 0;
 }
+document.querySelector(".md-search").ariaLabel = "Search";
