@@ -5,7 +5,8 @@ PYTHON := $(VENV)/bin/python
 # What `make up` needs is a fifth of what the tests and the tools need.
 STAMP := $(VENV)/.installed
 UP := $(VENV)/.up
-PACKAGES := harbor_refresh settings benchmarks examples manage.py
+RELEASE := $(VENV)/.release
+PACKAGES := harbor_refresh settings benchmarks examples manage.py docs/hooks.py
 ARGS ?=
 SEED ?= 1 2 3
 SEEDS ?= $(SEED)
@@ -29,7 +30,7 @@ define install
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-stock test-matrix slow fuzz soak lint bench package pictures password clean
+.PHONY: help up test test-stock test-matrix slow fuzz soak lint docs bench package pictures password clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,14 +71,17 @@ lint: $(STAMP)  ## style, types, import directions, production settings, missing
 		&& $(PYTHON) manage.py check --deploy --fail-level WARNING \
 		&& $(PYTHON) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 
+docs: $(STAMP)  ## build the site of the documentation in .site, and fail at a link without a target
+	@NO_MKDOCS_2_WARNING=1 exec $(PYTHON) -m mkdocs build --quiet
+
 bench: $(STAMP)  ## measure every strategy and the HTTP API, in a few minutes; ARGS="--executions N" and more: python -m benchmarks --help
 	@$(PYTHON) -m benchmarks $(or $(ARGS),--executions 10000 --budget 25)
 	@$(if $(ARGS),,$(PYTHON) -m benchmarks intake --executions 20000 --rounds 20)
 	@$(if $(ARGS),,$(PYTHON) -m benchmarks hooks --executions 500 --tasks-per-execution 1)
 
-package: $(STAMP)  ## build the wheel of a library for other Django projects, in dist/
-	@rm -rf build && $(PYTHON) -m pip wheel -q --no-deps --wheel-dir dist . && rm -rf build
-	@ls dist/harbor_refresh-*.whl
+package: $(RELEASE)  ## build the wheel and the sdist in dist/, and check what a package index would show of them
+	@rm -rf build dist && $(PYTHON) -m build . >/dev/null && rm -rf build
+	@$(PYTHON) -m twine check --strict dist/*
 
 pictures: $(STAMP)  ## renew the pictures of the admin in docs/images, with Chromium
 	@exec $(PYTHON) -m pytest -q -n 0 -m pictures tests/browser/test_pictures.py $(ARGS)
@@ -87,7 +91,7 @@ password: $(UP)  ## set a new password for the admin account of a running `make 
 
 clean:  ## remove .venv, the caches, and the data of `make up`
 	@if [ -e $(UP) ] && [ -d .local ]; then $(PYTHON) -m harbor_refresh.local forget; fi
-	rm -rf $(VENV) dist .mypy_cache .ruff_cache .hypothesis .pytest_cache
+	rm -rf $(VENV) dist .site .mypy_cache .ruff_cache .hypothesis .pytest_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The first Python that is new enough and can make an environment. It is run, not only looked up:
@@ -116,6 +120,9 @@ $(PYTHON):
 
 $(UP): requirements.txt requirements-up.txt $(PYTHON)
 	$(call install,requirements-up.txt)
+
+$(RELEASE): requirements-release.txt $(PYTHON)
+	$(call install,requirements-release.txt)
 
 $(STAMP): requirements.txt requirements-up.txt requirements-traces.txt requirements-dev.txt $(PYTHON)
 	$(call install,requirements-dev.txt)

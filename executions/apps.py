@@ -40,7 +40,8 @@ def register_types(connection: Any, **_: Any) -> None:
     """
     if found := other_than_postgresql(connection):
         connection.close()
-        raise ImproperlyConfigured(" ".join(found))
+        engine, todo = found
+        raise ImproperlyConfigured(f"The database is {engine}; Harbor Refresh needs PostgreSQL. {todo}")
     if is_attached():
         from harbor_refresh.executions.attached import harbors_types
 

@@ -1,7 +1,6 @@
 """The settings of this app: the only place for the name, default, range and meaning of each.
 
-A project need not set any of them; executions/declarations.py says where it may. The table in
-docs/operations.md is compared with this one.
+A project need not set any of them; executions/declarations.py says where it may.
 """
 
 from collections.abc import Mapping
@@ -23,18 +22,17 @@ class Intake:
         "REFRESH_ATTACH",
         "one_of",
         "",
-        "`harbor`: the database and Redis are those of a running Harbor, and its tables `execution` and `task` "
-        "are [refreshed](attach.md) where they are; unset: the tables are our own. It must be the same for all "
-        "processes, from the first migration on",
+        "`harbor`: the database and Redis belong to a running Harbor, and its tables `execution` and `task` are "
+        "refreshed in place ([attach](../howto/attach.md)). Set it for every process, before the first migration. "
+        "Unset: the service has its own tables.",
         choices=("harbor",),
-        takes="`harbor`",
         of_service=True,
     )
     requests_per_minute: int = declared(
         "REFRESH_API_REQUESTS_PER_MINUTE",
         "integer",
         6000,
-        "requests that one API token may make in a minute. 0: any number",
+        "The requests that one API token may make in a minute. 0: no limit.",
         at_least=0,
         at_most=10_000_000,
         of_service=True,
@@ -43,67 +41,54 @@ class Intake:
         "REFRESH_METRICS_NETWORKS",
         "networks",
         (),
-        "the networks that may read [/metrics](monitoring.md#metrics) without a token, by the address of the "
-        "connection, and not through a proxy; unset: none",
-        takes="networks with commas between them, such as `10.1.0.0/16,192.0.2.7`",
-        shown="none",
+        "The networks that may read `/metrics` without a token ([monitoring](../howto/monitor.md)). The address "
+        "of the connection counts; a request through a proxy needs a token. Unset: every request needs one.",
         of_service=True,
     )
     public_url: str = declared(
         "REFRESH_PUBLIC_URL",
         "http_url",
         "",
-        "the address at which people reach this service, for the links in notifications; unset: no links",
-        takes="an http or https address",
+        "The address at which people reach the admin, for the links in notifications. Unset: no links.",
     )
     deliver_networks: tuple[str, ...] = declared(
         "REFRESH_DELIVER_NETWORKS",
         "networks",
         (),
-        "the networks that webhooks may reach, and no others; unset: every public address",
-        takes="networks with commas between them, such as `10.1.0.0/16,192.0.2.7`",
-        shown="every public address",
+        "The only networks to which webhooks are sent. Unset: every public address.",
     )
     harbor_secret: str = declared(
         "REFRESH_HARBOR_SECRET",
         "secret",
         "",
-        "the secret with which Harbor's job service reports to the [hook](hook.md), as "
-        "`Authorization: Harbor-Secret …`; unset: no secret is right. In production at least 16 characters, and "
-        "none that everyone knows",
-        takes="a secret",
+        "The secret with which Harbor's job service reports to the [hook](../howto/job_service_hook.md), as "
+        "`Authorization: Harbor-Secret …`. In production at least 16 characters. Unset: such reports are refused.",
         of_service=True,
     )
     signing_secrets: str = declared(
         "REFRESH_SIGNING_SECRETS",
         "signing_secrets",
         "",
-        "the secrets with which reports may be [signed](hook.md#signed-reports); unset: signatures count for "
-        "nothing",
-        takes="one secret, or two with a comma between them, each `whsec_` and base64 of 24 to 64 bytes",
+        "The secrets with which [signed reports](../howto/job_service_hook.md) are checked. Unset: signatures are "
+        "ignored.",
         of_service=True,
     )
     retention_counts: Mapping[str, int] = declared(
         "VENDOR_EXECUTION_RETENTION_COUNT",
         "counts",
         {},
-        "how many of the newest executions to keep for each vendor type and vendor id; the [sweep](#sweep) "
-        "deletes older ones that have ended. Executions without a vendor id have 0, so those of one "
-        "vendor type count together. For one vendor type Harbor's variables do the same: "
-        "`IMAGE_SCAN_EXECUTION_RETENTION_COUNT`",
+        "How many executions to keep for each vendor type and vendor id; `*` stands for every other vendor type. "
+        "The [sweep](../howto/retention.md) deletes older ones that have ended. For one vendor type the service "
+        "reads Harbor's variables as well, such as `IMAGE_SCAN_EXECUTION_RETENTION_COUNT`.",
         at_least=1,
         at_most=1_000_000_000,
-        takes="`VENDOR:N` with commas between them, each N from 1; `*` is every vendor type that is not named",
-        shown="a project keeps all; the service as many as Harbor: "
-        "`IMAGE_SCAN:1,SBOM:1,SCAN_ALL:1,PURGE_AUDIT_LOG:10,EXECUTION_SWEEP:10,*:50`",
     )
     retention_days: int = declared(
         "REFRESH_RETENTION_DAYS",
         "integer",
         0,
-        "the sweep deletes executions that ended more than so many days ago, whatever their number, with their "
-        "tasks, jobs, results and history. 0: none for its age. A project that sets neither this nor the counts "
-        "keeps everything, and its tables grow",
+        "The sweep deletes executions that ended more than this many days ago, with their tasks, jobs, results "
+        "and history. 0: age deletes nothing. A project that sets neither this nor the counts keeps everything.",
         at_least=0,
         at_most=36_500,
     )
@@ -111,11 +96,10 @@ class Intake:
         "REFRESH_HISTORY_DAYS",
         "integer",
         0,
-        "of an execution that stays, the sweep deletes status changes older than that, except for its newest "
-        "1,000. 0: none",
+        "The sweep deletes status changes older than this many days from executions that stay, except the newest "
+        "1,000 of each. 0: it deletes none.",
         at_least=0,
         at_most=36_500,
-        shown="a project: `0`; the service: `30`",
     )
 
     @property

@@ -9,8 +9,8 @@ are read when they are needed, from one of two places:
    from the environment. A bad value ends the program at its start (settings/env.py).
 
 Nothing else of a project is read: it may have a `REDIS_URL` of its own, in its environment or its settings, that
-means another server. The tables in docs/operations.md are compared with the declarations. This module imports no
-module of the project, because the settings import it.
+means another server. The tables in docs/reference/settings.md are made from the declarations. This module imports
+no module of the project, because the settings import it.
 """
 
 import base64
@@ -33,9 +33,8 @@ MOST_SIGNING_SECRETS = 2
 
 @dataclass(frozen=True)
 class Declared:
-    """One setting. `kind` is a name in KINDS. `takes` and `shown` are the texts of the documentation for the range
-    and the default, where the values alone do not say enough. `of_service`: a project has no such setting, because
-    it has no API, no hook and no Harbor."""
+    """One setting. `kind` is a name in KINDS. `meaning` is Markdown, with links from the folder docs/reference.
+    `of_service`: a project has no such setting, because it has no API, no hook and no Harbor."""
 
     name: str
     kind: str
@@ -44,8 +43,6 @@ class Declared:
     at_least: float | None = None
     at_most: float | None = None
     choices: tuple[str, ...] = ()
-    takes: str = ""
-    shown: str = ""
     of_service: bool = False
 
     @property

@@ -20,7 +20,7 @@ def require_installed(package: str) -> None:
 
 
 def other_than_postgresql(connection: Any) -> tuple[str, str] | None:
-    """Return what is wrong and what to do if this is the default database and not PostgreSQL. A backend of
+    """Return its engine and what to do if this is the default database and not PostgreSQL. A backend of
     PostGIS, a pool or a meter has another name, and the same vendor."""
     if connection.alias != DEFAULT_DB_ALIAS or connection.vendor == "postgresql":
         return None
@@ -30,4 +30,4 @@ def other_than_postgresql(connection: Any) -> tuple[str, str] | None:
         else 'Write into the settings: DATABASES = {"default": {"ENGINE": "django.db.backends.postgresql", '
         '"NAME": "the name of your database"}}.'
     )
-    return f"The database is {connection.settings_dict['ENGINE']}; Harbor Refresh needs PostgreSQL.", todo
+    return connection.settings_dict["ENGINE"], todo

@@ -1,12 +1,23 @@
 """The API's description: what Ninja derives from the code, with scopes and the media type of problems.
 
-`/api/v1/openapi.json` serves it, and `/api/v1/docs` shows it. A test compares the tables of docs/api.md with it.
+`/api/v1/openapi.json` serves it, `/api/v1/docs` shows it, and docs/reference/api.md is made from it.
 """
 
 from typing import Any
 
+from django.conf import settings
 from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
+
+from harbor_refresh.executions import pacing
+from harbor_refresh.executions.api.idempotency import MAX_KEY
+from harbor_refresh.executions.api.pages import MAX_ITEMS, PageIn
+from harbor_refresh.executions.api.parsing import MAX_VALUES
+from harbor_refresh.executions.api.schemas import MAX_REPORTS, MAX_TASKS
+from harbor_refresh.executions.conf import DECLARED
+from harbor_refresh.executions.queries.event_stream import SECONDS_OF_A_STREAM
+from harbor_refresh.executions.queries.filters import MAX_ATTRIBUTES
+from harbor_refresh.executions.text import MAX_DEPTH, MAX_JSON
 
 PROBLEM = "#/components/schemas/ProblemDetails"
 JSON, PROBLEM_JSON = "application/json", "application/problem+json"
@@ -24,6 +35,22 @@ ERRORS = {
     429: "The token has used up its requests of this minute. `Retry-After` says how long to wait.",
     503: "PostgreSQL or Redis is away, or a row stays locked. Try again after `Retry-After` seconds.",
 }
+#: What a request may have at most, and the status of the answer to more.
+LIMITS = (
+    ("address with its query, and headers", "262,144 bytes", "431"),
+    ("body", f"{settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 1024**2} MiB", "413"),
+    ("values in a body; an empty list or object counts as two", f"{MAX_VALUES:,}", "413"),
+    ("nested levels of a body", f"{MAX_DEPTH}", "400"),
+    ("`extra_attrs` of a row", f"{MAX_JSON:,} bytes", "400"),
+    ("tasks of a request", f"{MAX_TASKS:,}", "422"),
+    ("reports of a request", f"{MAX_REPORTS:,}", "422"),
+    ("items of a page", f"{MAX_ITEMS:,} (default: {PageIn.model_fields['limit'].default})", "422"),
+    ("`attribute` in a list", f"{MAX_ATTRIBUTES}", "422"),
+    ("`Idempotency-Key`", f"{MAX_KEY} visible ASCII characters", "422"),
+    ("requests of a token in a minute", f"{DECLARED['requests_per_minute'].default:,} by default", "429"),
+    ("event streams of a web process", f"{pacing.STREAMS}", "503"),
+    ("duration of an event stream", f"{SECONDS_OF_A_STREAM:g} s", "the stream ends: open another"),
+)
 
 
 class Description(OpenAPISchema):

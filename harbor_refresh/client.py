@@ -263,12 +263,20 @@ OnRefused = Callable[[Report, str], Any]
 
 
 class Client:
-    """The service, as a runner uses it. Threads may share a client; close it, or use it in a `with`.
+    """A client of the service for runners. Threads may share it. Close it, or use it in a `with`.
 
-    `spool`: a file that keeps reports until the service has answered for them. One client at a time uses it; the
-    next one waits up to three times `timeout`, and then raises SpoolBusy. Without a spool, reports end with the
-    process. `fsync`: a report survives the loss of power as well. `on_refused(report, reason)` is called from the
-    thread that sends. `timeout`: seconds for an answer. `patience`: seconds for which a call is tried again.
+    Args:
+        url: The address of the service.
+        token: An API token.
+        spool: A file that keeps reports until the service has answered. Without it, reports end with the process.
+            One client at a time uses it; another waits for three times `timeout`, and then raises SpoolBusy.
+        fsync: Whether a report in the spool survives the loss of power.
+        max_spool_bytes: The size limit of the spool.
+        max_reports_in_memory: How many reports may wait without a spool.
+        on_refused: A function of a refused report and the reason. The sending thread calls it.
+        timeout: Seconds to wait for an answer.
+        patience: For how many seconds a call is tried again.
+        close_timeout: For how many seconds `close()` sends what is left.
     """
 
     def __init__(

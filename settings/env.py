@@ -36,6 +36,7 @@ KNOWN_SECRETS = {
     "for tests only: protects nothing",
 }
 MIN_SECRET = 16
+DATABASE_TAKES = "postgresql://user:password@host:port/name"
 MIN_DIFFERENT = 5
 
 
@@ -159,7 +160,6 @@ def _address(names: tuple[str, ...], default: str, check: Callable[[str], object
 def database(name: str, default: str) -> dict[str, Any]:
     """A Django database from a PostgreSQL URL; parameters after `?` go to libpq unchanged."""
     url = secret(name, default)
-    takes = "postgresql://user:password@host:port/name"
     try:
         known = urlsplit(url).scheme in ("postgres", "postgresql")
         parameters = conninfo_to_dict(url) if known else {}
@@ -168,7 +168,7 @@ def database(name: str, default: str) -> dict[str, Any]:
     ports = [port for port in str(parameters.get("port", "")).split(",") if port]
     named = parameters.get("dbname") or parameters.get("service")
     if not named or not all(port.isdecimal() for port in ports):
-        raise _bad(name, without_password(url), takes)
+        raise _bad(name, without_password(url), DATABASE_TAKES)
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": parameters.pop("dbname", ""),

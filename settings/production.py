@@ -22,7 +22,9 @@ if LOG_FORMAT == "auto" and not sys.stderr.isatty():
 logging.captureWarnings(True)  # Python's warnings are lines like all others
 
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+#: Production: whether plain HTTP is redirected to HTTPS.
 SECURE_SSL_REDIRECT = env.value("SECURE_SSL_REDIRECT", "flag", True)
+#: Production: for how many seconds browsers insist on HTTPS.
 SECURE_HSTS_SECONDS = env.value("SECURE_HSTS_SECONDS", "integer", 31_536_000, at_least=0, at_most=63_072_000)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = True
 SECURE_HSTS_PRELOAD = True

@@ -1,7 +1,6 @@
 """The settings of this app: the only place for the name, default, range and meaning of each.
 
-A project need not set any of them; executions/declarations.py says where it may. The table in
-docs/operations.md is compared with this one.
+A project need not set any of them; executions/declarations.py says where it may.
 """
 
 from dataclasses import dataclass
@@ -25,32 +24,32 @@ class Refresh:
         "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS",
         "number",
         30,
-        "beat's tick, which covers lost wake-ups. 0 or less: no queue, the reporting process refreshes at once",
+        "How often beat sends a tick, which finds work whose wake-up was lost. 0 or less: there is no queue, and "
+        "the process that reports refreshes at once. If it is set, beat writes it to its row of the schedule.",
         at_least=-1,
     )
     strategy: str = declared(
         "REFRESH_STRATEGY",
         "one_of",
         "claim",
-        "the [design](strategies.md) that keeps marks and refreshes them. It must be the same for all processes",
+        "The [strategy](../explanation/strategies.md) of the refresh, the same in all processes. The other "
+        "strategies are for comparison.",
         choices=STRATEGIES,
-        takes="one of five: `claim`, `scan`, `lock`, `hash` or `upstream`",
     )
     instance_id: int | None = declared(
         "CORE_INSTANCE_ID",
         "integer",
         None,
-        "only with `hash`: the number of this worker's instance; required if its host name does not end like `-3`",
+        "Strategy `hash`: the number of this worker's instance, less than the total. Unset: the number at the end "
+        "of the host name, as in `worker-3`.",
         at_least=0,
         at_most=9999,
-        takes="0 to 9,999, less than the total",
-        shown="the ordinal of the host name",
     )
     instance_total: int | None = declared(
         "CORE_INSTANCE_TOTAL",
         "integer",
         None,
-        "only with `hash`: how many instances there are; required for workers",
+        "Strategy `hash`: how many instances there are. Its workers need it.",
         at_least=1,
         at_most=10_000,
     )
@@ -58,27 +57,23 @@ class Refresh:
         "REFRESH_KEY_PREFIX",
         "text",
         "cache:execution:refresh:",
-        "the prefix of all keys; may be a hash tag, `{cache:execution:refresh:}`",
-        takes="text",
+        "The prefix of all [keys](keys.md). On a Redis Cluster it needs a hash tag: `{cache:execution:refresh:}`.",
     )
     fanout: int | None = declared(
         "REFRESH_FANOUT",
         "auto_or_integer",
         None,
-        "executions in a subtask. `auto`: one while 16 or fewer wait; with more, the backlog is split into "
-        "two subtasks for each live node, of 1,000 executions to a chunk each. A number also holds for a short "
-        "backlog",
+        "How many executions a subtask refreshes. `auto`: one while at most 16 wait; with more, the backlog is "
+        "split into two subtasks for each live node, in chunks of at most 1,000 executions.",
         at_least=1,
         at_most=6_000,
-        takes="`auto`, or 1 to 6,000",
-        shown="`auto`",
     )
     max_attempts: int = declared(
         "REFRESH_MAX_ATTEMPTS",
         "integer",
         5,
-        "failures in a row until quarantine. At 3 or less, neighbours of a member that kills its process may "
-        "be quarantined with it",
+        "How many refreshes of an execution fail in a row before it is quarantined. At 3 or less, executions of "
+        "the same chunk may be quarantined with it.",
         at_least=1,
         at_most=100,
     )
@@ -86,15 +81,15 @@ class Refresh:
         "REFRESH_JOB_HOURS",
         "number",
         24,
-        "after so many hours of silence a job in progress fails",
+        "A running job that has not checked in for this many hours ends as Error.",
         at_least=0.01,
     )
     result_bytes: int = declared(
         "REFRESH_RESULT_BYTES",
         "integer",
         65_536,
-        "the most bytes of JSON of a [kept result](jobs.md#results-and-tracebacks). A larger one is not kept, and "
-        "its job is Success",
+        "The size limit of a kept [result](../howto/jobs.md), in bytes of JSON. A larger result is not kept; its "
+        "job still succeeds.",
         at_least=0,
         at_most=1_000_000,
     )
@@ -102,24 +97,21 @@ class Refresh:
         "REFRESH_REPORT_URL",
         "http_url",
         "",
-        "where status changes of jobs are reported by HTTP, see [jobs](jobs.md#reports-over-http); unset: to "
-        "the database",
-        takes="an http or https address",
+        "The address to which status changes of jobs are reported over HTTP. Unset: they are written to the "
+        "database.",
     )
     report_authorization: str = declared(
         "REFRESH_REPORT_AUTHORIZATION",
         "secret",
         "",
-        "the `Authorization` header of those reports, in full",
-        takes="a secret",
+        "The whole `Authorization` header of those reports.",
     )
     flower_url: str = declared(
         "REFRESH_FLOWER_URL",
         "http_url",
         "",
-        "the address of Flower for people, for the links of the admin; unset: no links. Flower must have the host "
-        "name of the admin to know its login",
-        takes="an http or https address",
+        "The address of Flower, for the links in the admin. Flower accepts the admin's login if both have the "
+        "same host name. Unset: no links.",
         of_service=True,
     )
 

@@ -27,7 +27,7 @@ log = logging.getLogger("harbor_refresh")
 
 
 def connect(app: Any) -> Any:
-    """Add our Celery tasks, their routes and their schedule to this app, and return it."""
+    """Add the Celery tasks of Harbor Refresh, their routes and their schedule to an app, and return the app."""
     mend_connections(app)
     app.autodiscover_tasks([__package__], related_name="celery_tasks")
     if app.configured:

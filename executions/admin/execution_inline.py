@@ -90,18 +90,23 @@ class NoForms(forms.BaseFormSet):  # type: ignore[type-arg]
 
 
 class ExecutionInline(Inline):
+    """An inline that shows the latest executions of an object on its page in the project's admin.
+
+    Attributes:
+        vendor_type: The vendor type of the executions. It must be set.
+        tab: With unfold: whether the inline is a tab of the page.
+    """
+
     model = Execution
-    #: The vendor type of the executions. It must be given.
     vendor_type = ""
     template = "executions/admin/execution_inline.html"
     checks_class = ExecutionInlineChecks
     verbose_name = "execution"
     verbose_name_plural = "executions"
-    #: In unfold: whether it is a tab of the page.
     tab = False
 
     def vendor_id_of(self, obj: Any) -> Given:
-        """The `vendor_id` with which executions of this object are started."""
+        """Return the `vendor_id` of the executions of this object: by default its primary key."""
         key: Given = obj.pk
         return key
 

@@ -49,7 +49,7 @@ def page(model: type[Model]) -> Callable[[T], T]:
 
 
 def register_admin(site: "AdminSite") -> None:
-    """Register our pages on this site of the project."""
+    """Register the pages of Harbor Refresh on an admin site of the project. The default site has them already."""
     for label in OURS:
         if apps.is_installed(name := _app_of(label)):
             import_module(f"{name}.admin")

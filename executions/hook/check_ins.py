@@ -17,7 +17,17 @@ from harbor_refresh.executions.news import signals
 
 @dataclass(frozen=True)
 class CheckIn:
-    """`at` is in unix seconds, by the sender's clock; `revision` is that of the run."""
+    """A check-in of a job of Harbor's job service.
+
+    Attributes:
+        task_id: The id of its task.
+        execution_id: The id of its execution.
+        vendor_type: The vendor type of its execution.
+        job_id: The id of the job.
+        text: What the job says.
+        at: When, in unix seconds by the clock of the sender.
+        revision: The revision of the run.
+    """
 
     task_id: int
     execution_id: int
@@ -33,7 +43,7 @@ _processors: dict[str, Processor] = {}
 
 
 def on_check_in(vendor_type: str) -> Callable[[Processor], Processor]:
-    """Register the function that gets the check-ins of a vendor type. There is one for each."""
+    """Register the function that gets the check-ins of a vendor type. Each vendor type has one function."""
 
     def register(function: Processor) -> Processor:
         known = _processors.setdefault(vendor_type, function)

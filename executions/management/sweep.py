@@ -20,7 +20,9 @@ from harbor_refresh.executions.retention.rules import DryRunCount, Retention, co
 from harbor_refresh.executions.retention.sweep import Swept, sweep
 from harbor_refresh.executions.text import plural
 
-HELP = "delete the executions that retention does not keep, and other old rows; refresh executions that dangle"
+HELP = (
+    "delete the executions and other rows that retention does not keep; refresh executions whose tasks stand still"
+)
 
 
 def arguments(parser: CommandParser) -> None:

@@ -25,14 +25,14 @@ HELP = "make an API token and print it, once"
 
 
 def arguments(parser: CommandParser) -> None:
-    parser.add_argument("name", help="what uses it; no other token has this name")
+    parser.add_argument("name", help="a unique name that says what uses the token")
     parser.add_argument(
         "--may",
         action="append",
         choices=[scope.value for scope in Scope],
-        help="what it may do; several: give it several times (default: read)",
+        help="a scope; may be repeated (default: read)",
     )
-    parser.add_argument("--days", type=int, help="it expires after so many days (default: it does not expire)")
+    parser.add_argument("--days", type=int, help="expire after this many days (default: never)")
 
 
 def answer(options: dict[str, Any]) -> Answer:

@@ -1,6 +1,6 @@
 """Write a log line for each signal of executions. No other module of this app writes a log.
 
-Operators grep for these lines and docs/operations.md lists them, so their words do not change.
+Operators grep for these lines and docs/reference/log.md lists them, so their words do not change.
 """
 
 import logging

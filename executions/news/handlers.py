@@ -26,7 +26,7 @@ from harbor_refresh.executions.status import FINAL, Status, is_final
 
 @dataclass(frozen=True)
 class Failure:
-    """A task that ended as Error; the message is shortened."""
+    """A task that ended as Error. A long message is shortened."""
 
     task_id: int
     job_id: str
@@ -35,9 +35,31 @@ class Failure:
 
 @dataclass(frozen=True)
 class Change:
-    """One change of status. `id` is the same if the change is told again. The revision and the statuses are those
-    of the change; the rest is as it was when the change was told. If the execution is deleted meanwhile, the rest
-    is empty. `vendor_key` is the vendor's object as text: the number `vendor_id`, or the text that was given."""
+    """One change of the status of an execution.
+
+    The attributes up to `at` describe the change. The others are read when it is delivered, and are empty if the
+    execution was deleted by then.
+
+    Attributes:
+        id: An id of the change. It is the same if the change is delivered again.
+        execution_id: The id of the execution.
+        vendor_type: Its vendor type.
+        revision: Its revision, which grows by one with each change.
+        from_status: The status before.
+        to_status: The status after.
+        at: The time of the change.
+        vendor_id: The object that the execution is for, as a number.
+        vendor_key: The same object as the text, UUID or number that was given.
+        trigger: What started the execution.
+        status_message: Its status message.
+        extra_attrs: Its attributes; None if they are too long.
+        start_time: When it started.
+        update_time: When it was last refreshed.
+        end_time: When it ended; None if it has not ended.
+        counts: The number of its tasks by status.
+        first_failures: The first of its tasks that ended as Error.
+        is_deleted: Whether it was deleted before this delivery.
+    """
 
     id: str
     execution_id: int
@@ -50,7 +72,6 @@ class Change:
     vendor_key: str = ""
     trigger: str = ""
     status_message: str = ""
-    #: None if they are too long.
     extra_attrs: Mapping[str, Any] | None = None
     start_time: datetime | None = None
     update_time: datetime | None = None
@@ -61,7 +82,7 @@ class Change:
 
     @property
     def duration_seconds(self) -> float | None:
-        """From the start to the end; None while it has not ended."""
+        """From the start to the end; None while the execution has not ended."""
         if self.start_time is None or self.end_time is None or not is_final(self.to_status):
             return None
         return max(0.0, round((self.end_time - self.start_time).total_seconds(), 3))
@@ -91,8 +112,13 @@ _registered: list[Registered] = []
 def on_execution(
     *vendors: str, status: str | Iterable[str] | None = None, trigger: str | Iterable[str] = ()
 ) -> Callable[[Function], Function]:
-    """Register a function for executions of these vendors, or of all. `status`: one, several, or an empty list for
-    every status; the final ones if it is not given."""
+    """Register a function that is called with each `Change`.
+
+    Args:
+        vendors: The vendor types; none: all.
+        status: One new status or several. An empty list: every status. Not given: the final ones.
+        trigger: One trigger or several; none: all.
+    """
     if any(callable(one) for one in vendors):
         raise Refused("write @on_execution(), with parentheses")
     statuses = _texts(FINAL if status is None else status)

@@ -21,12 +21,16 @@ MaySee = Callable[[HttpRequest, Execution], bool]
 
 
 def execution_urls(*, may_see: MaySee) -> list[URLPattern]:
-    """Return the addresses `<id>/` and `<id>/events/`, for `include` in the host's own:
+    """Return the addresses `ID/` and `ID/events/`, for `include` in the URLs of a project:
 
         path("mirrors/", include(execution_urls(may_see=may_see_mirror)))
 
-    They are named `execution_progress` and `execution_events`. An execution that the user may not see is
-    answered as one that does not exist, with 404. `may_see` may raise PermissionDenied instead."""
+    They are named `execution_progress` and `execution_events`.
+
+    Args:
+        may_see: A function of the request and the execution. Unless it returns True, the answer is 404, as for an
+            execution that does not exist. It may raise PermissionDenied instead.
+    """
     if not callable(may_see):
         raise TypeError("execution_urls takes may_see=, a function of the request and the execution")
 

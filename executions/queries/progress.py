@@ -14,10 +14,17 @@ RECENT, MOST = timedelta(hours=1), 2_000
 
 @dataclass(frozen=True)
 class Progress:
-    """Counts of the tasks by status, without the gate of an open execution. `is_open`: more tasks may be added
-    until it is closed, so `total`, `share` and `eta` are of the tasks that were added so far. `eta` is the time
-    left at the speed of the latest ends; None if no task has ended within the last hour, or none is left. Time in
-    which nothing was done does not count."""
+    """The progress of an execution.
+
+    Attributes:
+        status: The status of the execution.
+        counts: The number of its tasks by status.
+        total: The number of its tasks.
+        done: The number of its tasks that have ended.
+        eta: The time left at the speed of the latest ends, without idle time. None if no task has ended within the
+            last hour, or no task is left.
+        is_open: Whether more tasks may be added. Then the other values count those that were added so far.
+    """
 
     status: str
     counts: dict[str, int]
@@ -28,7 +35,7 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """Return the share of ended tasks, 0 to 1. Without tasks, it is 1 if the execution has ended, else 0."""
+        """The share of ended tasks, 0 to 1. Without tasks, it is 1 if the execution has ended, else 0."""
         return self.done / self.total if self.total else float(is_final(self.status))
 
 

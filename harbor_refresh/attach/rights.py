@@ -111,7 +111,8 @@ def of_the_broker(facts: Facts) -> Iterator[CheckMessage]:
         try:
             for command in _commands(OF_BROKER):
                 if said := _refusal(connection, command):
-                    yield lacking(" ".join(command[:2]), said, broker.variable, "broker.acl")
+                    words = " ".join(command[:2])
+                    yield lacking(words, said, "The broker's Redis", broker.variable, "broker.acl")
                     if command == ["MULTI"]:
                         return  # the others would be run
         finally:
@@ -133,8 +134,9 @@ def _refusal(connection: Any, command: list[str]) -> str:
     return ""
 
 
-def lacking(command: str, said: str, variable: str = "REDIS_URL", file: str = "redis.acl") -> CheckMessage:
-    server = "Redis" if variable == "REDIS_URL" else "The broker's Redis"
+def lacking(
+    command: str, said: str, server: str = "Redis", variable: str = "REDIS_URL", file: str = "redis.acl"
+) -> CheckMessage:
     return Error(
         f"{server} refuses {command}: {said.splitlines()[0][:200] if said else 'no reason given'}",
         f"Give the user of {variable} the rights of deploy/attach/{file}: redis-cli ACL SETUSER …",

@@ -66,7 +66,7 @@ class AsWarning(logging.Filter):
 
 
 class JSONLines(logging.Formatter):
-    """One JSON object a line. `line` is the text before its values are put in, as operations.md lists it, so that
+    """One JSON object a line. `line` is the text before its values are put in, as log.md lists it, so that
     lines can be grouped by it."""
 
     def __init__(self) -> None:

@@ -1,4 +1,5 @@
-"""The catalogue of metrics: each name, its labels and its meaning, once. docs/monitoring.md is compared with it.
+"""The catalogue of metrics: each name, its labels and its meaning, once. docs/reference/metrics.md is made
+from it.
 
 Counters and histograms are rows in PostgreSQL (executions/news/counters.py), so they do not begin again when a
 process does. Every possible series is there from the beginning, with 0: else `increase()` would miss the first

@@ -13,11 +13,12 @@ from harbor_refresh.tasks.jobs import TrackedJob
 
 @contextmanager
 def fail_job(name: str, *, times: int | None = None, with_: BaseException | None = None) -> Iterator[None]:
-    """Have the first `times` runs of the job of this name raise `with_` in the place of its code; all runs, if no
-    number is given. Later runs are those of the job itself.
+    """Make a job of this process fail, as if its code had raised: `autoretry_for` and `max_attempts` apply.
 
-    It fails as if its own code had raised: `autoretry_for` and `max_attempts` apply, and each try is a run. It
-    reaches the jobs of this process, and not those of a worker in another one.
+    Args:
+        name: The name of the job, such as `"shop.tasks.copy"`.
+        times: How many runs fail; None: all.
+        with_: The error; a RuntimeError if it is not given.
     """
     task: Any = current_app.tasks.get(name)
     if not isinstance(task, TrackedJob):

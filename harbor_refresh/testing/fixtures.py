@@ -34,7 +34,7 @@ def harbor_jobs(transactional_db: None) -> Iterator[None]:
 
 @pytest.fixture
 def fail_job() -> Iterator[FailJob]:
-    """Have a job fail until the end of this test: `fail_job("shop.copy", times=2, with_=OSError("disk"))`."""
+    """Make a job fail until the end of this test: `fail_job("shop.copy", times=2, with_=OSError("disk"))`."""
     from harbor_refresh.testing import failures
 
     with ExitStack() as until_the_end:

@@ -27,8 +27,11 @@ SHUTDOWN_SECONDS = 60.0
 
 @contextmanager
 def eager(*, propagates: bool = False) -> Iterator[None]:
-    """Run each job, and each plain task of Celery, at once in this process. `propagates`: the first error of a job
-    is raised where the job was started, when all is done."""
+    """Run each job, and each plain Celery task, at once in this process.
+
+    Args:
+        propagates: Whether the first error of a job is raised where the jobs were started, after all have run.
+    """
     conf = current_app.conf
     before = conf.task_always_eager, conf.task_eager_propagates
     conf.task_always_eager, conf.task_eager_propagates = True, propagates
@@ -40,10 +43,13 @@ def eager(*, propagates: bool = False) -> Iterator[None]:
 
 @contextmanager
 def worker(*queues: str) -> Iterator[None]:
-    """Run the jobs that are started meanwhile in a worker, one after the other, in a thread. It takes these
-    queues, besides the default queue of the project's Celery app.
+    """Run jobs in a worker, one after the other, in a thread of this process.
 
-    It has a database connection of its own, so it sees what is committed: use it in tests whose commits are real.
+    The thread has its own database connection, so it sees only what is committed: use it in tests with real
+    commits.
+
+    Args:
+        queues: The queues that it takes besides the default queue of the Celery app.
     """
     app: Any = current_app._get_current_object()  # type: ignore[attr-defined]
     before = {name: app.conf.get(name) for name in SETTINGS}

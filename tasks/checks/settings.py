@@ -1,4 +1,4 @@
-"""Checks of the settings: of their values, and of which go together. docs/operations.md has a table of the ids."""
+"""Checks of the settings: of their values, and of which go together. docs/reference/checks.md lists them."""
 
 import os
 from collections.abc import Iterator
@@ -35,7 +35,10 @@ def system_checks(facts: object) -> Iterator[CheckMessage]:
 
 def _values(conf: Refresh) -> Iterator[CheckMessage]:
     if found := other_than_postgresql(connections[DEFAULT_DB_ALIAS]):
-        yield Error(found[0], hint=found[1], id="harbor_tasks.E001")
+        engine, hint = found
+        yield Error(
+            f"The database is {engine}; Harbor Refresh needs PostgreSQL.", hint=hint, id="harbor_tasks.E001"
+        )
     if is_attached() and (conf.strategy != "claim" or conf.in_process):
         yield Error(
             f"REFRESH_ATTACH is harbor, REFRESH_STRATEGY is {conf.strategy} and "
@@ -62,7 +65,7 @@ def _names() -> Iterator[CheckMessage]:
         if is_ours and not hasattr(settings, name.removesuffix("_FILE")):
             yield Warning(
                 f"{name} is no setting, or none any more, so it changes nothing.",
-                hint="Remove it. docs/operations.md lists the settings; intervals are rows of the schedule.",
+                hint="Remove it. docs/reference/settings.md has the settings; intervals are rows of the schedule.",
                 id="harbor_tasks.W002",
             )
 

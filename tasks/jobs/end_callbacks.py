@@ -35,14 +35,14 @@ TAKES = "takes the signature of a plain Celery task, such as notify.s(), or a li
 
 @dataclass(frozen=True)
 class EndedExecution:
-    """The first argument of a callback: which execution has ended, and how. For `on_first_error` it has not ended:
-    `status` is Running, and `revision` 0."""
+    """The first argument of a callback: which execution has ended, and how. For `on_first_error` the execution has
+    not ended: `status` is Running, and `revision` is 0."""
 
     change: Change
 
     @property
     def id(self) -> str:
-        """The same if the callback is called again for this end."""
+        """An id of this end. It is the same if the callback is called again."""
         return self.change.id
 
     @property

@@ -46,9 +46,12 @@ def asynchronous(function: Callable[Parameters, Result]) -> Callable[Parameters,
 
 
 class TrackedExecution(Execution):
-    """The row of an execution, with the operations on its jobs. Get it again by
-    `TrackedExecution.objects.get(pk=…)`. If the row is gone, or its transaction was rolled back, each operation
-    raises NoSuchExecution."""
+    """The row of an execution, with the operations on its jobs.
+
+    Get it again with `TrackedExecution.objects.get(pk=…)`. If the row was deleted, or its transaction was rolled
+    back, each operation raises NoSuchExecution. Each operation has an asynchronous twin: `aprogress`, `aadd`,
+    `aclose`, `astop`, `aretry_failed` and `aresume_stopped`.
+    """
 
     # its own, so that its rows are typed as TrackedExecution; what mypy says of it depends on its cache
     objects = ExecutionQuerySet["TrackedExecution"].as_manager()  # type: ignore[misc,unused-ignore,django-manager-missing]
@@ -66,30 +69,36 @@ class TrackedExecution(Execution):
             raise NoSuchExecution(self.pk) from None
 
     def progress(self, *, deep: bool = False) -> Progress:
-        """Return its progress, by one indexed query, in which each child counts as one task. `deep`: count the
-        jobs of its children in their place, at any depth. That query reads each of them and tells no time left."""
+        """Return its progress, by one indexed query. A child execution counts as one task.
+
+        Args:
+            deep: Whether to count the jobs of its children, at any depth, instead. This query reads each of them,
+                and its result has no `eta`.
+        """
         return of_tasks.progress_of_family(self.pk) if deep else of_tasks.progress(self.pk)
 
     def add(self, jobs: "Given", *, once: str = "", weight: float = 1) -> int:
-        """Add jobs, as `start` takes them; return how many. Raises ExecutionClosed if it was closed, and
-        AlreadyFinal if it has ended.
+        """Add jobs, and return how many. Raises ExecutionClosed if it was closed, AlreadyFinal if it has ended.
 
-        `once`: any text that names this addition within the execution. If it was made before, nothing is added and
-        0 is returned. So a producer that does not know whether it died before or after the commit repeats it.
-        `weight` is that of these jobs, as of `start`."""
+        Args:
+            jobs: The same as for `start`.
+            once: A name of this addition within the execution. If an addition has it already, nothing is added and
+                0 is returned. So a producer that was killed can repeat its last addition.
+            weight: The weight of these jobs.
+        """
         return creation.add(self.pk, parts_of(jobs), once=once, turns=turns_of(weight, None))
 
     def close(self) -> bool:
-        """Say that all jobs were added: it ends when they have ended. False if it was closed or stopped before, or
-        was not started open."""
+        """Close an open execution: it ends when its jobs have ended. Return False if it was closed or stopped
+        before, or was not started open."""
         return _close(self.pk)
 
     def wait(self, timeout: float | None = None) -> str:
         """Wait until it has ended, and return its status. Raises StillRunning (a TimeoutError) after the timeout.
 
-        It reads its row, at first often, then every other second, so it depends on no message. If it has not ended
-        and a transaction is open, NotCommitted is raised at once, because jobs begin and end executions after the
-        commit. In eager mode nothing else can end it, so StillRunning is raised at once.
+        It polls the row, at least every two seconds, so it depends on no message. Within an open transaction it
+        raises NotCommitted, because jobs begin after the commit. In eager mode nothing else could end the
+        execution, so StillRunning is raised at once.
         """
         pauses = self._pauses(timeout)
         while not self._has_ended():
@@ -97,8 +106,7 @@ class TrackedExecution(Execution):
         return self.status
 
     async def await_end(self, timeout: float | None = None) -> str:
-        """Wait as `wait` does, which has no twin of its own because `await` is a word of Python. No thread is held
-        meanwhile. If it is cancelled, nothing happens to the execution."""
+        """Wait as `wait` does, without holding a thread. If the wait is cancelled, the execution continues."""
         pauses = self._pauses(timeout)
         while not await asynchronous(self._has_ended)():
             await asyncio.sleep(next(pauses))
@@ -125,31 +133,34 @@ class TrackedExecution(Execution):
         raise StillRunning(f"{self} is {self.status}, and in eager mode nothing runs that could end it")
 
     def results(self) -> "Iterator[JobResult]":
-        """Yield what its jobs have returned, in the order in which they were given: those that have succeeded and
-        whose task says `keep_result=True`. It reads a page at a time."""
+        """Yield the results of the jobs that have succeeded and whose task has `keep_result=True`, in the order in
+        which the jobs were given. They are read in pages."""
         return kept.results(self.pk)
 
     def stop(self, *, kill_after: float | None = None) -> int:
-        """Stop waiting jobs, and ask running jobs to stop. It has ended when this returns: as Error if a job had
-        failed before, else as Stopped; one that had ended keeps its status. Returns how many jobs were asked.
+        """Stop waiting jobs, and ask running jobs to stop; return how many were asked.
 
-        `kill_after`: the process of a run that does not listen is killed after so many seconds. It does not run
-        again. Only a pool of processes (prefork) can do that."""
+        The execution has ended when this returns: as Error if a job had failed before, else as Stopped. If it had
+        ended before, its status stays.
+
+        Args:
+            kill_after: After so many seconds the processes of jobs that still run are killed. These jobs do not
+                run again. It needs the pool `prefork`.
+        """
         running = stop_jobs(self.pk, kill_after=kill_after)
         self.refresh_from_db()
         return running
 
     def retry_failed(self) -> int:
-        """Run failed jobs once more, and the jobs that need them. It is Running when this returns.
-        Returns how many jobs; 0 if no job had failed, and then the execution is unchanged."""
+        """Run failed jobs once more, and the jobs that need them; return how many. The execution is Running when
+        this returns. If no job had failed, it is unchanged."""
         count = again.retry_failed(self.pk)
         self.refresh_from_db()
         return count
 
     def resume_stopped(self) -> int:
-        """Run stopped jobs once more, in a new revision. It is Running when this returns. Returns how many jobs; 0
-        if none was stopped, and then the execution is unchanged, unless it was stopped while it was open: it ends
-        as its jobs have."""
+        """Run stopped jobs once more; return how many. The execution is Running when this returns. If no job was
+        stopped, it is unchanged; an execution that was stopped while it was open ends as its jobs have ended."""
         count = again.resume_stopped(self.pk)
         self.refresh_from_db()
         return count

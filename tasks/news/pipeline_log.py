@@ -1,6 +1,6 @@
 """Write a log line for each signal of the pipeline and of jobs.
 
-Operators grep for these lines and docs/operations.md lists them, so their words do not change.
+Operators grep for these lines and docs/reference/log.md lists them, so their words do not change.
 """
 
 import logging

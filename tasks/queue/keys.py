@@ -1,29 +1,7 @@
-"""The catalogue of keys. All share one prefix, which may carry a hash tag for Redis Cluster.
+"""The catalogue of keys: each name, its type, what it holds and its bound, once. docs/reference/keys.md is made
+from it. All share one prefix, which may carry a hash tag for Redis Cluster.
 
 Attached to a running Harbor, the queue is the set of Harbor's cores, and the other keys are ours.
-
-| key            | type   | holds                                                   | bounded by                 |
-| -------------- | ------ | ------------------------------------------------------- | -------------------------- |
-| `queue:v2`     | set    | `ID:VENDOR`, executions whose status may be out of date | the executions there are   |
-| `processing`   | set    | `ID:VENDOR:NODE:TIMESTAMP`, claimed and not finished    | live nodes x share         |
-| `attempts`     | hash   | `ID:VENDOR` → how often it failed                       | queue and processing       |
-| `nodes`        | zset   | live nodes by their last heartbeat                      | live nodes                 |
-| `wake`         | string | a tick was sent or ran a moment ago                     | one, expires               |
-| `pause`        | string | exists while the database is away                       | one, expires               |
-| `stamp`        | string | the last stamp issued                                   | one                        |
-| `cursor`       | string | where the last claim stopped scanning the queue         | one                        |
-| `heat`         | hash   | `ID:VENDOR` → how long it rests, and since when         | 1,000, expires             |
-| `marks`        | hash   | `ID:VENDOR` → how often it was marked while it waited   | 1,000, expires             |
-| `lock`         | string | the token of the worker in a cycle (`lock` design only) | one, expires               |
-| `waiting`      | zset   | `ID:VENDOR` by when it was put on the queue             | 1,000 of the queue         |
-| `ticked`       | string | when a tick last looked for work                        | one                        |
-| `left`         | zset   | nodes that stopped by themselves, by when they did      | 1,000                      |
-| `dead`         | zset   | nodes that fell silent, by their last heartbeat         | 100                        |
-| `presence`     | hash   | since when heartbeats come without a gap; the server    | one, of three fields       |
-| `traces`       | hash   | `ID:VENDOR` → trace contexts of its latest reports      | 500 of 4 each, expires     |
-| `broker`       | string | since when the broker has kept its messages             | one                        |
-| `instances`    | zset   | `ID:NODE` by its last heartbeat (`hash` design only)    | live workers, expires      |
-| `legacy`       | hash   | how far ticks have looked for Harbor's own marks        | one, of three fields       |
 
 The marks that Harbor itself writes have no prefix, no expiry and no index:
 
@@ -35,22 +13,48 @@ The marks that Harbor itself writes have no prefix, no expiry and no index:
 """
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.tasks.queue import members
 
+
+class Key(NamedTuple):
+    name: str
+    kind: str
+    holds: str
+    bound: str
+
+
+CATALOGUE = (
+    Key("queue", "set", "`ID:VENDOR`: executions whose status may be out of date", "the number of executions"),
+    Key("processing", "set", "`ID:VENDOR:NODE:TIMESTAMP`: claims in flight", "three chunks for each live node"),
+    Key("attempts", "hash", "`ID:VENDOR` → how often its refresh has failed", "the queue and the claims"),
+    Key("nodes", "zset", "live nodes by their last heartbeat", "the live nodes"),
+    Key("wake", "string", "a tick was sent or ran a moment ago", "expires after 2 s"),
+    Key("pause", "string", "the database is away, so no node claims", "expires within seconds"),
+    Key("stamp", "string", "the last timestamp of a claim, so that no two claims share one", "one value"),
+    Key("cursor", "string", "where the last claim stopped reading the queue", "one value"),
+    Key("heat", "hash", "`ID:VENDOR` → how long a hot execution rests between refreshes", "1,000; expires"),
+    Key("marks", "hash", "`ID:VENDOR` → how often it was marked while it waited", "1,000; expires after 10 s"),
+    Key("waiting", "zset", "`ID:VENDOR` by the time when it was queued", "1,000 members of the queue"),
+    Key("ticked", "string", "when a tick last looked for work", "one value"),
+    Key("left", "zset", "nodes that stopped by themselves, by the time of their stop", "1,000"),
+    Key("dead", "zset", "nodes that died, by their last heartbeat", "the latest 100"),
+    Key("lock", "string", "strategy `lock`: the process that runs a cycle", "one value; expires"),
+    Key("presence", "hash", "since when heartbeats have come without a gap, and to which server", "three fields"),
+    Key(
+        "traces",
+        "hash",
+        "`ID:VENDOR` → trace contexts of its latest reports",
+        "500 of 4 each; expires after 10 min",
+    ),
+    Key("broker", "string", "since when the broker has kept its messages", "one value"),
+    Key("instances", "zset", "strategy `hash`: `ID:NODE` by its last heartbeat", "the live workers; expires"),
+    Key("legacy", "hash", "how far ticks have looked for Harbor's own marks", "three fields"),
+)
 #: The type of each key. A key of another type is not ours (`ExecutionQueue.drop_foreign_keys`).
-KINDS = {
-    name: kind
-    for kind, names in {
-        "set": "queue processing",
-        "hash": "attempts heat marks presence traces legacy",
-        "zset": "nodes waiting left dead instances",
-        "string": "wake pause stamp cursor lock ticked broker",
-    }.items()
-    for name in names.split()
-}
+KINDS = {one.name: one.kind for one in CATALOGUE}
 #: Keys that stop something for as long as they exist.
 EXPIRING = frozenset({"wake", "pause", "lock"})
 #: The set in which the cores of a running Harbor mark executions, and from which they take them, without a prefix.

@@ -23,7 +23,7 @@ from tests.waiting import wait_for
 README = pages.read("README.md")
 UP, TEST = pages.lines(README.partition("## Two commands")[2].partition("\n## ")[0])
 #: With them, make finds the packages up to date, and installs none.
-INSTALLED = (".up", ".installed")
+INSTALLED = (".up", ".installed", ".release")
 #: What is made here and not kept in the repository.
 MADE = (".venv", ".git", ".local", ".*_cache", ".hypothesis", "dist", "build", "__pycache__", "*.egg-info")
 
@@ -92,7 +92,7 @@ def test_up_runs_everything_until_ctrl_c_and_clean_removes_what_it_left(checkout
 
 
 #: What each line starts, in the environment of the checkout. The tests that run the programs themselves:
-#: `up` and `clean` above; `.ci/run` and the workflow run `test`, `slow`, `lint` and `test-matrix`;
+#: `up` and `clean` above; `.ci/run` and the workflow run `docs`, `test`, `slow`, `lint` and `test-matrix`;
 #: tests/distribution builds the wheel; tests/soak, tests/browser/test_pictures.py and
 #: tests/integration/benchmarks say how to run the others small.
 STARTS = {
@@ -106,7 +106,7 @@ STARTS = {
     "make lint": [
         "-m ruff check .",
         "-m ruff format --check .",
-        "-m mypy harbor_refresh settings benchmarks examples manage.py",
+        "-m mypy harbor_refresh settings benchmarks examples manage.py docs/hooks.py",
         "-m pytest -q tests/unit/test_imports.py tests/integration/executions/test_locks_of_migrations.py",
         "-c import secrets; print(secrets.token_urlsafe(64))",
         "manage.py check --deploy --fail-level WARNING",
@@ -116,7 +116,8 @@ STARTS = {
     "make soak": ["-m tests.soak 1 2 3 --minutes 1"],
     "make fuzz EXAMPLES=300": ["-m pytest -n auto tests/integration/service/test_api_description.py"],
     "make fuzz": ["-m pytest -n auto tests/integration/service/test_api_description.py"],
-    "make package": ["-m pip wheel -q --no-deps --wheel-dir dist ."],
+    "make docs": ["-m mkdocs build --quiet"],
+    "make package": ["-m build .", "-m twine check --strict dist/*"],
     "make bench": [
         "-m benchmarks --executions 10000 --budget 25",
         "-m benchmarks intake --executions 20000 --rounds 20",
@@ -151,8 +152,6 @@ def test_each_line_of_make_that_a_page_has_starts_what_it_says(tmp_path: Path) -
         program.chmod(0o755)
         for name in INSTALLED:
             (tmp_path / ".venv" / name).touch()
-        (tmp_path / "dist").mkdir(exist_ok=True)
-        (tmp_path / "dist/harbor_refresh-0.whl").touch()
         started.write_text("", encoding="utf-8")
         typed(line, tmp_path)
         found[line] = started.read_text(encoding="utf-8").splitlines()

@@ -21,16 +21,15 @@ IN_THE_DARK = """async isDark => {
 }"""
 
 
-def violations(page: Page, within: str = "html") -> list[str]:
+def violations(page: Page, within: str = "html", in_the_dark: str = IN_THE_DARK) -> list[str]:
     """Look at this part of the page light, dark and on a phone, and tell each serious violation. The page is light
     and wide again afterwards."""
-    page.evaluate(AXE_SCRIPT)
-    found = _run(page, within, "light")
-    page.evaluate(IN_THE_DARK, True)
-    found += _run(page, within, "dark", COLOURS)
-    page.evaluate(IN_THE_DARK, False)
+    found = run(page, within, "light")
+    page.evaluate(in_the_dark, True)
+    found += run(page, within, "dark", COLOURS)
+    page.evaluate(in_the_dark, False)
     page.set_viewport_size(PHONE)
-    found += _run(page, within, "phone") + _overflow(page)
+    found += run(page, within, "phone") + _overflow(page)
     page.set_viewport_size(DESKTOP)
     return found
 
@@ -41,7 +40,9 @@ def must_be_usable(page: Page) -> None:
     assert not found, "\n".join(found)
 
 
-def _run(page: Page, within: str, view: str, options: dict[str, Any] | None = None) -> list[str]:
+def run(page: Page, within: str, view: str, options: dict[str, Any] | None = None) -> list[str]:
+    """Look at this part of the page as it is, and tell each serious violation."""
+    page.evaluate(AXE_SCRIPT)
     options = {"resultTypes": ["violations"], **(options or {})}
     rules = page.evaluate(f"axe.run({json.dumps(within)}, {json.dumps(options)}).then(found => found.violations)")
     return [

@@ -11,7 +11,7 @@ from harbor_refresh.monitoring.liveness import JUDGES, as_data
 
 
 class Command(AnswerCommand):
-    help = "Exit with 1 if the workers of this host, or beat, do not do their work any more. For liveness probes."
+    help = "Exit with 1 if the workers of this host, or beat, no longer work. For liveness probes."
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:

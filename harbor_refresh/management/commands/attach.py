@@ -32,7 +32,7 @@ def _check(options: dict[str, Any]) -> Answer:
 
 
 def _arguments_of_repair(parser: CommandParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="find and print, write nothing")
+    parser.add_argument("--dry-run", action="store_true", help="print, and write nothing")
     parser.add_argument(
         "--dead-tasks", action="store_true", help="end the tasks whose job is gone in Harbor's job service"
     )
@@ -91,12 +91,20 @@ def _repaired(outcome: Repaired, dry_run: bool) -> Answer:
 
 
 VERBS = {
-    "check": Subcommand("look whether this service can be attached", _check, dead_tasks.add_job_service),
-    "repair": Subcommand("put right what is wrong", _repair, _arguments_of_repair),
+    "check": Subcommand(
+        "check whether this service can be attached to the Harbor of its settings",
+        _check,
+        dead_tasks.add_job_service,
+    ),
+    "repair": Subcommand(
+        "refresh the executions whose status is wrong, or end the tasks whose job is gone",
+        _repair,
+        _arguments_of_repair,
+    ),
 }
 
 
 class Command(VerbCommand):
-    help = "Look whether this service can be attached to a running Harbor, and put wrong statuses right there."
+    help = "Check whether this service can be attached to a running Harbor, and correct wrong statuses there."
     requires_system_checks = ()  # some need tables that the first migration makes
     verbs = VERBS

@@ -34,7 +34,7 @@ class Command(AnswerCommand):
             type=check_name,
             action="append",
             metavar="CHECK",
-            help="these checks, such as redis or beat.alive",
+            help="make only the checks whose names begin so, such as redis; may be repeated",
         )
         parser.add_argument(
             "--fail-level",

@@ -47,7 +47,7 @@ class CheckIn:
 
 
 class Handle:
-    """One run of a job."""
+    """The first argument of a job's function: one run of the job."""
 
     def __init__(self, task: "Task[Any, Any]", given: Begun) -> None:
         self._task = task
@@ -66,22 +66,27 @@ class Handle:
 
     @property
     def execution(self) -> TrackedExecution:
-        """The execution of this job, as it is now: for example `job.execution.add(jobs=[...])`. While a job runs,
-        its execution does not end."""
+        """The execution of this job, read from the database; for example `job.execution.add(jobs=[...])`. While a
+        job runs, its execution does not end."""
         return outside_of_the_loop(lambda: TrackedExecution.objects.get(tasks=self.run.task_id))
 
     def check_in(self, message: str = "", *, done: int | None = None, of: int | None = None) -> None:
-        """Check in, with a message about the progress, and with how much is done: 3 of 7. It replaces the check-in
-        before it, and is written within a second. A job that does not for REFRESH_JOB_HOURS ends as Error. Raises
-        ValueError unless 0 <= done <= of."""
+        """Report progress. A check-in replaces the one before it, and is written within a second. A job without a
+        check-in for REFRESH_JOB_HOURS ends as Error.
+
+        Args:
+            message: The progress in words.
+            done: How much is done, as a whole number from 0 to `of`.
+            of: How much there is in all.
+        """
         said = CheckIn.made(message, done, of)
         if self._current:
             text = json.dumps({"message": said.message, "done": said.done, "of": said.of})
             self._current.hear(text)
 
     def should_stop(self) -> bool:
-        """Return whether the execution was stopped, or the job was given to another run because this one seemed
-        dead: within a second or two. If the job returns after that, it ends as Stopped."""
+        """Return whether the execution was stopped, or this run was replaced because its worker seemed dead. The
+        answer is at most two seconds old. If the job returns after True, it ends as Stopped."""
         if self._current:
             self._current.hear()
             self.was_told_to_stop = self.was_told_to_stop or self._current.is_lost
@@ -91,7 +96,7 @@ class Handle:
         return self.was_told_to_stop
 
     def retry(self, **options: Any) -> NoReturn:
-        """Run again later, as `Task.retry` does. The execution stays Running meanwhile."""
+        """Run the job again later, as `Task.retry` of Celery does. The execution stays Running."""
         raise self._task.retry(**options)
 
     def take(self, turn: Turn) -> None:

@@ -88,8 +88,15 @@ def results_of(execution_id: int) -> QuerySet[JobEnd]:
 
 @dataclass(frozen=True)
 class JobResult:
-    """What a job of an execution has returned. `why_not` is the reason if it was not kept, for example because it
-    is too large; then `value` is None. `meta` is the metadata of the job."""
+    """The result of a job.
+
+    Attributes:
+        task_id: The id of its task.
+        job: The name of its Celery task.
+        value: What it returned; None if that was not kept.
+        why_not: Why the value was not kept, for example because it is too large.
+        meta: The metadata of the job.
+    """
 
     task_id: int
     job: str

@@ -50,15 +50,26 @@ class PlannedNeed:
 def job(
     signature: "Signature[Any]", *, name: str = "", needs: "Sequence[PlannedJob | PlannedNeed | str]" = ()
 ) -> PlannedJob:
-    """Return a job that runs after those that it needs: other such jobs, which need not be given to `start` again,
-    or their names. Unless its signature is immutable (`.si`), its first argument is the list of their results, in
-    this order. If one of them does not succeed, it is stopped, unless it needs that one `even_if_failed`."""
+    """Return a job that runs after the jobs that it needs, for `start` and `add`.
+
+    Args:
+        signature: Its signature. Unless it is immutable (`.si`), its first argument is the list of the results of
+            `needs`, in this order.
+        name: A name by which other jobs can need it.
+        needs: Jobs that this function has returned, or their names. They need not be given to `start` again. If
+            one does not succeed, this job is stopped, unless it is needed `even_if_failed`.
+    """
     return PlannedJob(signature, name, needs)
 
 
 def needs(*jobs: PlannedJob | str, even_if_failed: bool = False) -> list[PlannedNeed]:
-    """Return these jobs as needs, for `job`. `even_if_failed`: it runs when they have ended, whatever their
-    status. The result of one that has not succeeded is None."""
+    """Return these jobs as needs, for `job`.
+
+    Args:
+        jobs: Jobs, or their names.
+        even_if_failed: Whether the job runs whatever the status of these jobs. The result of a job that has not
+            succeeded is None.
+    """
     return [PlannedNeed(one, even_if_failed) for one in jobs]
 
 

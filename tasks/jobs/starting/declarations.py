@@ -19,12 +19,7 @@ LAZY = "a job is no generator; without `yield` it runs to its end"
 
 
 class JobTask(Task):  # type: ignore[type-arg]
-    """What a tracked job says of itself when it is started. How it runs is in tracked.py.
-
-    `max_attempts` is how often it may begin in all, including after a crash of its worker and after each `retry`.
-    By default as often as its `max_retries` need, and at least five times. `unique`: it is not started while a job
-    with the same name and arguments is queued or running. `keep_result`: what it returns is kept with its end, for
-    `execution.results()`. `concurrency`, `rate` and `key`: its limit for all workers together (jobs/limits.py)."""
+    """What a tracked job says of itself when it is started. tracked.py has how it runs, and describes these."""
 
     abstract = True
     unique = False

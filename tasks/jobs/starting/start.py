@@ -46,31 +46,31 @@ def start(
     on_error: "Callbacks" = None,
     on_complete: "Callbacks" = None,
 ) -> TrackedExecution:
-    """Start an execution of these jobs: signatures, chains, groups and chords of them, and jobs that need others
-    (`job`); or one of these by itself.
+    """Start an execution of these jobs.
 
-    Jobs and execution are recorded in one transaction, and published after its commit. If a part of them cannot be
-    stored, sent or run, it raises Refused and writes nothing.
+    The jobs and the execution are recorded in one transaction, and sent to the broker after its commit. If a job
+    cannot be stored, sent or run, Refused is raised and nothing is written.
 
-    `vendor_id`: the object that it is for, by its key: a number, a UUID or text. Others find it by that.
-
-    `parent`: an execution that has not ended, such as `job.execution`. This one counts as one task of it. None: it
-    has no parent. `once`: any text that names this execution among those of its vendor type, or this child within
-    its parent. If there is one already, it is returned, its `is_new` is False, and nothing is started.
-
-    `deadline`: seconds from now, or a moment. What has not ended by then is stopped.
-
-    `on_failure="stop"`: when a job has failed, the rest is stopped. Otherwise the rest continues.
-
-    `weight`: it has so many turns where another execution has one. `fair_by`: any text that names a tenant; the
-    executions of a tenant share the turns of one.
-
-    `on_success`, `on_error` and `on_complete` (Success, Error, any end): plain Celery tasks that are called at
-    least once when it has ended so (end_callbacks.py). `on_first_error`: the same, when its first job has failed.
-
-    `open`: it does not end before it is closed, and jobs are added to it meanwhile (`add`, `close`). If it is not
-    closed within `close_after` seconds, a day if that is not given, it is closed for its producer, and ends as
-    Error.
+    Args:
+        vendor_type: The kind of work, such as `"REPLICATION"`.
+        jobs: Signatures of tracked jobs; chains, groups and chords of them; jobs that need others (`job`); or
+            one of these alone.
+        vendor_id: The object that the execution is for: a number, a UUID or text.
+        trigger: What started it, as text.
+        extra_attrs: JSON that is kept with the execution.
+        open: Whether jobs may be added later. An open execution ends after `close()`.
+        close_after: After how many seconds an open execution is closed and ends as Error; a day by default.
+        parent: An execution that has not ended, such as `job.execution`. The new one counts as one task of it.
+        once: A name within the vendor type, or within the parent. If an execution has it already, that one is
+            returned, its `is_new` is False, and nothing is started.
+        weight: How many turns it has for each turn of another execution.
+        fair_by: The name of a tenant. All executions of a tenant share the turns of one.
+        deadline: Seconds from now, or a moment. Jobs that have not ended by then are stopped.
+        on_failure: `"continue"`; or `"stop"`: when a job has failed, the others are stopped.
+        on_first_error: Plain Celery tasks that are called when the first job has failed.
+        on_success: Plain Celery tasks that are called, at least once, when it has ended as Success.
+        on_error: The same for Error.
+        on_complete: The same for any end.
     """
     if not isinstance(vendor_type, str):
         raise Refused(f'write the type first, as in start("REPLICATION", jobs=[...]); got {shown(vendor_type)}')

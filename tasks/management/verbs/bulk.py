@@ -51,7 +51,7 @@ def _of_a_stop(parser: CommandParser) -> None:
         "--kill-after",
         type=float,
         metavar="SECONDS",
-        help="kill the processes of runs that still go on then; for executions that are named by their IDs",
+        help="then kill the processes of jobs that still run; takes executions by their IDs alone",
     )
 
 
@@ -103,7 +103,7 @@ def _bulk(verb: Verb, help: str, takes: Callable[[CommandParser], None] = argume
 
 
 STOP = _bulk(Verb.STOP, "stop executions: waiting jobs do not begin, running jobs are asked to stop", _of_a_stop)
-RETRY = _bulk(Verb.RETRY, "try the failed jobs of executions once more, and the jobs of their chains")
+RETRY = _bulk(Verb.RETRY, "run the failed jobs of executions once more, and the jobs that need them")
 RESUME = _bulk(Verb.RESUME, "run the stopped jobs of executions once more")
 REFRESH = _bulk(Verb.REFRESH, "bring the status of executions to what their tasks say, without the queue")
 DELETE = _bulk(Verb.DELETE, "delete executions that have ended, with their tasks and their history")

@@ -15,16 +15,16 @@ from harbor_refresh.tasks.pipeline.reconciliation import Drift, Reconciled, reco
 MAX_DRIFTS = 20
 
 
-HELP = "find executions whose status differs from their tasks, and mark them"
+HELP = "find executions whose status differs from their tasks, and queue them for a refresh"
 
 
 def arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--full",
         action="store_true",
-        help="look at every execution, not at what changed lately",
+        help="check every execution, not only those that changed lately",
     )
-    parser.add_argument("--dry-run", action="store_true", help="find and print, mark nothing")
+    parser.add_argument("--dry-run", action="store_true", help="print, and mark nothing")
 
 
 def answer(options: dict[str, Any]) -> Answer:

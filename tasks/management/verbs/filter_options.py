@@ -14,9 +14,9 @@ from harbor_refresh.executions.status import Status
 
 
 def arguments(parser: CommandParser) -> None:
-    parser.add_argument("ids", nargs="*", type=positive_integer, metavar="ID", help="of these executions")
-    parser.add_argument("--quarantined", action="store_true", default=None, help="those in quarantine")
-    parser.add_argument("--has-jobs", action="store_true", default=None, help="those with a job")
+    parser.add_argument("ids", nargs="*", type=positive_integer, metavar="ID", help="these executions")
+    parser.add_argument("--quarantined", action="store_true", default=None, help="executions in quarantine")
+    parser.add_argument("--has-jobs", action="store_true", default=None, help="executions with a job")
     parser.add_argument("--vendor", metavar="X", default="", help="executions of this vendor type")
     parser.add_argument("--vendor-id", metavar="ID", help="executions of this object, by its number or text")
     parser.add_argument(
@@ -25,18 +25,20 @@ def arguments(parser: CommandParser) -> None:
         choices=Status.values,
         metavar="S",
         default=[],
-        help="this status; may be repeated",
+        help="executions with this status; may be repeated",
     )
-    parser.add_argument("--trigger", metavar="T", default="", help="executions that were triggered so")
-    parser.add_argument("--older-than", type=age, metavar="AGE", help="started longer ago: 30m, 12h, 7d or 2w")
-    parser.add_argument("--newer-than", type=age, metavar="AGE", help="started since then")
+    parser.add_argument("--trigger", metavar="T", default="", help="executions with this trigger")
+    parser.add_argument(
+        "--older-than", type=age, metavar="AGE", help="executions that started longer ago: 30m, 12h, 7d or 2w"
+    )
+    parser.add_argument("--newer-than", type=age, metavar="AGE", help="executions that started since then")
     parser.add_argument(
         "--attribute",
         action="append",
         type=attribute,
         metavar="PATH=TEXT",
         default=[],
-        help="this text is at the dotted path of extra_attrs; may be repeated",
+        help="executions with this text at the dotted path of extra_attrs; may be repeated",
     )
 
 

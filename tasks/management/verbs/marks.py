@@ -120,7 +120,9 @@ def _export_arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--set", action="store_true", dest="as_set", help="write the set of Harbor's main branch, and not the keys"
     )
-    parser.add_argument("--force", action="store_true", help="export although workers are alive and not paused")
+    parser.add_argument(
+        "--force", action="store_true", help="export even if workers are alive and refreshing is not paused"
+    )
 
 
 def _export(options: dict[str, Any]) -> Answer:
@@ -144,6 +146,6 @@ def note_of_queue(word: Word, count: int) -> None:
 HELP = "put executions on the queue, and import or export the marks of Harbor"
 VERBS = {
     "add": Subcommand("put executions on the queue, by id, vendor or status", _add, _add_arguments),
-    "import": Subcommand("take Harbor's own marks onto the queue", _import, _import_arguments),
-    "export": Subcommand("turn what is on the queue back into Harbor's own marks", _export, _export_arguments),
+    "import": Subcommand("move Harbor's own marks to the queue", _import, _import_arguments),
+    "export": Subcommand("turn the queue back into Harbor's own marks", _export, _export_arguments),
 }

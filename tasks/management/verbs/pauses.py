@@ -17,7 +17,7 @@ def _queue(parser: CommandParser) -> None:
 
 def _queue_and_reason(parser: CommandParser) -> None:
     _queue(parser)
-    parser.add_argument("--reason", default="", metavar="TEXT", help="why; it is shown everywhere")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, which status pages show")
 
 
 def _pause(options: dict[str, Any]) -> Answer:

@@ -18,8 +18,10 @@ HELP = "list the executions in quarantine with their reasons, or release them"
 
 def arguments(parser: CommandParser) -> None:
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--release", nargs="+", type=positive_integer, metavar="ID", help="release these")
-    group.add_argument("--release-all", action="store_true", help="release all of them")
+    group.add_argument(
+        "--release", nargs="+", type=positive_integer, metavar="ID", help="release these executions"
+    )
+    group.add_argument("--release-all", action="store_true", help="release all executions")
 
 
 def answer(options: dict[str, Any]) -> Answer:

@@ -36,10 +36,10 @@ MEANINGS = {
     "released": "their worker is dead: they wait for another run",
     "sent": "their turn had come, or their message was overdue",
 }
-HELP = "find and mark drift, release the claims of dead nodes, settle jobs, refresh executions"
+HELP = "mark executions with a wrong status, release the claims and jobs of dead nodes, refresh executions"
 VERBS = {
     "drift": drift,
     "claims": Subcommand("release the claims of dead nodes", _claims),
-    "jobs": Subcommand("release the jobs of dead workers, send what may run, and run a pass of the reaper", _jobs),
+    "jobs": Subcommand("release the jobs of dead workers, and send the jobs that may run", _jobs),
     "refresh": bulk.REFRESH,
 }

@@ -10,7 +10,7 @@ from harbor_refresh.tasks.jobs.queries import check_in_of, running_jobs
 from harbor_refresh.tasks.jobs.running.handle import CheckIn
 from harbor_refresh.tasks.models import Job
 
-HELP = "list instead its jobs that run now, with how much each has done and what it said last"
+HELP = "list its running jobs instead, with the progress and the last message of each"
 
 SHOWN = 50
 

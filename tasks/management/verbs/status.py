@@ -27,7 +27,11 @@ def arguments(parser: CommandParser) -> None:
     which.add_argument("--jobs", action="store_true", help=job_stats.HELP)
     claims.arguments(parser)
     parser.add_argument(
-        "--interval", type=seconds, default=1.0, metavar="SECONDS", help="with --watch: look so often (1)"
+        "--interval",
+        type=seconds,
+        default=1.0,
+        metavar="SECONDS",
+        help="with --watch: seconds between two looks (1)",
     )
     parser.add_argument("--times", type=positive_integer, metavar="N", help="with --watch: end after N looks")
 

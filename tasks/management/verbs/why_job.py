@@ -8,7 +8,7 @@ from harbor_refresh.executions.models import Task
 from harbor_refresh.tasks.jobs.queries import why
 from harbor_refresh.tasks.models.job import Job
 
-HELP = "say instead why the job of this task does not run, or where it runs"
+HELP = "say why the job of this task does not run, or where it runs"
 
 
 def answer(options: dict[str, Any]) -> Answer:

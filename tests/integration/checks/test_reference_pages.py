@@ -1,4 +1,4 @@
-"""docs/doctor.md: its commands run as they stand there, and its example is what the command prints."""
+"""docs/reference: the commands of the pages of checks and keys run as they stand there."""
 
 import json
 import os
@@ -7,19 +7,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import pages, servers
 from tests.integration.checks.examined import CHECKS
-from tests.integration.command_output import failing, manage
+from tests.integration.command_output import failing
+from tests.integration.redis_state import Redis
 
 pytestmark = pytest.mark.usefixtures("redis")
 
-PAGE = pages.read("docs/doctor.md")
-EVERYTHING, ONLY_REDIS, FOR_PROGRAMS, STRICT = pages.lines(PAGE)
-EXAMPLE = pages.code(PAGE, "text").splitlines()
+EVERYTHING, ONLY_REDIS, FOR_PROGRAMS, STRICT = pages.lines(pages.read("docs/reference/checks.md"))
 
 Typed = Callable[[str], "subprocess.Popen[str]"]
 
@@ -64,8 +63,6 @@ def test_each_command_of_the_page_does_what_the_page_says(typed: Typed) -> None:
     told = json.loads(out)
     assert (told["sound"], code) == (False, 1), err
     assert [one["check"] for one in told["checks"]] == [check.id for check in CHECKS]
-    words = set(re.findall(r"`(\w+)`", " ".join(PAGE.split()).partition("Each of `checks` has")[2].split(". ")[0]))
-    assert set(told["checks"][0]) | {"level", "what", "todo"} <= words
 
     _, err, code = ended[STRICT]
     assert code == 1, err
@@ -73,24 +70,20 @@ def test_each_command_of_the_page_does_what_the_page_says(typed: Typed) -> None:
 
 
 def test_a_warning_is_a_failure_for_the_last_command_alone(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So says the table. `--only` narrows the examination to the one check that has a warning here."""
+    """`--only` narrows the examination to the one check that has a warning here."""
     from harbor_refresh.tasks.checks import postgres
 
     monkeypatch.setattr(postgres, "FULL", 0.0)
     *_, option, level = STRICT.split()
     assert failing("doctor", "--only", "database.connections", option, level)[1] == "1 problem"
-    assert "| 0; 1 with `--fail-level warning` |" in PAGE
 
 
-def test_the_example_of_the_page_is_what_the_command_prints(database: str) -> None:
-    """With other names of role and database, and with the rest of the advice, which the example leaves out."""
-    options = quote("-c lock_timeout=0 -c idle_in_transaction_session_timeout=20s")
-    url = f"{servers.postgres.url_for(database)}?options={options}"
-    ran = manage("doctor", "--only", "database.timeouts", DATABASE_URL=url)
-    problem, advice, _, summary = ran.stdout.splitlines()
-    assert problem == EXAMPLE[0]
-    as_in_example = re.sub(r'ROLE "\w+" IN DATABASE "\w+"', 'ROLE "refresh" IN DATABASE "harbor"', advice)
-    assert as_in_example.startswith(EXAMPLE[1].removesuffix("…").rstrip()), advice
-    assert re.fullmatch(r"\d+ checks: \d+ sound, 1 error\.", summary), ran.stdout
-    assert re.fullmatch(r"\d+ checks: \d+ sound, 1 error\.", EXAMPLE[-1])
-    assert ran.returncode == 1
+def test_the_three_commands_of_redis_that_are_stable_answer_as_the_page_says(
+    queue: ExecutionQueue, redis: Redis
+) -> None:
+    queue.mark(["1:SCAN_ALL", "2:SCAN_ALL", "3:SCAN_ALL"])
+    queue.claim("node-1", 1)
+    lines = pages.lines(pages.read("docs/reference/keys.md"), "redis")
+    waits, in_flight, (token,) = (redis.execute_command(*re.split(" {2,}", line)[0].split()) for line in lines)
+    assert (waits, in_flight) == (2, 1)
+    assert re.fullmatch(rb"\d:SCAN_ALL:(waiting@)?node-1:\d{16}", token)
