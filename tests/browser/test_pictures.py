@@ -1,11 +1,12 @@
 """`make pictures`: renew the pictures of the admin in docs/images, from a service that has had two minutes of demo
-traffic and a killed worker.
+traffic and a killed worker; and the recording of 10,000 jobs, two workers and a `kill -9`.
 
-The picture of a page is a PNG of 256 colours, so the folder stays small.
+The picture of a page is a PNG of 256 colours, and the recording a GIF of 64, so the folder stays small.
 """
 
 import io
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.jobs import start
 from tests.browser.acting import EXECUTIONS, page_of
 from tests.browser.conftest import OpenPage
+from tests.browser.mirror_jobs import copy
 from tests.browser.service import Service
 from tests.browser.sizes import PHONE
 from tests.waiting import wait_for
@@ -63,6 +66,59 @@ def test_pictures_of_the_admin(open_page: OpenPage, service: Service, traffic: N
     take(page, "admin-errors", height=760)
     page.goto("/admin/")
     take(page, "admin-phone", width=PHONE["width"], height=PHONE["height"])
+
+
+#: Seconds between two frames, and how long each is shown.
+STEP, SHOWN_MS = 0.5, 150
+#: It puts what is typed in a terminal below the page.
+TERMINAL = """text => {
+    const line = document.getElementById("terminal") || document.body.appendChild(document.createElement("pre"));
+    line.id = "terminal";
+    line.style = "position:fixed;z-index:99;inset:auto 0 0 0;margin:0;padding:12px 20px;background:#111;"
+        + "color:#eee;font:15px/1.4 monospace";
+    line.textContent = text;
+}"""
+
+
+def test_a_recording_of_a_killed_worker(open_page: OpenPage, service: Service) -> None:
+    one, two = (
+        service.cluster.worker(name, queues=["mirror"], include=["tests.browser.mirror_jobs"])
+        for name in ("one", "two")
+    )
+    for member in (one, two):
+        wait_for(lambda member=member: " ready." in member.text(), "the workers to be ready", log=member.log)
+    jobs = (copy.s(f"library/alpine:{number}").set(queue="mirror") for number in range(10_000))
+    execution = start("nightly mirror", jobs=jobs)
+    page = open_page(page_of(execution), "root", reduced_motion="no-preference")
+    page.set_viewport_size({"width": 1000, "height": 720})
+    frames: list[Image.Image] = []
+    typed = '>>> start("nightly mirror", jobs=[copy.s(artifact) for artifact in artifacts])  # 10,000'
+
+    def record() -> None:
+        page.evaluate(TERMINAL, typed)
+        frames.append(Image.open(io.BytesIO(page.screenshot())).convert("RGB"))
+        time.sleep(STEP)  # the time between two frames
+
+    def done() -> float:
+        return execution.progress().share
+
+    while done() < 0.3:
+        record()
+    one.kill()
+    typed += f"\n$ kill -9 {one.process.pid}  # a worker with two processes, and what it runs"
+    while done() < 1:
+        record()
+    execution.wait(timeout=60)
+    typed += "\n>>> execution.wait()\n'Success'"
+    page.reload()
+    for _ in range(10):
+        record()
+    first, *others = [
+        frame.resize((800, 576)).quantize(64, kmeans=1, dither=Image.Dither.NONE) for frame in frames
+    ]
+    first.save(
+        IMAGES / "killed-worker.gif", save_all=True, append_images=others, duration=SHOWN_MS, loop=0, optimize=True
+    )
 
 
 def take(page: Page, name: str, *, height: int, width: int = 1280) -> None:
