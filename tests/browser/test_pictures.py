@@ -90,7 +90,7 @@ def test_a_recording_of_a_killed_worker(open_page: OpenPage, service: Service) -
     jobs = (copy.s(f"library/alpine:{number}").set(queue="mirror") for number in range(10_000))
     execution = start("nightly mirror", jobs=jobs)
     page = open_page(page_of(execution), "root", reduced_motion="no-preference")
-    page.set_viewport_size({"width": 1000, "height": 720})
+    page.set_viewport_size({"width": 1000, "height": 500})
     frames: list[Image.Image] = []
     typed = '>>> start("nightly mirror", jobs=[copy.s(artifact) for artifact in artifacts])  # 10,000'
 
@@ -114,7 +114,7 @@ def test_a_recording_of_a_killed_worker(open_page: OpenPage, service: Service) -
     for _ in range(10):
         record()
     first, *others = [
-        frame.resize((800, 576)).quantize(64, kmeans=1, dither=Image.Dither.NONE) for frame in frames
+        frame.resize((800, 400)).quantize(64, kmeans=1, dither=Image.Dither.NONE) for frame in frames
     ]
     first.save(
         IMAGES / "killed-worker.gif", save_all=True, append_images=others, duration=SHOWN_MS, loop=0, optimize=True
