@@ -34,7 +34,6 @@ NEED_A_CLUSTER = [["kubectl", "apply"]]
 NEED_A_CLUSTER += [
     ["kubectl", "-n", "harbor-refresh", verb] for verb in ("wait", "delete", "rollout", "exec", "port-forward")
 ]
-URL_FILE = "/run/secrets/harbor-refresh/database_url"
 #: How a program of Compose's PostgreSQL is called.
 IN_POSTGRES = "docker compose exec -T postgres "
 
@@ -79,32 +78,6 @@ def test_what_the_page_names_in_a_cluster_is_there() -> None:
     assert set(restarted) == {f"deployment/{name}" for name in deployments}, (
         "a program with the old secret is left"
     )
-
-
-def test_behind_a_pgbouncer_the_job_alone_has_a_direct_connection(tmp_path: Path) -> None:
-    (overlay,) = pages.codes(PAGE, "yaml")
-    shutil.copytree(ROOT / "deploy/kubernetes", tmp_path / "kubernetes")
-    own = tmp_path / "kubernetes/overlays/own"
-    own.mkdir()
-    (own / "kustomization.yaml").write_text(overlay, encoding="utf-8")
-    found = list(yaml.safe_load_all(kubectl("kustomize", str(own))))
-    (settings,) = (each for each in found if each["kind"] == "ConfigMap")
-    assert settings["data"].items() > {"DATABASE_POOLED": "true", "DATABASE_URL_FILE": URL_FILE}.items()
-    containers = {
-        each["metadata"]["name"]: each["spec"]["template"]["spec"]["containers"][0]
-        for each in found
-        if "template" in each.get("spec", {})
-    }
-    given = {name: {one["name"]: one["value"] for one in each.get("env", [])} for name, each in containers.items()}
-    assert given == {
-        "web": {},
-        "beat": {},
-        "flower": {},
-        "worker": {"WORKER_PROCESSES": "2"},
-        "migrate": {"DATABASE_URL_FILE": f"{URL_FILE}_direct", "DATABASE_POOLED": "false"},
-    }
-    maps = {each["envFrom"][0]["configMapRef"]["name"] for each in containers.values()}
-    assert maps == {settings["metadata"]["name"]}
 
 
 def test_a_backup_of_compose_is_restored_as_the_page_says(database: str, tmp_path: Path) -> None:
