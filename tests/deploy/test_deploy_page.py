@@ -1,4 +1,4 @@
-"""docs/deploy.md: its tables say what the files say, and its commands run as far as they can without an engine and
+"""docs/howto/deploy.md and upgrade.md: their commands for containers run as far as they can without an engine and
 a cluster."""
 
 import os
@@ -17,66 +17,25 @@ from psycopg.conninfo import conninfo_to_dict
 
 from harbor_refresh.local.binaries import find_postgres
 from tests import pages, servers
-from tests.deploy.compose import COMPOSE, VARIABLE, loaded
 from tests.deploy.dockerfile import ROOT
-from tests.deploy.manifests import built, kubectl, pods
-from tests.deploy.programs import OF_THE_IMAGE, PROGRAMS
+from tests.deploy.manifests import built, kubectl
 from tests.integration.sample_executions import drifted, made
 
-PAGE = pages.read("docs/deploy.md")
-COMMANDS = [words for line in pages.lines(PAGE) if (words := shlex.split(line, comments=True))]
-IN_SENTENCES = [
-    shlex.split(one) for one in pages.spans(PAGE) if re.match(r"(\w+=\S+ )?(docker|kubectl) \S+ ", one)
+PAGE, UPGRADE = pages.read("docs/howto/deploy.md"), pages.read("docs/howto/upgrade.md")
+COMMANDS = [
+    words
+    for title in ("Build the image", "Compose", "Kubernetes")
+    for line in pages.lines(pages.section(PAGE, title))
+    if (words := shlex.split(line, comments=True))
 ]
-#: They need an engine or a cluster, which the machines of the tests have not. The page says so.
+#: They need an engine or a cluster, which the machines of the tests do not have. The page says so.
 NEED_AN_ENGINE = [["docker", "build"], ["docker", "compose"]]
 NEED_A_CLUSTER = [["kubectl", "apply"]]
 NEED_A_CLUSTER += [
     ["kubectl", "-n", "harbor-refresh", verb] for verb in ("wait", "delete", "rollout", "exec", "port-forward")
 ]
-URL_FILE = "/run/secrets/harbor-refresh/database_url"
 #: How a program of Compose's PostgreSQL is called.
 IN_POSTGRES = "docker compose exec -T postgres "
-#: The steps of the image: test_image.py runs them as the Dockerfile has them, and in its programs.
-STEPS = [["deploy/image/install.sh"], ["PATH=/opt/venv/bin:$PATH"]]
-
-
-def rows(header: str) -> dict[str, list[str]]:
-    """The table with this first cell in its head: the names of its rows, and their other cells."""
-    table = PAGE.split(f"\n| {header} |")[1].split("\n\n")[0]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
-    return {cell[0]: cell[1:] for cell in cells}
-
-
-def test_the_variables_of_the_image_are_documented_with_their_defaults() -> None:
-    documented = {name.strip("`"): cells[0].strip("`") for name, cells in rows("variable").items()}
-    assert documented == OF_THE_IMAGE | {"FLOWER_URL_PREFIX": ""}
-
-
-def test_the_variables_of_compose_are_documented_with_their_defaults() -> None:
-    text = COMPOSE.read_text(encoding="utf-8")
-    used = {name: default for name, _, default in VARIABLE.findall(text) if name}
-    documented: dict[str, str] = {}
-    for names, cells in rows("variable of the shell, or of `.env`").items():
-        defaults = [one.strip().strip("`").replace("none", "") for one in cells[0].split(";")]
-        documented |= zip((name.strip("`") for name in names.split(", ")), defaults, strict=True)
-    assert documented == used
-
-
-def test_every_program_of_the_image_is_documented() -> None:
-    assert {command.strip("`").split()[0] for command in rows("command")} == PROGRAMS
-
-
-def test_every_overlay_is_documented() -> None:
-    folders = ["base", *(f"overlays/{one.name}" for one in (ROOT / "deploy/kubernetes/overlays").iterdir())]
-    assert {name.strip("`") for name in rows("overlay")} == set(folders)
-
-
-def test_the_graces_of_the_page_are_those_of_the_files() -> None:
-    compose = loaded({})["services"]["worker"]["stop_grace_period"].removesuffix("s")
-    kubernetes = pods("base")["worker"]["spec"]["terminationGracePeriodSeconds"]
-    told = re.findall(r"\((\d+) s in Compose, (\d+) s in Kubernetes\)", " ".join(PAGE.split()))
-    assert told == [(compose, str(kubernetes))]
 
 
 def begins(words: list[str], prefixes: list[list[str]]) -> bool:
@@ -86,15 +45,9 @@ def begins(words: list[str], prefixes: list[list[str]]) -> bool:
 def test_every_command_runs_or_needs_what_is_not_here(tmp_path: Path) -> None:
     for name in ("deploy/compose", "deploy/kubernetes"):
         shutil.copytree(ROOT / name, tmp_path / "copy" / name)
-    run = [words for words in COMMANDS if not begins(words, [*NEED_AN_ENGINE, *NEED_A_CLUSTER, *STEPS])]
-    assert [words[0] for words in run] == [
-        "deploy/compose/secrets.sh",
-        "deploy/compose/secrets.sh",
-        "kubectl",
-        "kubectl",
-        "kubectl",
-    ]
-    secrets, again, namespace, secret, build = run
+    secrets, again, namespace, secret = (
+        words for words in COMMANDS if not begins(words, [*NEED_AN_ENGINE, *NEED_A_CLUSTER])
+    )
     home = tmp_path / "copy"
     assert subprocess.run(secrets, cwd=home, check=False, capture_output=True).returncode == 0
     shutil.rmtree(home / ".secrets")
@@ -105,68 +58,26 @@ def test_every_command_runs_or_needs_what_is_not_here(tmp_path: Path) -> None:
     made = yaml.safe_load(kubectl(*secret[1:-5], folder=home))
     assert set(made["data"]) == {"database_url", "redis_url", "secret_key", "redis_password"}
     assert (made["metadata"]["name"], made["metadata"]["namespace"]) == ("harbor-refresh", "harbor-refresh")
-    assert list(yaml.safe_load_all(kubectl(*build[1:], folder=home))) == built("base")
-
-
-def test_the_page_says_of_each_command_that_no_test_runs_that_it_was_not_run() -> None:
-    (said,) = (one for one in PAGE.split("\n\n") if one.startswith("Not run, because"))
-    named = set(pages.spans(said.partition("The other commands")[0]))
-    engine = {" ".join(prefix) for prefix in NEED_AN_ENGINE}
-    assert named == engine | {"kubectl", *(prefix[-1] for prefix in NEED_A_CLUSTER)}
-    in_sentences = [words[1:] if "=" in words[0] else words for words in IN_SENTENCES]
-    assert [words for words in in_sentences if not begins(words, [*NEED_AN_ENGINE, *NEED_A_CLUSTER])] == []
 
 
 def test_each_command_of_manage_on_the_page_is_one() -> None:
     """Those that need an engine, too: they are looked up here and not run."""
-    for verb in re.findall(r"\bmanage ((?:[a-z]+ )+)", PAGE):
+    for verb in re.findall(r"(?:web|worker) manage ((?:[a-z]+ ?)+)", PAGE + UPGRADE):
         with pytest.raises(SystemExit) as ended:
             execute_from_command_line(["manage.py", *verb.split(), "--help"])
         assert ended.value.code == 0, verb
 
 
 def test_what_the_page_names_in_a_cluster_is_there() -> None:
-    of_page = set(
-        re.findall(r"\b((?:deployment|job|service|statefulset)/\w+)", PAGE.partition("## Kubernetes")[2])
-    )
-    there = {
-        f"{each['kind']}/{each['metadata']['name']}".lower()
-        for overlay in ("base", "overlays/hash")
-        for each in built(overlay)
-    }
-    assert len(of_page) > 5
+    of_page = set(re.findall(r"\b((?:deployment|job)/\w+)", PAGE + UPGRADE))
+    there = {f"{each['kind']}/{each['metadata']['name']}".lower() for each in built("base")}
+    assert len(of_page) > 4
     assert of_page - there == set()
     (restarted,) = (words[5:] for words in COMMANDS if words[3:5] == ["rollout", "restart"])
     deployments = {each["metadata"]["name"] for each in built("base") if each["kind"] == "Deployment"}
     assert set(restarted) == {f"deployment/{name}" for name in deployments}, (
         "a program with the old secret is left"
     )
-
-
-def test_behind_a_pgbouncer_the_job_alone_has_a_direct_connection(tmp_path: Path) -> None:
-    (overlay,) = pages.codes(PAGE, "yaml")
-    shutil.copytree(ROOT / "deploy/kubernetes", tmp_path / "kubernetes")
-    own = tmp_path / "kubernetes/overlays/own"
-    own.mkdir()
-    (own / "kustomization.yaml").write_text(overlay, encoding="utf-8")
-    found = list(yaml.safe_load_all(kubectl("kustomize", str(own))))
-    (settings,) = (each for each in found if each["kind"] == "ConfigMap")
-    assert settings["data"].items() > {"DATABASE_POOLED": "true", "DATABASE_URL_FILE": URL_FILE}.items()
-    containers = {
-        each["metadata"]["name"]: each["spec"]["template"]["spec"]["containers"][0]
-        for each in found
-        if "template" in each.get("spec", {})
-    }
-    given = {name: {one["name"]: one["value"] for one in each.get("env", [])} for name, each in containers.items()}
-    assert given == {
-        "web": {},
-        "beat": {},
-        "flower": {},
-        "worker": {"WORKER_PROCESSES": "2"},
-        "migrate": {"DATABASE_URL_FILE": f"{URL_FILE}_direct", "DATABASE_POOLED": "false"},
-    }
-    maps = {each["envFrom"][0]["configMapRef"]["name"] for each in containers.values()}
-    assert maps == {settings["metadata"]["name"]}
 
 
 def test_a_backup_of_compose_is_restored_as_the_page_says(database: str, tmp_path: Path) -> None:
@@ -179,10 +90,10 @@ def test_a_backup_of_compose_is_restored_as_the_page_says(database: str, tmp_pat
         administrator.execute(f"CREATE DATABASE refresh TEMPLATE {database} OWNER refresh".encode())
     try:
         with psycopg.connect(servers.postgres.url_for("refresh"), autocommit=True) as refresh:
-            (backup,) = (one for one in pages.spans(PAGE) if one.startswith(f"{IN_POSTGRES}pg_dump"))
+            (backup,) = (one for one in pages.spans(UPGRADE) if one.startswith(f"{IN_POSTGRES}pg_dump"))
             in_postgres(backup, tmp_path)
             refresh.execute("DELETE FROM task")
-        restore = [line.strip() for line in pages.lines(PAGE) if IN_POSTGRES in line]
+        restore = [line.strip() for line in pages.lines(UPGRADE) if IN_POSTGRES in line]
         assert len(restore) == 4
         for line in restore:
             in_postgres(line, tmp_path)
@@ -206,13 +117,3 @@ def in_postgres(line: str, folder: Path) -> None:
     subprocess.run(
         ["/bin/sh", "-c", line.removeprefix(IN_POSTGRES)], cwd=folder, env=environ, check=True, timeout=120
     )
-
-
-def test_the_steps_of_the_image_on_the_page_are_those_of_the_dockerfile() -> None:
-    steps = [words for words in COMMANDS if begins(words, STEPS)]
-    assert steps == [
-        ["deploy/image/install.sh", "packages", "/opt/venv", "requirements.txt"],
-        ["deploy/image/install.sh", "application", "/opt/venv"],
-        ["PATH=/opt/venv/bin:$PATH", "deploy/image/start.sh", "web"],
-        ["PATH=/opt/venv/bin:$PATH", "deploy/image/health.sh", "web"],
-    ]

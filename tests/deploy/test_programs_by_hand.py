@@ -1,4 +1,4 @@
-"""docs/operations.md: the programs that its section Deployment starts by hand become well, work and end."""
+"""docs/howto/deploy.md: the programs that it starts without containers become ready, work and end."""
 
 import os
 import secrets
@@ -19,7 +19,9 @@ from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, statuses, succeed
 from tests.waiting import wait_for
 
-BEFORE, *PROGRAMS = pages.lines(pages.section(pages.read("docs/operations.md"), "Deployment"))
+SECTION = pages.section(pages.read("docs/howto/deploy.md"), "Run the programs without containers")
+BEFORE = "python manage.py migrate && python manage.py collectstatic --noinput"
+PROGRAMS = pages.codes(SECTION, "sh")[-1].splitlines()
 NAMES = ("web", "worker", "beat", "flower")
 
 

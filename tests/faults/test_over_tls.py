@@ -21,7 +21,7 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.slow
 
 ADMINISTRATOR = "administrator"
-#: Redis 7.0 does not know it, so docs/attach.md says to leave it out there. Newer ones refuse it then.
+#: Redis 7.0 does not know it, so docs/howto/attach.md says to leave it out there. Newer ones refuse it then.
 LEFT_OUT = "client|setinfo"
 
 

@@ -55,7 +55,7 @@ def login_of(user: str) -> str:
 
 
 def knows_setinfo(server: Redis) -> bool:
-    """Redis 7.0 does not know this command of the files, so it is left out there, as docs/attach.md says."""
+    """Redis 7.0 does not know this command of the files, so it is left out there, as docs/howto/attach.md says."""
     return not server.info("server")["redis_version"].startswith("7.0.")
 
 

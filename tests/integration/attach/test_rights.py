@@ -344,7 +344,7 @@ def test_the_right_of_the_page_is_enough_to_end_dead_tasks_and_without_it_the_co
 ) -> None:
     """Without it nothing is written. With it the task ends, and its execution is refreshed. The other tests have
     exactly the rights of the files, so the right is taken back."""
-    (right,) = OF_DEAD_TASKS.findall((FILES.parents[1] / "docs" / "attach.md").read_text())
+    (right,) = OF_DEAD_TASKS.findall((FILES.parents[1] / "docs" / "howto" / "attach.md").read_text())
     pk = add(harbor, "Running")
     harbor.database.execute(
         "INSERT INTO task (execution_id, status, status_code, status_revision, run_count, vendor_type, job_id,"

@@ -1,4 +1,4 @@
-"""Every command of docs/attach.md, run as it stands there: step by step, and then the way back."""
+"""Every command of docs/howto/attach.md, run as it stands there: step by step, and then the way back."""
 
 import os
 import re
@@ -38,7 +38,7 @@ ASKED = "What is asked most"
 NEVER_ENDS = "A task never ends"
 DATABASES = ("HARBORS_DATABASE_URL", "DATABASE_URL")
 TABLES = "SELECT tablename, tableowner FROM pg_tables WHERE schemaname = 'harbor_refresh' ORDER BY tablename"
-PAGE = pages.read("docs/attach.md")
+PAGE = pages.read("docs/howto/attach.md")
 
 
 def steps() -> dict[str, tuple[list[str], list[str]]]:

@@ -1,7 +1,15 @@
 """The formats in which one process writes what another reads: keys and tokens in Redis, and messages.
 
-formats.json holds one of each. If this test fails, a worker of another release may not understand what this one
-writes: docs/migration.md says what a release that changes a format must do.
+formats.json holds one of each. If this test fails, a worker of another release may not understand what this
+release writes. A release that changes a format keeps these rules:
+
+1. A new meaning gets a new name: a changed set or token a new key (`queue:v3`), a changed message a new name of
+   its Celery task. A new field may keep the old name if each reader accepts its absence.
+2. The release that brings a format reads the old and the new one and writes the old one. The next release writes
+   the new one. So each of two neighbouring releases reads what the other writes.
+3. When a release begins to write the new format, its ticks also move the rest of the old one, page by page. The
+   changelog says from which release on this ends.
+4. A new column has a default in the database, because workers of the old release still write rows.
 """
 
 import base64
@@ -106,7 +114,7 @@ def test_what_other_processes_read_is_written_as_it_was(redis: Redis, tmp_path: 
     new = tmp_path / "formats.json"
     new.write_text(text, encoding="utf-8")
     golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
-    assert json.loads(text) == golden, f"if this is meant, follow docs/migration.md, and copy {new}"
+    assert json.loads(text) == golden, f"if this is meant, follow the rules above, and copy {new}"
 
 
 def test_what_was_written_is_read() -> None:

@@ -1,4 +1,4 @@
-"""docs/operations.md: a person who types what stands there installs the service."""
+"""docs/howto/deploy.md: a person who types what stands there installs the service."""
 
 import os
 import re
@@ -17,8 +17,10 @@ from tests.deploy.conftest import copy_sources
 from tests.integration.redis_state import Redis
 from tests.terminal import answered
 
-PAGE = pages.read("docs/operations.md")
-INSTALL = pages.section(PAGE, "Install")
+PAGE = pages.read("docs/howto/deploy.md")
+STATEMENTS = pages.section(PAGE, "Prepare PostgreSQL and Redis")
+SETTINGS = pages.section(PAGE, "Set the required settings")
+WITHOUT_CONTAINERS = pages.section(PAGE, "Run the programs without containers")
 
 
 @contextmanager
@@ -28,7 +30,7 @@ def role_of_install() -> Iterator[str]:
     name = f"refresh_of_install_{os.getpid()}"
     with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
         try:
-            for one in statements(INSTALL, refresh=name):
+            for one in statements(STATEMENTS, refresh=name):
                 server.execute(one)
             yield name
         finally:
@@ -58,7 +60,7 @@ def test_the_statements_of_install_make_a_role_that_can_migrate() -> None:
 @pytest.mark.slow
 def test_a_person_installs_the_service_by_typing_what_the_page_has(redis: Redis, tmp_path: Path) -> None:
     """The addresses and the folder of the secret are those of the test. The doctor misses workers and beat."""
-    exported, commands = pages.codes(INSTALL, "sh")
+    (exported,), (commands, _) = (pages.codes(text, "sh") for text in (SETTINGS, WITHOUT_CONTAINERS))
     secret = tmp_path / "secret_key"
     secret.write_text(secrets.token_urlsafe(48), encoding="utf-8")
     home = copy_sources(tmp_path)
@@ -100,7 +102,7 @@ def test_the_statements_for_a_pooler_limit_every_session_of_the_role() -> None:
         role_of_install() as name,
         psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server,
     ):
-        for one in statements(pages.section(PAGE, "PgBouncer"), refresh=name, harbor=name):
+        for one in statements(pages.section(PAGE, "PgBouncer"), refresh=name):
             server.execute(one)
         with psycopg.connect(as_role(name, name)) as mine:
             limits = [

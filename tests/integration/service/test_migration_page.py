@@ -1,4 +1,4 @@
-"""docs/migration.md: its commands, in their order, lead from Harbor's keys to the queue and back."""
+"""docs/howto/from_harbor_marks.md: its commands, in their order, lead from Harbor's keys to the queue and back."""
 
 import shlex
 
@@ -12,9 +12,8 @@ from tests.integration.old_release import key_of
 from tests.integration.redis_state import Redis
 from tests.integration.sample_executions import drifted
 
-PAGE = pages.read("docs/migration.md")
+PAGE = pages.read("docs/howto/from_harbor_marks.md")
 LINES = pages.lines(PAGE)
-INLINE = [one for one in pages.spans(PAGE) if one.startswith("python manage.py ")]
 
 
 def words(line: str) -> list[str]:
@@ -61,11 +60,3 @@ def test_each_command_of_the_page_does_what_the_page_says(redis: Redis) -> None:
     expect("harbor marks import", "Took 2 marks onto the queue.")
     assert (redis.exists(key), queue.stats().backlog) == (0, places["queue"])
     assert list(lines) == []
-
-
-@pytest.mark.usefixtures("database", "redis")
-def test_each_command_within_a_sentence_works() -> None:
-    said("harbor", "pause")
-    for line in INLINE:
-        run(line)
-    assert INLINE == ["python manage.py harbor unpause"]

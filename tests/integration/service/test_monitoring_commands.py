@@ -1,4 +1,4 @@
-"""docs/monitoring.md: its probes, its variables of traces and the commands of its sentences, run as they are."""
+"""docs/howto/monitor.md: its probes and its variables of traces, used as they are."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ from redis import Redis
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.local.binaries import find_postgres
-from tests import pages, servers, terminal
+from tests import pages, terminal
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import cluster  # noqa: F401  # a fixture
 from tests.integration.executions.api.api_client import token
@@ -23,11 +23,9 @@ from tests.integration.service.web import serving
 from tests.integration.service.web_server import web_server
 from tests.integration.tracing.collector import Collector
 from tests.integration.tracing.conftest import collector  # noqa: F401  # a fixture
-from tests.programs import needs
 from tests.waiting import wait_for
 
-PAGE = pages.read("docs/monitoring.md")
-SPANS = pages.spans(PAGE)
+PAGE, ALERTS = pages.read("docs/howto/monitor.md"), pages.read("docs/howto/alerts.md")
 #: Each probe is one line.
 PROBES: list[tuple[str, dict[str, Any]]] = [
     next(iter(yaml.safe_load(line).items()))
@@ -38,11 +36,6 @@ OVER_HTTP = {name: probe["httpGet"] for name, probe in PROBES if "httpGet" in pr
 (ALIVE,) = (probe["exec"]["command"] for _, probe in PROBES if "exec" in probe)
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 OTHER_TRACE = "1bf7651916cd43dd8448eb211c80319c"
-
-
-def starting(program: str) -> list[str]:
-    """The commands within sentences that begin so."""
-    return [one for one in SPANS if one.startswith(program)]
 
 
 def typed(line: str, **environment: str) -> str:
@@ -61,10 +54,9 @@ def test_a_sound_service_passes_each_probe_over_http(database: str, redis: Redis
 
 @pytest.mark.slow
 def test_the_probes_fail_until_the_programs_of_the_alerts_run(cluster: Cluster) -> None:  # noqa: F811
-    """The table of alerts says how to start them. The command of a probe runs in the folder with manage.py."""
+    """The page of alerts says how to start them. The command of a probe runs in the folder with manage.py."""
     commands = {"worker": ALIVE, "beat": [*ALIVE[:-1], "beat"]}
     assert ALIVE[-1] == "worker"
-    assert {f"manage.py {' '.join(one[2:])}" for one in commands.values()} <= set(SPANS)
     cluster.env["PATH"] = f"{Path(sys.executable).parent}:{cluster.env['PATH']}"
 
     def code(name: str) -> int:
@@ -72,14 +64,10 @@ def test_the_probes_fail_until_the_programs_of_the_alerts_run(cluster: Cluster) 
         return done.returncode
 
     assert (code("worker"), code("beat")) == (1, 1)
-    lines = {line.split()[3]: line for line in starting("celery ")}
-    assert set(lines) == set(commands)
-    for name, line in lines.items():
+    worker, beat, of_one_queue = (one for one in pages.spans(ALERTS) if one.startswith("celery "))
+    for name, line in {"worker": worker, "beat": beat}.items():
         member = cluster.start(name, ["/bin/sh", "-ec", f"exec {line}"])
         wait_for(lambda name=name: code(name) == 0, f"{line} to be alive", log=member.log)  # type: ignore[misc]
-    of_alerts = {one for one in pages.spans(pages.read("docs/alerts.md")) if one.startswith("celery ")}
-    (of_one_queue,) = of_alerts - set(lines.values())
-    assert of_one_queue.endswith(" -Q NAME")
     line = of_one_queue.replace("NAME", "harbor_refresh.jobs")
     member = cluster.start("jobs", ["/bin/sh", "-ec", f"exec {line} -n another@%h"])
     wait_for(lambda: " ready." in member.text(), f"{line} to be ready", log=member.log)
@@ -113,10 +101,3 @@ def test_the_variables_of_the_page_send_the_traces_of_callers_who_ask_for_them(
         wait_for(lambda: "report" in collector.names(TRACE), "the span of the report", log=tmp_path / "web.log")
     assert collector.names(OTHER_TRACE) == []
     assert {one.service for one in collector.spans()} == {"harbor-refresh"}
-
-
-def test_the_servers_answer_the_commands_of_the_alerts(database: str, redis: Redis) -> None:
-    needs("redis-cli")
-    (ready,), (ping,) = starting("pg_isready"), starting("redis-cli")
-    assert "accepting connections" in typed(ready, DATABASE_URL=servers.postgres.url_for(database))
-    assert typed(ping, REDIS_URL=servers.redis.url) == "PONG\n"

@@ -1,4 +1,4 @@
-"""docs/operations.md and docs/alerts.md: the commands that an operator copies do what the pages say."""
+"""docs/howto: the commands that an operator copies do what the pages say."""
 
 import json
 import os
@@ -16,6 +16,7 @@ from django.db import connection, connections
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.local.binaries import find_postgres
+from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import pages, servers, terminal
 from tests.integration.command_output import failing, said
@@ -24,14 +25,13 @@ from tests.integration.redis_state import Redis
 from tests.integration.sample_executions import drifted, made, status_of
 from tests.integration.service.web_server import web_server
 
-OPERATIONS, ALERTS = pages.read("docs/operations.md"), pages.read("docs/alerts.md")
+UPGRADE, ALERTS = pages.read("docs/howto/upgrade.md"), pages.read("docs/howto/alerts.md")
+TROUBLE = pages.read("docs/howto/troubleshooting.md")
+#: Their few commands need no server of their own.
+SMALL = [pages.read("docs/howto/retention.md"), pages.read("docs/howto/admin.md")]
 #: What is wrong here: no worker and no beat is there, and the PostgreSQL of the tests writes nothing through.
 WRONG = {"database.durable", "beat.alive", "workers.alive"}
 SILENT = r"no worker of \S+ has answered|beat sent its last task never"
-
-
-def section(title: str) -> str:
-    return pages.section(OPERATIONS, title)
 
 
 def within_sentences(text: str) -> list[str]:
@@ -75,9 +75,10 @@ def run(line: str, redis: Redis) -> None:
             said(*words[2:])
 
 
-def with_examples(line: str) -> str:
+def with_examples(line: str, execution: Execution | None = None, task: int = 0) -> str:
     """Put values into the places of a line that a person fills."""
-    return line.replace("why ID", "why 1").replace(" NAME ", " runner ")
+    values = {"ID": str(execution.pk if execution else 1), "TASK": str(task), "NAME": "runner", "X": "TEST"}
+    return re.sub(r"(?<= )(?:ID|TASK|NAME|X)\b", lambda found: values[found[0]], line)
 
 
 def all_at_once(lines: list[str]) -> str:
@@ -88,14 +89,25 @@ def all_at_once(lines: list[str]) -> str:
 
 
 @pytest.mark.usefixtures("database")
-def test_each_command_of_the_alerts_works(redis: Redis) -> None:
-    execution, _ = made(1)
-    lines = list(dict.fromkeys([*pages.lines(ALERTS), *within_sentences(ALERTS)]))
+def test_each_command_of_the_alerts_and_of_troubleshooting_works(redis: Redis) -> None:
+    execution = start("TEST", [[NewJob("a.job", job_id="a")]])
+    task = execution.tasks.get().pk
+    lines = [line for text in (ALERTS, TROUBLE) for line in (*pages.lines(text), *within_sentences(text))]
     examined = [line for line in lines if line.startswith("python manage.py doctor")]
     assert len(examined) >= 8
     elsewhere = [line for line in lines if line.startswith(("curl", "journalctl"))]  # the two tests below
-    for line in (*(one for one in lines if one not in (*examined, *elsewhere)), all_at_once(examined)):
-        run(with_examples(line).replace("why 1", f"why {execution.pk}"), redis)
+    acts = [line for line in lines if "stop ID" in line or "--release ID" in line or "unpause QUEUE" in line]
+    for line in dict.fromkeys(one for one in lines if one not in (*examined, *elsewhere, *acts)):
+        run(with_examples(line, execution, task), redis)
+    run(all_at_once(examined), redis)
+
+
+@pytest.mark.usefixtures("database")
+def test_each_command_of_the_small_pages_works(redis: Redis) -> None:
+    lines = [line for text in SMALL for line in pages.lines(text)]
+    assert len(lines) == 3
+    for line in lines:
+        run(with_examples(line), redis)
 
 
 @pytest.mark.usefixtures("redis")
@@ -137,17 +149,15 @@ def test_the_statement_of_the_alerts_ends_a_transaction_that_is_open() -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_the_commands_of_install_and_upgrade_and_rollback_work(
-    redis: Redis, tmp_path: Path, settings: Any
-) -> None:
-    """All but those that need the settings of production or a person: test_installing.py types them."""
+def test_the_commands_of_upgrade_and_rollback_work(redis: Redis, tmp_path: Path, settings: Any) -> None:
+    """All but those that need the settings of production or a cluster."""
     settings.STATIC_ROOT = tmp_path
-    texts = [section(title) for title in ("Install", "Upgrade", "Roll back")]
+    texts = [pages.section(UPGRADE, title) for title in ("Upgrade", "Roll back")]
     lines = [line for text in texts for line in (*pages.lines(text), *within_sentences(text))]
-    assert len(lines) > 15
+    assert len(lines) > 8
     for line in dict.fromkeys(lines):
-        if not any(one in line for one in ("export", "createsuperuser", "--deploy", "doctor")):
-            run(with_examples(line), redis)
+        if not any(one in line for one in ("kubectl", "--deploy", "doctor")):
+            run(line, redis)
         if "migrate harbor_executions" in line:
             said("migrate")  # the way back from the way back
     assert (tmp_path / "admin").is_dir()
@@ -155,7 +165,9 @@ def test_the_commands_of_install_and_upgrade_and_rollback_work(
 
 @pytest.mark.usefixtures("database")
 def test_the_advice_for_autovacuum_is_a_statement_that_both_tables_take() -> None:
-    (advice,) = (one for one in pages.spans(section("Tuning")) if one.startswith("ALTER TABLE"))
+    (advice,) = (
+        one for one in pages.spans(pages.section(TROUBLE, "Tables grow")) if one.startswith("ALTER TABLE")
+    )
     with connection.cursor() as cursor:
         for table in ("task", "execution"):
             cursor.execute(advice.replace(" task ", f" {table} "))
@@ -163,21 +175,15 @@ def test_the_advice_for_autovacuum_is_a_statement_that_both_tables_take() -> Non
         assert {name for (name,) in cursor.fetchall()} == {"task", "execution"}
 
 
-def test_the_commands_that_are_stable_answer_what_the_page_says(queue: ExecutionQueue, redis: Redis) -> None:
+def test_the_three_commands_of_redis_that_are_stable_answer_as_they_did(
+    queue: ExecutionQueue, redis: Redis
+) -> None:
     queue.mark(["1:SCAN_ALL", "2:SCAN_ALL", "3:SCAN_ALL"])
     queue.claim("node-1", 1)
-    said_of = {}
-    for line in pages.lines(section("Redis"), "redis"):
-        command, meaning = re.split(r" {2,}", line)
-        said_of[meaning] = redis.execute_command(*command.split())
-    waits, in_flight, (token_of_claim,) = said_of.values()
-    assert (waits, in_flight) == (2, 1)
+    assert redis.scard("cache:execution:refresh:queue:v2") == 2
+    assert redis.scard("cache:execution:refresh:processing") == 1
+    (token_of_claim,) = redis.smembers("cache:execution:refresh:processing")
     assert re.fullmatch(rb"\d:SCAN_ALL:(waiting@)?node-1:\d{16}", token_of_claim)
-    assert list(said_of) == [
-        "the backlog",
-        "the work in flight",
-        "which node processes what: ID:VENDOR:NODE:TIMESTAMP",
-    ]
 
 
 @pytest.mark.usefixtures("database")
@@ -187,8 +193,12 @@ def test_a_backup_is_restored_as_the_page_says(redis: Redis, tmp_path: Path) -> 
 
     The broker is another database of that Redis. The line for a RabbitMQ is run in test_rabbitmq.py, and `doctor`
     by the test of the alerts."""
-    lines = pages.lines(section("Back up and restore"))
-    backup, *restore = [line for line in lines if not line.endswith(("doctor", "purge --force"))]
+    (backup,) = pages.lines(pages.section(UPGRADE, "Back up"))
+    restore = [
+        line
+        for line in pages.lines(pages.section(UPGRADE, "Restore"))
+        if not line.endswith(("doctor", "purge --force")) and not line.startswith("docker")
+    ]
     kept = made(2)[0]
     said("harbor", "repair", "drift")
     wrong = drifted()

@@ -174,7 +174,7 @@ def test_a_mark_expires_if_it_is_not_asked_for(broker_in_use: RabbitMQ, monkeypa
 
 
 def test_the_line_of_the_page_empties_rabbitmq_before_a_restore(broker: RabbitMQ, database: str) -> None:
-    page = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/howto/upgrade.md").read_text(encoding="utf-8")
     (line,) = re.findall(r"^ *celery -A harbor_refresh (purge .*)$", page, re.MULTILINE)
     with uses(servers.redis.url, broker.url) as env:
         for queue in QUEUES:
