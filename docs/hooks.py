@@ -123,7 +123,7 @@ def _read_by_settings() -> Iterator[tuple[str, ...]]:
             first, *others = (_value(one) for one in call.args)
             more = {str(one.arg): _value(one.value) for one in call.keywords}
             if reader == "env.value":
-                one = Declared(first, *others, meaning, **more)
+                one = Declared(first, others[0], others[1], meaning, **more)
                 yield settings_row(one, one.name, one.default, as_text=True)
             else:
                 default = more.get("default", "".join(others[:1]))
@@ -178,7 +178,7 @@ def _is_demanded(one: argparse.Action) -> bool:
 
 
 def _shown(one: argparse.Action) -> str:
-    value = one.metavar or "|".join(map(str, one.choices or ())) or one.dest.upper()
+    value = str(one.metavar or "") or "|".join(map(str, one.choices or ())) or one.dest.upper()
     value = "" if one.nargs == 0 else f"{value} …" if one.nargs in ("*", "+") else value
     return " ".join([*one.option_strings[-1:], value]).strip()
 
