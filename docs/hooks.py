@@ -90,28 +90,33 @@ def comment_above(source: str, line: int) -> str:
     return " ".join(found)
 
 
-def settings_row(one: Declared, name: str, default: Any, *, as_text: bool) -> tuple[str, ...]:
+def setting(name: str, meaning: str, takes: str, default: Any) -> tuple[str, str]:
     if isinstance(default, dict):
         default = ",".join(f"{vendor}:{number}" for vendor, number in default.items())
-    if one.kind == "auto_or_integer" and default is None:
-        default = "auto"
-    return code(name), code(default), takes(one, as_text=as_text), one.meaning
+    known = f" Default: {code(default)}." if code(default) else ""
+    return code(name), f"{meaning}<br>Takes {takes}.{known}"
 
 
 def keys_of_project() -> str:
-    rows = (settings_row(one, one.key, one.default, as_text=False) for one in DECLARED if not one.of_service)
-    return table("key|default|takes|meaning", rows)
+    own = (one for one in DECLARED if not one.of_service)
+    rows = (setting(one.key, one.meaning, takes(one, as_text=False), _default(one)) for one in own)
+    return table("key|meaning", rows)
 
 
 def variables_of_service() -> str:
+    given = base.DEFAULTS_OF_SERVICE
     rows = (
-        settings_row(one, one.name, base.DEFAULTS_OF_SERVICE.get(one.name, one.default), as_text=True)
+        setting(one.name, one.meaning, takes(one, as_text=True), given.get(one.name, _default(one)))
         for one in DECLARED
     )
-    return table("variable|default|takes|meaning", [*_read_by_settings(), *rows])
+    return table("variable|meaning", [*_read_by_settings(), *rows])
 
 
-def _read_by_settings() -> Iterator[tuple[str, ...]]:
+def _default(one: Declared) -> Any:
+    return "auto" if one.kind == "auto_or_integer" and one.default is None else one.default
+
+
+def _read_by_settings() -> Iterator[tuple[str, str]]:
     """Yield the variables that settings/*.py reads itself. Their meaning is the comment `#:` above the call."""
     for name in ("base", "production"):
         source = (ROOT / f"settings/{name}.py").read_text(encoding="utf-8")
@@ -124,10 +129,10 @@ def _read_by_settings() -> Iterator[tuple[str, ...]]:
             more = {str(one.arg): _value(one.value) for one in call.keywords}
             if reader == "env.value":
                 one = Declared(first, others[0], others[1], meaning, **more)
-                yield settings_row(one, one.name, one.default, as_text=True)
+                yield setting(first, meaning, takes(one, as_text=True), one.default)
             else:
                 default = more.get("default", "".join(others[:1]))
-                yield code(first), code(default), READERS[reader.removeprefix("env.")], meaning
+                yield setting(first, meaning, READERS[reader.removeprefix("env.")], default)
 
 
 def _value(node: ast.expr) -> Any:
