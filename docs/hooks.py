@@ -4,12 +4,10 @@ prepares the pages, which are written for GitHub, for mkdocs. Tests call `filled
 import argparse
 import ast
 import inspect
-import json
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from posixpath import normpath, relpath
 from typing import TYPE_CHECKING, Any
@@ -27,8 +25,6 @@ from harbor_refresh.api import GROUPS, api
 from harbor_refresh.api_description import ERRORS, LIMITS
 from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
 from harbor_refresh.executions.declarations import Declared, takes
-from harbor_refresh.executions.deliveries import payload
-from harbor_refresh.executions.news.handlers import Change, Failure
 from harbor_refresh.executions.status import Status
 from harbor_refresh.management.commands import alive, attach, doctor  # attach registers its checks
 from harbor_refresh.monitoring.catalogue import METRICS
@@ -145,8 +141,8 @@ def _value(node: ast.expr) -> Any:
 
 def commands() -> str:
     modules = {"harbor": harbor, "attach": attach, "doctor": doctor, "alive": alive}
-    parsers = {name: one.Command().create_parser("manage.py", name) for name, one in modules.items()}
-    return "\n\n".join(part for name, parser in parsers.items() for part in _command(parser, f"manage.py {name}"))
+    parsers = {f"manage.py {name}": one.Command().create_parser("", name) for name, one in modules.items()}
+    return "\n\n".join(part for name, parser in parsers.items() for part in _command(parser, name))
 
 
 def _command(parser: "Parser", name: str, text: str | None = None) -> Iterator[str]:
@@ -255,24 +251,6 @@ def metrics() -> str:
     return table("metric|kind|labels|meaning", rows)
 
 
-def example_of_webhook() -> str:
-    change = Change(
-        id="chg_17_3",
-        execution_id=17,
-        vendor_type="REPLICATION",
-        vendor_id=7,
-        vendor_key="7",
-        trigger="MANUAL",
-        revision=3,
-        from_status="Running",
-        to_status="Error",
-        at=datetime(2026, 1, 31, 12, tzinfo=UTC),
-        counts={"Error": 1, "Success": 41},
-        first_failures=(Failure(5, "5f2c", "disk full"),),
-    )
-    return f"```json\n{json.dumps(payload.standard(change), indent=2)}\n```"
-
-
 def keys_of_redis() -> str:
     names = {"queue": queue_key("")}
     return table("key|type|holds|bound", ((code(names.get(one.name, one.name)), *one[1:]) for one in CATALOGUE))
@@ -282,7 +260,8 @@ def checks_of_servers() -> str:
     rows = []
     for one in sorted(REGISTERED.values(), key=lambda one: CHECKED.index(one.id.partition(".")[0])):
         functions = _functions(Path(inspect.getfile(one.look)))
-        found = dict.fromkeys(_problems(functions.pop(one.look.__name__), functions, {}))
+        found = [*dict.fromkeys(_problems(functions.pop(one.look.__name__), functions, {}))]
+        found = found or [("error, warning", "What a check of the settings says.", "")]
         levels = dict.fromkeys(level for level, _, _ in found)
         rows.append(
             (code(one.id), sentence(one.title), ", ".join(levels), "<br>".join(text for _, text, _ in found))
@@ -353,7 +332,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "statuses": lambda: table(
         "status|code|final", ((one.value, one.code, "yes" if one.is_final else "") for one in Status)
     ),
-    "example of a webhook": example_of_webhook,
     "metrics": metrics,
     "keys of Redis": keys_of_redis,
     "checks of servers": checks_of_servers,
