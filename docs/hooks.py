@@ -4,12 +4,10 @@ prepares the pages, which are written for GitHub, for mkdocs. Tests call `filled
 import argparse
 import ast
 import inspect
-import json
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from posixpath import normpath, relpath
 from typing import TYPE_CHECKING, Any
@@ -27,8 +25,6 @@ from harbor_refresh.api import GROUPS, api
 from harbor_refresh.api_description import ERRORS, LIMITS
 from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
 from harbor_refresh.executions.declarations import Declared, takes
-from harbor_refresh.executions.deliveries import payload
-from harbor_refresh.executions.news.handlers import Change, Failure
 from harbor_refresh.executions.status import Status
 from harbor_refresh.management.commands import alive, attach, doctor  # attach registers its checks
 from harbor_refresh.monitoring.catalogue import METRICS
@@ -90,28 +86,33 @@ def comment_above(source: str, line: int) -> str:
     return " ".join(found)
 
 
-def settings_row(one: Declared, name: str, default: Any, *, as_text: bool) -> tuple[str, ...]:
+def setting(name: str, meaning: str, takes: str, default: Any) -> tuple[str, str]:
     if isinstance(default, dict):
         default = ",".join(f"{vendor}:{number}" for vendor, number in default.items())
-    if one.kind == "auto_or_integer" and default is None:
-        default = "auto"
-    return code(name), code(default), takes(one, as_text=as_text), one.meaning
+    known = f" Default: {code(default)}." if code(default) else ""
+    return code(name), f"{meaning}<br>Takes {takes}.{known}"
 
 
 def keys_of_project() -> str:
-    rows = (settings_row(one, one.key, one.default, as_text=False) for one in DECLARED if not one.of_service)
-    return table("key|default|takes|meaning", rows)
+    own = (one for one in DECLARED if not one.of_service)
+    rows = (setting(one.key, one.meaning, takes(one, as_text=False), _default(one)) for one in own)
+    return table("key|meaning", rows)
 
 
 def variables_of_service() -> str:
+    given = base.DEFAULTS_OF_SERVICE
     rows = (
-        settings_row(one, one.name, base.DEFAULTS_OF_SERVICE.get(one.name, one.default), as_text=True)
+        setting(one.name, one.meaning, takes(one, as_text=True), given.get(one.name, _default(one)))
         for one in DECLARED
     )
-    return table("variable|default|takes|meaning", [*_read_by_settings(), *rows])
+    return table("variable|meaning", [*_read_by_settings(), *rows])
 
 
-def _read_by_settings() -> Iterator[tuple[str, ...]]:
+def _default(one: Declared) -> Any:
+    return "auto" if one.kind == "auto_or_integer" and one.default is None else one.default
+
+
+def _read_by_settings() -> Iterator[tuple[str, str]]:
     """Yield the variables that settings/*.py reads itself. Their meaning is the comment `#:` above the call."""
     for name in ("base", "production"):
         source = (ROOT / f"settings/{name}.py").read_text(encoding="utf-8")
@@ -123,11 +124,11 @@ def _read_by_settings() -> Iterator[tuple[str, ...]]:
             first, *others = (_value(one) for one in call.args)
             more = {str(one.arg): _value(one.value) for one in call.keywords}
             if reader == "env.value":
-                one = Declared(first, *others, meaning, **more)
-                yield settings_row(one, one.name, one.default, as_text=True)
+                one = Declared(first, others[0], others[1], meaning, **more)
+                yield setting(first, meaning, takes(one, as_text=True), one.default)
             else:
                 default = more.get("default", "".join(others[:1]))
-                yield code(first), code(default), READERS[reader.removeprefix("env.")], meaning
+                yield setting(first, meaning, READERS[reader.removeprefix("env.")], default)
 
 
 def _value(node: ast.expr) -> Any:
@@ -140,8 +141,8 @@ def _value(node: ast.expr) -> Any:
 
 def commands() -> str:
     modules = {"harbor": harbor, "attach": attach, "doctor": doctor, "alive": alive}
-    parsers = {name: one.Command().create_parser("manage.py", name) for name, one in modules.items()}
-    return "\n\n".join(part for name, parser in parsers.items() for part in _command(parser, f"manage.py {name}"))
+    parsers = {f"manage.py {name}": one.Command().create_parser("", name) for name, one in modules.items()}
+    return "\n\n".join(part for name, parser in parsers.items() for part in _command(parser, name))
 
 
 def _command(parser: "Parser", name: str, text: str | None = None) -> Iterator[str]:
@@ -178,7 +179,7 @@ def _is_demanded(one: argparse.Action) -> bool:
 
 
 def _shown(one: argparse.Action) -> str:
-    value = one.metavar or "|".join(map(str, one.choices or ())) or one.dest.upper()
+    value = str(one.metavar or "") or "|".join(map(str, one.choices or ())) or one.dest.upper()
     value = "" if one.nargs == 0 else f"{value} …" if one.nargs in ("*", "+") else value
     return " ".join([*one.option_strings[-1:], value]).strip()
 
@@ -250,24 +251,6 @@ def metrics() -> str:
     return table("metric|kind|labels|meaning", rows)
 
 
-def example_of_webhook() -> str:
-    change = Change(
-        id="chg_17_3",
-        execution_id=17,
-        vendor_type="REPLICATION",
-        vendor_id=7,
-        vendor_key="7",
-        trigger="MANUAL",
-        revision=3,
-        from_status="Running",
-        to_status="Error",
-        at=datetime(2026, 1, 31, 12, tzinfo=UTC),
-        counts={"Error": 1, "Success": 41},
-        first_failures=(Failure(5, "5f2c", "disk full"),),
-    )
-    return f"```json\n{json.dumps(payload.standard(change), indent=2)}\n```"
-
-
 def keys_of_redis() -> str:
     names = {"queue": queue_key("")}
     return table("key|type|holds|bound", ((code(names.get(one.name, one.name)), *one[1:]) for one in CATALOGUE))
@@ -277,7 +260,8 @@ def checks_of_servers() -> str:
     rows = []
     for one in sorted(REGISTERED.values(), key=lambda one: CHECKED.index(one.id.partition(".")[0])):
         functions = _functions(Path(inspect.getfile(one.look)))
-        found = dict.fromkeys(_problems(functions.pop(one.look.__name__), functions, {}))
+        found = [*dict.fromkeys(_problems(functions.pop(one.look.__name__), functions, {}))]
+        found = found or [("error, warning", "What a check of the settings says.", "")]
         levels = dict.fromkeys(level for level, _, _ in found)
         rows.append(
             (code(one.id), sentence(one.title), ", ".join(levels), "<br>".join(text for _, text, _ in found))
@@ -348,7 +332,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "statuses": lambda: table(
         "status|code|final", ((one.value, one.code, "yes" if one.is_final else "") for one in Status)
     ),
-    "example of a webhook": example_of_webhook,
     "metrics": metrics,
     "keys of Redis": keys_of_redis,
     "checks of servers": checks_of_servers,

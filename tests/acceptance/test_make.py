@@ -25,7 +25,18 @@ UP, TEST = pages.lines(README.partition("## Two commands")[2].partition("\n## ")
 #: With them, make finds the packages up to date, and installs none.
 INSTALLED = (".up", ".installed", ".release")
 #: What is made here and not kept in the repository.
-MADE = (".venv", ".git", ".local", ".*_cache", ".hypothesis", "dist", "build", "__pycache__", "*.egg-info")
+MADE = (
+    ".venv",
+    ".git",
+    ".local",
+    ".site",
+    ".*_cache",
+    ".hypothesis",
+    "dist",
+    "build",
+    "__pycache__",
+    "*.egg-info",
+)
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ CHECKOUT = Environment(Path(sys.executable), (ROOT,))
 def copied(folder: Path) -> Path:
     """Copy the checkout with its links: a build leaves files beside the source."""
     left = shutil.ignore_patterns(
-        ".git", ".venv", ".*cache", "__pycache__", ".local", "build", "dist", "*.egg-info"
+        ".git", ".venv", ".*cache", "__pycache__", ".local", ".site", "build", "dist", "*.egg-info"
     )
     shutil.copytree(ROOT, folder, symlinks=True, ignore=left)
     return folder

@@ -17,7 +17,7 @@ OF_THE_SERVICE = f"""
     CREATE ROLE {ADMINISTRATOR} LOGIN CREATEROLE CREATEDB;
     GRANT cloud_superuser TO {ADMINISTRATOR};
 """
-#: What its customer does. The last statement is of docs/attach.md, step 2.
+#: What its customer does. The last statement is of docs/howto/attach.md, step 2.
 OF_THE_CUSTOMER = f"CREATE ROLE {HARBORS_ROLE} LOGIN; GRANT {HARBORS_ROLE} TO CURRENT_USER;"
 
 
