@@ -103,7 +103,7 @@ class Refresh:
         "http_url",
         "",
         "where status changes of jobs are reported by HTTP, see "
-        "[jobs](../howto/jobs.md#report-to-another-server); unset: to the database",
+        "[the hook](../howto/job_service_hook.md#report-jobs-to-another-system); unset: to the database",
         takes="an http or https address",
     )
     report_authorization: str = declared(

@@ -377,7 +377,8 @@ def goes_on(status: Status, outbox: Outbox) -> None:
 
 def test_a_core_with_a_role_of_its_own_ends_jobs_by_the_grant_of_the_page(first: Begun) -> None:
     (grant,) = re.findall(
-        r"`(GRANT SELECT, UPDATE ON execution_job, execution_need TO core;)`", pages.read("docs/howto/jobs.md")
+        r"`(GRANT SELECT, UPDATE ON execution_job, execution_need TO core;)`",
+        pages.read("docs/howto/job_service_hook.md"),
     )
     end = "UPDATE task SET status_code = 3, status = 'Success', end_time = now() WHERE id = %s"
     with transaction.atomic(), connection.cursor() as cursor:
