@@ -86,7 +86,7 @@ class Shop:
 
     def in_shell(self, code: str) -> str:
         """What the code prints that is pasted into `manage.py shell`."""
-        return self.typed(f"python manage.py shell <<'END'\n{code}\nEND")
+        return self.typed(f"python manage.py shell -v 0 <<'END'\n{code}\nEND")
 
     def start(self, line: str) -> Member:
         """Start a worker, beat or web server by its line of the page."""
