@@ -1,5 +1,5 @@
-"""The public names: `from harbor_refresh import TrackedJob, start`. docs/package.md names the public modules, too.
-Every other name is private and may change.
+"""The public names: `from harbor_refresh import TrackedJob, start`. docs/reference/python.md has the public
+modules, too. Every other name is private and may change.
 
 A name is loaded when it is asked for: models can be imported only once Django's apps are ready, and a program that
 reports over HTTP (`harbor_refresh.client`) needs no Django.

@@ -2,7 +2,8 @@
 
     TASKS = {"default": {"BACKEND": "harbor_refresh.tasks_backend.TrackedBackend"}}
 
-The framework is `django.tasks` from Django 6.0 on, and the package django-tasks before. See docs/django_tasks.md.
+The framework is `django.tasks` from Django 6.0 on, and the package django-tasks before.
+See docs/howto/django_tasks.md.
 """
 
 from collections.abc import Iterator

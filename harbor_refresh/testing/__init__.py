@@ -2,7 +2,7 @@
 fail when a test says so.
 
 For pytest there are fixtures (`pytest_plugins = ["harbor_refresh.testing.fixtures"]`); the same for any other
-runner are these functions, each a context. See docs/testing.md.
+runner are these functions, each a context. See docs/howto/testing.md.
 """
 
 from harbor_refresh.testing.failures import fail_job

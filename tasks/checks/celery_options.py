@@ -1,5 +1,4 @@
-"""Checks of the Celery app and its tasks, of the service and of projects. docs/reference/checks.md lists
-them."""
+"""Checks of the Celery app and its tasks, of the service and of projects. docs/reference/checks.md lists them."""
 
 import sys
 from collections.abc import Iterator

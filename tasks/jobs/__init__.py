@@ -6,7 +6,7 @@
     execution = start("REPLICATION", vendor_id=7, jobs=[replicate.s(a) for a in artifacts])
     execution.progress(), execution.wait(timeout=60), execution.stop(), execution.retry_failed()
 
-One row owns where a job is (docs/explanation/architecture.md has more, docs/jobs.md what a project sees):
+One row owns where a job is (docs/explanation/architecture.md has more, docs/howto/jobs.md what a project sees):
 
     start, add ──> waiting ──pick──> sent ──begin──> running ──end──> ended
                       ^               │                 │              │

@@ -1,33 +1,185 @@
-"""docs/jobs.md, followed word for word in projects that know nothing of ours.
+"""docs/start/project.md and docs/howto/existing_project.md, followed in projects that know nothing of ours.
 
-The blocks of code come from the page, with every setting, and so do the commands; addresses alone are replaced.
-What stands here is what such a project has before it reads the page, and has after it: a new project has nothing.
-What it has in its environment means its own servers, and none is a variable of ours.
+Every command is typed and every file is written as on the page; addresses alone are replaced. What stands here is
+what a project has before it follows a page. Its environment means its own servers, and has no variable of ours.
 """
 
 import json
-import subprocess
+import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import psycopg
 import pytest
 from redis import Redis
 
-from tests import pages, servers
+from tests import pages, servers, terminal
 from tests.distribution.environments import CHECKOUT, Environment
 from tests.distribution.fixtures import Make
-from tests.distribution.jobs_page import FIVE_MINUTES, READY, REDIS, blocks, lines, postgres_of_the_test
+from tests.distribution.project_pages import REDIS, postgres_of_the_test, write_files
 from tests.faults.cluster import Cluster, Member
 from tests.hosts.host import ITS_VARIABLES, LOOK
 from tests.programs import needs
 from tests.rabbitmq import RabbitMQ
 from tests.waiting import wait_for
 
-IMAGES_MODELS = """
+START, EXISTING = pages.read("docs/start/project.md"), pages.read("docs/howto/existing_project.md")
+SERVERS, BEGIN, MIGRATE, PROGRAMS, CHECK, KILL = (one.splitlines() for one in pages.codes(START, "sh"))
+(BATCH,) = (one for one in pages.codes(START, "python") if not one.startswith("# "))
+ONE_WORKER, WORKER_BY_KIND = (one.splitlines() for one in pages.codes(EXISTING, "sh") if "celery -A" in one)
+APPS, OTHER_REDIS, CONNECT, REGISTER, INLINE, _PARTS = pages.codes(EXISTING, "python")
+
+#: What the tutorial calls `$USER`: a role that may make databases, and nothing else.
+DEVELOPER = "shop_developer"
+PASSWORD = "of the shop's admin"
+LOGGED_IN = """
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+users = get_user_model().objects
+user = users.filter(username="admin").first() or users.create_superuser("admin")
+client = Client(headers={"host": "localhost"})
+client.force_login(user)
+
+
+def statuses(below, *more):
+    pages = [f"harbor_executions/execution/{number}" for number in ("", "1/change/")]
+    pages += ["harbor_executions/task/", "harbor_tasks/job/", "harbor_tasks/pause/", *more]
+    return {client.get(f"/{below}/{page}").status_code for page in pages}
+
+
+"""
+WAITS = """
+from harbor_refresh import TrackedExecution
+
+execution = TrackedExecution.objects.latest("pk")
+print(execution.wait(timeout=300))
+print(execution.progress().counts)
+print(execution.tasks.filter(status_revision__gt=0).count())
+"""
+
+
+class Shop:
+    """A project as Django begins one, on servers as they are after their installation, but for their addresses."""
+
+    def __init__(self, place: Environment, cluster: Cluster) -> None:
+        self.cluster, self.root = cluster, cluster.root
+        # `cluster.env` is that of the tests, with addresses that are ours
+        kept = {name: cluster.env[name] for name in ("HOME", "LANG") if name in cluster.env}
+        its = {name: value for name, value in ITS_VARIABLES.items() if name != "CELERY_BROKER_URL"}  # Celery's own
+        path = {"PATH": f"{place.python.parent}:{cluster.env['PATH']}"}
+        path["PYTHONPATH"] = place.variables()["PYTHONPATH"]
+        superuser = postgres_of_the_test()
+        cluster.env = kept | its | path | superuser | {"PGUSER": DEVELOPER}
+        _packages, role, database = SERVERS
+        self.typed(role.removeprefix("sudo -u postgres "), USER=DEVELOPER, **superuser)
+        self.typed(database)
+        self.typed(BEGIN[-1])
+
+    def typed(self, line: str, **env: str) -> str:
+        return terminal.typed(line, self.root, self.cluster.env | env)
+
+    def in_shell(self, code: str) -> str:
+        """What the code prints that is pasted into `manage.py shell`."""
+        return self.typed(f"python manage.py shell -v 0 <<'END'\n{code}\nEND")
+
+    def start(self, line: str) -> Member:
+        """Start a worker, beat or web server by its line of the page."""
+        return self.cluster.start(f"shop-{line.split()[3]}", ["/bin/sh", "-c", f"exec {line}"])
+
+    def has_nothing_missing(self) -> bool:
+        with suppress(AssertionError):  # the command ended with what is missing
+            return self.typed(CHECK[0]) == "Nothing is missing.\n"
+        return False
+
+    def add(self, name: str, text: str) -> None:
+        path = self.root / "shop" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f"\n{text}")
+
+    def look(self) -> dict[str, Any]:
+        """See what is the project's own (tests.hosts.host.LOOK)."""
+        said = self.typed(f"python - <<'END'\n{LOOK}\nEND", DJANGO_SETTINGS_MODULE="shop.settings")
+        look: dict[str, Any] = json.loads(said.splitlines()[-1])
+        return look
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, environment: Make) -> Environment:
+    """Versions; and an extra that the project has already."""
+    versions, extra = request.param
+    return CHECKOUT if versions == "checkout" else environment(extra, versions)
+
+
+@pytest.fixture
+def shop(place: Environment, cluster: Cluster, tmp_path: Path) -> Iterator[Shop]:
+    cluster.root = tmp_path / "shop"
+    cluster.root.mkdir()
+    needs("createdb")
+    with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
+        try:
+            yield Shop(place, cluster)
+        finally:
+            cluster.end()
+            server.execute("DROP DATABASE IF EXISTS shop WITH (FORCE)")
+            server.execute(f"DROP ROLE IF EXISTS {DEVELOPER}".encode())
+
+
+def redis_of_the_test() -> str:
+    return servers.redis.url_for(0).removesuffix("/0")
+
+
+def running() -> int:
+    with psycopg.connect(servers.postgres.url_for("shop")) as database:
+        found = database.execute("SELECT count(*) FROM task WHERE status = 'Running'").fetchone()
+    return int(found[0]) if found else 0
+
+
+def is_served(port: int) -> bool:
+    with suppress(URLError), urlopen(f"http://localhost:{port}/admin/login/") as answer:
+        return bool(answer.status == 200)
+    return False
+
+
+VERSIONS = ("pinned", "Django 6 and Celery 5.6", "checkout")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [(one, "") for one in VERSIONS], indirect=True, ids=VERSIONS)
+def test_the_tutorial_is_followed(shop: Shop, cluster: Cluster, redis: Redis) -> None:
+    write_files(shop.root, redis_of_the_test())
+    migrate, superuser = MIGRATE
+    shop.typed(migrate)
+    terminal.answered(superuser.split(), ["", PASSWORD, PASSWORD], shop.root, cluster.env)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    *of_celery, web = PROGRAMS
+    worker, refresh, beat = (shop.start(one) for one in of_celery)
+    shop.start(f"{web} {port}")
+    wait_for(shop.has_nothing_missing, "beat to have sent its first tick", log=beat.log)
+
+    assert shop.in_shell(BATCH).splitlines()[-1] == "Success"
+    wait_for(lambda: is_served(port), "the web server")
+    assert shop.in_shell(LOGGED_IN + "print(statuses('admin'))") == "{200}\n"
+
+    shop.in_shell(BATCH.partition("print(")[0])
+    wait_for(running, "a job to run", log=worker.log)
+    shop.typed(KILL[0])
+    wait_for(worker.died, "the worker to die")
+    wait_for(lambda: not running(), "the other worker to notice it", log=refresh.log)
+    shop.start(of_celery[0])
+    *ended, again = shop.in_shell(WAITS).splitlines()
+    assert ended == ["Success", "{'Success': 60}"]
+    assert 1 <= int(again) <= 4
+
+
+MODELS = """
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 
@@ -39,7 +191,7 @@ class Person(AbstractUser):
 class Device(models.Model):
     pass
 """
-IMAGES_ADMIN = """
+ADMIN = """
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 from shop.images.models import Device, Person
@@ -48,48 +200,6 @@ from shop.images.models import Device, Person
 @admin.register(Person)
 class PersonAdmin(UserAdmin):
     pass
-"""
-IMAGES = {"images/__init__.py": "", "images/models.py": IMAGES_MODELS, "images/admin.py": IMAGES_ADMIN}
-PROGRAM = """
-import django
-
-django.setup()
-
-from django.contrib.admin.sites import all_sites
-from django.contrib.auth import get_user_model
-from django.test import Client
-
-BLOCKS
-print(execution, execution.status, execution.progress().counts)
-client = Client(headers={"host": "localhost"})
-client.force_login(get_user_model().objects.create_superuser("admin"))
-below = "/SITE/"
-pages = ["harbor_executions/execution/", f"harbor_executions/execution/{execution.pk}/change/"]
-pages += ["harbor_executions/task/", "harbor_tasks/job/", "harbor_tasks/pause/", "USERS/"]
-print({client.get(below + page).status_code for page in pages})
-(site,) = [one for one in all_sites if one.name == "SITE"]
-print(type(site).__name__, type(site._registry[get_user_model()]).__module__)
-"""
-#: The docs register the page of a device on the default site.
-OF_A_DEVICE = """
-from shop.images.models import Device
-
-device = Device.objects.create()
-start("UPGRADE", vendor_id=device.pk, jobs=[])
-page = client.get(f"/admin/images/device/{device.pk}/change/").content
-assert b"All in the list of executions" in page, page
-"""
-#: A Celery app as Celery's manual has it, with tasks and routes of its own.
-CELERY = """
-import os
-
-from celery import Celery
-
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
-app = Celery("shop")
-app.config_from_object("django.conf:settings", namespace="CELERY")
-app.conf.task_routes = {"*": {"queue": "celery"}}
-app.autodiscover_tasks()
 """
 SITE = """
 from django.contrib.admin import AdminSite
@@ -117,38 +227,94 @@ from django.db.backends.postgresql import base
 class DatabaseWrapper(base.DatabaseWrapper):
     pass
 """
-#: What the page calls `$USER`: a role that may make databases, and nothing else.
-DEVELOPER = "shop_developer"
+#: A Celery app as Celery's manual has it, with a route of its own.
+CELERY = """
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
+app = Celery("shop")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.conf.task_routes = {"*": {"queue": "celery"}}
+app.autodiscover_tasks()
+"""
+#: A job in each of two queues and a callback. Each leaves a file that names its worker.
+TASKS = """
+import sys
+from pathlib import Path
+
+from celery import shared_task
+from harbor_refresh import TrackedJob
+
+
+def say(name):
+    worker, _, _ = sys.argv[sys.argv.index("-n") + 1].partition("@") if "-n" in sys.argv else ("", "", "")
+    (Path(__file__).parent / f"{name} {worker}").touch()
+
+
+@shared_task(base=TrackedJob, queue="long")
+def archive(job, artifact):
+    say("archive")
+
+
+@shared_task(base=TrackedJob)
+def copy(job, artifact):
+    say("copy")
+
+
+@shared_task
+def publish(ended):
+    say("publish")
+"""
+STARTS = """
+from harbor_refresh import start
+from shop.images.models import Device
+from shop.tasks import copy
+
+device = Device.objects.create()
+execution = start("UPGRADE", vendor_id=device.pk, jobs=[copy.s(one) for one in "abc"])
+print(execution.wait(timeout=120), execution.progress().counts)
+"""
+STARTS_EACH_KIND = """
+from harbor_refresh import start
+from shop.tasks import archive, copy, publish
+
+print(start("UPGRADE", jobs=[archive.s("a"), copy.s("b")], on_success=publish.s()).wait(timeout=120))
+"""
+#: The page of a device is on the default site.
+SHOWS_ITS_EXECUTIONS = """
+page = client.get("/admin/images/device/1/change/").content
+assert b"All in the list of executions" in page, page
+"""
+WHOSE_ADMIN = """
+from django.contrib.admin.sites import all_sites
+
+(site,) = [one for one in all_sites if one.name == "SITE"]
+print(type(site).__name__, type(site._registry[get_user_model()]).__module__)
+"""
 
 
 @dataclass(frozen=True)
 class Project:
-    """What a project has besides what `django-admin startproject` makes: a Celery app, with its database and its
-    broker; and models of its own, with their screens. `refreshes` is what the hint of a check adds to the second
-    worker."""
+    """What a project has beside Celery and models with their screens. `refreshes` is what the hint of a check adds
+    to the worker that refreshes."""
 
-    has_celery: bool = True
-    has_models: bool = True
     settings: str = ""
     files: dict[str, str] = field(default_factory=dict)
     site: str = "admin"
     engine: str = "django.db.backends.postgresql"
+    extra: str = ""
     on_rabbitmq: bool = False
     refreshes: str = ""
 
-    @property
-    def admin_of_users(self) -> str:
-        if not self.has_models:
-            return "AdminSite django.contrib.auth.admin"
-        return "ShopSite django.contrib.auth.admin" if self.site == "desk" else "AdminSite shop.images.admin"
-
 
 PROJECTS = {
-    "a new project": Project(has_celery=False, has_models=False),
-    "with models": Project(has_celery=False),
-    "with Celery and django-celery-beat": Project(
+    "with Celery": Project(),
+    "with django-celery-beat": Project(
         settings='INSTALLED_APPS = ["django_celery_beat", *INSTALLED_APPS]\n'
         'CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"\n',
+        extra="beat",
     ),
     "with an admin site of its own": Project(files={"desk.py": SITE, "urls.py": SITE_URLS}, site="desk"),
     "with a subclass of the backend": Project(
@@ -157,111 +323,14 @@ PROJECTS = {
     "with RabbitMQ": Project(on_rabbitmq=True),
     "with one task for each process": Project(
         settings="CELERY_WORKER_MAX_TASKS_PER_CHILD = 1\n",
-        refreshes="--max-tasks-per-child 1000000",
+        refreshes=" --max-tasks-per-child 1000000",
     ),
 }
-
-
-class Shop:
-    """A project as Django begins one, on servers as they are after their installation, but for their addresses.
-    `follow` makes it ready as the page says."""
-
-    def __init__(self, project: Project, place: Environment, cluster: Cluster, broker: str) -> None:
-        self.project = project
-        self.place = place
-        self.cluster = cluster
-        # `cluster.env` is that of the tests, with addresses that are ours
-        kept = {name: cluster.env[name] for name in ("PATH", "HOME", "LANG") if name in cluster.env}
-        its = {name: value for name, value in ITS_VARIABLES.items() if name != "CELERY_BROKER_URL"}  # Celery's own
-        path = place.variables(cluster.root)["PYTHONPATH"]
-        superuser = postgres_of_the_test()
-        its |= superuser | {"PGUSER": DEVELOPER}
-        cluster.env = kept | its | {"PYTHONPATH": path, "DJANGO_SETTINGS_MODULE": "shop.settings"}
-        _servers, role, database, _wheel, begin, *self.commands = lines(READY)  # those two were installed before
-        self.shell(role.removeprefix("sudo -u postgres "), USER=DEVELOPER, **superuser)
-        self.shell(database)
-        self.run("-m", *begin.replace("django-admin", "django").split(), DJANGO_SETTINGS_MODULE="")
-        if project.has_celery:
-            connection = {"ENGINE": project.engine, "NAME": "shop"}
-            its_own = f"DATABASES['default'] = {connection!r}\nCELERY_BROKER_URL = {broker!r}\n"
-            self.add("settings.py", its_own + "INSTALLED_APPS += ['shop']\n")
-            self.add("celery.py", CELERY)
-            self.add("__init__.py", "from shop.celery import app as celery_app\n")
-        if project.has_models:
-            self.add("settings.py", "INSTALLED_APPS += ['shop.images']\nAUTH_USER_MODEL = 'images.Person'\n")
-        self.add("settings.py", project.settings)
-        for name, text in ((IMAGES if project.has_models else {}) | project.files).items():
-            self.add(name, text)
-
-    def follow(self) -> list[str]:
-        """Write what the page says; return the commands that it says to run."""
-        redis = servers.redis.url_for(0).removesuffix("/0")
-        found = (one.replace(REDIS, redis) for one in blocks(READY, "python"))
-        apps, new, on_rabbitmq, celery, package, more, register, inline = found
-        self.add("settings.py", "\n" + apps)
-        if self.project.has_celery:  # it takes one line of that file
-            self.add("settings.py", on_rabbitmq if self.project.on_rabbitmq else more)
-            self.add("celery.py", "import harbor_refresh\n" + celery.splitlines()[-1] + "\n")
-        else:
-            self.add("settings.py", new)
-            self.add("celery.py", celery)
-            self.add("__init__.py", package)
-        if self.project.has_models:
-            self.add("images/admin.py", inline)
-        self.add("tasks.py", blocks(FIVE_MINUTES, "python")[0])
-        if self.project.site == "desk":
-            self.add("desk.py", "import harbor_refresh\n" + register)
-        return self.commands
-
-    @property
-    def program(self) -> str:
-        """What the page does with its job, and what is looked at afterwards."""
-        text = PROGRAM + (OF_A_DEVICE if self.project.has_models and self.project.site == "admin" else "")
-        text = text.replace("BLOCKS", "".join(blocks(FIVE_MINUTES, "python")[1:]))
-        users = "images/person" if self.project.has_models else "auth/user"
-        return text.replace("SITE", self.project.site).replace("USERS", users)
-
-    def shell(self, line: str, **env: str) -> None:
-        done = subprocess.run(
-            ["/bin/sh", "-c", line],
-            env=self.cluster.env | env,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
-
-    def add(self, name: str, text: str) -> None:
-        path = self.cluster.root / "shop" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
-            file.write(text)
-
-    def run(self, *words: str, **env: str) -> str:
-        env = {name: value for name, value in (self.cluster.env | env).items() if value}
-        return self.place.run(*words, cwd=self.cluster.root, alone=True, **env)
-
-    def start(self, line: str) -> Member:
-        """Start a worker or beat by its line of the page."""
-        words = line.split()
-        return self.cluster.start(f"shop-{words[3]}", [str(self.place.python), "-m", *words])
-
-    def manage(self, *words: str) -> str:
-        return self.run(str(self.cluster.root / "manage.py"), *words)
-
-    def look(self) -> dict[str, Any]:
-        """See what is the project's own (tests.hosts.host.LOOK)."""
-        look: dict[str, Any] = json.loads(self.run("-c", LOOK).splitlines()[-1])
-        return look
-
-
-def part(of: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
-    """Of these values, those that have a name in `like`."""
-    return {
-        name: part(of.get(name, {}), value) if isinstance(value, dict) else of.get(name)
-        for name, value in like.items()
-    }
+#: In which versions; with the checkout, in those of the tests.
+CASES = [(name, "pinned") for name in PROJECTS] + [
+    ("with django-celery-beat", "Django 6 and Celery 5.6"),
+    ("with django-celery-beat", "checkout"),
+]
 
 
 @pytest.fixture
@@ -275,123 +344,76 @@ def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     rabbitmq.stop()
 
 
-@pytest.fixture
-def place(request: pytest.FixtureRequest, environment: Make) -> Environment:
-    """The wheel has the extra that the project uses already, and no other: the page asks for none."""
-    name, versions = request.param
-    extras = "beat" if "django_celery_beat" in PROJECTS[name].settings else ""
-    return CHECKOUT if versions == "checkout" else environment(extras, versions)
+def existed(shop: Shop, project: Project, broker: str) -> None:
+    """Write what the project has before it reads the page."""
+    database = f"DATABASES['default'] = {{'ENGINE': {project.engine!r}, 'NAME': 'shop'}}\n"
+    shop.add("settings.py", f"{database}CELERY_BROKER_URL = {broker!r}\nAUTH_USER_MODEL = 'images.Person'\n")
+    shop.add("settings.py", f"INSTALLED_APPS += ['shop', 'shop.images']\n{project.settings}")
+    shop.add("celery.py", CELERY)
+    shop.add("__init__.py", "from shop.celery import app as celery_app\n")
+    images = {"images/__init__.py": "", "images/models.py": MODELS, "images/admin.py": ADMIN}
+    for name, text in (images | project.files).items():
+        (shop.root / "shop" / name).unlink(missing_ok=True)
+        shop.add(name, text)
 
 
-@pytest.fixture
-def shop(
-    request: pytest.FixtureRequest, place: Environment, cluster: Cluster, tmp_path: Path, broker: str
-) -> Iterator[Shop]:
-    cluster.root = tmp_path / "shop"
-    cluster.root.mkdir()
-    needs("createdb")
-    with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
-        try:
-            yield Shop(PROJECTS[request.param], place, cluster, broker)
-        finally:
-            cluster.end()
-            server.execute("DROP DATABASE IF EXISTS shop WITH (FORCE)")
-            server.execute(f"DROP ROLE IF EXISTS {DEVELOPER}".encode())
-
-
-#: In which versions; with the checkout, in those of the tests.
-CASES = [(name, "pinned") for name in PROJECTS] + [
-    ("a new project", "Django 6 and Celery 5.6"),
-    ("with Celery and django-celery-beat", "Django 6 and Celery 5.6"),
-    ("a new project", "checkout"),
-    ("with Celery and django-celery-beat", "checkout"),
-]
+def follow(shop: Shop, project: Project) -> None:
+    """Write what the page says, and a module of jobs."""
+    shop.add("settings.py", APPS)
+    if project.on_rabbitmq:
+        shop.add("settings.py", OTHER_REDIS.replace(REDIS, redis_of_the_test()))
+    shop.add("celery.py", CONNECT)
+    shop.add("tasks.py", TASKS)
+    shop.add("images/admin.py", INLINE)
+    if project.site == "desk":
+        shop.add("desk.py", f"import harbor_refresh\n{REGISTER}")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("broker", "shop", "place"),
-    [(name, name, (name, versions)) for name, versions in CASES],
-    indirect=True,
+    ("name", "broker", "place"),
+    [(name, name, (versions, PROJECTS[name].extra)) for name, versions in CASES],
+    indirect=["broker", "place"],
     ids=[f"{name}: {versions}" for name, versions in CASES],
 )
-def test_executions_end_in_a_project_that_follows_the_page(shop: Shop, cluster: Cluster, redis: Redis) -> None:
+def test_executions_end_in_a_project_that_follows_the_page(
+    name: str, shop: Shop, cluster: Cluster, broker: str, redis: Redis
+) -> None:
+    project = PROJECTS[name]
+    existed(shop, project, broker)
     before = shop.look()
-    if not shop.project.has_celery:  # the page tells it where its servers are
-        del before["broker"], before["settings"]["DATABASES"]
-    migrate, *commands = shop.follow()
+    follow(shop, project)
     assert part(shop.look(), like=before) == before
-    if shop.project.has_models:
-        shop.manage("makemigrations", "images")
-    shop.manage(*migrate.removeprefix("python manage.py ").split())
-    assert "no issues" in shop.manage("check", "--fail-level", "WARNING")
-    shop.manage("makemigrations", "--check")
-    commands = [f"{line} {shop.project.refreshes}" if "-Q" in line else line for line in commands]
-    members = [shop.start(line) for line in commands]
-    program = cluster.root / "program.py"
-    program.write_text(shop.program)
+    migrate, *commands = ONE_WORKER
+    shop.typed(f"python manage.py makemigrations images && {migrate}")
+    assert "no issues" in shop.typed("python manage.py check --fail-level WARNING")
+    shop.typed("python manage.py makemigrations --check")
+    members = [shop.start(line + project.refreshes if "-Q" in line else line) for line in commands]
 
-    said = shop.run(str(program)).splitlines()
-
-    ended = "execution 1 (REPLICATION) Success {'Success': 3}"
-    assert said == [ended, "{200}", shop.project.admin_of_users]
-    assert [member.process.poll() for member in members] == [None] * 3
+    assert shop.in_shell(STARTS) == "Success {'Success': 3}\n"
+    looks = LOGGED_IN + f"print(statuses({project.site!r}, 'images/person/'))\n"
+    looks += SHOWS_ITS_EXECUTIONS if project.site == "admin" else ""
+    said = shop.in_shell(looks + WHOSE_ADMIN.replace("SITE", project.site)).splitlines()
+    its_admin = "ShopSite django.contrib.auth.admin" if project.site == "desk" else "AdminSite shop.images.admin"
+    assert said == ["{200}", its_admin]
+    assert [member.process.poll() for member in members] == [None] * len(members)
     assert "Traceback" not in cluster.logs()
-    wait_for(lambda: nothing_is_missing(shop), "beat to have sent its first tick", log=members[-1].log)
-
-
-#: Jobs of both queues and a callback, and which worker has each.
-OF_EACH_KIND = """
-
-import sys
-from pathlib import Path
-
-
-def say(name):
-    worker, _, _ = sys.argv[sys.argv.index("-n") + 1].partition("@")
-    (Path(__file__).parent / f"{name} {worker}").touch()
-
-
-@app.task(base=TrackedJob, queue="long")
-def archive(job, artifact):
-    say("archive")
-
-
-@app.task(base=TrackedJob)
-def copy(job, artifact):
-    say("copy")
-
-
-@app.task
-def publish(ended):
-    say("publish")
-"""
-STARTS_EACH_KIND = """
-import django
-
-django.setup()
-
-from harbor_refresh import start
-from shop.tasks import archive, copy, publish
-
-print(start("REPLICATION", jobs=[archive.s("a"), copy.s("b")], on_success=publish.s()).wait(timeout=120))
-"""
+    wait_for(shop.has_nothing_missing, "beat to have sent its first tick", log=members[-1].log)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("broker", "shop", "place"), [("a new project", "a new project", ("a new project", "checkout"))], indirect=True
+    ("broker", "place"), [("with Celery", ("checkout", ""))], indirect=True, ids=["with Celery: checkout"]
 )
-def test_each_kind_of_work_has_the_worker_that_the_page_gives_it(shop: Shop, cluster: Cluster) -> None:
-    migrate, *_, beat = shop.follow()
-    shop.add("tasks.py", OF_EACH_KIND)
-    shop.manage(*migrate.removeprefix("python manage.py ").split())
-    page = pages.read("docs/jobs.md").split("\n### A worker for each kind of work\n")[1].split("\n## ")[0]
-    members = [shop.start(line) for line in [*pages.lines(page), beat]]
-    assert shop.run("-c", STARTS_EACH_KIND) == "Success\n"
+def test_each_kind_of_work_has_the_worker_of_the_page(shop: Shop, cluster: Cluster, broker: str) -> None:
+    existed(shop, PROJECTS["with Celery"], broker)
+    follow(shop, PROJECTS["with Celery"])
+    shop.typed(f"python manage.py makemigrations images && {ONE_WORKER[0]}")
+    members = [shop.start(line) for line in WORKER_BY_KIND]
+    assert shop.in_shell(STARTS_EACH_KIND) == "Success\n"
     said = {"archive long", "copy jobs", "publish deliveries"}
     wait_for(
-        lambda: {one.name for one in (cluster.root / "shop").iterdir() if " " in one.name} == said,
+        lambda: {one.name for one in (shop.root / "shop").iterdir() if " " in one.name} == said,
         "the jobs and the callback to have run where they should",
         log=members[-2].log,
     )
@@ -399,7 +421,9 @@ def test_each_kind_of_work_has_the_worker_that_the_page_gives_it(shop: Shop, clu
     assert "Traceback" not in cluster.logs()
 
 
-def nothing_is_missing(shop: Shop) -> bool:
-    with suppress(AssertionError):  # the command ended with what is missing
-        return shop.manage("harbor", "check").strip() == "Nothing is missing."
-    return False
+def part(of: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
+    """Of these values, those that have a name in `like`."""
+    return {
+        name: part(of.get(name, {}), value) if isinstance(value, dict) else of.get(name)
+        for name, value in like.items()
+    }

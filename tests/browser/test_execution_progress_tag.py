@@ -1,5 +1,5 @@
 """{% execution_progress execution events=… %} on a page of a host: its script keeps the bar true. The script of
-docs/jobs.md does so for a bar of the host's own."""
+docs/howto/jobs.md does so for a bar of the host's own."""
 
 import json
 from pathlib import Path
@@ -57,7 +57,7 @@ def test_the_bar_follows_the_events_to_the_end(browser: Browser, service: Servic
 
 
 def test_the_script_of_the_page_of_jobs_moves_a_bar_of_the_host_to_the_end(browser: Browser) -> None:
-    (script,) = pages.codes(pages.section(pages.read("docs/jobs.md"), "Progress on your own pages"), "js")
+    (script,) = pages.codes(pages.section(pages.read("docs/howto/jobs.md"), "Progress"), "js")
     text = f"<progress id=bar></progress><script>{script}</script>"
     page, asked = opened(browser, text, "/mirrors/17/events/")
     page.wait_for_function("document.getElementById('bar').value === 1")

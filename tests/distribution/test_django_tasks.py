@@ -1,4 +1,4 @@
-"""docs/django_tasks.md, word for word: in Django 5.2 with the package django-tasks, and in the newest Django."""
+"""docs/howto/django_tasks.md, word for word: in Django 5.2 with django-tasks, and in the newest Django."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests import pages
 from tests.distribution.fixtures import Make
-from tests.distribution.jobs_page import begin_project, postgres_of_the_test
+from tests.distribution.project_pages import begin_project, postgres_of_the_test
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ from django.tasks import task
 from harbor_refresh import TrackedExecution, TrackedJob, start
 from harbor_refresh.tasks_backend import ReturnValueNotKept, within
 from harbor_refresh.testing import eager, worker
-from shop.tasks import send_later, send_mail, send_soon, sent
+from shop.tasks import send_later, send_mail, sent
 
 
 @task
@@ -82,7 +82,7 @@ class WorkerTest(TransactionTestCase):
 
     async def test_the_framework_may_be_asynchronous(self):
         with eager():
-            result = await send_soon.aenqueue("c@shop")
+            result = await send_later.aenqueue("c@shop")
         await result.arefresh()
         self.assertEqual(result.status, TaskResultStatus.SUCCESSFUL)
         self.assertGreaterEqual(result.finished_at, result.started_at)
@@ -116,7 +116,7 @@ PACKAGES = {"pinned": ("django-tasks==0.12.0",), "newest": ()}
 def test_the_page_is_followed_word_for_word(
     environment: Make, template: str, tmp_path: Path, versions: str
 ) -> None:
-    page = pages.read("docs/django_tasks.md")
+    page = pages.read("docs/howto/django_tasks.md")
     made = environment("", versions, PACKAGES[versions])
     folder = tmp_path / "project"
     begin_project(folder, made)

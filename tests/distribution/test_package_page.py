@@ -1,34 +1,45 @@
-"""docs/package.md: what it says to type installs the wheel with its driver, and tells which driver Django uses."""
+"""What docs/start/project.md and docs/howto/existing_project.md say to type installs the package."""
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests import pages, programs, terminal
-from tests.distribution.environments import clean
+from tests.distribution.environments import clean, copied
 
-PAGE = pages.read("docs/package.md")
-WHEEL, DRIVER, SEARCH, ASK = pages.codes(PAGE, "sh")
-OF_PIP, OF_APT = DRIVER.splitlines()
+START, EXISTING = pages.read("docs/start/project.md"), pages.read("docs/howto/existing_project.md")
+SERVERS, BEGIN, *_ = pages.codes(START, "sh")
+INSTALL = pages.code(EXISTING, "sh", "pip install")
+SEARCH = pages.code(EXISTING, "sh", "grep")
 
 
 def typed(line: str, folder: Path, **more: str) -> str:
     return terminal.typed(line, folder, clean() | more, seconds=1200)
 
 
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the checkout, as the pages have it."""
+    found = tmp_path_factory.mktemp("home")
+    copied(found / "harbor-refresh")
+    return found
+
+
 @pytest.mark.slow
-def test_the_wheel_is_installed_with_its_driver_and_django_uses_it(wheel: Path, tmp_path: Path) -> None:
-    """In the folder of the wheel, with the environment of a project. Both lines for pip bring the same driver."""
-    venv = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", venv], check=True, env=clean())
-    path = f"{venv / 'bin'}:/usr/bin:/bin"
-    typed(WHEEL, wheel.parent, PATH=path)
-    assert "Requirement already satisfied: psycopg[binary]" in typed(OF_PIP, tmp_path, PATH=path)
-    assert typed(ASK, tmp_path, PATH=path) == "True\n"
-    typed("python -c 'import harbor_refresh.client, unfold, flower, prometheus_client'", tmp_path, PATH=path)
+def test_the_tutorial_begins_a_project_with_the_package(home: Path) -> None:
+    path = f"{Path(sys.executable).resolve().parent}:/usr/bin:/bin"
+    typed(BEGIN, home, HOME=str(home), PATH=path)
+    typed(". .venv/bin/activate && python manage.py check", home / "shop", HOME=str(home), PATH=path)
+
+
+@pytest.mark.slow
+def test_the_package_is_installed_with_an_extra(home: Path, tmp_path: Path) -> None:
+    typed(f"{sys.executable} -m venv venv", tmp_path)
+    path = f"{tmp_path / 'venv/bin'}:/usr/bin:/bin"
+    typed(INSTALL, tmp_path, HOME=str(home), PATH=path)
+    typed("python -c 'import harbor_refresh, django_celery_beat'", tmp_path, PATH=path)
 
 
 def test_the_search_for_psycopg2_finds_each_line(tmp_path: Path) -> None:
@@ -38,19 +49,14 @@ def test_the_search_for_psycopg2_finds_each_line(tmp_path: Path) -> None:
     assert typed(SEARCH, tmp_path).splitlines() == ["./shop/models.py:2:from psycopg2.extras import Json"]
 
 
-OF_A_PROJECT = pages.code(pages.read("docs/jobs.md"), "sh", "sudo apt-get install")
-
-
-@pytest.mark.skipif(not shutil.which("apt-get"), reason="the lines are for Debian")
-@pytest.mark.parametrize(
-    ("line", "packages"), [(OF_APT, ["libpq5"]), (OF_A_PROJECT, ["postgresql", "redis-server"])]
-)
-def test_debian_has_the_packages_that_the_pages_name(line: str, packages: list[str], tmp_path: Path) -> None:
+@pytest.mark.skipif(not shutil.which("apt-get"), reason="the line is for Debian")
+def test_debian_has_the_packages_that_the_tutorial_names(tmp_path: Path) -> None:
     """apt-get says what it would do, and does nothing."""
+    line = SERVERS.splitlines()[0].removeprefix("sudo ")
     config = tmp_path / "apt.conf"
     config.write_text('APT::Get::Simulate "true";\n', encoding="utf-8")
     if not typed("apt-cache pkgnames libpq", tmp_path):
         programs.refresh_lists()
-    said = typed(line.removeprefix("sudo "), tmp_path, APT_CONFIG=str(config))
-    for one in packages:
+    said = typed(line, tmp_path, APT_CONFIG=str(config))
+    for one in line.split()[2:]:
         assert f"Inst {one} " in said or f"{one} is already the newest version" in said, said

@@ -28,7 +28,7 @@ for one in run_checks():
 def test_django_takes_psycopg_3_and_psycopg2_only_where_that_cannot_be_loaded(
     environment: Make, database: str, redis: Redis, tmp_path: Path
 ) -> None:
-    """As docs/package.md says. The project starts in both, and the check tells what to type."""
+    """As docs/howto/existing_project.md says. The project starts in both, and the check tells what to type."""
     python = environment("admin,beat", "pinned", ("psycopg2-binary",))
     variables = hosts.make(tmp_path / "host", python, database)
     (tmp_path / "host/program.py").write_text(PROGRAM, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""docs/testing.md, followed word for word in a project that knows nothing of ours, without Redis."""
+"""docs/howto/testing.md, followed word for word in a project that knows nothing of ours, without Redis."""
 
 from pathlib import Path
 
@@ -6,8 +6,8 @@ import pytest
 
 from tests import pages
 from tests.distribution.fixtures import Make
-from tests.distribution.jobs_page import begin_project, postgres_of_the_test
 from tests.distribution.metadata import pinned
+from tests.distribution.project_pages import begin_project, postgres_of_the_test
 
 #: What a project has that follows the page.
 TOOLS = tuple(str(one) for one in pinned("requirements-dev.txt") if one.name in ("pytest", "pytest-django"))
@@ -15,7 +15,7 @@ TOOLS = tuple(str(one) for one in pinned("requirements-dev.txt") if one.name in 
 
 def followed(folder: Path) -> list[str]:
     """Write the files of the page; return its commands."""
-    page = pages.read("docs/testing.md")
+    page = pages.read("docs/howto/testing.md")
     for name, code in pages.files(page).items():
         (folder / name).write_text(code, encoding="utf-8")
     return pages.lines(page)

@@ -144,7 +144,11 @@ def test_the_connections_of_the_app_are_mended_and_no_others(celery: str, tmp_pa
 
 
 def test_a_project_gets_the_parts_of_our_workers_by_the_lines_of_the_page(tmp_path: Path) -> None:
-    lines = pages.code(pages.read("docs/package.md"), "python", "from harbor_refresh.redis_transport")
+    lines = pages.code(
+        pages.read("docs/howto/existing_project.md"),
+        "python",
+        "# shop/celery.py\nfrom harbor_refresh.redis_transport",
+    )
     look = """
         from celery import current_app as app
         from kombu.utils.imports import symbol_by_name

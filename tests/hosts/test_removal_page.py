@@ -1,4 +1,4 @@
-"""docs/removal.md: its commands leave nothing of ours in a project, and everything of the project."""
+"""docs/howto/remove.md: its commands leave nothing of ours in a project, and everything of the project."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ from tests.hosts.host import Host
 from tests.hosts.test_a_celery_app_is_joined import JOINED
 from tests.programs import needs
 
-TABLES, CONTENT_TYPES, BEAT, REDIS, UNINSTALL = pages.codes(pages.read("docs/removal.md"), "sh")
+TABLES, CONTENT_TYPES, BEAT, REDIS, UNINSTALL = pages.codes(pages.read("docs/howto/remove.md"), "sh")
 APPS = ("django.contrib.admin", "django_celery_beat")
 OURS = ("cache:execution:refresh:stamp", "harbor_refresh.ticks", "harbor_refresh\x06\x163")
 BINDINGS = ("_kombu.binding.harbor_refresh.ticks", "_kombu.binding_permanent.harbor_refresh")

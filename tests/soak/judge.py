@@ -34,7 +34,7 @@ FINAL = ("Stopped", "Error", "Success")
 SLACK = 1.0
 #: A shorter overlap of two runs does not count, because the lines of both are written a moment late.
 MOMENT = 0.05
-#: So long a begin may not be on disk (docs/jobs.md#guarantees-and-limits).
+#: So long a begin may not be on disk (docs/explanation/guarantees.md).
 FORGOTTEN_SECONDS = 1.0
 #: So many runs may have left no line, because the process died before it could write.
 UNWRITTEN = 2

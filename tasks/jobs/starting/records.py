@@ -344,7 +344,7 @@ def _time_of(options: dict[str, Any], *, has_turn: bool) -> str | None:
 
 OTHER_TYPES = (
     "Give a dataclass as dataclasses.asdict(value), and a row as its key, or register the type with kombu "
-    "(docs/jobs.md, Arguments)"
+    "(docs/howto/jobs.md, Arguments)"
 )
 
 

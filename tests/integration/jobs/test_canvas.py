@@ -67,7 +67,7 @@ def returned(execution: TrackedExecution) -> list[str]:
 
 #: Each canvas of the page, by its text, with what its last jobs return.
 CANVASES = dict(
-    re.findall(r"^\| `(.*\bt\.s.*)` \| `(.*)` \|$", pages.read("docs/groups_and_chords.md"), re.MULTILINE)
+    re.findall(r"^\| `(.*\bt\.s.*)` \| `(.*)` \|$", pages.read("docs/howto/canvases.md"), re.MULTILINE)
 )
 
 

@@ -188,7 +188,7 @@ def test_what_was_tried_again_before_the_rest_was_stopped_goes_on(outbox: Outbox
 
 
 def test_a_core_with_a_role_of_its_own_needs_no_right_for_the_note(outbox: Outbox) -> None:
-    """It has those of docs/jobs.md alone."""
+    """It has those of docs/howto/job_service_hook.md alone."""
     execution = scanned(on_failure="stop")
     with connection.cursor() as cursor:
         cursor.execute(

@@ -1,8 +1,7 @@
-"""docs/jobs.md: the blocks of its sections run as they are written, their jobs in a worker of a test. So does the
-example of the README.
+"""How-to pages: the blocks of their sections run as they are written, their jobs in a worker of a test. So does
+the example of the README.
 
-Its first two sections are followed in a project (tests/acceptance/test_own_project.py). What a section takes for
-granted is what a project has: the work of a job, a user, an address.
+What a section takes for granted is what a project has: the work of a job, a user, an address.
 """
 
 import ast
@@ -10,6 +9,7 @@ import asyncio
 import sys
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -36,8 +36,10 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("database")
 
-PAGE, README = pages.read("docs/jobs.md"), pages.read("README.md")
+JOBS, README = pages.read("docs/howto/jobs.md"), pages.read("README.md")
+LIMITS, BATCH = pages.read("docs/howto/limits.md"), pages.read("docs/howto/stop_and_retry.md")
 said: list[Any] = []
+numbers = count()
 
 
 @shared_task(base=TrackedJob, name="jobs_page.replicate")
@@ -57,11 +59,14 @@ class Section:
     """The blocks of a section, and the names that they have together. Its functions are there before a worker
     starts, as in a project, if the test asks for them; `run` runs the rest of a block."""
 
-    def __init__(self, title: str, *, with_functions: bool = True, **given: Any) -> None:
-        self.blocks = pages.codes(pages.section(PAGE, title), "python")
+    def __init__(self, page: str, title: str = "", *, with_functions: bool = True, **given: Any) -> None:
+        """Without a title, they are those before the first section."""
+        text = pages.section(page, title) if title else page.partition("\n## ")[0]
+        self.blocks = pages.codes(text, "python")
         ours = {name: getattr(harbor_refresh, name) for name in harbor_refresh.__all__}
-        known = {"app": current_app, "replicate": replicate, "artifacts": ["alpine", "debian"]}
-        self.names: dict[str, Any] = {"__name__": "shop.of_the_page", **ours, **known, **given}
+        known = {"shared_task": shared_task, "replicate": replicate, "artifacts": ["alpine", "debian"]}
+        module = f"shop.section_{next(numbers)}"  # a task is registered once under a name
+        self.names: dict[str, Any] = {"__name__": module, **ours, **known, **given}
         for code in self.blocks if with_functions else ():
             self._run(code, functions=True)
 
@@ -71,7 +76,7 @@ class Section:
     def _run(self, code: str, *, functions: bool) -> None:
         module = ast.parse(code)
         module.body = [one for one in module.body if _is_function(one) == functions]
-        exec(compile(module, "docs/jobs.md", "exec"), self.names)  # noqa: S102
+        exec(compile(module, "docs/howto", "exec"), self.names)  # noqa: S102
 
 
 def _is_function(one: ast.stmt) -> bool:
@@ -103,10 +108,35 @@ def test_the_example_of_the_readme_runs() -> None:
         assert names["execution"].progress().counts == {"Success": 2}
 
 
+def test_a_job_copies_layers_and_is_started_and_awaited() -> None:
+    section = Section(
+        JOBS, layers_of=lambda artifact: [f"{artifact}:{n}" for n in range(2)], copy_layer=said.append
+    )
+    with worker():
+        section.run(1)
+    assert section.names["execution"].status == "Success"
+    assert sorted(said) == sorted(f"{one}:{n}" for one in ("alpine", "debian", "nginx") for n in range(2))
+
+
+def test_a_batch_is_stopped_and_resumed() -> None:
+    execution = start("SCAN", jobs=[replicate.s("a")])
+    Section(BATCH, execution=execution).run()
+    assert execution.status == "Running"
+    with worker():
+        assert ended(execution) == ("Success", {"Success": 1})
+
+
+def test_the_rest_is_stopped_when_a_job_has_failed() -> None:
+    section = Section(BATCH, "When a job fails")
+    with worker():
+        section.run()
+        assert ended(latest()) == ("Success", {"Success": 2})
+
+
 def test_a_registered_type_is_an_argument_of_a_job() -> None:
     names = {name: getattr(harbor_refresh, name) for name in harbor_refresh.__all__}
-    names |= {"__name__": __name__, "app": current_app}
-    types, call = pages.codes(pages.section(PAGE, "Arguments"), "python")
+    names |= {"__name__": __name__, "shared_task": shared_task}
+    types, call = pages.codes(pages.section(JOBS, "Arguments"), "python")
     exec(types, names)  # noqa: S102
     with worker():
         exec(call, names)  # noqa: S102
@@ -115,7 +145,8 @@ def test_a_registered_type_is_an_argument_of_a_job() -> None:
 
 
 def test_an_asynchronous_view_starts_and_awaits_an_execution() -> None:
-    section = Section("From asynchronous code", HttpRequest=HttpRequest, JsonResponse=JsonResponse)
+    given = {"HttpRequest": HttpRequest, "JsonResponse": JsonResponse}
+    section = Section(JOBS, "`async def`", **given)
     with worker():
         answer = async_to_sync(section.names["mirror"])(RequestFactory().get("/"))
     assert answer.content == b'{"status": "Success", "counts": {"Success": 2}}'
@@ -124,26 +155,26 @@ def test_an_asynchronous_view_starts_and_awaits_an_execution() -> None:
 
 def test_a_job_checks_in_by_text_by_a_bar_or_by_both() -> None:
     with worker():
-        execution = start("SCAN", jobs=[checks_in.s(Section("Progress of a job").blocks[0])])
+        execution = start("SCAN", jobs=[checks_in.s(Section(JOBS, "Progress").blocks[0])])
         assert ended(execution) == ("Success", {"Success": 1})
     layer = (("layer 3 of 7",), {"done": 3, "of": 7})
     assert said == [layer, (("verifying",), {}), ((), {"done": 4, "of": 7})]
 
 
 def test_results_are_printed_in_the_order_of_the_jobs(capsys: pytest.CaptureFixture[str]) -> None:
-    section = Section("Results and tracebacks", size_of=len)
+    section = Section(JOBS, "Results and tracebacks", size_of=len)
     section.names["artifacts"] = ["alpine", "nginx"]
     with worker():
         section.run()
     printed = capsys.readouterr().out.splitlines()
     jobs = Task.objects.order_by("pk").values_list("pk", flat=True)
     assert printed == [
-        f"{pk} shop.of_the_page.measure {{'bytes': {size}}} " for pk, size in zip(jobs, (6, 5), strict=True)
+        f"{pk} {section.names['measure'].name} {{'bytes': {size}}} " for pk, size in zip(jobs, (6, 5), strict=True)
     ]
 
 
 def test_a_limit_of_the_page_is_declared_and_has_its_key() -> None:
-    section = Section("Limits")
+    section = Section(LIMITS, "Concurrency and rate")
     section.names["copy"].run = lambda job, artifact, *, registry: said.append(registry)
     with worker():
         execution = start("SCAN", jobs=[section.names["copy"].s(n, registry="a-registry") for n in range(3)])
@@ -156,7 +187,7 @@ def test_a_limit_of_the_page_is_declared_and_has_its_key() -> None:
 def test_executions_take_turns_by_weight_and_by_tenant() -> None:
     jobs = {name: [replicate.s(name)] for name in ("nightly", "urgent", "theirs")}
     with worker():
-        Section("Fairness", **jobs).run()
+        Section(LIMITS, "Turns", **jobs).run()
         wait_for(lambda: len(said) == 3, "the three to run")
         assert ended(latest()) == ("Success", {"Success": 1})
     assert list(Job.objects.order_by("pk").values_list("tenant", flat=True)) == [None, None, "tenant 7"]
@@ -165,7 +196,7 @@ def test_executions_take_turns_by_weight_and_by_tenant() -> None:
 def test_the_metadata_of_a_job_is_stored_with_its_task() -> None:
     layers = [SimpleNamespace(digest=f"sha256:{number}", number=number) for number in (7, 8)]
     with worker():
-        Section("Metadata of a job", copy=replicate, layers=layers).run()
+        Section(JOBS, "Metadata", layers=layers).run()
         assert ended(latest()) == ("Success", {"Success": 2})
     assert said == ["sha256:7", "sha256:8"]
     assert list(Task.objects.order_by("pk").values_list("extra_attrs", flat=True)) == [{"layer": 7}, {"layer": 8}]
@@ -174,9 +205,8 @@ def test_the_metadata_of_a_job_is_stored_with_its_task() -> None:
 def test_the_progress_is_at_the_addresses_of_a_project_and_in_its_template(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    title = "Progress on your own pages"
-    section = Section(title, urlpatterns=[])
-    section.run()
+    section = Section(JOBS, "Progress", urlpatterns=[])
+    section.run(1)
     urls = ModuleType("urls_of_the_page")
     urls.__dict__["urlpatterns"] = section.names["urlpatterns"]
     urls.__dict__["handler404"] = lambda *_, **__: HttpResponse(status=404)  # ours names the address of the admin
@@ -184,7 +214,7 @@ def test_the_progress_is_at_the_addresses_of_a_project_and_in_its_template(
     settings.ROOT_URLCONF = urls.__name__
     settings.MIDDLEWARE = [one for one in settings.MIDDLEWARE if one.startswith("django.contrib.")]
     with worker():
-        execution = start("REPLICATION", jobs=[replicate.s("a")])
+        execution = start("replication", jobs=[replicate.s("a")])
         execution.wait(timeout=60)
     may = User.objects.create_user("may")
     monkeypatch.setattr(User, "has_perm", lambda user, name, *_: name == "shop.view_mirror" and user == may)
@@ -197,7 +227,7 @@ def test_the_progress_is_at_the_addresses_of_a_project_and_in_its_template(
     events = client.get(f"{place}events/")
     assert b"event: end" in b"".join(events)  # type: ignore[arg-type]
     assert [stranger.get(one).status_code for one in (place, f"{place}events/")] == [404, 404]
-    (template,) = pages.codes(pages.section(PAGE, title), "django")
+    (template,) = pages.codes(pages.section(JOBS, "Progress"), "django")
     shown = Template(template).render(Context({"mirror": {"execution": execution}}))
     assert shown.count('data-status="Success"') == 2
     assert shown.count('data-execution-events="/mirrors/17/events/"') == 1
@@ -206,7 +236,8 @@ def test_the_progress_is_at_the_addresses_of_a_project_and_in_its_template(
 def test_a_producer_adds_pages_and_closes_and_a_job_adds_what_it_finds() -> None:
     links = {"/": ["/a", "/b"], "/a": ["/c"]}
     section = Section(
-        "Open executions",
+        BATCH,
+        "Let a batch grow",
         registry="registry",
         pages_of=lambda registry: [["a", "b"], ["c"]],
         links_of=lambda address: said.append(address) or links.get(address, []),
@@ -226,7 +257,7 @@ def test_two_transactions_that_add_to_the_same_executions_do_not_deadlock(redis:
 
     def add_to(*executions: TrackedExecution) -> Callable[[], None]:
         given = {"transaction": transaction, "executions": executions}
-        return partial(Section("Open executions", with_functions=False, **given).run, 2)
+        return partial(Section(BATCH, "Let a batch grow", with_functions=False, **given).run, 2)
 
     with (
         transaction_held_open(lambda: first.add([replicate.s("b")])) as commit,
@@ -245,7 +276,7 @@ def test_a_job_starts_a_child_of_its_execution_for_each_repository() -> None:
     class Repository(list[str]):
         name = "library/alpine"
 
-    section = Section("Executions within executions", repositories_of=lambda project: [Repository("ab")])
+    section = Section(BATCH, "Batches within batches", repositories_of=lambda project: [Repository("ab")])
     with worker():
         execution = start("MIRROR", jobs=[section.names["mirror_project"].s("library")])
         assert ended(execution) == ("Success", {"Success": 2})
@@ -256,7 +287,7 @@ def test_a_job_starts_a_child_of_its_execution_for_each_repository() -> None:
 
 
 def test_an_execution_of_one_name_is_started_once(capsys: pytest.CaptureFixture[str]) -> None:
-    section = Section("Once")
+    section = Section(LIMITS, "Once")
     with worker():
         section.run()
         first = section.names["execution"]
@@ -268,7 +299,7 @@ def test_an_execution_of_one_name_is_started_once(capsys: pytest.CaptureFixture[
 
 def test_an_execution_with_a_deadline_ends_before_it() -> None:
     with worker():
-        Section("A deadline").run()
+        Section(LIMITS, "A deadline").run()
         assert ended(latest()) == ("Success", {"Success": 2})
 
 
@@ -281,29 +312,10 @@ def test_an_async_def_is_a_job_that_uses_the_database() -> None:
         said.append((values, await Task.objects.acount()))
 
     pages_of = SimpleNamespace(objects=SimpleNamespace(acreate=acreate))
-    section = Section("`async def`", asyncio=asyncio, download=download, Page=pages_of)
+    section = Section(
+        JOBS, "`async def`", asyncio=asyncio, download=download, Page=pages_of, HttpRequest=None, JsonResponse=None
+    )
     with worker():
         execution = start("FETCH", jobs=[section.names["fetch"].s("a")])
         assert ended(execution) == ("Success", {"Success": 1})
     assert said == [({"url": "a", "body": "body of a"}, 1)]
-
-
-@shared_task(name="jobs_page.page")
-def page(ended: Any) -> None:
-    said.append(f"page {ended.status}")
-
-
-@shared_task(name="jobs_page.tidy")
-def tidy(ended: Any) -> None:
-    said.append(f"tidy {ended.status}")
-
-
-def test_the_callbacks_of_an_execution_are_told_its_end() -> None:
-    section = Section("Told at the end", post=lambda *words: said.append(words), page=page, tidy=tidy)
-    with worker():
-        section.run()
-        execution = latest()
-        assert ended(execution) == ("Success", {"Success": 2})
-        wait_for(lambda: len(said) == 4, "the callbacks")
-    assert said[:2] == ["alpine", "debian"]
-    assert sorted(said[2:], key=str) == [("#done", f"replication {execution.pk} is Success"), "tidy Success"]
