@@ -64,7 +64,7 @@ class Refresh:
         "auto_or_integer",
         None,
         "How many executions a subtask refreshes. `auto`: one while at most 16 wait; with more, the backlog is "
-        "split into two subtasks for each live node, in chunks of at most 1,000 executions.",
+        "split into two subtasks for each live node, in chunks of 1,000 to 6,000 executions.",
         at_least=1,
         at_most=6_000,
     )
