@@ -56,8 +56,8 @@ class TrackedExecution(Execution):
     # its own, so that its rows are typed as TrackedExecution; what mypy says of it depends on its cache
     objects = ExecutionQuerySet["TrackedExecution"].as_manager()  # type: ignore[misc,unused-ignore,django-manager-missing]
 
-    #: Whether the `start` that returned this object has made it. False: `once` has found it.
     is_new = False
+    """Whether the `start` that returned this object has made it. False: `once` has found it."""
 
     class Meta:
         proxy = True
