@@ -19,7 +19,7 @@ from tests.soak.plan import Fault
 from tests.soak.servers import PostgresTier, RedisTier, Workers
 
 #: The keys of the broker, and the share of them among the keys that are deleted.
-#: Without `unacked_index` alone, messages that a killed worker held stay (docs/explanation/guarantees.md, Not covered).
+#: Without `unacked_index` alone, messages of a killed worker stay (docs/explanation/guarantees.md, Not covered).
 BROKER_KEYS = ("unacked", WORK, TICKS, JOBS, DELIVERIES)
 BROKER_SHARE = 0.15
 #: A node that is silent for so long may be dead: it is suspected after its ttl, and dead after another.
