@@ -93,8 +93,8 @@ class Refresh:
         "REFRESH_RESULT_BYTES",
         "integer",
         65_536,
-        "the most bytes of JSON of a [kept result](../howto/jobs.md#results-and-tracebacks). A larger one is not "
-        "kept, and its job is Success",
+        "the most bytes of JSON of a [kept result](jobs.md#results-and-tracebacks). A larger one is not kept, and "
+        "its job is Success",
         at_least=0,
         at_most=1_000_000,
     )
@@ -102,8 +102,8 @@ class Refresh:
         "REFRESH_REPORT_URL",
         "http_url",
         "",
-        "where status changes of jobs are reported by HTTP, see "
-        "[the hook](../howto/job_service_hook.md#report-jobs-to-another-system); unset: to the database",
+        "where status changes of jobs are reported by HTTP, see [jobs](jobs.md#reports-over-http); unset: to "
+        "the database",
         takes="an http or https address",
     )
     report_authorization: str = declared(
