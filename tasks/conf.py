@@ -88,13 +88,8 @@ class Refresh:
         "REFRESH_RESULT_BYTES",
         "integer",
         65_536,
-<<<<<<< HEAD
         "The size limit of a kept [result](../howto/jobs.md), in bytes of JSON. A larger result is not kept; its "
         "job still succeeds.",
-=======
-        "the most bytes of JSON of a [kept result](jobs.md#results-and-tracebacks). A larger one is not kept, and "
-        "its job is Success",
->>>>>>> docs2
         at_least=0,
         at_most=1_000_000,
     )
@@ -102,14 +97,8 @@ class Refresh:
         "REFRESH_REPORT_URL",
         "http_url",
         "",
-<<<<<<< HEAD
         "The address to which status changes of jobs are reported over HTTP. Unset: they are written to the "
         "database.",
-=======
-        "where status changes of jobs are reported by HTTP, see [jobs](jobs.md#reports-over-http); unset: to "
-        "the database",
-        takes="an http or https address",
->>>>>>> docs2
     )
     report_authorization: str = declared(
         "REFRESH_REPORT_AUTHORIZATION",
