@@ -123,7 +123,8 @@ def ticks_come(facts: Facts) -> Iterator[CheckMessage]:
     state, since = facts.state, facts.state.last_tick
     if not state.nodes or facts.conf.in_process:
         return
-    if since is None or since > 2 * facts.conf.interval + SLACK_SECONDS:
+    # before the first tick, it counts since when there are workers
+    if ((state.first_heartbeat if since is None else since) or 0) > 2 * facts.conf.interval + SLACK_SECONDS:
         when = "ever since Redis was emptied" if since is None else f"for {age(since)}"
         yield Error(
             f"No worker has looked for work {when}, and {_alive(state)}.\nExecutions wait although workers are "

@@ -50,7 +50,7 @@ FAULTS: dict[str, tuple[State, list[str]]] = {
     "no worker": (replace(SOUND, nodes=(), last_heartbeat=90.0, last_tick=90.0), ["workers.alive"]),
     "no worker ever": (replace(SOUND, nodes=(), last_heartbeat=None, last_tick=None), ["workers.alive"]),
     "ticks stopped": (replace(SOUND, last_tick=95.0), ["workers.ticks"]),
-    "no tick since Redis was emptied": (replace(SOUND, last_tick=None), ["workers.ticks"]),
+    "no tick since Redis was emptied": (replace(SOUND, last_tick=None, first_heartbeat=95.0), ["workers.ticks"]),
     "beat is silent": (replace(SOUND, schedule=SILENT_BEAT), ["beat.alive"]),
     "beat never ran": (
         replace(SOUND, schedule=tuple(replace(row, sent=None) for row in SCHEDULE)),
@@ -102,6 +102,7 @@ def test_a_fault_is_found_and_nothing_else(fault: str) -> None:
 #: At each border, what is still right.
 BORDERS = {
     "a tick is due after the interval, and may wait for a busy worker": replace(SOUND, last_tick=90.0),
+    "workers that have just started wait for the first tick": replace(SOUND, last_tick=None, first_heartbeat=90.0),
     "beat sends every five seconds, and may be late": replace(
         SOUND, schedule=tuple(replace(row, sent=45.0) for row in SCHEDULE)
     ),
