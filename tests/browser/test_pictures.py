@@ -5,11 +5,14 @@ The picture of a page is a PNG of 256 colours, and the recording a GIF of 64, so
 """
 
 import io
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from celery import chain, chord
+from django.utils.html import escape
 from PIL import Image
 from playwright.sync_api import Page, expect
 
@@ -17,7 +20,7 @@ from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.jobs import start
 from tests.browser.acting import EXECUTIONS, page_of
 from tests.browser.conftest import OpenPage
-from tests.browser.mirror_jobs import copy
+from tests.browser.mirror_jobs import build, copy, fetch, publish, scan
 from tests.browser.service import Service
 from tests.browser.sizes import PHONE
 from tests.waiting import wait_for
@@ -66,6 +69,35 @@ def test_pictures_of_the_admin(open_page: OpenPage, service: Service, traffic: N
     take(page, "admin-errors", height=760)
     page.goto("/admin/")
     take(page, "admin-phone", width=PHONE["width"], height=PHONE["height"])
+
+
+def test_a_picture_of_a_graph(open_page: OpenPage, service: Service) -> None:
+    worker = service.cluster.worker(
+        "builds", concurrency=3, queues=["builds"], include=["tests.browser.mirror_jobs"]
+    )
+    each = [chain(build.s(platform), scan.s()) for platform in ("amd64", "arm64", "s390x")]
+    jobs = chain(fetch.s(), chord(each, publish.s()))
+    for one in (fetch, build, scan, publish):
+        one.queue = "builds"
+    execution = start("BUILD", jobs=[jobs])
+    wait_for(lambda: execution.progress().counts.get("Success") == 3, "amd64 to be scanned", log=worker.log)
+    page = open_page(page_of(execution), "root")
+    expect(page.locator("#its-place")).not_to_contain_text("Asking the queue")
+    expect(page.locator("svg[role=group]").first).to_be_visible()
+    take(page, "admin-graph", height=900)
+
+
+STATUS = [sys.executable, "manage.py", "harbor", "status"]
+TYPED = (
+    "<pre style='margin:0;padding:20px 26px;background:#111;color:#eee;font:15px/1.45 monospace'>$ {}\n{}</pre>"
+)
+
+
+def test_a_picture_of_the_terminal(open_page: OpenPage, service: Service, traffic: None) -> None:
+    printed = subprocess.run(STATUS, env=service.cluster.env, capture_output=True, text=True, check=True).stdout
+    page = open_page("/admin/", "root")
+    page.set_content(TYPED.format("python manage.py harbor status", escape(printed)))
+    save(page.locator("pre").screenshot(), "harbor-status")
 
 
 #: Seconds between two frames, and how long each is shown.
@@ -125,5 +157,9 @@ def take(page: Page, name: str, *, height: int, width: int = 1280) -> None:
     page.set_viewport_size({"width": width, "height": height})
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(500)
-    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    save(page.screenshot(), name)
+
+
+def save(png: bytes, name: str) -> None:
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
     picture.quantize(COLOURS, kmeans=2, dither=Image.Dither.NONE).save(IMAGES / f"{name}.png", optimize=True)
