@@ -94,7 +94,9 @@ TYPED = (
 
 
 def test_a_picture_of_the_terminal(open_page: OpenPage, service: Service, traffic: None) -> None:
-    printed = subprocess.run(STATUS, env=service.cluster.env, capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(
+        STATUS, env=service.cluster.env | {"COLUMNS": "100"}, capture_output=True, text=True, check=True
+    ).stdout
     page = open_page("/admin/", "root")
     page.set_content(TYPED.format("python manage.py harbor status", escape(printed)))
     save(page.locator("pre").screenshot(), "harbor-status")
