@@ -33,7 +33,7 @@ from harbor_refresh.executions.errors import DatabaseAway, RefreshError
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import consequences, kills, limits, sender
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.jobs.turns import Run, Turn, take_apart
+from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, take_apart
 from harbor_refresh.tasks.models.job import Job, Node, State
 from harbor_refresh.tasks.news import signals
 
@@ -290,17 +290,17 @@ def release(lost: Sequence[Run]) -> int:
         return 0
     rows = Job.objects.only("queue", "runs_before", "max_attempts")
     jobs = rows.in_bulk([one.task_id for one in lost])
-    turns = [_of_dead(one, jobs[one.task_id]) for one in lost if one.task_id in jobs]
-    taken, _ = take_apart(turns, waits=False)
+    outcomes = [_of_dead(one, jobs[one.task_id]) for one in lost if one.task_id in jobs]
+    taken, _ = take_apart(outcomes, waits=False)
     signals.runs_released.send(sender=release, count=len(taken))
     sender.send_behind({jobs[one.run.task_id].queue for one in taken if one.waits}, taken)
     return len(taken)
 
 
-def _of_dead(its: Run, job: Job) -> Turn:
+def _of_dead(its: Run, job: Job) -> Outcome:
     if its.number < job.may_begin:
-        return Turn(its, Status.PENDING, "its process died")
-    return Turn(its, Status.ERROR, exhausted(job.max_attempts))
+        return Outcome(its, Status.PENDING, "its process died")
+    return Outcome(its, Status.ERROR, exhausted(job.max_attempts))
 
 
 def exhausted(max_attempts: int) -> str:

@@ -21,8 +21,8 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_text, made_storable, said_by, shown
 from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.outcomes import MAX_MESSAGE, Outcome, Run, take
 from harbor_refresh.tasks.jobs.sender import has_expired
-from harbor_refresh.tasks.jobs.turns import MAX_MESSAGE, Run, Turn, take
 from harbor_refresh.tasks.models.job import Job, State
 
 log = logging.getLogger("harbor_refresh")
@@ -95,7 +95,7 @@ def end(
             row = Job.objects.only("options").filter(pk=task_id).first()
             if row is None or not has_expired(row.options):
                 return
-        take([Turn(its, status, why, state=state)])
+        take([Outcome(its, status, why, state=state)])
     except (DatabaseAway, DatabaseError) as exc:
         log.warning("Could not write of task %d that %s: %s", task_id, why, exc)
     finally:

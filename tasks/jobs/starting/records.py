@@ -31,11 +31,11 @@ from harbor_refresh.executions.text import MAX_JSON, is_text, is_whole, json_tex
 from harbor_refresh.tasks.jobs import limits, sender, terms
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.hook import first_revision
+from harbor_refresh.tasks.jobs.outcomes import report_scheduled
 from harbor_refresh.tasks.jobs.starting.celery_json import PLAIN, as_json
 from harbor_refresh.tasks.jobs.starting.fairness import MOST_LINES, Turns, shared
 from harbor_refresh.tasks.jobs.starting.options import moment_of
 from harbor_refresh.tasks.jobs.starting.unique_keys import TRIES, key_of, lock_and_release, retry_on_conflict
-from harbor_refresh.tasks.jobs.turns import report_scheduled
 from harbor_refresh.tasks.models.job import Job, Need, Takes
 from harbor_refresh.tasks.queue.sets import sized_pages
 from harbor_refresh.tasks.without_redis.agenda import at_once

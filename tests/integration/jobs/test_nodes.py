@@ -14,8 +14,8 @@ from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.jobs import nodes, reaper
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
+from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.reaper import Reaped, reap
-from harbor_refresh.tasks.jobs.turns import Turn, take
 from harbor_refresh.tasks.models.job import Job, Node
 from tests.integration.concurrency import transaction_held_open
 from tests.integration.jobs.sample_jobs import (
@@ -99,10 +99,10 @@ def test_the_runs_of_a_dead_node_are_released_and_the_jobs_are_sent_again(runnin
 def test_the_end_of_a_run_that_was_released_comes_too_late(running: Any, outbox: Outbox) -> None:
     Node.objects.filter(pk=1).delete()
     release_runs_without_node()
-    assert take([Turn(running.run, Status.SUCCESS)]) == []
+    assert take([Outcome(running.run, Status.SUCCESS)]) == []
     (message,) = outbox.take()
     assert begun(message, node=2)
-    assert take([Turn(running.run, Status.SUCCESS)]) == []
+    assert take([Outcome(running.run, Status.SUCCESS)]) == []
     assert rows() == {"j": ("running", 2)}
 
 

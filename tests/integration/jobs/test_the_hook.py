@@ -20,11 +20,11 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.jobs import hook as over_http
-from harbor_refresh.tasks.jobs import nodes, sender, turns
+from harbor_refresh.tasks.jobs import nodes, outcomes, sender
 from harbor_refresh.tasks.jobs.again import retry_failed
 from harbor_refresh.tasks.jobs.hook import JobReport, fire_again
+from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.reaper import reap
-from harbor_refresh.tasks.jobs.turns import Begun, Turn, take
 from harbor_refresh.tasks.models.job import Job, Node
 from tests import pages
 from tests.integration.executions.hook_requests import SECRET, post
@@ -103,7 +103,7 @@ def next_run(outbox: Outbox) -> Begun:
 
 def ended(run: Begun, status: Status = Status.SUCCESS, result: object = 7, message: str = "") -> None:
     success = status == Status.SUCCESS
-    assert take([Turn(run.run, status, message, result=json.dumps(result) if success else None)])
+    assert take([Outcome(run.run, status, message, result=json.dumps(result) if success else None)])
 
 
 def applied(request: Request) -> None:
@@ -348,9 +348,9 @@ def test_an_end_waits_in_its_row_while_it_is_not_taken(core: Target, outbox: Out
     (sent,) = outbox.take()
     run = begun(sent)
     assert run
-    turns: list[Any] = [Turn(run.run, Status.SUCCESS)]
-    assert len(take(turns)) == 1
-    assert (take(turns), begun(sent), rows()) == ([], None, {"j": ("ended", 1)})
+    ends: list[Any] = [Outcome(run.run, Status.SUCCESS)]
+    assert len(take(ends)) == 1
+    assert (take(ends), begun(sent), rows()) == ([], None, {"j": ("ended", 1)})
 
 
 # chains and revisions: another process applies the reports, before it answers, later, or never
@@ -457,14 +457,14 @@ def test_another_run_has_the_second_in_which_it_was_decided_and_always_a_higher_
     recorded("j", max_attempts=9)
     run = next_run(outbox)
     revision = run.run.revision
-    for turn in ("a retry", "a dead worker", "a retry by hand"):
+    for cause in ("a retry", "a dead worker", "a retry by hand"):
         now = max(revision, int(time.time())) + seconds
-        monkeypatch.setattr(turns.time, "time", lambda now=now: now)
-        if turn == "a retry":
-            take([Turn(run.run, Status.SCHEDULED, "no route", delay=0)])
+        monkeypatch.setattr(outcomes.time, "time", lambda now=now: now)
+        if cause == "a retry":
+            take([Outcome(run.run, Status.SCHEDULED, "no route", delay=0)])
             Job.objects.update(not_before=None)
             sender.send_all()
-        elif turn == "a dead worker":
+        elif cause == "a dead worker":
             Node.objects.all().delete()
             assert nodes.release_runs_without_node() == 1
             beats()
@@ -494,7 +494,7 @@ def test_an_end_that_no_run_reports_has_the_revision_of_the_run(
         assert reap().failed == 1
     else:
         Job.objects.update(state="sent", run=0, node=None, process=None)
-        take([Turn(turns.Run(run.task_id, "j", 0), Status.ERROR, why, state=turns.State.SENT)])
+        take([Outcome(outcomes.Run(run.task_id, "j", 0), Status.ERROR, why, state=outcomes.State.SENT)])
     wait_for(is_settled, "the end is reported")
     assert tasks()["j"][:2] == ("Error", run.revision)
 
@@ -531,25 +531,25 @@ def test_our_own_hook_as_the_target_gives_the_tasks_of_a_system_without_a_hook(
     execution = recorded("j")
     told = []
 
-    def turn(run: Begun, status: Status, message: str = "") -> None:
-        assert take([Turn(run.run, status, message)])
+    def take_outcome(run: Begun, status: Status, message: str = "") -> None:
+        assert take([Outcome(run.run, status, message)])
         wait_for(is_settled, "the report is taken")
         told.append(tasks()["j"])
 
     run = next_run(outbox)
     first = run.run.revision
-    turn(run, Status.RUNNING)
-    turn(run, Status.SCHEDULED, "no route")
+    take_outcome(run, Status.RUNNING)
+    take_outcome(run, Status.SCHEDULED, "no route")
     sender.send_all()
     run = next_run(outbox)
     again = run.run.revision
-    turn(run, Status.RUNNING)
-    turn(run, Status.ERROR, "broken")
+    take_outcome(run, Status.RUNNING)
+    take_outcome(run, Status.ERROR, "broken")
     assert retry_failed(execution.pk) == 1
     run = next_run(outbox)
     third = run.run.revision
-    turn(run, Status.RUNNING)
-    turn(run, Status.SUCCESS)
+    take_outcome(run, Status.RUNNING)
+    take_outcome(run, Status.SUCCESS)
     assert first < again < third == job("j").revision
     assert told == [
         ("Running", first, 0, ""),
