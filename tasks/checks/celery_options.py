@@ -1,4 +1,4 @@
-"""Checks of the Celery app and its tasks, of the service and of projects. docs/jobs.md has a table of the ids."""
+"""Checks of the Celery app and its tasks, of the service and of projects. docs/reference/checks.md lists them."""
 
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Checks of a project in which our apps are guests: its settings, its packages, its broker and its routes.
 
 The service makes none of them: settings/env.py ends it at once for a bad variable. A project goes on; each worker
-and beat logs what is wrong at its start. docs/jobs.md has a table of the ids.
+and beat logs what is wrong at its start. docs/reference/checks.md lists them.
 """
 
 from collections.abc import Iterator

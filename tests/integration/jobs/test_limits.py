@@ -1,5 +1,5 @@
 """Limits of tasks, for all workers together: what users ask for in celery#5732 (a limit of what runs at once) and
-celery#6591 (a rate for all workers). The effects' own log is in tests/faults/test_limits.py."""
+celery#6591 (a rate for all workers). The effects' own log is in tests/faults/test_limits_and_turns.py."""
 
 import re
 import threading
