@@ -52,7 +52,8 @@ def have_carried_out() -> None:
 
 
 def request_recovery() -> None:
-    """Send the tick, whose module imports this one."""
+    """Have a worker recover the claims of dead nodes, and carry out what is due, before the schedule asks for it.
+    Raises any error of the broker's client. The task is sent by its name, because its module imports this one."""
     current_app.tasks["tasks.recover_stale"].apply_async(retry=False)
 
 
