@@ -39,7 +39,7 @@ SILENCE = "nothing was heard of it for 24 hours"
 
 
 def look() -> list[str]:
-    return [name for (name,) in run("look_for_dead", ttl=TTL)]
+    return [name for (name,) in run("delete_dead_nodes", ttl=TTL)]
 
 
 def suspected_for(node: int, seconds: float) -> None:

@@ -95,12 +95,12 @@ class Jobs(RuleBasedStateMachine):
         with connection.cursor() as cursor:
             silent = "UPDATE execution_node SET heard_at = now() - interval '1 hour' WHERE id = %s"
             cursor.execute(silent, [worker])
-        run("look_for_dead", ttl=nodes.TTL_SECONDS)
+        run("delete_dead_nodes", ttl=nodes.TTL_SECONDS)
         with connection.cursor() as cursor:
             cursor.execute(
                 "UPDATE execution_node SET suspected_at = now() - interval '1 minute' WHERE id = %s", [worker]
             )
-        run("look_for_dead", ttl=nodes.TTL_SECONDS)
+        run("delete_dead_nodes", ttl=nodes.TTL_SECONDS)
 
     @rule()
     def release(self) -> None:
