@@ -1192,6 +1192,6 @@ class Migration(migrations.Migration):
             text("harbor_refresh.executions", "counting_refreshes"), "DROP FUNCTION count_execution_refresh"
         ),
         migrations.RunSQL(
-            text("harbor_refresh.executions", "reporting_function"), "DROP FUNCTION report_task_by_job"
+            text("harbor_refresh.executions", "report_by_job_function"), "DROP FUNCTION report_task_by_job"
         ),
     ]

@@ -1,5 +1,5 @@
 -- Applies any number of reports, exactly as if they came one after the other in the order given.
--- A report of Harbor's hook is one row: reporting_function.sql has the same rule for it.
+-- A report of Harbor's hook is one row: report_by_job_function.sql has the same rule for it.
 --
 -- :task_ids bigint[]  :statuses text[]  :codes int[]  :revisions bigint[]  :messages text[] (NULL: none)
 -- :earlier_runs int[]  the number of runs before this one; 0 if the runner does not count them
