@@ -20,9 +20,9 @@ from harbor_refresh.executions.lifecycle.reports import Report, Source
 from harbor_refresh.executions.lifecycle.reports import report as report_tasks
 from harbor_refresh.executions.news import counters
 from harbor_refresh.executions.status import CODES, Status, is_final
-from harbor_refresh.tasks.jobs import hook
+from harbor_refresh.tasks.jobs import report_target
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.jobs.hook import JobReport
+from harbor_refresh.tasks.jobs.report_target import JobReport
 from harbor_refresh.tasks.jobs.running.kept_ends import Kept
 from harbor_refresh.tasks.jobs.starting.celery_json import as_json
 from harbor_refresh.tasks.models.job import State
@@ -119,8 +119,8 @@ def take(outcomes: Sequence[Outcome], *, waits: bool = True) -> list[Outcome]:
 
     1. Lock their tasks and jobs, and leave out the outcomes whose run is over.
     2. Write the results that other jobs need, and what is kept of ends.
-    3. Report to the tasks, or, with a hook, note what is to be reported. The end of a task ends its job and
-       decides about those that need it (sql/end_with_their_tasks.sql).
+    3. Report to the tasks, or, with a report target, note what is to be reported. The end of a task ends its job
+       and decides about those that need it (sql/end_with_their_tasks.sql).
     4. Jobs that wait for another run get its revision.
 
     If the process dies before the commit, then nothing has happened, and its runs are released.
@@ -188,18 +188,18 @@ def take_apart(outcomes: Sequence[Outcome], *, waits: bool = True) -> tuple[list
 
 
 def _in_its_revision(outcome: Outcome, of_job: int, of_task: int) -> Outcome:
-    """A job that waits again does so in the next revision. Without a hook the task may have a later one than its
-    job, by a report of another program."""
-    revision = max(of_job, 0 if hook.is_set() else of_task)
+    """A job that waits again does so in the next revision. Without a report target the task may have a later one
+    than its job, by a report of another program."""
+    revision = max(of_job, 0 if report_target.is_set() else of_task)
     if outcome.waits:
-        revision = hook.next_revision(revision)
+        revision = report_target.next_revision(revision)
     return replace(outcome, run=replace(outcome.run, revision=revision))
 
 
 def _report(outcomes: Sequence[Outcome]) -> None:
-    if hook.is_set():
+    if report_target.is_set():
         now = time.time()
-        hook.note(
+        report_target.note(
             [JobReport(one.run.task_id, "", one.status, one.run.revision, one.message, now) for one in outcomes]
         )
     else:

@@ -30,8 +30,8 @@ from harbor_refresh.executions.models.structure import Added
 from harbor_refresh.executions.text import MAX_JSON, is_text, is_whole, json_text, said_by, shown
 from harbor_refresh.tasks.jobs import limits, sender, terms
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.jobs.hook import first_revision
 from harbor_refresh.tasks.jobs.outcomes import report_scheduled
+from harbor_refresh.tasks.jobs.report_target import first_revision
 from harbor_refresh.tasks.jobs.starting.celery_json import PLAIN, as_json
 from harbor_refresh.tasks.jobs.starting.fairness import MOST_LINES, Turns, shared
 from harbor_refresh.tasks.jobs.starting.options import moment_of

@@ -22,7 +22,7 @@ from harbor_refresh.tasks.jobs.running import tracked
 from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from harbor_refresh.tasks.models.job import Node
-from tests.integration.jobs.hook_target import Target
+from tests.integration.jobs.report_receiver import Target
 from tests.integration.jobs.sample_jobs import (
     AtOnce,
     Outbox,

@@ -1,8 +1,8 @@
-"""The reaper: what Harbor's job service does for reports that got lost, and for jobs that fell silent.
+"""Silent jobs: end them, and do what Harbor's job service does beside that for reports that got lost.
 
 | its job                                            | then                                   |
 | -------------------------------------------------- | -------------------------------------- |
-| has a report that the hook has not taken           | it is fired again (hook.py)            |
+| has a report that its target has not taken         | it is fired again (report_target.py)   |
 | has a report, and its task has that or a later one | the report is forgotten                |
 | runs, and was not heard of for REFRESH_JOB_HOURS   | it fails, with that reason             |
 | had a rate, whose pace is of the past              | the pace is forgotten (limits.py)      |
@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.jobs import hook, limits
+from harbor_refresh.tasks.jobs import limits, report_target
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, take_apart
 from harbor_refresh.tasks.models.job import Job, State
 from harbor_refresh.tasks.news import signals
@@ -38,7 +38,7 @@ def reap() -> Reaped:
     """Do one pass. If the process dies on any line, then the next pass does the rest. A job whose task is locked,
     or that the database refuses, holds up no other."""
     hours = refresh_settings().job_hours
-    done = Reaped(reported=hook.fire_again())
+    done = Reaped(reported=report_target.fire_again())
     limits.forget_paces()
     why = f"nothing was heard of it for {hours:g} hours"
     silent = Job.objects.filter(state=State.RUNNING, heard_at__lt=Now() - timedelta(hours=hours)).order_by("pk")
