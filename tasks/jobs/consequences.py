@@ -1,10 +1,10 @@
 """Consequences: what the terms of an execution say is carried out when one of its tasks has failed, or when its
 deadline has passed.
 
-A trigger notes each failure in the transaction in which it happens (sql/note_failures.sql). `carry_out` takes the
-notes: it has callbacks told of the first failure (`on_first_error`), and stops the rest (`on_failure="stop"`). It
-also stops what has a deadline that has passed. `tasks.recover_stale` calls it, which beat sends, and each worker
-that finds something due.
+A trigger notes each failure in the transaction in which it happens (sql/schema/note_failures.sql). `carry_out`
+takes the notes: it has callbacks told of the first failure (`on_first_error`), and stops the rest
+(`on_failure="stop"`). It also stops what has a deadline that has passed. `tasks.recover_stale` calls it, which
+beat sends, and each worker that finds something due.
 
 If the process dies before the commit, then the note, or the deadline, is still there. If two processes do it at
 once, then the second leaves the execution to the first.

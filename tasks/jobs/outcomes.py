@@ -120,7 +120,7 @@ def take(outcomes: Sequence[Outcome], *, waits: bool = True) -> list[Outcome]:
     1. Lock their tasks and jobs, and leave out the outcomes whose run is over.
     2. Write the results that other jobs need, and what is kept of ends.
     3. Report to the tasks, or, with a report target, note what is to be reported. The end of a task ends its job
-       and decides about those that need it (sql/end_with_their_tasks.sql).
+       and decides about those that need it (sql/schema/end_with_their_tasks.sql).
     4. Jobs that wait for another run get its revision.
 
     If the process dies before the commit, then nothing has happened, and its runs are released.

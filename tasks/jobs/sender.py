@@ -1,14 +1,14 @@
 """The sender: when a job may run. A backlog waits in PostgreSQL, and the broker holds what workers will take soon.
 
-| question           | the condition                                                                     |
-| ------------------ | --------------------------------------------------------------------------------- |
-| has its turn come? | it waits for no job that it needs                                                 |
-| has its time come? | `not_before`, of a countdown or a retry                                           |
-| is its limit full? | fewer jobs of its key have a place, and its rate is kept (sql/admit_function.sql) |
-| is it the next?    | the lowest priority number, then executions in turns (sql/turn_functions.sql)     |
-| is there room?     | fewer jobs of its queue are sent than its workers take soon (sql/pick.sql)        |
-| is it paused?      | a queue that is paused is left out                                                |
-| was it lost?       | it was overtaken, or messages do not flow (sql/resend.sql)                        |
+| question           | the condition                                                                            |
+| ------------------ | ---------------------------------------------------------------------------------------- |
+| has its turn come? | it waits for no job that it needs                                                        |
+| has its time come? | `not_before`, of a countdown or a retry                                                  |
+| is its limit full? | fewer jobs of its key have a place, and its rate is kept (sql/schema/admit_function.sql) |
+| is it the next?    | the lowest priority number, then executions in turns (sql/schema/turn_functions.sql)     |
+| is there room?     | fewer jobs of its queue are sent than its workers take soon (sql/pick.sql)               |
+| is it paused?      | a queue that is paused is left out                                                       |
+| was it lost?       | it was overtaken, or messages do not flow (sql/resend.sql)                               |
 
 Each message is sent after the commit that notes it, to the queue that its row names. In workers a thread of its
 own publishes, so that a broker that hangs holds up no heartbeat and no end. If the process dies in between, or the

@@ -67,10 +67,10 @@ class Job(models.Model):
     the revision of the run. `revision` is that of the run that waits or runs, as reports have it. `report` is the
     report that the report target has not taken yet.
 
-    A job with a `limit_key` waits until it is `admitted` (sql/admit_function.sql). It has a place in the limit
-    until it has ended, or waits for another run. `turn` is its place among the jobs of its queue with the same
-    priority, or, until it is admitted, of its limit (sql/turn_functions.sql). Executions of one `tenant` share
-    their turns.
+    A job with a `limit_key` waits until it is `admitted` (jobs/sql/schema/admit_function.sql). It has a place in
+    the limit until it has ended, or waits for another run. `turn` is its place among the jobs of its queue with
+    the same priority, or, until it is admitted, of its limit (jobs/sql/schema/turn_functions.sql). Executions of
+    one `tenant` share their turns.
 
     At `kill_at`, the process of a run that was stopped is killed (kills.py).
     """
@@ -193,7 +193,7 @@ class Need(models.Model):
     The needed job has the lower id, as tasks are locked in that order. `place` is that of its result in a list.
     """
 
-    # the constraints are in jobs/sql/needs_go_with_their_jobs.sql: there they can say ON DELETE CASCADE
+    # the constraints are in jobs/sql/schema/needs_go_with_their_jobs.sql: there they can say ON DELETE CASCADE
     pk = models.CompositePrimaryKey("job_id", "needed_id")
     job = models.ForeignKey(
         Job, on_delete=models.CASCADE, related_name="needs", db_index=False, db_constraint=False

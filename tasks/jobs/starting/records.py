@@ -335,7 +335,7 @@ def options_of(given: Mapping[str, Any], *, has_turn: bool = True) -> dict[str, 
 
 def _time_of(options: dict[str, Any], *, has_turn: bool) -> str | None:
     """Return the moment before which a job does not run. None if it has passed, or is not known yet: the countdown
-    of a job that needs others begins with its turn (sql/end_with_their_tasks.sql)."""
+    of a job that needs others begins with its turn (sql/schema/end_with_their_tasks.sql)."""
     now = datetime.now(UTC)
     seconds = options.get("countdown") or 0 if has_turn else 0
     moment = moment_of(options["eta"]) if options.get("eta") else now + timedelta(seconds=seconds)

@@ -17,6 +17,8 @@
 --
 -- It works once for a statement and not once for a row, because ends come in hundreds. The plans are kept, and made for
 -- tables of any size: pages that an index finds cost nothing here. OFFSET keeps out a join, which would read all needs.
+--
+-- A migration reads this file: an edit needs a migration.
 CREATE FUNCTION execution_end_jobs() RETURNS trigger
 LANGUAGE plpgsql
 SET random_page_cost = 0 AS $$
