@@ -21,7 +21,7 @@ from waitress.channel import HTTPChannel
 from waitress.server import create_server
 
 #: Seconds between two looks at whether the process is to end.
-TURN = 0.5
+LOOK_SECONDS = 0.5
 #: Seconds that a stopping process keeps its connections, for requests that are under way to it.
 LINGER = 1.0
 #: Bytes of a body, and of an answer, that wait in memory. The rest is in a temporary file.
@@ -53,7 +53,7 @@ class WebWorker(Worker):
             ident=None,
         )
         while self.alive and os.getppid() == self.ppid:
-            self.turn(connections)
+            self.serve_once(connections)
         for number, one in list(connections.items()):
             if one.accepting:
                 del connections[number]
@@ -63,11 +63,11 @@ class WebWorker(Worker):
             channels = [one for one in connections.values() if isinstance(one, HTTPChannel)]
             if waited > LINGER and not any(one.requests or one.total_outbufs_len for one in channels):
                 break
-            self.turn(connections)
+            self.serve_once(connections)
 
-    def turn(self, connections: dict[int, Any]) -> None:
+    def serve_once(self, connections: dict[int, Any]) -> None:
         self.notify()  # type: ignore[no-untyped-call]
-        wasyncore.loop(timeout=TURN, use_poll=True, map=connections, count=1)  # type: ignore[no-untyped-call]
+        wasyncore.loop(timeout=LOOK_SECONDS, use_poll=True, map=connections, count=1)  # type: ignore[no-untyped-call]
 
     def answer(self, request: dict[str, Any], start_response: Callable[..., Any]) -> Iterator[bytes]:
         """Run the application, and write the access line when its answer has been sent or given up."""

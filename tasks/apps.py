@@ -40,11 +40,11 @@ class TasksConfig(AppConfig):
             changes_written,
             executions_touched,
         )
-        from harbor_refresh.tasks.jobs import hook, sender
+        from harbor_refresh.tasks.jobs import report_target, sender
         from harbor_refresh.tasks.operations import delivery_runs
         from harbor_refresh.tasks.pipeline import marks
 
-        hook.reports_taken.connect(sender.on_reports_taken, dispatch_uid="tasks.jobs.sender")
+        report_target.reports_taken.connect(sender.on_reports_taken, dispatch_uid="tasks.jobs.sender")
         executions_touched.connect(marks.on_executions_touched, dispatch_uid="tasks.pipeline.marks")
         changes_written.connect(delivery_runs.on_changes_written, dispatch_uid="tasks.operations.delivery_runs")
 
@@ -60,7 +60,7 @@ class TasksConfig(AppConfig):
         )
 
         from harbor_refresh.tasks import celery_tasks, heartbeat, host, schedule
-        from harbor_refresh.tasks.jobs import hook, nodes, sender
+        from harbor_refresh.tasks.jobs import nodes, report_target, sender
         from harbor_refresh.tasks.jobs.messages import celery_events
         from harbor_refresh.tasks.jobs.running import writer
         from harbor_refresh.tasks.operations import delivery_runs, held_queues
@@ -71,7 +71,7 @@ class TasksConfig(AppConfig):
             # the writer first, because the poster reports what it writes
             ending.connect(writer.of_this_process.stop, dispatch_uid="tasks.jobs.writer")
             ending.connect(sender.publisher.stop, dispatch_uid="tasks.jobs.publisher")
-            ending.connect(hook.of_this_process.stop, dispatch_uid="tasks.jobs.hook")
+            ending.connect(report_target.of_this_process.stop, dispatch_uid="tasks.jobs.report_target")
         worker_ready.connect(delivery_runs.on_worker_ready, dispatch_uid="tasks.operations.delivery_runs")
         beat_init.connect(schedule.follow_setting, dispatch_uid="tasks.schedule")
         for starting in (import_modules, celeryd_init):

@@ -34,10 +34,10 @@ from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, WORK
 from harbor_refresh.tasks.broker.mark import lost_before
 from harbor_refresh.tasks.broker.pooled import batch_producer, waiting
 from harbor_refresh.tasks.jobs import consequences
-from harbor_refresh.tasks.jobs.hook import fire_again
-from harbor_refresh.tasks.jobs.reaper import reap as reap_jobs
+from harbor_refresh.tasks.jobs.report_target import fire_again
 from harbor_refresh.tasks.jobs.running.handle import Handle
 from harbor_refresh.tasks.jobs.running.tracked import TrackedJob
+from harbor_refresh.tasks.jobs.silent_jobs import reap as reap_jobs
 from harbor_refresh.tasks.operations import bulk, delivery_runs
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
 from harbor_refresh.tasks.overview import events, samples
@@ -130,8 +130,8 @@ def subscribe(instance: Any, **_: Any) -> None:
 @shared_task(name="tasks.recover_stale", base=Tick)
 def recover_stale() -> int:
     """Release the claims of dead nodes, a few seconds after their last heartbeat; close open executions whose time
-    is over; carry out what their terms say about failures; fire reports again that a hook has not taken; wake the
-    deliverer, if anything is due."""
+    is over; carry out what their terms say about failures; fire reports again that the report target has not
+    taken; wake the deliverer, if anything is due."""
     count = recover(idle=not waiting(WORK), lost_before=lost_before)
     with suppress(DatabaseAway), absence_translated():
         gates.close_overdue()
@@ -151,7 +151,7 @@ def reconcile() -> dict[str, int]:
 
 @shared_task(name="tasks.reap", base=Tick)
 def reap() -> dict[str, int]:
-    """Fire reports again that a hook has not taken, and fail jobs that fell silent."""
+    """Fire reports again that the report target has not taken, and fail jobs that fell silent."""
     return asdict(reap_jobs())
 
 

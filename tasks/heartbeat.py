@@ -16,7 +16,7 @@ from celery import signals
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.pipeline import tick
+from harbor_refresh.tasks.jobs.consequences import request_recovery
 from harbor_refresh.tasks.queue import brief_queue, execution_queue
 from harbor_refresh.tasks.queue.node import this_node
 from harbor_refresh.tasks.without_redis import mode
@@ -40,14 +40,14 @@ def send_until_stopped() -> None:
         else:
             silent = False
             if beat.dead:
-                request_recovery()
+                _recover_dead()
         if stopping.wait(interval):
             return
 
 
-def request_recovery() -> None:
+def _recover_dead() -> None:
     try:
-        tick.send("tasks.recover_stale")
+        request_recovery()
     except Exception as exc:  # any error of the broker's client, because the schedule asks as well
         log.warning("Could not ask for recovery, the schedule will in a few seconds: %s", exc)
 
@@ -75,7 +75,7 @@ def stop(**_: Any) -> None:
 
 def request_first_recovery(sender: Any, **_: Any) -> None:
     """When a worker starts, ask for a recovery at once."""
-    tick.send("tasks.recover_stale")
+    request_recovery()
 
 
 def connect() -> None:

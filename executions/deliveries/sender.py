@@ -21,17 +21,17 @@ WAIT_SECONDS = 0.1
 #: webhook are more than its connections, so that no connection waits for the database.
 MOST_OF_ONE = 200
 MOST = 1_000
-#: A lease, in timeouts of a request: a claimed delivery may wait for its turn until one is left.
+#: A lease, in timeouts of a request: a claimed delivery may wait for a connection until one is left.
 LEASE_TIMEOUTS = 3
 
 
 class _Receiver:
-    """The connections to one webhook, and their turns: one that hangs takes nothing from the others."""
+    """The connections to one webhook, and how many are free: one that hangs takes nothing from the others."""
 
     def __init__(self, network: CheckedNetwork) -> None:
         self.connections = requests.connections(network)
-        self.turns = asyncio.Semaphore(requests.CONNECTIONS)
-        #: Whether a request of the last claim has failed. Then those that wait for their turn are given back.
+        self.free_connections = asyncio.Semaphore(requests.CONNECTIONS)
+        #: Whether a request of the last claim has failed. Then deliveries that wait for a connection are released.
         self.fails = False
 
 
@@ -103,7 +103,7 @@ class Sender:
 
     async def _send(self, claimed: Claimed, message: Message, send_before: float) -> Result:
         receiver = self._receivers[claimed.subscription_id]
-        async with receiver.turns:
+        async with receiver.free_connections:
             if receiver.fails or self._is_ending or time.monotonic() > send_before:
                 return Result(claimed, Outcome.UNSENT)
             answer = await requests.send(receiver.connections, message, pacing.DELIVER_TIMEOUT_SECONDS)

@@ -1171,27 +1171,28 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.RunSQL(
-            text("harbor_refresh.executions", "execution_rollup"), "DROP FUNCTION execution_rollup(bigint[])"
+            text("harbor_refresh.executions", "schema/execution_rollup"),
+            "DROP FUNCTION execution_rollup(bigint[])",
         ),
         *(
             []
             if is_attached()
             else [
                 migrations.RunSQL(
-                    text("harbor_refresh.executions", "room_for_updates"),
+                    text("harbor_refresh.executions", "schema/room_for_updates"),
                     "ALTER TABLE execution RESET (fillfactor)",
                 )
             ]
         ),
-        migrations.RunSQL(text("harbor_refresh.executions", "room_for_counters"), migrations.RunSQL.noop),
+        migrations.RunSQL(text("harbor_refresh.executions", "schema/room_for_counters"), migrations.RunSQL.noop),
         migrations.RunSQL(
-            text("harbor_refresh.executions", "counting_function"),
+            text("harbor_refresh.executions", "schema/counting_function"),
             "DROP FUNCTION add_to_execution_counters(text[], text[], bigint[])",
         ),
         migrations.RunSQL(
-            text("harbor_refresh.executions", "counting_refreshes"), "DROP FUNCTION count_execution_refresh"
+            text("harbor_refresh.executions", "schema/counting_refreshes"), "DROP FUNCTION count_execution_refresh"
         ),
         migrations.RunSQL(
-            text("harbor_refresh.executions", "reporting_function"), "DROP FUNCTION report_task_by_job"
+            text("harbor_refresh.executions", "schema/report_by_job_function"), "DROP FUNCTION report_task_by_job"
         ),
     ]

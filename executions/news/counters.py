@@ -2,7 +2,7 @@
 
 They are rows and not numbers in a process, because they count changes of rows: a count commits in the transaction
 of the change. So it is exact after `kill -9`, for any number of processes, and after Redis was emptied. A counter
-never waits for another transaction (sql/counting_function.sql), so it delays nothing.
+never waits for another transaction (sql/schema/counting_function.sql), so it delays nothing.
 
 A series is a metric with its labels as text: ("refreshes", "result=changed"). A histogram is one series for
 each of its buckets, and one for its sum. The names and labels are words of this program, never input, so there

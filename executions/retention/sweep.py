@@ -98,7 +98,7 @@ def sweep(
     """Sweep, page by page; each page commits by itself, and memory holds one page.
 
     1. Take the lease, which each transaction extends before it deletes.
-    2. Delete the executions that retention does not keep (retention.py), in short transactions that wait for no
+    2. Delete the executions that retention does not keep (rules.py), in short transactions that wait for no
        lock. One that the database refuses to delete, because a row of the project names it, is passed.
     3. Refresh the executions that dangle (dangling.py).
     4. Shorten long histories, and delete the old rows of other tables (housekeeping.py).

@@ -1,5 +1,5 @@
 -- Applies any number of reports, exactly as if they came one after the other in the order given.
--- A report of Harbor's hook is one row: reporting_function.sql has the same rule for it.
+-- A report of Harbor's hook is one row: report_by_job_function.sql has the same rule for it.
 --
 -- :task_ids bigint[]  :statuses text[]  :codes int[]  :revisions bigint[]  :messages text[] (NULL: none)
 -- :earlier_runs int[]  the number of runs before this one; 0 if the runner does not count them
@@ -21,7 +21,7 @@ WITH given AS (
         g.revision,
         CASE WHEN g.status = 'Success' THEN coalesce(g.message, '') ELSE g.message END AS message,
         g.earlier_runs,
-        g.turn,
+        g.position,
         g.revision * 4 + g.code AS rank
     FROM unnest(
         %(task_ids)s::bigint[],
@@ -30,7 +30,7 @@ WITH given AS (
         %(revisions)s::bigint[],
         %(messages)s::text[],
         %(earlier_runs)s::int[]
-    ) WITH ORDINALITY AS g (task_id, status, code, revision, message, earlier_runs, turn)
+    ) WITH ORDINALITY AS g (task_id, status, code, revision, message, earlier_runs, position)
 ),
 held AS MATERIALIZED (
     SELECT id, execution_id, status_revision * 4 + status_code AS rank
@@ -44,7 +44,7 @@ judged AS (
         g.*,
         h.execution_id,
         greatest(h.rank, max(g.rank) OVER (
-            PARTITION BY g.task_id ORDER BY g.turn ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            PARTITION BY g.task_id ORDER BY g.position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         )) AS rank_before
     FROM given g
     JOIN held h ON h.id = g.task_id
@@ -95,7 +95,7 @@ changed AS (
 ),
 result AS MATERIALIZED (
     SELECT
-        (SELECT array_agg(turn) FROM accepted) AS accepted,
+        (SELECT array_agg(position) FROM accepted) AS accepted,
         (SELECT array_agg(DISTINCT g.task_id) FROM given g WHERE NOT EXISTS (
             SELECT FROM held h WHERE h.id = g.task_id
         )) AS unknown,

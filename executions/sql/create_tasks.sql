@@ -12,6 +12,6 @@ SELECT execution_id, vendor_type, job_id, 'Pending', 0, revision, '', 0, extra_a
 FROM ROWS FROM (
     json_to_recordset(%(tasks)s::json)
     AS (execution_id bigint, vendor_type text, job_id text, revision bigint, extra_attrs jsonb)
-) WITH ORDINALITY AS given (execution_id, vendor_type, job_id, revision, extra_attrs, turn)
-ORDER BY turn
+) WITH ORDINALITY AS given (execution_id, vendor_type, job_id, revision, extra_attrs, position)
+ORDER BY position
 RETURNING id

@@ -1,4 +1,4 @@
--- Applies one report to the task of a job, in one statement (reporting_function.sql).
+-- Applies one report to the task of a job, in one statement (report_by_job_function.sql).
 --
 -- :job_id text  :task_id bigint  :status text  :code int  :revision bigint  :message text (NULL: none)
 -- returns   the id of the task, and the id and vendor type of its execution if the report changed the task, else

@@ -21,7 +21,7 @@ log = logging.getLogger("harbor_refresh")
 
 MAX_WHY = 200
 #: Python reads nearly 1,000 levels of JSON. Kombu writes the message again, somewhat deeper in its calls, to note
-#: that it was fetched. With fewer levels, the guard of messages ends the job (../jobs/messages/guard.py).
+#: that it was fetched. With fewer levels, the guard of messages ends the job (tasks/jobs/messages/guard.py).
 MAX_LEVELS = 910
 
 

@@ -15,14 +15,15 @@ from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.facts import LABELS, Facts, rows, run
 from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
 
-#: The functions that statements call.
+#: The functions of ours that the database has.
 FUNCTIONS = (
     "add_to_execution_counters",
     "count_execution_refresh",
     "execution_admit",
     "execution_begin_job",
-    "execution_end_job",
+    "execution_end_jobs",
     "execution_job_joins_line",
+    "execution_note_failure",
     "execution_rollup",
     "execution_turn",
     "report_task_by_job",

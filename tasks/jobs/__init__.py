@@ -16,16 +16,16 @@ One row owns where a job is (docs/explanation/architecture.md has more, docs/how
 
 A stop ends a job in any state.
 
-| transition           | statement (sql/)                       | called by                                | refuses                         |
-| -------------------- | -------------------------------------- | ---------------------------------------- | ------------------------------- |
-| -> waiting           | create_jobs                            | starting/records.py                      | a unique key that is held       |
-| waiting -> sent      | due, admit, pick                       | sender.py                                | unmet, later, limit, no room    |
-| sent -> sent         | resend                                 | sender.py                                | not overdue, no idle slots      |
-| sent -> running      | begin                                  | turns.py (running/tracked.py)            | another run, job, state or node |
-| running -> waiting   | hold_turns, wait_again                 | turns.py (running/tracked.py, nodes.py)  | another run                     |
-| running, sent -> end | hold_turns, end_with_their_tasks       | turns.py (running/writer.py, messages/…) | another run                     |
-| any -> ended         | end_with_their_tasks, a trigger        | the end of the task, by any writer       | a final task                    |
-| ended -> waiting     | run_again                              | again.py                                 | another status, a key held      |
+| transition           | statement (sql/)                | called by                                   | refuses                         |
+| -------------------- | ------------------------------- | ------------------------------------------- | ------------------------------- |
+| -> waiting           | create_jobs                     | starting/records.py                         | a unique key that is held       |
+| waiting -> sent      | due, admit, pick                | sender.py                                   | unmet, later, limit, no room    |
+| sent -> sent         | resend                          | sender.py                                   | not overdue, no idle slots      |
+| sent -> running      | begin                           | outcomes.py (running/tracked.py)            | another run, job, state or node |
+| running -> waiting   | hold_runs, wait_again           | outcomes.py (running/tracked.py, nodes.py)  | another run                     |
+| running, sent -> end | hold_runs, end_with_their_tasks | outcomes.py (running/writer.py, messages/…) | another run                     |
+| any -> ended         | end_with_their_tasks, a trigger | the end of the task, by any writer          | a final task                    |
+| ended -> waiting     | run_again                       | again.py                                    | another status, a key held      |
 """  # noqa: E501  # a table
 
 from harbor_refresh.tasks.jobs.end_callbacks import EndedExecution

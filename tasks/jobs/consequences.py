@@ -1,10 +1,10 @@
 """Consequences: what the terms of an execution say is carried out when one of its tasks has failed, or when its
 deadline has passed.
 
-A trigger notes each failure in the transaction in which it happens (sql/note_failures.sql). `carry_out` takes the
-notes: it has callbacks told of the first failure (`on_first_error`), and stops the rest (`on_failure="stop"`). It
-also stops what has a deadline that has passed. `tasks.recover_stale` calls it, which beat sends, and each worker
-that finds something due.
+A trigger notes each failure in the transaction in which it happens (sql/schema/note_failures.sql). `carry_out`
+takes the notes: it has callbacks told of the first failure (`on_first_error`), and stops the rest
+(`on_failure="stop"`). It also stops what has a deadline that has passed. `tasks.recover_stale` calls it, which
+beat sends, and each worker that finds something due.
 
 If the process dies before the commit, then the note, or the deadline, is still there. If two processes do it at
 once, then the second leaves the execution to the first.
@@ -52,7 +52,8 @@ def have_carried_out() -> None:
 
 
 def request_recovery() -> None:
-    """Send the tick, whose module imports this one."""
+    """Have a worker recover the claims of dead nodes, and carry out what is due, before the schedule asks for it.
+    Raises any error of the broker's client. The task is sent by its name, because its module imports this one."""
     current_app.tasks["tasks.recover_stale"].apply_async(retry=False)
 
 

@@ -4,10 +4,10 @@ The main process of a worker beats for the processes below it: in a pool of proc
 interpreter for a minute is no dead job. Two threads share the work:
 
 1. One beats once a second, and at once if jobs end faster than it has said (sql/beat.sql).
-2. The other releases what processes of its pool ran that are gone; looks for other nodes that are dead, in two
-   looks that are a ttl apart (sql/look_for_dead.sql); releases what a node ran that has no row; and sends jobs.
-   The pool wakes it when a process dies. A node that has been silent itself looks for no other, until it has
-   beaten for a ttl.
+2. The other releases what processes of its pool ran that are gone; deletes the rows of other nodes that are
+   dead, after two looks that are a ttl apart (sql/delete_dead_nodes.sql); releases what a node ran that has no
+   row; and sends jobs. The pool wakes it when a process dies. A node that has been silent itself deletes no row,
+   until it has beaten for a ttl.
 
 Processes of a pool die with their worker, by the kernel: Celery sees to that. If a server is away, nothing is
 released, and no job begins or ends. A node that was frozen and comes back has lost its runs.
@@ -33,7 +33,7 @@ from harbor_refresh.executions.errors import DatabaseAway, RefreshError
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import consequences, kills, limits, sender
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.jobs.turns import Run, Turn, take_apart
+from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, take_apart
 from harbor_refresh.tasks.models.job import Job, Node, State
 from harbor_refresh.tasks.news import signals
 
@@ -189,7 +189,7 @@ class ThisNode:
             sender.send(queues, publish)
         with absence_translated():
             self._release_dead_processes()
-        dead = self._look_for_dead()
+        dead = self._delete_dead_nodes()
         if dead or passes % BEATS_A_PASS == 0:
             release_runs_without_node()
             sender.send_all(publish, queues)
@@ -209,13 +209,14 @@ class ThisNode:
         except Exception:
             log.error("%s could not look after its jobs", self._name, exc_info=True)
 
-    def _look_for_dead(self) -> list[str]:
-        """Return the names of the nodes that are dead. Of a database that was away, this node knows no better."""
+    def _delete_dead_nodes(self) -> list[str]:
+        """Return the names of the dead nodes, whose rows it deletes. If the database was away, this node does not
+        know which nodes beat, and deletes none."""
         now = time.monotonic()
         if now - self._beat_at > TTL_SECONDS or now - self._since < TTL_SECONDS:
             return []
         with absence_translated():
-            dead = [name for (name,) in run("look_for_dead", ttl=TTL_SECONDS)]
+            dead = [name for (name,) in run("delete_dead_nodes", ttl=TTL_SECONDS)]
         if dead:
             signals.nodes_died.send(sender=type(self), names=dead)
         return dead
@@ -290,17 +291,17 @@ def release(lost: Sequence[Run]) -> int:
         return 0
     rows = Job.objects.only("queue", "runs_before", "max_attempts")
     jobs = rows.in_bulk([one.task_id for one in lost])
-    turns = [_of_dead(one, jobs[one.task_id]) for one in lost if one.task_id in jobs]
-    taken, _ = take_apart(turns, waits=False)
+    outcomes = [_of_dead(one, jobs[one.task_id]) for one in lost if one.task_id in jobs]
+    taken, _ = take_apart(outcomes, waits=False)
     signals.runs_released.send(sender=release, count=len(taken))
     sender.send_behind({jobs[one.run.task_id].queue for one in taken if one.waits}, taken)
     return len(taken)
 
 
-def _of_dead(its: Run, job: Job) -> Turn:
+def _of_dead(its: Run, job: Job) -> Outcome:
     if its.number < job.may_begin:
-        return Turn(its, Status.PENDING, "its process died")
-    return Turn(its, Status.ERROR, exhausted(job.max_attempts))
+        return Outcome(its, Status.PENDING, "its process died")
+    return Outcome(its, Status.ERROR, exhausted(job.max_attempts))
 
 
 def exhausted(max_attempts: int) -> str:

@@ -16,7 +16,7 @@ from harbor_refresh.tasks.models.job import Job, Node, State
 
 def overview() -> tuple[dict[str, int], list[dict[str, Any]]]:
     """Count the jobs that have not ended, by where they are, and read the workers. Of those that wait, `in_chains`
-    wait for jobs that they need, `later` for their time, and `limited` for their limit; the target of the hook has
+    wait for jobs that they need, `later` for their time, and `limited` for their limit; the report target has
     not taken the report of `unreported` ones. Each count reads an index that has no other jobs."""
     waiting = Job.objects.filter(state=State.WAITING)
     with absence_translated():

@@ -1,14 +1,14 @@
 """The sender: when a job may run. A backlog waits in PostgreSQL, and the broker holds what workers will take soon.
 
-| question           | the condition                                                                     |
-| ------------------ | --------------------------------------------------------------------------------- |
-| has its turn come? | it waits for no job that it needs                                                 |
-| has its time come? | `not_before`, of a countdown or a retry                                           |
-| is its limit full? | fewer jobs of its key have a place, and its rate is kept (sql/admit_function.sql) |
-| is it the next?    | the lowest priority number, then executions in turns (sql/turn_functions.sql)     |
-| is there room?     | fewer jobs of its queue are sent than its workers take soon (sql/pick.sql)        |
-| is it paused?      | a queue that is paused is left out                                                |
-| was it lost?       | it was overtaken, or messages do not flow (sql/resend.sql)                        |
+| question           | the condition                                                                            |
+| ------------------ | ---------------------------------------------------------------------------------------- |
+| has its turn come? | it waits for no job that it needs                                                        |
+| has its time come? | `not_before`, of a countdown or a retry                                                  |
+| is its limit full? | fewer jobs of its key have a place, and its rate is kept (sql/schema/admit_function.sql) |
+| is it the next?    | the lowest priority number, then executions in turns (sql/schema/turn_functions.sql)     |
+| is there room?     | fewer jobs of its queue are sent than its workers take soon (sql/pick.sql)               |
+| is it paused?      | a queue that is paused is left out                                                       |
+| was it lost?       | it was overtaken, or messages do not flow (sql/resend.sql)                               |
 
 Each message is sent after the commit that notes it, to the queue that its row names. In workers a thread of its
 own publishes, so that a broker that hangs holds up no heartbeat and no end. If the process dies in between, or the
@@ -34,10 +34,10 @@ from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks.broker.pooled import batch_producer
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.messages import header as message_header
+from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, take
 from harbor_refresh.tasks.jobs.running import eager
 from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.running.per_process import BatchThread, PerProcess
-from harbor_refresh.tasks.jobs.turns import Run, Turn, take
 from harbor_refresh.tasks.models.job import Job, State
 from harbor_refresh.tasks.without_redis import mode
 
@@ -144,7 +144,7 @@ def send_started(queues: Iterable[str], execution_ids: Sequence[int], limited: S
         _log_late(exc)
 
 
-def send_behind(queues: Iterable[str], ended: Sequence[Turn] = ()) -> None:
+def send_behind(queues: Iterable[str], ended: Sequence[Outcome] = ()) -> None:
     """Send what these ends make room for, and the jobs whose turn has come by them. If the database is away, a
     node sends in a few seconds."""
     if mode.is_eager():
@@ -179,7 +179,7 @@ class Publisher(BatchThread[Row]):
 publisher = PerProcess(Publisher)
 
 
-def _jobs_behind(ended: Sequence[Turn]) -> list[tuple[int, str]]:
+def _jobs_behind(ended: Sequence[Outcome]) -> list[tuple[int, str]]:
     """Return the jobs that need these, and whose turn has come, each with its queue."""
     needed = [one.run.task_id for one in ended if one.is_needed]
     behind = Job.objects.filter(needs__needed__in=needed, state=State.WAITING, waits_for=0)
@@ -193,14 +193,14 @@ def on_reports_taken(queues: Iterable[str], **_: Any) -> None:
 def _publish(rows: Rows) -> None:
     """Publish in one batch. A message that cannot be made, or that has expired, ends its job."""
     jobs = [_sent(row) for row in rows]
-    impossible: list[Turn] = []
+    impossible: list[Outcome] = []
     router = Router((), current_app.amqp.queues, app=current_app)  # each row names its queue
     with batch_producer() as producer:
         for one in jobs:
             its = Run(one.task_id, one.job, one.number)
             if has_expired(one.options):
                 why = "it expired before it began"
-                impossible.append(Turn(its, Status.STOPPED, why, state=State.SENT))
+                impossible.append(Outcome(its, Status.STOPPED, why, state=State.SENT))
                 continue
             try:
                 current_app.send_task(
@@ -221,7 +221,7 @@ def _publish(rows: Rows) -> None:
                 _log_late(exc)
             except OF_A_MESSAGE as exc:
                 why = f"its message cannot be made: {said_by(exc)}"
-                impossible.append(Turn(its, Status.ERROR, why, state=State.SENT))
+                impossible.append(Outcome(its, Status.ERROR, why, state=State.SENT))
     take(impossible)
 
 

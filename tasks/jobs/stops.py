@@ -1,5 +1,5 @@
-"""Stops of jobs. The end of a task ends its job (sql/end_with_their_tasks.sql): a job that waits begins no more,
-and the process of one that runs finds so within a second (writer.py), and `should_stop` says it."""
+"""Stops of jobs. The end of a task ends its job (sql/schema/end_with_their_tasks.sql): a job that waits begins no
+more, and the process of one that runs finds so within a second (writer.py), and `should_stop` says it."""
 
 from collections.abc import Sequence
 

@@ -71,7 +71,7 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.RunSQL(text(JOBS, "needs_go_with_their_jobs"), migrations.RunSQL.noop),
+        migrations.RunSQL(text(JOBS, "schema/needs_go_with_their_jobs"), migrations.RunSQL.noop),
         migrations.AddField(
             "job",
             "takes",
@@ -90,9 +90,9 @@ class Migration(migrations.Migration):
         migrations.RunSQL("DROP FUNCTION IF EXISTS execution_end_job CASCADE", text(HERE, "end_job_of_0002")),
         migrations.RunSQL("DROP FUNCTION execution_begin_job", text(HERE, "begin_job_of_0002")),
         migrations.RunSQL(
-            text(JOBS, "end_with_their_tasks"), "DROP FUNCTION IF EXISTS execution_end_jobs CASCADE"
+            text(JOBS, "schema/end_with_their_tasks"), "DROP FUNCTION IF EXISTS execution_end_jobs CASCADE"
         ),
-        migrations.RunSQL(text(JOBS, "begin_function"), "DROP FUNCTION execution_begin_job"),
+        migrations.RunSQL(text(JOBS, "schema/begin_function"), "DROP FUNCTION execution_begin_job"),
         # the database drops them with their columns
         migrations.SeparateDatabaseAndState(
             state_operations=[migrations.RemoveIndex("job", name) for name in INDEXES]

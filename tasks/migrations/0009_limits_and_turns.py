@@ -169,9 +169,9 @@ class Migration(migrations.Migration):
             )
         ),
         migrations.RunSQL(
-            text(JOBS, "turn_functions"),
+            text(JOBS, "schema/turn_functions"),
             "DROP FUNCTION IF EXISTS execution_job_joins_line CASCADE; DROP FUNCTION IF EXISTS execution_turn",
         ),
-        migrations.RunSQL(text(JOBS, "admit_function"), "DROP FUNCTION IF EXISTS execution_admit"),
+        migrations.RunSQL(text(JOBS, "schema/admit_function"), "DROP FUNCTION IF EXISTS execution_admit"),
         migrations.RunSQL("RESET lock_timeout", migrations.RunSQL.noop),
     ]

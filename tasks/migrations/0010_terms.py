@@ -73,9 +73,9 @@ class Migration(migrations.Migration):
             []
             if is_attached()
             else [
-                migrations.RunSQL(text(JOBS, "terms_go_with_their_executions"), migrations.RunSQL.noop),
+                migrations.RunSQL(text(JOBS, "schema/terms_go_with_their_executions"), migrations.RunSQL.noop),
                 migrations.RunSQL(
-                    text(JOBS, "note_failures"), "DROP FUNCTION IF EXISTS execution_note_failure CASCADE"
+                    text(JOBS, "schema/note_failures"), "DROP FUNCTION IF EXISTS execution_note_failure CASCADE"
                 ),
             ]
         ),

@@ -65,12 +65,12 @@ class Job(models.Model):
     A job may need others (`Need`): its turn has not come while it `waits_for` some of them. What it `takes` of
     them comes before its own arguments. If it is needed itself, `result` is what its successful run has left, with
     the revision of the run. `revision` is that of the run that waits or runs, as reports have it. `report` is the
-    report that the target of a hook has not taken yet.
+    report that the report target has not taken yet.
 
-    A job with a `limit_key` waits until it is `admitted` (sql/admit_function.sql). It has a place in the limit
-    until it has ended, or waits for another run. `turn` is its place among the jobs of its queue with the same
-    priority, or, until it is admitted, of its limit (sql/turn_functions.sql). Executions of one `tenant` share
-    their turns.
+    A job with a `limit_key` waits until it is `admitted` (jobs/sql/schema/admit_function.sql). It has a place in
+    the limit until it has ended, or waits for another run. `turn` is its place among the jobs of its queue with
+    the same priority, or, until it is admitted, of its limit (jobs/sql/schema/turn_functions.sql). Executions of
+    one `tenant` share their turns.
 
     At `kill_at`, the process of a run that was stopped is killed (kills.py).
     """
@@ -152,7 +152,7 @@ class Job(models.Model):
             models.Index(fields=["node", "process"], name="job_running", condition=Q(state="running")),
             # jobs that wait for others, for their count
             models.Index(fields=["task"], name="job_unmet", condition=Q(state="waiting", waits_for__gt=0)),
-            # the reaper: reports that a hook has not taken
+            # report_target.py: reports that the target has not taken
             models.Index(fields=["task"], name="job_unreported", condition=Q(report__isnull=False)),
         )
         constraints = (
@@ -193,7 +193,7 @@ class Need(models.Model):
     The needed job has the lower id, as tasks are locked in that order. `place` is that of its result in a list.
     """
 
-    # the constraints are in jobs/sql/needs_go_with_their_jobs.sql: there they can say ON DELETE CASCADE
+    # the constraints are in jobs/sql/schema/needs_go_with_their_jobs.sql: there they can say ON DELETE CASCADE
     pk = models.CompositePrimaryKey("job_id", "needed_id")
     job = models.ForeignKey(
         Job, on_delete=models.CASCADE, related_name="needs", db_index=False, db_constraint=False

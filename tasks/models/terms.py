@@ -13,7 +13,7 @@ class Terms(models.Model):
     stopped, once: after that it `is_over`.
     """
 
-    # the constraint is in jobs/sql/terms_go_with_their_executions.sql: there it can say ON DELETE CASCADE
+    # the constraint is in jobs/sql/schema/terms_go_with_their_executions.sql: there it can say ON DELETE CASCADE
     execution = models.OneToOneField(
         Execution, on_delete=models.CASCADE, primary_key=True, related_name="terms", db_constraint=False
     )
@@ -48,7 +48,7 @@ class Terms(models.Model):
 
 class Failure(models.Model):
     """A task of this execution has failed, and its terms are not carried out yet. A trigger writes the row
-    (jobs/sql/note_failures.sql), and tasks/jobs/consequences.py deletes it.
+    (jobs/sql/schema/note_failures.sql), and tasks/jobs/consequences.py deletes it.
 
     No constraint: it would lock the execution, after its task. Of a deleted execution the row is deleted unused.
     """

@@ -30,7 +30,7 @@ messages_lost = Signal()
 nodes_died = Signal()
 #: Runs of dead processes were released. With: count.
 runs_released = Signal()
-#: A pass of the reaper has ended, whatever it found. With: outcome.
+#: A pass over silent jobs has ended, whatever it found. With: outcome.
 reaped = Signal()
 #: The database refused a verb for these executions. With: verb, reasons, by their ids.
 bulk_refused = Signal()

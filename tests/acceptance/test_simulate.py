@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -99,7 +100,7 @@ def test_without_a_worker_it_fails_and_says_which_command_to_run(environment: di
     assert done.returncode == 1
     assert "did not drain in 1 s" in done.stderr
     assert "Start one with: celery -A harbor_refresh worker" in done.stderr
-    assert "5 in the queue, 0 in processing" in done.stderr
+    assert re.search(r"\d in the queue, 0 in processing", done.stderr)
 
 
 @pytest.mark.slow

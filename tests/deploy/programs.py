@@ -4,7 +4,7 @@ import re
 from functools import cache
 
 from harbor_refresh.executions.deliveries.handler_runs import RUN_SECONDS
-from harbor_refresh.tasks.jobs import hook
+from harbor_refresh.tasks.jobs import report_target
 from harbor_refresh.tasks.jobs.running import writer
 from harbor_refresh.tasks.pacing import SWEEP_SECONDS
 from settings.base import SESSION_OPTIONS
@@ -42,7 +42,7 @@ def seconds_to_end() -> dict[str, float]:
     task = lock + max(SWEEP_SECONDS, RUN_SECONDS)
     (graceful,) = re.findall(r"--graceful-timeout (\d+)", START)
     return {
-        "worker": task + writer.STOP_SECONDS + hook.Poster.stop_seconds,
+        "worker": task + writer.STOP_SECONDS + report_target.Poster.stop_seconds,
         "web": float(graceful),
         "beat": lock,
         "flower": lock,

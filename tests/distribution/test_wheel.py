@@ -36,7 +36,7 @@ EXTRAS = {
             "executions.access.signatures",
             "monitoring",
             "tasks.api",
-            "tasks.jobs.hook",
+            "tasks.jobs.report_target",
         ),
     ),
     "prometheus": ({"prometheus_client"}, ("monitoring",)),

@@ -1,5 +1,5 @@
 """The events of Celery that end a job without its code: its message was revoked, has expired, names an unknown
-task or cannot be used (check.py), or its run took longer than its hard limit.
+task or cannot be used (validation.py), or its run took longer than its hard limit.
 
 Each end is written here, in the worker's main process, because the job's code never learns of it. What if the
 database is away: it is logged. A job without a run is sent again later; a run whose process was killed is
@@ -21,8 +21,8 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_text, made_storable, said_by, shown
 from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.outcomes import MAX_MESSAGE, Outcome, Run, take
 from harbor_refresh.tasks.jobs.sender import has_expired
-from harbor_refresh.tasks.jobs.turns import MAX_MESSAGE, Run, Turn, take
 from harbor_refresh.tasks.models.job import Job, State
 
 log = logging.getLogger("harbor_refresh")
@@ -95,7 +95,7 @@ def end(
             row = Job.objects.only("options").filter(pk=task_id).first()
             if row is None or not has_expired(row.options):
                 return
-        take([Turn(its, status, why, state=state)])
+        take([Outcome(its, status, why, state=state)])
     except (DatabaseAway, DatabaseError) as exc:
         log.warning("Could not write of task %d that %s: %s", task_id, why, exc)
     finally:

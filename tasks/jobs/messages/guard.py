@@ -4,7 +4,7 @@ Celery's main process reads a message in several places, and an error in most of
 then gives the message to the next worker. So this step of the consumer stands before and around all that Celery
 does with a message:
 
-1. It checks the message (check.py), because some parts break the main process later, in its loop.
+1. It checks the message (validation.py), because some parts break the main process later, in its loop.
 2. It refuses a message that the check refuses, that cannot be decoded, or at which Celery raises an error of data:
    the message is logged in one line, rejected, and not requeued. If it is for a tracked job, that ends as Error.
 3. It refuses a message for a task that the worker does not know. Celery would log all its headers.
@@ -25,7 +25,7 @@ from celery.utils.objects import Bunch
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.tasks.jobs.messages import celery_events
-from harbor_refresh.tasks.jobs.messages.check import MESSAGE, fields_of, refuse_unusable
+from harbor_refresh.tasks.jobs.messages.validation import MESSAGE, fields_of, refuse_unusable
 
 log = logging.getLogger("harbor_refresh")
 

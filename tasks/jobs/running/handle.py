@@ -9,9 +9,9 @@ from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.text import is_whole, made_storable, shown
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.execution import TrackedExecution
+from harbor_refresh.tasks.jobs.outcomes import MAX_MESSAGE, Begun, Outcome, Run, take
 from harbor_refresh.tasks.jobs.running import writer
 from harbor_refresh.tasks.jobs.running.coroutines import outside_of_the_loop
-from harbor_refresh.tasks.jobs.turns import MAX_MESSAGE, Begun, Run, Turn, take
 from harbor_refresh.tasks.models.job import Job, State
 from harbor_refresh.tasks.without_redis import mode
 
@@ -99,14 +99,14 @@ class Handle:
         """Run the job again later, as `Task.retry` of Celery does. The execution stays Running."""
         raise self._task.retry(**options)
 
-    def take(self, turn: Turn) -> None:
+    def take(self, outcome: Outcome) -> None:
         """Have this run end, or wait for another one. It is written a moment later, with others."""
-        queue = turn.queue or self.given.queue
+        queue = outcome.queue or self.given.queue
         if self._current:
-            writer.of_this_process.get().end(turn, queue)
+            writer.of_this_process.get().end(outcome, queue)
         else:
-            outside_of_the_loop(partial(take, [turn]))
-            outside_of_the_loop(partial(sender.send_behind, [queue], [turn]))
+            outside_of_the_loop(partial(take, [outcome]))
+            outside_of_the_loop(partial(sender.send_behind, [queue], [outcome]))
         self.is_settled = True
 
 

@@ -1,6 +1,6 @@
 """What is kept of the end of a run besides its status: the result of a success, the traceback of an error.
 
-It is written with the end (turns.py), and read while no later run has followed it.
+It is written with the end (outcomes.py), and read while no later run has followed it.
 """
 
 import traceback

@@ -16,6 +16,7 @@ from harbor_refresh.executions.text import json_text, made_storable, said_by
 from harbor_refresh.tasks.jobs.limits import refuse_limit
 from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.nodes import EAGER, exhausted, this_node
+from harbor_refresh.tasks.jobs.outcomes import MAX_MESSAGE, Begun, Outcome, begin
 from harbor_refresh.tasks.jobs.running import writer
 from harbor_refresh.tasks.jobs.running.another_try import asked_of_row, delay_of, merged
 from harbor_refresh.tasks.jobs.running.coroutines import make_plain
@@ -29,7 +30,6 @@ from harbor_refresh.tasks.jobs.starting.declarations import (
     refuse_generator,
 )
 from harbor_refresh.tasks.jobs.starting.options import refuse_options_of_retry
-from harbor_refresh.tasks.jobs.turns import MAX_MESSAGE, Begun, Turn, begin
 from harbor_refresh.tasks.without_redis import agenda, mode
 from harbor_refresh.tasks.without_redis.savepoint import with_savepoint
 
@@ -171,7 +171,7 @@ class TrackedJob(JobTask):
     ) -> None:
         message = made_storable(message)[:MAX_MESSAGE]
         is_needed = job.given.is_needed
-        job.take(Turn(job.run, status, message, result=result, kept=kept, is_needed=is_needed))
+        job.take(Outcome(job.run, status, message, result=result, kept=kept, is_needed=is_needed))
 
     def retry(  # type: ignore[override]  # celery-types knows each of Celery's options by name
         self, args: Any = None, kwargs: Any = None, exc: Exception | None = None, **options: Any
@@ -218,10 +218,10 @@ class TrackedJob(JobTask):
         options, queue = asked_of_row(str(self.name), job.asked)
         job.waits_for_another_try = True
         if job.run.number >= job.given.may_begin:
-            job.take(Turn(job.run, Status.ERROR, exhausted(job.given.may_begin)))
+            job.take(Outcome(job.run, Status.ERROR, exhausted(job.given.may_begin)))
         else:
             job.take(
-                Turn(
+                Outcome(
                     job.run,
                     Status.SCHEDULED,
                     job.reason,

@@ -29,8 +29,8 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.nodes import release, runs, this_node
+from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, begin, columns, take_apart
 from harbor_refresh.tasks.jobs.running.per_process import PerProcess
-from harbor_refresh.tasks.jobs.turns import Run, Turn, begin, columns, take_apart
 
 log = logging.getLogger("harbor_refresh")
 
@@ -68,7 +68,7 @@ class CurrentRun:
 class End(NamedTuple):
     """What becomes of a run that is over in this process. `is_lost`: this process knew that it was given up."""
 
-    turn: Turn
+    outcome: Outcome
     queue: str
     is_lost: bool
 
@@ -104,11 +104,11 @@ class Writer:
     def forget(self, its: Run) -> None:
         self.current.pop(its, None)
 
-    def end(self, turn: Turn, queue: str) -> None:
+    def end(self, outcome: Outcome, queue: str) -> None:
         """Write this end soon."""
-        one = self.current.pop(turn.run, None)
-        self._here[turn.run.task_id, turn.run.number] = True
-        self._ends.append(End(turn, queue, is_lost=one is None or one.is_lost))
+        one = self.current.pop(outcome.run, None)
+        self._here[outcome.run.task_id, outcome.run.number] = True
+        self._ends.append(End(outcome, queue, is_lost=one is None or one.is_lost))
         self._has_come.set()
 
     @contextmanager
@@ -161,19 +161,19 @@ class Writer:
             if not batch:
                 break
             try:
-                stood, refused = take_apart([one.turn for one in batch])
+                stood, refused = take_apart([one.outcome for one in batch])
                 refused += take_apart(_begun_again(batch, [*stood, *refused]))[1]
                 why = "its end cannot be written: the database refuses it"
-                take_apart([Turn(one.run, Status.ERROR, why) for one in refused])
+                take_apart([Outcome(one.run, Status.ERROR, why) for one in refused])
             except (RefreshError, OperationalError) as exc:  # what is written changes nothing the second time
                 self._put_back(batch, exc)
                 return None
             for one in batch:
-                self._here.pop((one.turn.run.task_id, one.turn.run.number), None)
+                self._here.pop((one.outcome.run.task_id, one.outcome.run.number), None)
             self._together = TOGETHER
             count += len(batch)
             self._is_logged = False
-            sender.send_behind({one.queue for one in batch}, [one.turn for one in batch])
+            sender.send_behind({one.queue for one in batch}, [one.outcome for one in batch])
         return count
 
     def _put_back(self, batch: Sequence[End], exc: Exception) -> None:
@@ -192,7 +192,7 @@ class Writer:
         now, current = time.monotonic(), list(self.current.values())
         fresh = [one for one in current if not one.is_shown and now - one.began > SHOWN_SECONDS]
         try:
-            take_apart([Turn(one.run, Status.RUNNING) for one in fresh])
+            take_apart([Outcome(one.run, Status.RUNNING) for one in fresh])
             for one in fresh:
                 one.is_shown = True
             if current and now - self._looked_at >= LOOK_SECONDS:
@@ -246,10 +246,10 @@ class Writer:
         self._is_logged = True
 
 
-def _begun_again(ends: Sequence[End], known: Sequence[Turn]) -> list[Turn]:
+def _begun_again(ends: Sequence[End], known: Sequence[Outcome]) -> list[Outcome]:
     """Return the ends of those runs beside the known ones that begin again."""
     tasks = {one.run.task_id for one in known}
-    left = [one.turn for one in ends if one.turn.run.task_id not in tasks and not one.is_lost]
+    left = [one.outcome for one in ends if one.outcome.run.task_id not in tasks and not one.is_lost]
     return [one for one in left if _begins_again(one.run)]
 
 

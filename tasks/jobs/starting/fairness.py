@@ -1,5 +1,5 @@
-"""Fairness: the turns of jobs that are written together (sql/turn_functions.sql). An execution that is started
-behind a million jobs takes turns with them."""
+"""Fairness: the turns of jobs that are written together (sql/schema/turn_functions.sql). An execution that is
+started behind a million jobs takes turns with them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -30,12 +30,12 @@ from harbor_refresh.executions.models.structure import Added
 from harbor_refresh.executions.text import MAX_JSON, is_text, is_whole, json_text, said_by, shown
 from harbor_refresh.tasks.jobs import limits, sender, terms
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.jobs.hook import first_revision
+from harbor_refresh.tasks.jobs.outcomes import report_scheduled
+from harbor_refresh.tasks.jobs.report_target import first_revision
 from harbor_refresh.tasks.jobs.starting.celery_json import PLAIN, as_json
 from harbor_refresh.tasks.jobs.starting.fairness import MOST_LINES, Turns, shared
 from harbor_refresh.tasks.jobs.starting.options import moment_of
 from harbor_refresh.tasks.jobs.starting.unique_keys import TRIES, key_of, lock_and_release, retry_on_conflict
-from harbor_refresh.tasks.jobs.turns import report_scheduled
 from harbor_refresh.tasks.models.job import Job, Need, Takes
 from harbor_refresh.tasks.queue.sets import sized_pages
 from harbor_refresh.tasks.without_redis.agenda import at_once
@@ -335,7 +335,7 @@ def options_of(given: Mapping[str, Any], *, has_turn: bool = True) -> dict[str, 
 
 def _time_of(options: dict[str, Any], *, has_turn: bool) -> str | None:
     """Return the moment before which a job does not run. None if it has passed, or is not known yet: the countdown
-    of a job that needs others begins with its turn (sql/end_with_their_tasks.sql)."""
+    of a job that needs others begins with its turn (sql/schema/end_with_their_tasks.sql)."""
     now = datetime.now(UTC)
     seconds = options.get("countdown") or 0 if has_turn else 0
     moment = moment_of(options["eta"]) if options.get("eta") else now + timedelta(seconds=seconds)

@@ -10,7 +10,7 @@
 -- 3. The task has not succeeded: all jobs behind it are stopped.
 --
 -- A job that has had its turn already is left alone. Tasks are locked in id order by the transaction that ends them
--- (hold_turns.sql, stop_tasks.sql), and a job follows one with a lower id.
+-- (hold_runs.sql, stop_tasks.sql), and a job follows one with a lower id.
 --
 -- The plans are kept, and made once for tables of any size: pages that an index finds cost nothing here. `IS NOT FALSE`
 -- keeps out the index of all jobs that are unmet, and OFFSET and ARRAY keep out joins: these would read all chains.

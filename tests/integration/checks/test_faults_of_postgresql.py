@@ -183,6 +183,15 @@ def test_rights_that_are_missing(role: str, database: str) -> None:
     assert found("tables.rights") == []
 
 
+def test_the_rights_on_every_function_of_ours_are_looked_at() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT proname FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang"
+            " WHERE pronamespace = 'public'::regnamespace AND lanname IN ('sql', 'plpgsql')"
+        )
+        assert sorted(name for (name,) in cursor.fetchall()) == sorted(tables.FUNCTIONS)
+
+
 def test_a_table_without_autovacuum() -> None:
     sql("ALTER TABLE task SET (autovacuum_enabled = false)")
     assert found("tables.autovacuum") == [

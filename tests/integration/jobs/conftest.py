@@ -8,11 +8,10 @@ import pytest
 from pytest_django import Settings
 
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.jobs import hook as over_http
-from harbor_refresh.tasks.jobs import sender
+from harbor_refresh.tasks.jobs import report_target, sender
 from harbor_refresh.tasks.jobs.running import tracked, writer
 from harbor_refresh.tasks.jobs.running.per_process import PerProcess
-from tests.integration.jobs.hook_target import Target, target
+from tests.integration.jobs.report_receiver import Target, target
 from tests.integration.jobs.sample_jobs import AtOnce, Outbox
 
 
@@ -40,10 +39,10 @@ def core(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Target
         settings.REFRESH_REPORT_URL = its_core.url
         settings.REFRESH_REPORT_AUTHORIZATION = "Harbor-Secret abc"
         monkeypatch.setattr(pacing, "REPORT_TIMEOUT_SECONDS", 60)
-        monkeypatch.setattr(over_http, "SECONDS", 600.0)  # a slow machine is no slow target
-        monkeypatch.setattr(over_http, "of_this_process", PerProcess(over_http.Poster))
-        over_http.hook.cache_clear()
+        monkeypatch.setattr(report_target, "SECONDS", 600.0)  # a slow machine is no slow target
+        monkeypatch.setattr(report_target, "of_this_process", PerProcess(report_target.Poster))
+        report_target.target.cache_clear()
         yield its_core
-        over_http.of_this_process.stop()
-        over_http.hook().close()
-        over_http.hook.cache_clear()
+        report_target.of_this_process.stop()
+        report_target.target().close()
+        report_target.target.cache_clear()

@@ -22,10 +22,10 @@ from harbor_refresh.executions.status import CODES, is_final
 from harbor_refresh.tasks.jobs import Handle, TrackedJob, sender
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.messages import header as message_header
+from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, Run, begin, take
 from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.running.writer import CurrentRun
 from harbor_refresh.tasks.jobs.starting.records import NewJob, NewNeed, start
-from harbor_refresh.tasks.jobs.turns import Begun, Run, Turn, begin, take
 from harbor_refresh.tasks.models.job import Job, Node, Takes
 
 #: The queue of the jobs of these tests, and the id of their usual node.
@@ -61,17 +61,17 @@ class AtOnce:
 
     def __init__(self) -> None:
         self.current: dict[Run, CurrentRun] = {}
-        self.ends: list[Turn] = []
+        self.ends: list[Outcome] = []
 
     def begin(self, its: Run, queue: str) -> CurrentRun:
         self.current[its] = one = CurrentRun(its, queue)
         return one
 
-    def end(self, turn: Turn, queue: str) -> None:
-        self.current.pop(turn.run, None)
-        self.ends.append(turn)
-        take([turn])
-        sender.send_behind([queue], [turn])
+    def end(self, outcome: Outcome, queue: str) -> None:
+        self.current.pop(outcome.run, None)
+        self.ends.append(outcome)
+        take([outcome])
+        sender.send_behind([queue], [outcome])
 
     def forget(self, its: Run) -> None:
         self.current.pop(its, None)

@@ -17,12 +17,12 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import Handle
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node, this_node
+from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.running import tracked
 from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
-from harbor_refresh.tasks.jobs.turns import Turn, take
 from harbor_refresh.tasks.models.job import Node
-from tests.integration.jobs.hook_target import Target
+from tests.integration.jobs.report_receiver import Target
 from tests.integration.jobs.sample_jobs import (
     AtOnce,
     Outbox,
@@ -324,11 +324,11 @@ def test_a_job_that_returns_after_it_has_asked_for_another_try_gets_that(outbox:
     assert tasks()["a"][0] == "Success"
 
 
-def test_of_two_turns_of_a_run_that_are_taken_together_the_first_stands(outbox: Outbox) -> None:
+def test_of_two_outcomes_of_a_run_that_are_taken_together_the_first_stands(outbox: Outbox) -> None:
     run = begun(one(outbox), node=this_node.id)
     assert run
-    again, end = Turn(run.run, Status.SCHEDULED, delay=60), Turn(run.run, Status.SUCCESS)
-    assert [turn.status for turn in take([again, end])] == ["Scheduled"]
+    again, end = Outcome(run.run, Status.SCHEDULED, delay=60), Outcome(run.run, Status.SUCCESS)
+    assert [outcome.status for outcome in take([again, end])] == ["Scheduled"]
     assert (rows(), tasks()["a"][0]) == ({"a": ("waiting", 1)}, "Scheduled")
 
 

@@ -12,8 +12,8 @@ from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.again import retry_failed
 from harbor_refresh.tasks.jobs.nodes import EAGER
+from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.running.eager import Sent
-from harbor_refresh.tasks.jobs.turns import Begun, Turn, take
 from tests.integration.jobs.sample_jobs import (
     NODE,
     Outbox,
@@ -89,7 +89,7 @@ def test_the_message_of_an_earlier_run_begins_nothing_after_a_retry(message: Sen
     run = begun(message)
     assert run is not None, "no run had begun, so this message and the new one are the same"
     assert begun(again) is None
-    take([Turn(run.run, Status.ERROR)])
+    take([Outcome(run.run, Status.ERROR)])
     retry_failed(execution.pk)
     assert begun(message) is None
     assert tasks()["j"][0] == "Pending"

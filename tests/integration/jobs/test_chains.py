@@ -9,8 +9,8 @@ from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.stops import stop_jobs
-from harbor_refresh.tasks.jobs.turns import Begun, Turn, take
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.models.job import Takes
 from tests.integration.concurrency import in_background, transaction_held_open, wait_until
@@ -89,7 +89,7 @@ def test_a_job_whose_argument_was_lost_fails_and_ends_its_chain_for_good(runs: b
     run = running(outbox) if runs else None
     reported("a", "Success")
     assert said() == {"a": ("Success", ""), "b": LOST, "c": broken("b")}
-    assert run is None or take([Turn(run.run, Status.SUCCESS, result="7")]) == []
+    assert run is None or take([Outcome(run.run, Status.SUCCESS, result="7")]) == []
     assert retry_failed(execution.pk) == 0, "it never runs without its argument"
     assert outbox.take() == [] or not runs
 
@@ -98,7 +98,7 @@ def test_a_chain_that_is_tried_again_goes_on_with_what_its_new_run_returns(outbo
     execution = chained("a", "b")
     run = running(outbox)
     reported("a", "Error")
-    assert take([Turn(run.run, Status.SUCCESS, result='"too late"')]) == []
+    assert take([Outcome(run.run, Status.SUCCESS, result='"too late"')]) == []
     assert said() == {"a": ("Error", ""), "b": broken()}
     assert retry_failed(execution.pk) == 2
     got(*outbox.take(), lambda *_: "in time")
@@ -132,7 +132,7 @@ def test_the_end_of_an_earlier_run_ends_no_chain_that_is_tried_again_at_this_mom
     reported("a", "Error")
     with (
         transaction_held_open(lambda: retry_failed(execution.pk)) as commit,
-        in_background(lambda: take([Turn(run.run, Status.ERROR, "too late")])) as ended,
+        in_background(lambda: take([Outcome(run.run, Status.ERROR, "too late")])) as ended,
     ):
         wait_until(waiting_for_locks, "the end of the chain to wait")
         assert commit() == 2

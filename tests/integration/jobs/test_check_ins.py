@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs.turns import Turn, take
+from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from tests.integration.command_output import data, said
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.sample_jobs import Outbox, beats, begun, its_process_looked, recorded, rows
@@ -40,7 +40,7 @@ def execution(outbox: Outbox) -> Execution:
     for name, check_in in (("of another one", SAID), ("a", SAID), ("b", NO_NUMBERS), ("silent", None)):
         given = begun(found[name])
         assert given
-        take([Turn(given.run, Status.RUNNING)])
+        take([Outcome(given.run, Status.RUNNING)])
         heard(given.run.task_id, check_in)
     return its
 

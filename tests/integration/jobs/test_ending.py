@@ -15,8 +15,8 @@ from harbor_refresh.tasks.jobs.messages import celery_events
 from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.messages.celery_events import TrackedRequest
 from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.running.eager import Sent
-from harbor_refresh.tasks.jobs.turns import Turn, take
 from harbor_refresh.tasks.models.job import Job
 from tests.integration.jobs.sample_jobs import (
     Outbox,
@@ -66,7 +66,7 @@ def test_a_run_ends_by_its_own_process_alone(message: Sent) -> None:
     run = begun(message, node=this_node.id)
     assert run
     Job.objects.update(process=1)
-    assert take([Turn(run.run, Status.ERROR)]) == []
+    assert take([Outcome(run.run, Status.ERROR)]) == []
     revoked(message, terminated=True)
     assert rows() == {"j": ("ended", 1)}, "the main process of its worker knows no more than its worker"
 
@@ -85,7 +85,7 @@ def test_a_dropped_copy_ends_no_run_and_no_job_that_has_another_message(message:
     assert run
     revoked(message)
     assert rows() == {"j": ("running", 1)}
-    take([Turn(run.run, Status.SCHEDULED, delay=60)])
+    take([Outcome(run.run, Status.SCHEDULED, delay=60)])
     revoked(message)
     revoked(message, terminated=True)
     assert rows() == {"j": ("waiting", 1)}

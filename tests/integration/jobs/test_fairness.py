@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import TrackedExecution, TrackedJob, sender, start
-from harbor_refresh.tasks.jobs.turns import Turn, take
+from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.models.job import Job
 from tests.integration.jobs.sample_jobs import Outbox, beats, begun
 
@@ -46,9 +46,10 @@ def order(outbox: Outbox, most: int = 1_000) -> str:
             its = begun(message)
             assert its
             found.append(str(its.args[0]))
-            turn = Turn(its.run, Status.SUCCESS, result='"r"' if its.is_needed else None, is_needed=its.is_needed)
-            assert take([turn])
-            sender.send_behind([its.queue], [turn])
+            result = '"r"' if its.is_needed else None
+            outcome = Outcome(its.run, Status.SUCCESS, result=result, is_needed=its.is_needed)
+            assert take([outcome])
+            sender.send_behind([its.queue], [outcome])
     return "".join(found)
 
 
@@ -150,7 +151,7 @@ def test_jobs_that_are_tried_again_take_turns_with_others(copy: Any, outbox: Out
         (message,) = outbox.take()
         its = begun(message)
         assert its
-        assert take([Turn(its.run, Status.ERROR)])
+        assert take([Outcome(its.run, Status.ERROR)])
         sender.send_behind([its.queue])
     start("SCAN", jobs=[copy.s("b") for _ in range(10)])
     assert failed.retry_failed() == 40

@@ -1,5 +1,5 @@
 """Limits of tasks, for all workers together: what users ask for in celery#5732 (a limit of what runs at once) and
-celery#6591 (a rate for all workers). The effects' own log is in tests/faults/test_limits.py."""
+celery#6591 (a rate for all workers). The effects' own log is in tests/faults/test_limits_and_turns.py."""
 
 import re
 import threading
@@ -20,10 +20,10 @@ from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import TrackedJob, limits, sender, start
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
+from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
-from harbor_refresh.tasks.jobs.reaper import reap
 from harbor_refresh.tasks.jobs.running.eager import Sent
-from harbor_refresh.tasks.jobs.turns import Turn, take
+from harbor_refresh.tasks.jobs.silent_jobs import reap
 from harbor_refresh.tasks.models import Limit, LimitPace, Node
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.operations.pauses import pause, resume
@@ -69,9 +69,9 @@ def ends(message: Sent, status: Status = Status.SUCCESS, **options: Any) -> None
     its = begun(message)
     assert its
     result = '"r"' if its.is_needed else None
-    turn = Turn(its.run, status, result=result, is_needed=its.is_needed, **options)
-    assert take([turn])
-    sender.send_behind([its.queue], [turn])
+    outcome = Outcome(its.run, status, result=result, is_needed=its.is_needed, **options)
+    assert take([outcome])
+    sender.send_behind([its.queue], [outcome])
 
 
 def a_second_passes(seconds: float = 1) -> None:

@@ -1,5 +1,5 @@
-"""Nodes: which workers are dead, and what becomes of the jobs that they ran. The reaper: a silent job fails after
-a day; what it does for reports is in test_the_hook.py."""
+"""Nodes: which workers are dead, and what becomes of the jobs that they ran. A silent job fails after
+a day; what it does for reports is in test_the_report_target.py."""
 
 import logging
 from datetime import timedelta
@@ -11,11 +11,11 @@ from django.db.models.functions import Now
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.jobs import nodes, reaper
+from harbor_refresh.tasks.jobs import nodes, silent_jobs
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
-from harbor_refresh.tasks.jobs.reaper import Reaped, reap
-from harbor_refresh.tasks.jobs.turns import Turn, take
+from harbor_refresh.tasks.jobs.outcomes import Outcome, take
+from harbor_refresh.tasks.jobs.silent_jobs import Reaped, reap
 from harbor_refresh.tasks.models.job import Job, Node
 from tests.integration.concurrency import transaction_held_open
 from tests.integration.jobs.sample_jobs import (
@@ -39,7 +39,7 @@ SILENCE = "nothing was heard of it for 24 hours"
 
 
 def look() -> list[str]:
-    return [name for (name,) in run("look_for_dead", ttl=TTL)]
+    return [name for (name,) in run("delete_dead_nodes", ttl=TTL)]
 
 
 def suspected_for(node: int, seconds: float) -> None:
@@ -99,10 +99,10 @@ def test_the_runs_of_a_dead_node_are_released_and_the_jobs_are_sent_again(runnin
 def test_the_end_of_a_run_that_was_released_comes_too_late(running: Any, outbox: Outbox) -> None:
     Node.objects.filter(pk=1).delete()
     release_runs_without_node()
-    assert take([Turn(running.run, Status.SUCCESS)]) == []
+    assert take([Outcome(running.run, Status.SUCCESS)]) == []
     (message,) = outbox.take()
     assert begun(message, node=2)
-    assert take([Turn(running.run, Status.SUCCESS)]) == []
+    assert take([Outcome(running.run, Status.SUCCESS)]) == []
     assert rows() == {"j": ("running", 2)}
 
 
@@ -164,7 +164,7 @@ def test_a_run_in_eager_mode_has_no_node_and_stays(outbox: Outbox) -> None:
     assert release_runs_without_node() == 0
 
 
-# the reaper
+# silent jobs
 
 
 @pytest.fixture
@@ -222,7 +222,7 @@ def test_a_job_whose_end_the_database_refuses_holds_up_no_other(
     tasks_refuse(f"OLD.id = {pk}")
     for job in "abc":
         heard(job, 25)
-    monkeypatch.setattr(reaper, "PAGE", 2)
+    monkeypatch.setattr(silent_jobs, "PAGE", 2)
     assert reap() == Reaped(failed=2)
     assert rows() == {"a": ("running", 1), "b": ("ended", 1), "c": ("ended", 1)}
     assert any(f"task {pk} cannot be written: no more" in one for one in caplog.messages)

@@ -12,9 +12,9 @@ from django.utils import timezone
 from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import database, sender
+from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
-from harbor_refresh.tasks.jobs.turns import Turn, take
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from tests import servers
@@ -241,7 +241,7 @@ def test_the_next_job_of_a_chain_is_sent_at_once_also_if_it_has_another_queue(ou
     (first,) = outbox.take()
     run = begun(first)
     assert run
-    end = Turn(run.run, Status.SUCCESS, result='"r"', is_needed=run.is_needed)
+    end = Outcome(run.run, Status.SUCCESS, result='"r"', is_needed=run.is_needed)
     take([end])
     sender.send_behind([run.queue], [end])
     assert outbox.taken() == [("b", 0)]

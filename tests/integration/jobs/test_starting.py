@@ -27,7 +27,7 @@ from harbor_refresh.tasks.jobs.starting.records import NewJob, Part, add, start
 from harbor_refresh.tasks.models import Job
 from tests.integration.concurrency import at_once
 from tests.integration.executions.api.api_client import Program, token
-from tests.integration.jobs.hook_target import Target
+from tests.integration.jobs.report_receiver import Target
 from tests.integration.jobs.sample_jobs import Outbox, beats, delivered_to, ends, in_a_row, recorded, rows, tasks
 from tests.waiting import wait_for
 

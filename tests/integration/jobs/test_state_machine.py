@@ -1,8 +1,8 @@
 """A hypothesis state machine drives jobs against what must hold of their rows, on a real PostgreSQL.
 
 Two workers, a sender, a stop, a retry, a program that reports by itself, and a clock that goes on: in any order.
-Messages are kept, and come late, twice, or to a dead worker; turns of runs that are over come, too. Each step is
-one transaction, as it is in the program, so the order of the steps is every interleaving of them.
+Messages are kept, and come late, twice, or to a dead worker, and so do outcomes of runs that are over. Each step
+is one transaction, as it is in the program, so the order of the steps is every interleaving of them.
 
 After every step, from a ledger that knows of begins and ends alone: no job has two runs that stand; none begins
 more often than it may, nor after it has succeeded; a job has ended if, and only if, its task is final; a key is
@@ -30,10 +30,10 @@ from harbor_refresh.tasks.jobs import nodes, sender
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
+from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, begin, take
 from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.starting.records import NewJob, NewNeed, add, start
 from harbor_refresh.tasks.jobs.stops import stop_jobs
-from harbor_refresh.tasks.jobs.turns import Begun, Turn, begin, take
 from harbor_refresh.tasks.models import Job, Limit, Need, Pause
 from harbor_refresh.tasks.models.job import State, Takes
 
@@ -95,12 +95,12 @@ class Jobs(RuleBasedStateMachine):
         with connection.cursor() as cursor:
             silent = "UPDATE execution_node SET heard_at = now() - interval '1 hour' WHERE id = %s"
             cursor.execute(silent, [worker])
-        run("look_for_dead", ttl=nodes.TTL_SECONDS)
+        run("delete_dead_nodes", ttl=nodes.TTL_SECONDS)
         with connection.cursor() as cursor:
             cursor.execute(
                 "UPDATE execution_node SET suspected_at = now() - interval '1 minute' WHERE id = %s", [worker]
             )
-        run("look_for_dead", ttl=nodes.TTL_SECONDS)
+        run("delete_dead_nodes", ttl=nodes.TTL_SECONDS)
 
     @rule()
     def release(self) -> None:
@@ -129,7 +129,7 @@ class Jobs(RuleBasedStateMachine):
         begun, _ = data.draw(st.sampled_from(self.runs))
         result = '"r"' if status == Status.SUCCESS and begun.is_needed else None
         stood = self._stands(begun)
-        taken = take([Turn(begun.run, status, result=result)])
+        taken = take([Outcome(begun.run, status, result=result)])
         assert bool(taken) == stood, "an end counts if its run stands, and then alone"
         if taken and status == Status.SUCCESS:
             self.succeeded.add(begun.run.task_id)
@@ -143,7 +143,7 @@ class Jobs(RuleBasedStateMachine):
         stood = self._stands(begun)
         delay = 3_600 if later else None
         assert (
-            bool(take([Turn(begun.run, Status.SCHEDULED, delay=delay, arguments=(["again"], {}), retries=1)]))
+            bool(take([Outcome(begun.run, Status.SCHEDULED, delay=delay, arguments=(["again"], {}), retries=1)]))
             == stood
         )
 
@@ -265,7 +265,7 @@ class Jobs(RuleBasedStateMachine):
             sender.send_all()
             for message in list(self.outbox):
                 if begun := begin(message.task_id, message.job, message.number, 1, 101):
-                    take([Turn(begun.run, Status.SUCCESS, result='"r"' if begun.is_needed else None)])
+                    take([Outcome(begun.run, Status.SUCCESS, result='"r"' if begun.is_needed else None)])
             if not Job.objects.exclude(state=State.ENDED).exists():
                 break
         else:

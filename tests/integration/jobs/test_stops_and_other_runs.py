@@ -18,10 +18,10 @@ from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import TrackedExecution, sender
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
+from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
-from harbor_refresh.tasks.jobs.turns import Begun, Turn, take
 from harbor_refresh.tasks.models.job import Takes
 from tests import servers
 from tests.integration.concurrency import Pause, at_once, in_background, transaction_held_open, wait_until
@@ -68,11 +68,11 @@ def run_of(message: Sent) -> Begun:
 def chain_that_ends(status: str, outbox: Outbox) -> Execution:
     """The first job of the chain has succeeded; the second has failed, or waits and was stopped."""
     execution = chained("a", "b", "c")
-    take([Turn(run_of(*outbox.take()).run, Status.SUCCESS, result="1")])
+    take([Outcome(run_of(*outbox.take()).run, Status.SUCCESS, result="1")])
     sender.send_all()
     (second,) = outbox.take()
     if status == "Error":
-        take([Turn(run_of(second).run, Status.ERROR, "ValueError: no")])
+        take([Outcome(run_of(second).run, Status.ERROR, "ValueError: no")])
     else:
         stop_jobs(execution.pk)
     return execution
@@ -92,11 +92,11 @@ def test_in_a_transaction_that_rolls_back_nothing_is_stopped(stop: Callable[[int
 
 
 @pytest.mark.parametrize("status", [Status.RUNNING, Status.SUCCESS, Status.ERROR, Status.SCHEDULED])
-def test_no_turn_of_a_run_that_was_stopped_changes_anything(status: Status, outbox: Outbox) -> None:
+def test_no_outcome_of_a_run_that_was_stopped_changes_anything(status: Status, outbox: Outbox) -> None:
     execution = recorded("runs")
     run = run_of(*outbox.take())
     stop_jobs(execution.pk)
-    assert take([Turn(run.run, status, "too late")]) == []
+    assert take([Outcome(run.run, status, "too late")]) == []
     assert (tasks(), rows()) == ({"runs": ("Stopped", 0, 0, "")}, {"runs": ("ended", 1)})
 
 
@@ -139,7 +139,7 @@ def test_it_has_all_its_attempts_again_and_no_more_each_time_it_is_tried_again(o
         for left in (2, 1, 0):
             run = run_of(*outbox.take())
             assert run.may_begin - run.run.number == left
-            take([Turn(run.run, Status.SCHEDULED if left else Status.ERROR, "OSError")])
+            take([Outcome(run.run, Status.SCHEDULED if left else Status.ERROR, "OSError")])
             sender.send_all()
         assert tasks()["j"][0] == "Error"
         assert retry_failed(execution.pk) == 1
@@ -173,7 +173,7 @@ def test_a_job_that_was_stopped_alone_waits_for_the_job_before_it(outbox: Outbox
     assert stop_job_of(execution.tasks.get(job_id="b").pk)
     assert resume_stopped(execution.pk) == 1
     assert (outbox.take(), rows()["b"]) == ([], ("waiting", 0))
-    take([Turn(run.run, Status.ERROR, "no")])
+    take([Outcome(run.run, Status.ERROR, "no")])
     assert tasks()["b"][0] == "Stopped"
 
 

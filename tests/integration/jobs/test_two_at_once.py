@@ -12,9 +12,9 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.nodes import release
+from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, Run, take
 from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.stops import stop_jobs
-from harbor_refresh.tasks.jobs.turns import Begun, Run, Turn, take
 from tests.integration.jobs.sample_jobs import Outbox, beats, begun, job, recorded, rows, tasks
 from tests.waiting import wait_for
 
@@ -28,10 +28,10 @@ class Situation:
     run: Begun
 
     def end(self) -> Any:
-        return take([Turn(self.run.run, Status.SUCCESS)])
+        return take([Outcome(self.run.run, Status.SUCCESS)])
 
     def try_again(self) -> Any:
-        return take([Turn(self.run.run, Status.SCHEDULED)])
+        return take([Outcome(self.run.run, Status.SCHEDULED)])
 
     def release(self) -> Any:
         return release([Run(self.run.run.task_id, "", 1)])
@@ -93,7 +93,7 @@ WINNERS = {
 
 @pytest.mark.parametrize("second", ["end", "try_again", "release"])
 @pytest.mark.parametrize("first", WINNERS)
-def test_of_two_turns_of_one_run_the_first_stands(first: str, second: str, running: Situation) -> None:
+def test_of_two_outcomes_of_one_run_the_first_stands(first: str, second: str, running: Situation) -> None:
     _, answer = at_once(getattr(running, first), getattr(running, second))
     assert not answer
     assert (rows()["j"][0], tasks()["j"][0]) == WINNERS[first]

@@ -14,11 +14,11 @@ from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import Handle, sender
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node, this_node
+from harbor_refresh.tasks.jobs.outcomes import Outcome
 from harbor_refresh.tasks.jobs.running import tracked, writer
 from harbor_refresh.tasks.jobs.running.per_process import PerProcess
 from harbor_refresh.tasks.jobs.running.writer import Writer
 from harbor_refresh.tasks.jobs.stops import stop_jobs
-from harbor_refresh.tasks.jobs.turns import Turn
 from harbor_refresh.tasks.models.job import Job, Node
 from tests.integration.jobs.sample_jobs import (
     QUEUE,
@@ -64,7 +64,7 @@ def searches(this_writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Gate:
-    """Counts the turns that are written together. While it is shut, none is."""
+    """Counts the outcomes that are written together. While it is shut, none is."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sizes: list[int] = []
@@ -73,11 +73,11 @@ class Gate:
         self._take = writer.take_apart
         monkeypatch.setattr(writer, "take_apart", self)
 
-    def __call__(self, turns: Sequence[Turn]) -> tuple[list[Turn], list[Turn]]:
-        self.tries += bool(turns)
-        assert not turns or self.open.wait(60)
-        found = self._take(turns)
-        self.sizes += [len(turns)] if turns else []
+    def __call__(self, outcomes: Sequence[Outcome]) -> tuple[list[Outcome], list[Outcome]]:
+        self.tries += bool(outcomes)
+        assert not outcomes or self.open.wait(60)
+        found = self._take(outcomes)
+        self.sizes += [len(outcomes)] if outcomes else []
         return found
 
 
@@ -102,7 +102,7 @@ def ends(outbox: Outbox, this_writer: Writer, *names: str) -> None:
             found = begun(message, node=this_node.id)
             assert found is not None
             this_writer.begin(found.run, QUEUE)
-            this_writer.end(Turn(found.run, Status.SUCCESS), QUEUE)
+            this_writer.end(Outcome(found.run, Status.SUCCESS), QUEUE)
 
 
 def are_written(*names: str) -> None:

@@ -11,6 +11,8 @@
 --
 -- The lock of a shard is released after the commit is visible. The next holder may have read an older snapshot, but
 -- DO UPDATE adds to the row as it was committed.
+--
+-- A migration reads this file: an edit needs a migration.
 CREATE FUNCTION add_to_execution_counters(of_metrics text[], of_series text[], given bigint[]) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -13,8 +13,10 @@
 -- UPDATE waits, and compares again with the row that it then finds.
 --
 -- It is a function because most requests of a busy system come here: PostgreSQL keeps its plan, and to plan the
--- statement again costs more than to run it. The plan uses the index even while the table is small
--- (tasks/sql/task_state_function.sql says why).
+-- statement again costs more than to run it. The plan is made for a table of any size: pages that an index finds cost
+-- nothing here.
+--
+-- A migration reads this file: an edit needs a migration.
 CREATE FUNCTION report_task_by_job(
     of_job text, of_task bigint, new_status text, new_code int, new_revision bigint, new_message text,
     OUT task_id bigint, OUT changed_execution_id bigint, OUT vendor_type text

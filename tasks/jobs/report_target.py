@@ -1,4 +1,4 @@
-"""The hook: reports of jobs are posted over HTTP, for workers that must not write tasks themselves.
+"""The report target: reports of jobs are posted to REFRESH_REPORT_URL, for workers that must not write tasks.
 
 Speaks the protocol of Harbor's job service and its core: `POST {url}{task id}` with a status change as JSON. A
 report is noted in the row of its job, in the transaction of the change, and stays there until the target has taken
@@ -60,11 +60,11 @@ def is_set() -> bool:
 def first_revision() -> int:
     """Return the revision in which a job that is recorded now waits for its first run.
 
-    Without a hook, revisions count the runs: 0, 1, 2 … With a hook they are unix seconds, as Harbor's are: the
-    second in which the job was recorded, or its next run decided. If the clock stands still or goes back, a run
-    has the revision before plus one. It is decided once, when the job begins to wait for that run, and stored with
-    the job, so each repeat of a report has the same. Reports are compared by revision, so a job that was recorded
-    before a hook was set, or that goes on after it was removed, only has higher numbers."""
+    Without a report target, revisions count the runs: 0, 1, 2 … With a target they are unix seconds, as Harbor's
+    are: the second in which the job was recorded, or its next run decided. If the clock stands still or goes back,
+    a run has the revision before plus one. It is decided once, when the job begins to wait for that run, and
+    stored with the job, so each repeat of a report has the same. Reports are compared by revision, so a job that
+    was recorded before a target was set, or that continues after it was removed, only has higher numbers."""
     return int(time.time()) if is_set() else 0
 
 
@@ -139,7 +139,7 @@ def fire_again() -> int:
 
 
 def _apply_here() -> int:
-    """The hook was switched off: apply what it has not taken."""
+    """No report target is set any more: apply the reports that it has not taken."""
     with absence_translated(), transaction.atomic():
         noted = Job.objects.filter(report__isnull=False).select_related("task").order_by("pk")
         left = [JobReport.of(one) for one in noted[:PAGE]]
@@ -159,7 +159,7 @@ def _forget(reports: Sequence[JobReport]) -> None:
 
 def _settle(reports: Sequence[JobReport]) -> "Posted":
     """Post these reports, forget those that are settled, and have the jobs sent whose turn has come with them."""
-    posted = hook().post(reports)
+    posted = target().post(reports)
     with absence_translated():
         done = [*posted.accepted, *(one for one, why in posted.unwanted if _is_given_up(one, why))]
         _forget(done)
@@ -223,9 +223,9 @@ class Posted:
         return len(self.accepted)
 
 
-class Hook:
+class ReportTarget:
     def __init__(self, url: str, authorization: str, timeout: float) -> None:
-        import httpx2  # the extra `http`, which a project without a hook does not need
+        import httpx2  # the extra `http`, which a project without a report target does not need
 
         self._url, self._failure = url, httpx2.HTTPError
         headers = {"Authorization": authorization} if authorization else {}
@@ -282,7 +282,7 @@ def _why_left(answer: "httpx2.Response") -> str:
 
 
 @cache
-def hook() -> Hook:
-    """Return the hook of this process, built from the settings. It connects on first use."""
+def target() -> ReportTarget:
+    """Return the report target of this process, built from the settings. It connects on first use."""
     conf = refresh_settings()
-    return Hook(conf.report_url, conf.report_authorization, pacing.REPORT_TIMEOUT_SECONDS)
+    return ReportTarget(conf.report_url, conf.report_authorization, pacing.REPORT_TIMEOUT_SECONDS)

@@ -1,7 +1,7 @@
-"""Turns: what becomes of a run, or of a message that no run can begin. Every way out of `running` is one of these.
+"""Outcomes of runs, and of messages that no run can begin. Every way out of `running` is one of these.
 
-A turn names the run that it is of, and changes nothing if the job is in another run by now, or has ended. So a
-turn may come late, twice, or from a process that was taken for dead.
+An outcome names its run, and changes nothing if the job is in another run by now, or has ended. So an outcome may
+come late, twice, or from a process that was taken for dead.
 """
 
 import json
@@ -20,9 +20,9 @@ from harbor_refresh.executions.lifecycle.reports import Report, Source
 from harbor_refresh.executions.lifecycle.reports import report as report_tasks
 from harbor_refresh.executions.news import counters
 from harbor_refresh.executions.status import CODES, Status, is_final
-from harbor_refresh.tasks.jobs import hook
+from harbor_refresh.tasks.jobs import report_target
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.jobs.hook import JobReport
+from harbor_refresh.tasks.jobs.report_target import JobReport
 from harbor_refresh.tasks.jobs.running.kept_ends import Kept
 from harbor_refresh.tasks.jobs.starting.celery_json import as_json
 from harbor_refresh.tasks.models.job import State
@@ -73,7 +73,7 @@ class Begun:
 
 
 @dataclass(frozen=True)
-class Turn:
+class Outcome:
     """The run gets this status. Not final: Running says that it goes on, and Pending or Scheduled that the job
     waits for another run, after `delay` seconds, and with other arguments, options and queue if it asks for them.
     `result` is for the jobs that need it, and JSON."""
@@ -113,36 +113,38 @@ def begin(
     return Begun(its, json.loads(args), json.loads(kwargs), retries, *rest)
 
 
-def take(turns: Sequence[Turn], *, waits: bool = True) -> list[Turn]:
-    """Have these turns taken, in one transaction, and return those that stood. Unless it `waits`, turns of tasks
+def take(outcomes: Sequence[Outcome], *, waits: bool = True) -> list[Outcome]:
+    """Write these outcomes in one transaction, and return those that stood. Unless it `waits`, outcomes of tasks
     that another transaction has locked are left to the caller's next look. Raises DatabaseAway.
 
-    1. Lock their tasks and jobs, and leave out the turns whose run is over.
+    1. Lock their tasks and jobs, and leave out the outcomes whose run is over.
     2. Write the results that other jobs need, and what is kept of ends.
-    3. Report to the tasks, or, with a hook, note what is to be reported. The end of a task ends its job and
-       decides about those that need it (sql/end_with_their_tasks.sql).
+    3. Report to the tasks, or, with a report target, note what is to be reported. The end of a task ends its job
+       and decides about those that need it (sql/schema/end_with_their_tasks.sql).
     4. Jobs that wait for another run get its revision.
 
     If the process dies before the commit, then nothing has happened, and its runs are released.
     """
-    if not turns:
+    if not outcomes:
         return []
     with absence_translated(), transaction.atomic():
         if not waits:
-            task_ids = [one.run.task_id for one in turns]
-            free = {task_id for (task_id,) in run("lock_free_tasks", task_ids=task_ids, breaking=_breaking(turns))}
-            turns = [one for one in turns if one.run.task_id in free]
+            task_ids = [one.run.task_id for one in outcomes]
+            breaking = _breaking(outcomes)
+            free = {task_id for (task_id,) in run("lock_free_tasks", task_ids=task_ids, breaking=breaking)}
+            outcomes = [one for one in outcomes if one.run.task_id in free]
         held = run(
-            "hold_turns",
-            **columns([one.run for one in turns]),
-            jobs=[one.run.job for one in turns],
-            states=[str(one.state) for one in turns],
-            breaking=_breaking(turns),
+            "hold_runs",
+            **columns([one.run for one in outcomes]),
+            jobs=[one.run.job for one in outcomes],
+            states=[str(one.state) for one in outcomes],
+            breaking=_breaking(outcomes),
         )
-        first: dict[int, Turn] = {}  # of two turns of a run one stands: it may return after `retry(throw=False)`
+        # of two outcomes of a run the first stands: a job may return after `retry(throw=False)`
+        first: dict[int, Outcome] = {}
         for position, *revisions in sorted(held):
-            turn = turns[position - 1]
-            first.setdefault(turn.run.task_id, _in_its_revision(turn, *revisions))
+            outcome = outcomes[position - 1]
+            first.setdefault(outcome.run.task_id, _in_its_revision(outcome, *revisions))
         standing = list(first.values())
         _write_results(standing)
         _keep_ends(standing)
@@ -151,30 +153,30 @@ def take(turns: Sequence[Turn], *, waits: bool = True) -> list[Turn]:
     return standing
 
 
-def _breaking(turns: Sequence[Turn]) -> list[int]:
+def _breaking(outcomes: Sequence[Outcome]) -> list[int]:
     """Return the tasks whose end may end the jobs behind them."""
-    return [one.run.task_id for one in turns if is_final(one.status) and one.status != Status.SUCCESS]
+    return [one.run.task_id for one in outcomes if is_final(one.status) and one.status != Status.SUCCESS]
 
 
 def report_scheduled(task_ids: Sequence[int], revision: int) -> None:
     """Report that these new jobs wait for their time, in the transaction that writes them."""
     if task_ids:
-        _report([Turn(Run(task_id, "", 0, revision), Status.SCHEDULED) for task_id in task_ids])
+        _report([Outcome(Run(task_id, "", 0, revision), Status.SCHEDULED) for task_id in task_ids])
 
 
-def take_apart(turns: Sequence[Turn], *, waits: bool = True) -> tuple[list[Turn], list[Turn]]:
-    """Have these turns taken, each by itself if the database refuses them together: one that it refuses must not
+def take_apart(outcomes: Sequence[Outcome], *, waits: bool = True) -> tuple[list[Outcome], list[Outcome]]:
+    """Write these outcomes, each by itself if the database refuses them together: one that it refuses must not
     hold up others. Returns those that stood, and those that were refused. Raises DatabaseAway, and
     OperationalError for a lock or a limit of time: another try may succeed."""
     try:
-        return take(turns, waits=waits), []
+        return take(outcomes, waits=waits), []
     except (RefreshError, OperationalError):
         raise
     except Exception:
-        log.error("%d ends of jobs cannot be written", len(turns), exc_info=True)
-    taken: list[Turn] = []
-    refused: list[Turn] = []
-    for one in turns:
+        log.error("%d ends of jobs cannot be written", len(outcomes), exc_info=True)
+    taken: list[Outcome] = []
+    refused: list[Outcome] = []
+    for one in outcomes:
         try:
             taken += take([one], waits=waits)
         except (RefreshError, OperationalError):
@@ -185,38 +187,38 @@ def take_apart(turns: Sequence[Turn], *, waits: bool = True) -> tuple[list[Turn]
     return taken, refused
 
 
-def _in_its_revision(turn: Turn, of_job: int, of_task: int) -> Turn:
-    """A job that waits again does so in the next revision. Without a hook the task may have a later one than its
-    job, by a report of another program."""
-    revision = max(of_job, 0 if hook.is_set() else of_task)
-    if turn.waits:
-        revision = hook.next_revision(revision)
-    return replace(turn, run=replace(turn.run, revision=revision))
+def _in_its_revision(outcome: Outcome, of_job: int, of_task: int) -> Outcome:
+    """A job that waits again does so in the next revision. Without a report target the task may have a later one
+    than its job, by a report of another program."""
+    revision = max(of_job, 0 if report_target.is_set() else of_task)
+    if outcome.waits:
+        revision = report_target.next_revision(revision)
+    return replace(outcome, run=replace(outcome.run, revision=revision))
 
 
-def _report(turns: Sequence[Turn]) -> None:
-    if hook.is_set():
+def _report(outcomes: Sequence[Outcome]) -> None:
+    if report_target.is_set():
         now = time.time()
-        hook.note(
-            [JobReport(one.run.task_id, "", one.status, one.run.revision, one.message, now) for one in turns]
+        report_target.note(
+            [JobReport(one.run.task_id, "", one.status, one.run.revision, one.message, now) for one in outcomes]
         )
     else:
         reports = [
             Report(one.run.task_id, one.status, one.run.revision, one.message or None, _earlier_runs(one))
-            for one in turns
+            for one in outcomes
         ]
         report_tasks(reports, Source.JOB)
-    statuses = Counter(str(one.status) for one in turns)
+    statuses = Counter(str(one.status) for one in outcomes)
     counters.add({("job_reports", f"status={status}"): count for status, count in statuses.items()})
 
 
-def _earlier_runs(turn: Turn) -> int:
+def _earlier_runs(outcome: Outcome) -> int:
     """Return the number of runs before the one that the report is of."""
-    return turn.run.number if turn.waits or turn.state == State.SENT else turn.run.number - 1
+    return outcome.run.number if outcome.waits or outcome.state == State.SENT else outcome.run.number - 1
 
 
-def _write_results(turns: Sequence[Turn]) -> None:
-    if successes := [one for one in turns if one.status == Status.SUCCESS and one.result is not None]:
+def _write_results(outcomes: Sequence[Outcome]) -> None:
+    if successes := [one for one in outcomes if one.status == Status.SUCCESS and one.result is not None]:
         run(
             "write_results",
             task_ids=[one.run.task_id for one in successes],
@@ -225,8 +227,8 @@ def _write_results(turns: Sequence[Turn]) -> None:
         )
 
 
-def _keep_ends(turns: Sequence[Turn]) -> None:
-    if ends := [(one.run, one.kept) for one in turns if one.kept]:
+def _keep_ends(outcomes: Sequence[Outcome]) -> None:
+    if ends := [(one.run, one.kept) for one in outcomes if one.kept]:
         run(
             "keep_ends",
             task_ids=[its.task_id for its, _ in ends],
@@ -237,17 +239,17 @@ def _keep_ends(turns: Sequence[Turn]) -> None:
         )
 
 
-def _wait_again(turns: Sequence[Turn]) -> None:
-    if turns:
-        asked = [None if one.arguments is None else as_json(list(one.arguments)) for one in turns]
+def _wait_again(outcomes: Sequence[Outcome]) -> None:
+    if outcomes:
+        asked = [None if one.arguments is None else as_json(list(one.arguments)) for one in outcomes]
         run(
             "wait_again",
-            task_ids=[one.run.task_id for one in turns],
-            revisions=[one.run.revision for one in turns],
-            delays=[one.delay for one in turns],
+            task_ids=[one.run.task_id for one in outcomes],
+            revisions=[one.run.revision for one in outcomes],
+            delays=[one.delay for one in outcomes],
             args=[one and json.dumps(one[0]) for one in asked],
             kwargs=[one and json.dumps(one[1]) for one in asked],
-            retries=[one.retries for one in turns],
-            options=[json.dumps(one.options) if one.options else None for one in turns],
-            queues=[one.queue for one in turns],
+            retries=[one.retries for one in outcomes],
+            options=[json.dumps(one.options) if one.options else None for one in outcomes],
+            queues=[one.queue for one in outcomes],
         )

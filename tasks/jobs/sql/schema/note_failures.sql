@@ -1,9 +1,11 @@
--- Notes that a task has failed, if its execution has terms that say what to do then (tasks/jobs/consequences.py). So the note
--- is there as soon as the failure is, whoever reports it, and a crash leaves out neither. A child that has failed is a
--- task of its parent that has failed.
+-- Notes that a task has failed, if its execution has terms that say what to do then (tasks/jobs/consequences.py). So
+-- the note is there as soon as the failure is, by whatever way it is reported, and a crash leaves out neither. A
+-- child that has failed is a task of its parent that has failed.
 --
 -- It inserts and locks nothing: two transactions that end tasks of two executions do not wait for each other. It runs
 -- with the rights of its owner, because a core with a role of its own has none on these tables.
+--
+-- A migration reads this file: an edit needs a migration.
 CREATE FUNCTION execution_note_failure() RETURNS trigger
 LANGUAGE plpgsql
 SECURITY DEFINER

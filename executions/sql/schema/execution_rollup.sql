@@ -7,6 +7,8 @@
 -- A function and not a view, so that the ids cannot be left out: they are compared below the aggregate, and the index
 -- task_rollup answers without reading the table. Its body is one SELECT, which the planner puts into the query in the
 -- place of the call, if the argument is no subquery. For each row of another table: `execution_rollup(ARRAY[e.id])`.
+--
+-- A migration reads this file: an edit needs a migration.
 CREATE FUNCTION execution_rollup(ids bigint[])
 RETURNS TABLE (execution_id bigint, status text, end_time timestamptz)
 LANGUAGE sql STABLE AS $$

@@ -1,5 +1,5 @@
-"""Reports of jobs go over the hook: what an HTTP server gets, what its answers mean, and who posts again. A chain
-goes by what was applied. Revisions are unix seconds that grow with each run, whatever the clock says."""
+"""Reports of jobs go to the report target: what an HTTP server gets, what its answers mean, and who posts again. A
+chain goes by what was applied. Revisions are unix seconds that grow with each run, whatever the clock says."""
 
 import json
 import re
@@ -19,16 +19,15 @@ from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.celery_tasks import recover_stale
-from harbor_refresh.tasks.jobs import hook as over_http
-from harbor_refresh.tasks.jobs import nodes, sender, turns
+from harbor_refresh.tasks.jobs import nodes, outcomes, report_target, sender
 from harbor_refresh.tasks.jobs.again import retry_failed
-from harbor_refresh.tasks.jobs.hook import JobReport, fire_again
-from harbor_refresh.tasks.jobs.reaper import reap
-from harbor_refresh.tasks.jobs.turns import Begun, Turn, take
+from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
+from harbor_refresh.tasks.jobs.report_target import JobReport, fire_again
+from harbor_refresh.tasks.jobs.silent_jobs import reap
 from harbor_refresh.tasks.models.job import Job, Node
 from tests import pages
 from tests.integration.executions.hook_requests import SECRET, post
-from tests.integration.jobs.hook_target import Request, Target
+from tests.integration.jobs.report_receiver import Request, Target
 from tests.integration.jobs.sample_jobs import (
     Outbox,
     beats,
@@ -103,7 +102,7 @@ def next_run(outbox: Outbox) -> Begun:
 
 def ended(run: Begun, status: Status = Status.SUCCESS, result: object = 7, message: str = "") -> None:
     success = status == Status.SUCCESS
-    assert take([Turn(run.run, status, message, result=json.dumps(result) if success else None)])
+    assert take([Outcome(run.run, status, message, result=json.dumps(result) if success else None)])
 
 
 def applied(request: Request) -> None:
@@ -136,7 +135,7 @@ def test_without_a_secret_no_authorization_is_sent(
     core: Target, settings: Settings, reports: list[JobReport]
 ) -> None:
     settings.REFRESH_REPORT_AUTHORIZATION = ""
-    assert over_http.hook().post(reports[:1]).count == 1
+    assert report_target.target().post(reports[:1]).count == 1
     assert [one.authorization for one in core.requests] == [None]
 
 
@@ -154,7 +153,7 @@ def test_a_refusal_that_may_pass_is_left_and_holds_up_no_other(
 ) -> None:
     for number in (0, 2):
         answer(core, reports[number], status)
-    posted = over_http.hook().post(reports)
+    posted = report_target.target().post(reports)
     assert (jobs(posted.accepted), jobs(posted.left)) == (["b", "d", "e"], ["a", "c"])
     assert posted.why_left == f"it answered {status}"
     assert fire_again() == 3
@@ -177,7 +176,7 @@ def test_a_redirect_is_not_followed_and_the_reason_says_what_to_change(
 ) -> None:
     answer(core, reports[0], status)
     core.location = location
-    posted = over_http.hook().post(reports)
+    posted = report_target.target().post(reports)
     assert jobs(posted.left) == ["a"]
     assert posted.why_left == (
         f"it answered {status}, a redirect to {shown}, which is not followed: change REFRESH_REPORT_URL"
@@ -228,11 +227,11 @@ def test_a_task_that_the_target_does_not_know_is_given_up_after_five_minutes(
     core: Target, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its row may not be committed yet."""
-    assert over_http.PATIENCE == 300
+    assert report_target.PATIENCE == 300
     answer(core, reports[1], 404)
     assert fire_again() == 4
     assert (unreported(), statuses()[1]) == (["b"], "Pending")
-    monkeypatch.setattr(over_http, "PATIENCE", LONG_AGO / 2)
+    monkeypatch.setattr(report_target, "PATIENCE", LONG_AGO / 2)
     fire_again()
     assert (unreported(), statuses()[1]) == ([], "Success")
 
@@ -243,7 +242,7 @@ def test_a_target_that_is_not_there_is_asked_once_and_all_reports_are_left(
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         settings.REFRESH_REPORT_URL = f"http://127.0.0.1:{closed.getsockname()[1]}/"
-        posted = over_http.hook().post(reports)
+        posted = report_target.target().post(reports)
         assert fire_again() == 0
     assert (posted.count, jobs(posted.left)) == (0, ["b", "c", "d", "e", "a"])
     assert posted.why_left.startswith("ConnectError: ")
@@ -257,12 +256,12 @@ def test_a_target_that_gives_no_answer_is_asked_no_more_and_that_report_comes_la
 
     def shorten(_: Request) -> None:
         if len(core.requests) == 2:
-            over_http.hook()._client.timeout = 0.3
+            report_target.target()._client.timeout = 0.3
 
     answer(core, reports[0], 500)
     core.hangs = str(reports[2].task_id)
     core.meanwhile = shorten
-    posted = over_http.hook().post(reports)
+    posted = report_target.target().post(reports)
     assert (posted.count, jobs(posted.left)) == (1, ["d", "e", "a", "c"])
     assert posted.why_left.startswith("ReadTimeout: ")
 
@@ -270,9 +269,9 @@ def test_a_target_that_gives_no_answer_is_asked_no_more_and_that_report_comes_la
 def test_a_slow_target_takes_no_longer_than_a_call_may(
     core: Target, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(over_http, "SECONDS", 0.3)
+    monkeypatch.setattr(report_target, "SECONDS", 0.3)
     core.delay = 0.2
-    posted = over_http.hook().post(reports)
+    posted = report_target.target().post(reports)
     asked = len(core.requests)
     assert asked in (1, 2), "none is sent once the time is over"
     assert (jobs(posted.accepted), jobs(posted.left)) == ([*"abcde"[:asked]], [*"abcde"[asked:]])
@@ -283,7 +282,7 @@ def test_more_reports_than_a_pass_takes_are_fired_in_turns(
     core: Target, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that are refused each time hold up no other: a pass takes some at random."""
-    monkeypatch.setattr(over_http, "PAGE", 1)
+    monkeypatch.setattr(report_target, "PAGE", 1)
     for one in reports[:2]:
         answer(core, one, 503)
     for _ in range(200):
@@ -315,8 +314,8 @@ def test_a_report_is_left_to_its_process_for_some_seconds(core: Target, reports:
 def test_the_process_of_a_run_posts_again_a_second_later_and_then_any_worker_with_the_same_revision(
     core: Target, outbox: Outbox, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(over_http, "PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(over_http, "LATE_SECONDS", -1.0)
+    monkeypatch.setattr(report_target, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(report_target, "LATE_SECONDS", -1.0)
     recorded("j")
     run = next_run(outbox)
     core.answers[str(run.run.task_id)] = 503
@@ -348,9 +347,9 @@ def test_an_end_waits_in_its_row_while_it_is_not_taken(core: Target, outbox: Out
     (sent,) = outbox.take()
     run = begun(sent)
     assert run
-    turns: list[Any] = [Turn(run.run, Status.SUCCESS)]
-    assert len(take(turns)) == 1
-    assert (take(turns), begun(sent), rows()) == ([], None, {"j": ("ended", 1)})
+    ends: list[Any] = [Outcome(run.run, Status.SUCCESS)]
+    assert len(take(ends)) == 1
+    assert (take(ends), begun(sent), rows()) == ([], None, {"j": ("ended", 1)})
 
 
 # chains and revisions: another process applies the reports, before it answers, later, or never
@@ -412,7 +411,7 @@ def test_an_end_that_is_applied_before_it_is_answered_or_refused_for_good_moves_
 @pytest.mark.parametrize("is_applied", ["before the answer", "after the answer"])
 @pytest.mark.parametrize("answer", [200, 404, 503, "none"])
 @pytest.mark.parametrize("status", ENDS)
-def test_whatever_the_hook_answers_a_chain_goes_by_what_was_applied(  # noqa: PLR0917
+def test_whatever_the_target_answers_a_chain_goes_by_what_was_applied(  # noqa: PLR0917
     status: Status,
     answer: int | str,
     is_applied: str,
@@ -423,7 +422,7 @@ def test_whatever_the_hook_answers_a_chain_goes_by_what_was_applied(  # noqa: PL
 ) -> None:
     if answer == "none":
         monkeypatch.setattr(pacing, "REPORT_TIMEOUT_SECONDS", 0.3)
-        over_http.hook.cache_clear()
+        report_target.target.cache_clear()
         core.hangs = str(first.run.task_id)
     else:
         core.answers[str(first.run.task_id)] = int(answer)
@@ -457,14 +456,14 @@ def test_another_run_has_the_second_in_which_it_was_decided_and_always_a_higher_
     recorded("j", max_attempts=9)
     run = next_run(outbox)
     revision = run.run.revision
-    for turn in ("a retry", "a dead worker", "a retry by hand"):
+    for cause in ("a retry", "a dead worker", "a retry by hand"):
         now = max(revision, int(time.time())) + seconds
-        monkeypatch.setattr(turns.time, "time", lambda now=now: now)
-        if turn == "a retry":
-            take([Turn(run.run, Status.SCHEDULED, "no route", delay=0)])
+        monkeypatch.setattr(outcomes.time, "time", lambda now=now: now)
+        if cause == "a retry":
+            take([Outcome(run.run, Status.SCHEDULED, "no route", delay=0)])
             Job.objects.update(not_before=None)
             sender.send_all()
-        elif turn == "a dead worker":
+        elif cause == "a dead worker":
             Node.objects.all().delete()
             assert nodes.release_runs_without_node() == 1
             beats()
@@ -494,19 +493,19 @@ def test_an_end_that_no_run_reports_has_the_revision_of_the_run(
         assert reap().failed == 1
     else:
         Job.objects.update(state="sent", run=0, node=None, process=None)
-        take([Turn(turns.Run(run.task_id, "j", 0), Status.ERROR, why, state=turns.State.SENT)])
+        take([Outcome(outcomes.Run(run.task_id, "j", 0), Status.ERROR, why, state=outcomes.State.SENT)])
     wait_for(is_settled, "the end is reported")
     assert tasks()["j"][:2] == ("Error", run.revision)
 
 
-def test_without_a_hook_revisions_count_and_with_one_they_go_on_in_unix_seconds(
+def test_without_a_report_target_revisions_count_and_with_one_they_go_on_in_unix_seconds(
     settings: Settings, outbox: Outbox
 ) -> None:
     url, settings.REFRESH_REPORT_URL = settings.REFRESH_REPORT_URL, ""
     beats()
     recorded("j", max_attempts=9)
     run = next_run(outbox).run
-    assert (run.revision, over_http.next_revision(0)) == (0, 1)
+    assert (run.revision, report_target.next_revision(0)) == (0, 1)
     settings.REFRESH_REPORT_URL = url
     nodes.release([run])
     again = next_run(outbox).run
@@ -516,7 +515,7 @@ def test_without_a_hook_revisions_count_and_with_one_they_go_on_in_unix_seconds(
     assert next_run(outbox).run.revision == again.revision + 1
 
 
-def test_our_own_hook_as_the_target_gives_the_tasks_of_a_system_without_a_hook(
+def test_our_own_hook_as_the_target_gives_the_tasks_of_a_system_without_a_target(
     core: Target, settings: Settings, outbox: Outbox
 ) -> None:
     """A job that is tried again, ends as Error, is retried by hand and succeeds."""
@@ -531,25 +530,25 @@ def test_our_own_hook_as_the_target_gives_the_tasks_of_a_system_without_a_hook(
     execution = recorded("j")
     told = []
 
-    def turn(run: Begun, status: Status, message: str = "") -> None:
-        assert take([Turn(run.run, status, message)])
+    def take_outcome(run: Begun, status: Status, message: str = "") -> None:
+        assert take([Outcome(run.run, status, message)])
         wait_for(is_settled, "the report is taken")
         told.append(tasks()["j"])
 
     run = next_run(outbox)
     first = run.run.revision
-    turn(run, Status.RUNNING)
-    turn(run, Status.SCHEDULED, "no route")
+    take_outcome(run, Status.RUNNING)
+    take_outcome(run, Status.SCHEDULED, "no route")
     sender.send_all()
     run = next_run(outbox)
     again = run.run.revision
-    turn(run, Status.RUNNING)
-    turn(run, Status.ERROR, "broken")
+    take_outcome(run, Status.RUNNING)
+    take_outcome(run, Status.ERROR, "broken")
     assert retry_failed(execution.pk) == 1
     run = next_run(outbox)
     third = run.run.revision
-    turn(run, Status.RUNNING)
-    turn(run, Status.SUCCESS)
+    take_outcome(run, Status.RUNNING)
+    take_outcome(run, Status.SUCCESS)
     assert first < again < third == job("j").revision
     assert told == [
         ("Running", first, 0, ""),

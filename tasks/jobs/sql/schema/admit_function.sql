@@ -13,6 +13,8 @@
 --    it admits no more than begin in two seconds, so these cannot pile up.
 --
 -- A job that is admitted comes next in its queue. If the next job of a key is in a queue that is paused, the key waits.
+--
+-- A migration reads this file: an edit needs a migration.
 CREATE OR REPLACE FUNCTION execution_admit(of_tasks bigint[]) RETURNS SETOF text
 LANGUAGE plpgsql
 SET random_page_cost = 0 AS $$

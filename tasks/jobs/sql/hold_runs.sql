@@ -1,10 +1,10 @@
--- Locks the tasks of these turns, and the jobs, and returns the turns that still stand.
+-- Locks the tasks and the jobs of these runs, and returns the runs that still stand.
 --
--- :task_ids bigint[]  :jobs text[] (empty: any)  :runs int[]  the run that the turn is of
+-- :task_ids bigint[]  :jobs text[] (empty: any)  :runs int[]  the number of the run
 -- :nodes bigint[]  :processes int[]  NULL: any                where it runs
 -- :states text[]                                              where its job must be
 -- :breaking bigint[]  the tasks whose end may end the jobs behind them, in the same transaction
--- returns  position (from 1) of each turn whose job is in that run and state, and the revisions of the job and of its
+-- returns  position (from 1) of each run that its job is in, in that state, and the revisions of the job and of its
 --          task
 --
 -- Whatever takes a job out of `running` holds its task: so under this lock a run stays. Tasks are locked in id order,

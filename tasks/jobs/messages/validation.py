@@ -1,4 +1,4 @@
-"""Check a message in the main process of its worker, before Celery reads it (guard.py).
+"""Validate a message in the main process of its worker, before Celery reads it (guard.py).
 
 Celery expects each part of a message to be what its own clients write. A time limit that is no number ends the
 main process; the broker then gives the message to another worker, which ends as well. The check refuses what

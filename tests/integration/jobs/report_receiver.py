@@ -1,4 +1,4 @@
-"""A target of the hook: a real HTTP server in a thread, that answers what it is told to."""
+"""A report target: a real HTTP server in a thread, that answers what it is told to."""
 
 import json
 import threading

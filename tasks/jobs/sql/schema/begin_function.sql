@@ -13,6 +13,8 @@
 -- It does not wait until its commit is on disk: a server that crashes may lose the begins of its last moment, and their
 -- process begins them again (running/writer.py). It waits if that run is the last one that the job may begin, if a
 -- standby must have each commit, and in eager mode, where the transaction is that of the caller.
+--
+-- A migration reads this file: an edit needs a migration.
 CREATE FUNCTION execution_begin_job(
     of_task bigint, of_job text, of_run int, of_revision bigint, by_node bigint, by_process int,
     OUT run int, OUT revision bigint, OUT retries int, OUT args jsonb, OUT kwargs jsonb, OUT is_needed boolean,

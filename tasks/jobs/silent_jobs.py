@@ -1,8 +1,8 @@
-"""The reaper: what Harbor's job service does for reports that got lost, and for jobs that fell silent.
+"""Silent jobs: end them, and do what Harbor's job service does beside that for reports that got lost.
 
 | its job                                            | then                                   |
 | -------------------------------------------------- | -------------------------------------- |
-| has a report that the hook has not taken           | it is fired again (hook.py)            |
+| has a report that its target has not taken         | it is fired again (report_target.py)   |
 | has a report, and its task has that or a later one | the report is forgotten                |
 | runs, and was not heard of for REFRESH_JOB_HOURS   | it fails, with that reason             |
 | had a rate, whose pace is of the past              | the pace is forgotten (limits.py)      |
@@ -18,8 +18,8 @@ from django.db.models.functions import Now
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.jobs import hook, limits
-from harbor_refresh.tasks.jobs.turns import Run, Turn, take_apart
+from harbor_refresh.tasks.jobs import limits, report_target
+from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, take_apart
 from harbor_refresh.tasks.models.job import Job, State
 from harbor_refresh.tasks.news import signals
 
@@ -38,7 +38,7 @@ def reap() -> Reaped:
     """Do one pass. If the process dies on any line, then the next pass does the rest. A job whose task is locked,
     or that the database refuses, holds up no other."""
     hours = refresh_settings().job_hours
-    outcome = Reaped(reported=hook.fire_again())
+    done = Reaped(reported=report_target.fire_again())
     limits.forget_paces()
     why = f"nothing was heard of it for {hours:g} hours"
     silent = Job.objects.filter(state=State.RUNNING, heard_at__lt=Now() - timedelta(hours=hours)).order_by("pk")
@@ -46,10 +46,10 @@ def reap() -> Reaped:
     while True:
         with absence_translated():
             page = list(silent.filter(pk__gt=after).values_list("pk", "run")[:PAGE])
-        turns = [Turn(Run(task_id, "", number), Status.ERROR, why) for task_id, number in page]
-        outcome.failed += len(take_apart(turns, waits=False)[0])
+        outcomes = [Outcome(Run(task_id, "", number), Status.ERROR, why) for task_id, number in page]
+        done.failed += len(take_apart(outcomes, waits=False)[0])
         if len(page) < PAGE:
             break
         after = page[-1][0]
-    signals.reaped.send(sender=reap, outcome=outcome)
-    return outcome
+    signals.reaped.send(sender=reap, outcome=done)
+    return done

@@ -7,6 +7,8 @@
 --          histograms; there is one label more than there are bounds
 --
 -- An observation of lateness is a day at most: rows that were wrong for years say nothing about this service.
+--
+-- A migration reads this file: an edit needs a migration.
 CREATE FUNCTION count_execution_refresh(
     changed bigint, unchanged bigint, took float, late float[],
     refresh_bounds float[], refresh_labels text[], true_bounds float[], true_labels text[]

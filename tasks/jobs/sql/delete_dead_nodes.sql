@@ -1,5 +1,5 @@
--- Suspects the nodes that are silent for the ttl, and deletes those that are suspected for another ttl and silent
--- still. Two looks, because after a pause of the database every node is silent: then heartbeats come before the second.
+-- Deletes the nodes that are suspected for the ttl and silent still, and suspects those that are silent for the ttl.
+-- Two looks, because after a pause of the database every node is silent: then heartbeats come before the second.
 --
 -- :ttl float8  seconds
 -- returns  name of each node that is dead

@@ -8,6 +8,8 @@
 -- of_queue text  of_priority int  of_name text
 -- of_key text     the key of its limit; NULL: it waits for none
 -- of_tenant text  NULL: none
+--
+-- A migration reads this file: an edit needs a migration.
 CREATE OR REPLACE FUNCTION execution_turn(of_queue text, of_priority int, of_name text, of_key text, of_tenant text)
 RETURNS bigint
 LANGUAGE plpgsql

@@ -9,6 +9,8 @@
 --
 -- The text of the body, and not BEGIN ATOMIC: so the function depends on no column, and Harbor may alter their types.
 -- Inlined like the other (../execution_rollup.sql), and answered by the index of task(execution_id).
+--
+-- A migration reads this file: an edit needs a migration.
 CREATE FUNCTION execution_rollup(ids bigint[])
 RETURNS TABLE (execution_id bigint, status text, end_time timestamp)
 LANGUAGE sql STABLE AS $$

@@ -11,12 +11,14 @@
 -- A job that has had its turn is left alone: its needs are met, and stay so. `waits_for` is the number of needs that are
 -- not met, in every state.
 --
--- Tasks are locked in id order by the transaction that ends them (hold_turns.sql, stop_tasks.sql), and a job needs those
+-- Tasks are locked in id order by the transaction that ends them (hold_runs.sql, stop_tasks.sql), and a job needs those
 -- with a lower id. The jobs that need these are locked in id order here: several transactions may end what one needs. The
 -- statements after the lock see what the others have committed.
 --
 -- It works once for a statement and not once for a row, because ends come in hundreds. The plans are kept, and made for
 -- tables of any size: pages that an index finds cost nothing here. OFFSET keeps out a join, which would read all needs.
+--
+-- A migration reads this file: an edit needs a migration.
 CREATE FUNCTION execution_end_jobs() RETURNS trigger
 LANGUAGE plpgsql
 SET random_page_cost = 0 AS $$
