@@ -37,6 +37,8 @@ PURPOSES = {
     JOBS: "no job runs",
     DELIVERIES: "no notification is sent",
 }
+#: The worker of a project that refreshes. It has a name, because the project has a worker already.
+REFRESHES = "-n refresh@%h -Q harbor_refresh,harbor_refresh.ticks,harbor_refresh.deliveries"
 #: Settings that must be the same in every process.
 SHARED = (
     "CELERY_TASK_ACKS_LATE",
@@ -111,7 +113,7 @@ def workers_alive(facts: Facts) -> Iterator[CheckMessage]:
     if facts.state.nodes == ():
         silent = facts.state.last_heartbeat
         since = f"; the last heartbeat came {ago(silent)}" if silent is not None else ""
-        options = "--concurrency 2" if is_service() else "-n refresh@%h -Q harbor_refresh,harbor_refresh.ticks"
+        options = "--concurrency 2" if is_service() else REFRESHES
         yield Error(
             f"No worker is alive{since}.\nReports are stored, but no status is refreshed and no job runs.",
             f"Start one with: {celery_command('worker')} {options}",
@@ -188,7 +190,7 @@ def queues(facts: Facts) -> Iterator[CheckMessage]:
             f"No worker takes the queue {name}, in which {plural(count, 'message')} "
             f"wait{'s' if count == 1 else ''}: "
             f"{cost}.",
-            f"{celery_command('worker')} -Q {name}",
+            f"{celery_command('worker')} {f'-Q {name}' if is_service() else REFRESHES}",
         )
 
 

@@ -10,7 +10,7 @@ do after the first. One that cannot be sent is logged and left out; its row is d
 
 Celery's handler of SIGTERM runs statements: it writes the rows, and reads them before if they are not read yet. If
 it interrupts a statement of this process, each waits for the other, and so for ever. So the handler only ends the
-process here. Nothing is lost: each run of a row is written when it is due (CELERY_BEAT_SYNC_EVERY).
+process here. Nothing is lost: each run of a row is written when it is due.
 """
 
 import logging
@@ -55,6 +55,7 @@ class PatientScheduler(DatabaseScheduler):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         replace_handlers()
+        kwargs.setdefault("sync_every_tasks", 1)
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
 
     def setup_schedule(self) -> None:

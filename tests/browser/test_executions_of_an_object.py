@@ -91,4 +91,5 @@ def test_the_executions_of_a_device_lead_to_their_pages_and_to_all_of_them(
         page.go_back()
         page.get_by_role("link", name=str(last), exact=True).click()
         expect(page).to_have_url(f"{url}/admin/harbor_executions/execution/{last}/change/")
+        assert page.locator("#its-place").bounding_box()["width"] > DESKTOP["width"] / 2  # type: ignore[index]
         profile.close()

@@ -8,7 +8,7 @@ from harbor_refresh.executions.checks import bad_settings
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.examination import problems
-from harbor_refresh.tasks.checks.registry import Shown, what_of
+from harbor_refresh.tasks.checks.registry import Shown, level_of, what_of
 
 HELP = "say what is missing for executions to end: in the settings, the servers, the workers"
 
@@ -19,8 +19,8 @@ def arguments(parser: CommandParser) -> None:
 
 def answer(options: dict[str, Any]) -> Answer:
     found = [*bad_settings(), *problems(Shown.PROJECT)]
-    rows = [(str(one.id), what_of(one), str(one.hint or "")) for one in found]
-    data = {"problems": [dict(zip(("id", "what", "todo"), row, strict=True)) for row in rows]}
+    rows = [(level_of(one), str(one.id), what_of(one), str(one.hint or "")) for one in found]
+    data = {"problems": [dict(zip(("level", "id", "what", "todo"), row, strict=True)) for row in rows]}
     errors = [one for one in found if one.is_serious()]
-    shown = [table(("id", "what is wrong", "what to do"), rows)] if found else ["Nothing is missing."]
+    shown = [table(("level", "id", "what is wrong", "what to do"), rows)] if found else ["Nothing is missing."]
     return Answer(data, shown, failure=f"{plural(len(errors), 'error')}." if errors else "")
