@@ -222,9 +222,11 @@ def _checked(url: str, token: str) -> str:
     except ValueError:
         is_usable = False
     if not is_usable or parts.query or parts.fragment or "@" in parts.netloc:
-        raise Unusable("the url takes http://host[:port] or https://host[:port], without a user")
+        takes = "http://host[:port] or https://host[:port], without a user"
+        raise Unusable(f"the url takes {takes}; commands read it from HARBOR_REFRESH_URL")
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise Unusable("the token takes the text that the service has shown, in one line")
+        takes = "the text that the service has shown, in one line"
+        raise Unusable(f"the token takes {takes}; commands read it from HARBOR_REFRESH_TOKEN")
     return url.rstrip("/").removesuffix("/api/v1")
 
 
