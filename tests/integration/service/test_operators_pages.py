@@ -95,7 +95,9 @@ def test_each_command_of_the_alerts_and_of_troubleshooting_works(redis: Redis) -
     lines = [line for text in (ALERTS, TROUBLE) for line in (*pages.lines(text), *within_sentences(text))]
     examined = [line for line in lines if line.startswith("python manage.py doctor")]
     assert len(examined) >= 8
-    elsewhere = [line for line in lines if line.startswith(("curl", "journalctl"))]  # the two tests below
+    # the two tests below, and tests/hosts/test_refresh_queue_check.py
+    others = ("curl", "journalctl", "python manage.py harbor check")
+    elsewhere = [line for line in lines if line.startswith(others)]
     acts = [line for line in lines if "stop ID" in line or "--release ID" in line or "unpause QUEUE" in line]
     for line in dict.fromkeys(one for one in lines if one not in (*examined, *elsewhere, *acts)):
         run(with_examples(line, execution, task), redis)
