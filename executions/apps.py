@@ -40,8 +40,7 @@ def register_types(connection: Any, **_: Any) -> None:
     """
     if found := other_than_postgresql(connection):
         connection.close()
-        engine, todo = found
-        raise ImproperlyConfigured(f"The database is {engine}; Harbor Refresh needs PostgreSQL. {todo}")
+        raise ImproperlyConfigured(f"{found.msg} {found.hint}")
     if is_attached():
         from harbor_refresh.executions.attached import harbors_types
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.apps import apps
+from django.core.checks import CheckMessage, Error
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS
 
@@ -19,8 +20,8 @@ def require_installed(package: str) -> None:
         )
 
 
-def other_than_postgresql(connection: Any) -> tuple[str, str] | None:
-    """Return its engine and what to do if this is the default database and not PostgreSQL. A backend of
+def other_than_postgresql(connection: Any) -> CheckMessage | None:
+    """Return what is wrong and what to do if this is the default database and not PostgreSQL. A backend of
     PostGIS, a pool or a meter has another name, and the same vendor."""
     if connection.alias != DEFAULT_DB_ALIAS or connection.vendor == "postgresql":
         return None
@@ -30,4 +31,5 @@ def other_than_postgresql(connection: Any) -> tuple[str, str] | None:
         else 'Write into the settings: DATABASES = {"default": {"ENGINE": "django.db.backends.postgresql", '
         '"NAME": "the name of your database"}}.'
     )
-    return connection.settings_dict["ENGINE"], todo
+    engine = connection.settings_dict["ENGINE"]
+    return Error(f"The database is {engine}; Harbor Refresh needs PostgreSQL.", hint=todo, id="harbor_tasks.E001")

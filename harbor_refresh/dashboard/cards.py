@@ -64,8 +64,8 @@ def _cards(overview: Overview) -> Iterator[Card]:
     yield Card("ticks", "Last tick", ago(state.last_tick), f"beat sent something {ago(state.beat_silent)}")
     yield Card("reconcile", "Last reconcile", ago(state.last_reconcile), _drift_note(state))
     yield _jobs(state)
-    if state.limits:
-        yield _limits(state.limits)
+    if overview.limits:
+        yield _limits(overview.limits)
     yield Card(
         "quarantined",
         "Quarantined",

@@ -7,6 +7,7 @@ requests are told at once that it does not answer, until the look comes back.
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from django.core.checks import CheckMessage
 
@@ -14,6 +15,7 @@ from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.monitoring.flights import Flight, Late
 from harbor_refresh.tasks.checks.examination import findings
+from harbor_refresh.tasks.jobs.limits import in_use
 from harbor_refresh.tasks.overview import events, samples
 from harbor_refresh.tasks.overview.events import Told
 from harbor_refresh.tasks.overview.samples import Point
@@ -27,13 +29,15 @@ EVENTS = 12
 
 @dataclass(frozen=True)
 class Overview:
-    """What the dashboard shows of one moment. `points` are those of the last two minutes."""
+    """What the dashboard shows of one moment. `points` are those of the last two minutes. `limits`: each limit of
+    jobs, with how many have a place in it, and how many wait for it."""
 
     at: datetime
     state: State
     findings: list[CheckMessage]
     told: list[Told] = field(default_factory=list)
     points: list[Point] = field(default_factory=list)
+    limits: list[dict[str, Any]] = field(default_factory=list)
 
 
 def take() -> Overview:
@@ -41,6 +45,7 @@ def take() -> Overview:
     state = look()
     told: list[Told] = []
     points: list[Point] = []
+    limits: list[dict[str, Any]] = []
     if "database" not in state.absent:
         try:
             with absence_translated():
@@ -48,9 +53,10 @@ def take() -> Overview:
                 if not any(point.refreshes is not None for point in points[-2:]):
                     samples.record(state)
                 told = events.latest(EVENTS)
+                limits = in_use()
         except DatabaseAway as exc:
             state = State(absent={**state.absent, "database": str(exc)})
-    return Overview(datetime.now(UTC), state, findings(state), told, points)
+    return Overview(datetime.now(UTC), state, findings(state), told, points, limits)
 
 
 looks = Flight(take, fresh=FRESH_SECONDS)

@@ -35,10 +35,7 @@ def system_checks(facts: object) -> Iterator[CheckMessage]:
 
 def _values(conf: Refresh) -> Iterator[CheckMessage]:
     if found := other_than_postgresql(connections[DEFAULT_DB_ALIAS]):
-        engine, hint = found
-        yield Error(
-            f"The database is {engine}; Harbor Refresh needs PostgreSQL.", hint=hint, id="harbor_tasks.E001"
-        )
+        yield found
     if is_attached() and (conf.strategy != "claim" or conf.in_process):
         yield Error(
             f"REFRESH_ATTACH is harbor, REFRESH_STRATEGY is {conf.strategy} and "

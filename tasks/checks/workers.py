@@ -38,7 +38,7 @@ PURPOSES = {
     DELIVERIES: "no notification is sent",
 }
 #: The worker of a project that refreshes. It has a name, because the project has a worker already.
-REFRESHES = "-n refresh@%h -Q harbor_refresh,harbor_refresh.ticks,harbor_refresh.deliveries"
+REFRESHES = f"-n refresh@%h -Q {WORK},{TICKS},{DELIVERIES}"
 #: Settings that must be the same in every process.
 SHARED = (
     "CELERY_TASK_ACKS_LATE",

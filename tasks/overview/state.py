@@ -18,7 +18,6 @@ from harbor_refresh.executions.database import absence_translated, first_line, s
 from harbor_refresh.executions.errors import DatabaseAway, NotMigrated, RefreshError
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.database import run
-from harbor_refresh.tasks.jobs.limits import in_use
 from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.queue import brief_queue
 from harbor_refresh.tasks.schedule import ROWS, has_rows
@@ -99,8 +98,6 @@ class State:
     schedule: tuple[Scheduled, ...] | None = None
     paused: tuple[str, ...] | None = None
     jobs_in_progress: int | None = None
-    #: Each limit of jobs, with how many have a place in it, and how many wait for it.
-    limits: tuple[Mapping[str, Any], ...] | None = None
 
     @property
     def beat_silent(self) -> float | None:
@@ -149,7 +146,7 @@ def _broker() -> dict[str, Any]:
 
 
 def _database() -> dict[str, Any]:
-    """What PostgreSQL knows, by one statement, one for limits, and one for beat's schedule. Raises DatabaseAway,
+    """What PostgreSQL knows, by one statement, and one for beat's schedule. Raises DatabaseAway,
     too, if the database takes too long, and NotMigrated if a table or a column is missing."""
     try:
         with absence_translated(), transaction.atomic():
@@ -158,7 +155,6 @@ def _database() -> dict[str, Any]:
                 with connection.cursor() as cursor:
                     cursor.execute(f"SET LOCAL statement_timeout = {PATIENCE_MS}")
             [seen] = run("look", most=MOST)
-            limits = in_use()
             schedule = _schedule()
     except (DatabaseError, InterfaceError) as exc:
         kind = NotMigrated if sqlstate(exc) in MISSING else DatabaseAway
@@ -173,7 +169,6 @@ def _database() -> dict[str, Any]:
         "schedule": schedule,
         "paused": tuple(_read(paused)),
         "jobs_in_progress": jobs,
-        "limits": tuple(limits),
     }
 
 

@@ -158,7 +158,7 @@ def test_only_a_hundred_dead_nodes_are_remembered(redis: Redis) -> None:
     assert [name for name, _ in queue.stats().dead] == [f"n{number}" for number in reversed(range(50, 150))]
 
 
-def test_what_the_database_knows_is_read_in_three_statements(queue: ExecutionQueue) -> None:
+def test_what_the_database_knows_is_read_in_two_statements(queue: ExecutionQueue) -> None:
     held = [create(NewExecution("SCAN")).pk for _ in range(3)]
     quarantine(held, 5)
     PeriodicTask.objects.filter(task="tasks.sweep").update(enabled=False)
@@ -168,7 +168,7 @@ def test_what_the_database_knows_is_read_in_three_statements(queue: ExecutionQue
     with CaptureQueriesContext(connection) as captured:
         state = look()
     assert len([one for one in captured if "execution_quarantine" in one["sql"]]) == 1
-    assert len(captured) <= 6, "BEGIN, the limit of time, the three statements, COMMIT"
+    assert len(captured) <= 5, "BEGIN, the limit of time, the two statements, COMMIT"
     assert (state.quarantined, state.drifted) == (3, 0)
     assert state.last_reconcile is not None
     assert 0 <= state.last_reconcile < 60
