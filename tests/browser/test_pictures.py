@@ -32,6 +32,8 @@ COLOURS = 256
 TRAFFIC = {"demo": ["-m", "examples.simulation", "--demo"], "mirrors": ["-m", "examples.traffic"]}
 ENOUGH = 60
 FOR_A_WHILE = 75_000
+STATUS = [sys.executable, "manage.py", "harbor", "status"]
+TYPED = "<pre style='margin:0;padding:20px;background:#111;color:#eee;font:15px/1.45 monospace'>$ {}\n{}</pre>"
 
 
 @pytest.fixture
@@ -69,6 +71,10 @@ def test_pictures_of_the_admin(open_page: OpenPage, service: Service, traffic: N
     take(page, "admin-errors", height=760)
     page.goto("/admin/")
     take(page, "admin-phone", width=PHONE["width"], height=PHONE["height"])
+    printed = subprocess.run(STATUS, env=service.cluster.env, capture_output=True, text=True, check=True).stdout
+    page.set_viewport_size({"width": 1500, "height": 900})
+    page.set_content(TYPED.format("python manage.py harbor status", escape(printed)))
+    save(page.locator("pre").screenshot(), "harbor-status")
 
 
 def test_a_picture_of_a_graph(open_page: OpenPage, service: Service) -> None:
@@ -86,18 +92,6 @@ def test_a_picture_of_a_graph(open_page: OpenPage, service: Service) -> None:
     page.set_viewport_size({"width": 1280, "height": 1600})  # the bar at the bottom is below the graph
     page.wait_for_timeout(500)
     save(page.locator("svg[role=group]").first.screenshot(), "admin-graph")
-
-
-STATUS = [sys.executable, "manage.py", "harbor", "status"]
-TYPED = "<pre style='margin:0;padding:20px;background:#111;color:#eee;font:15px/1.45 monospace'>$ {}\n{}</pre>"
-
-
-def test_a_picture_of_the_terminal(open_page: OpenPage, service: Service, traffic: None) -> None:
-    printed = subprocess.run(STATUS, env=service.cluster.env, capture_output=True, text=True, check=True).stdout
-    page = open_page("/admin/", "root")
-    page.set_viewport_size({"width": 1500, "height": 900})
-    page.set_content(TYPED.format("python manage.py harbor status", escape(printed)))
-    save(page.locator("pre").screenshot(), "harbor-status")
 
 
 #: Seconds between two frames, and how long each is shown.
