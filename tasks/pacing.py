@@ -47,6 +47,9 @@ QUARANTINE_SECONDS = paced("QUARANTINE_SECONDS", 3_600.0)
 #: So long the queue has for a change before reconcile looks at it: as long as the net beneath the wake-ups needs.
 RECONCILE_GRACE_SECONDS = paced("RECONCILE_GRACE_SECONDS", 30.0)
 
+#: Slack of each look at the schedule, for a message that waits for a busy worker and for clocks that differ.
+SLACK_SECONDS = 30
+
 # Answers
 
 #: So long one answer of Redis may take. Each of ours takes milliseconds; a process that waits longer holds up its

@@ -215,13 +215,13 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
     )
     retry = execution_action(
         Verb.RETRY,
-        "Try failed jobs again",
+        "Retry failed jobs",
         RETRY.now,
         Question(
-            "Try the failed jobs of {} again",
+            "Retry the failed jobs of {}",
             "Each failed job runs once more, and so do the jobs of its chain that were stopped because of it. "
             "Executions without failed jobs stay as they are.",
-            "Try again",
+            "Retry",
         ),
     )
     resume = execution_action(

@@ -29,8 +29,6 @@ run = Statements(__package__)
 REPLY_SECONDS = 1.5
 #: How long one answer of Redis may take for a check. A server that needs longer counts as away.
 REDIS_SECONDS = 2.0
-#: Slack for a message that waits for a busy worker, and for clocks that differ.
-SLACK_SECONDS = 30
 
 
 def rows(name: str, **values: Any) -> list[SimpleNamespace]:

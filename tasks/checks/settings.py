@@ -62,7 +62,7 @@ def _names() -> Iterator[CheckMessage]:
         if is_ours and not hasattr(settings, name.removesuffix("_FILE")):
             yield Warning(
                 f"{name} is no setting, or none any more, so it changes nothing.",
-                hint="Remove it. docs/reference/settings.md has the settings; intervals are rows of the schedule.",
+                hint="Remove it. Intervals are rows of the schedule, in the admin.",
                 id="harbor_tasks.W002",
             )
 

@@ -9,7 +9,7 @@ from harbor_refresh.executions.durations import age, ago
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.celery_queues import WORK
-from harbor_refresh.tasks.checks.facts import SLACK_SECONDS, Facts
+from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import Need, Shown, check
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline.reconciliation import look_for_drift
@@ -140,7 +140,7 @@ def reconcile_runs(facts: Facts) -> Iterator[CheckMessage]:
 def _late(facts: Facts) -> float:
     """After so many seconds a pass of reconcile is late."""
     intervals = (row.interval for row in facts.state.schedule or () if row.task == "tasks.reconcile")
-    return 3 * (next(intervals, None) or 60) + SLACK_SECONDS
+    return 3 * (next(intervals, None) or 60) + pacing.SLACK_SECONDS
 
 
 @check("status.waiting", "no execution waits for long", Need.REDIS, shown=SEEN)

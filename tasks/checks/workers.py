@@ -15,12 +15,13 @@ from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
 from harbor_refresh.tasks.checks.celery_options import jobs
-from harbor_refresh.tasks.checks.facts import SLACK_SECONDS, Facts, celery_command
+from harbor_refresh.tasks.checks.facts import Facts, celery_command
 from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.models.job import State as JobState
 from harbor_refresh.tasks.operations.pauses import paused
 from harbor_refresh.tasks.overview.state import State
+from harbor_refresh.tasks.pacing import SLACK_SECONDS
 from harbor_refresh.tasks.queue.node import host_of
 from harbor_refresh.tasks.schedule import ROWS
 

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 from harbor_refresh.executions.lifecycle.comparison import Comparison, compare
 from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
+from harbor_refresh.tasks.pacing import SLACK_SECONDS
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import Token, member
 from harbor_refresh.tasks.queue.replies import Stats, Whereabouts
@@ -107,5 +109,10 @@ def _of_the_queue(stats: Stats) -> str:
         return f"It is on the queue. No node claims for {stats.pause_ms} ms more, because the database was away."
     if not stats.nodes:
         return "It is on the queue, and no worker sends a heartbeat. Start a worker."
+    if (seconds := stats.ago(max(stats.ticked, stats.since))) > 2 * refresh_settings().interval + SLACK_SECONDS:
+        return (
+            f"It is on the queue, and no worker has looked for work for {seconds:,.0f} s: no worker takes the "
+            f"queue {TICKS}, or no beat runs. `harbor check` says which."
+        )
     backlog = f"one of {stats.backlog:,}, with {stats.in_flight:,} in flight"
     return f"It is on the queue, {backlog}. The next ticks claim it."

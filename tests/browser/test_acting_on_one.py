@@ -60,7 +60,7 @@ def test_retry_runs_a_failed_job_again_until_it_succeeds(open_page: OpenPage, se
     expect(shown_status(page)).to_have_text("Error")
     expect(page.locator("#execution-panel")).to_contain_text("1 of 1 task has ended, 1 with an error.")
     assert service.runs_of("flaky flaky in the browser") == 3
-    confirm(page, "Try failed jobs again", "Try again")
+    confirm(page, "Retry failed jobs", "Retry")
     expect(shown_status(page)).to_have_text("Success")
 
 

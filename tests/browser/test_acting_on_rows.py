@@ -67,7 +67,7 @@ def test_the_failed_jobs_of_the_rows_chosen_are_tried_again(open_page: OpenPage,
     wait_for(lambda: statuses("RETRIED") == ["Error"] * 2, "both to fail")
     page = open_page(f"{EXECUTIONS}?vendor=RETRIED")
     choose_rows(page)
-    confirm_on_rows(page, "Try failed jobs again", "Try again 2 executions")
+    confirm_on_rows(page, "Retry failed jobs", "Retry 2 executions")
     expect(page.get_by_text("2 jobs of 2 executions will be tried again.")).to_be_visible()
     wait_for(lambda: statuses("RETRIED") == ["Success"] * 2, "both to succeed")
 

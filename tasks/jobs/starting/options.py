@@ -86,9 +86,9 @@ META = "meta"
 #: What to use instead of an option that a job does not take.
 UNTAKEN = {
     "link": "a chain runs one job after the other",
-    "link_error": "on_error= of the execution is called when a job of it has failed (docs/howto/canvases.md)",
-    "chord": "on_success= of the execution is called when all jobs have succeeded (docs/howto/canvases.md)",
-    "headers": "give the job an argument, as in replicate.s(1, tenant=7) (docs/howto/jobs.md, Arguments)",
+    "link_error": "on_error= of the execution is called when a job of it has failed",
+    "chord": "on_success= of the execution is called when all jobs have succeeded",
+    "headers": "give the job an argument, as in replicate.s(1, tenant=7)",
     "exchange": "queue or routing_key says where it waits",
 }
 #: The options that a task may set, and that break its messages if their value is invalid.

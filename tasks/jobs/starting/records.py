@@ -342,10 +342,7 @@ def _time_of(options: dict[str, Any], *, has_turn: bool) -> str | None:
     return moment.isoformat() if moment > now else None
 
 
-OTHER_TYPES = (
-    "Give a dataclass as dataclasses.asdict(value), and a row as its key, or register the type with kombu "
-    "(docs/howto/jobs.md, Arguments)"
-)
+OTHER_TYPES = "Give a dataclass as dataclasses.asdict(value), a row as its key, or register the type with kombu"
 
 
 def _as_stored(job: NewJob) -> NewJob:

@@ -12,7 +12,7 @@ from pytest_django import Settings
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.models import Delivery
-from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks import pacing, schedule
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
@@ -99,6 +99,13 @@ def test_a_beat_with_another_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     assert of_settings("harbor_refresh.W002") == []
     monkeypatch.setitem(current_app.conf, "beat_scheduler", "celery.beat:PersistentScheduler")
     assert len(of_settings("harbor_refresh.W002")) == 1
+
+
+def test_a_scheduler_of_rows_whose_app_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(current_app.conf, "beat_scheduler", "django_celery_beat.schedulers:DatabaseScheduler")
+    assert of_settings("harbor_refresh.E010") == []
+    monkeypatch.setattr(schedule, "BEAT", "not_installed")
+    assert len(of_settings("harbor_refresh.E010")) == 1
 
 
 # workers

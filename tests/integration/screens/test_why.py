@@ -106,6 +106,11 @@ def test_on_the_queue_the_workers_and_the_pause_are_what_it_waits_for(
     assert findings(wrong) == ["It is on the queue, and no worker sends a heartbeat. Start a worker."]
     queue.heartbeat("n1")
     assert findings(wrong) == ["It is on the queue, one of 1, with 0 in flight. The next ticks claim it."]
+    now = queue.stats().now
+    redis.hset(queue.keys.presence, "since", now - 3_600 * 1_000_000)
+    redis.set(queue.keys.ticked, now - 600 * 1_000_000)
+    (tickless,) = findings(wrong)
+    assert tickless.startswith("It is on the queue, and no worker has looked for work for 600 s: no worker takes ")
     redis.set(queue.keys.pause, 1, px=60_000)
     (paused,) = findings(wrong)
     assert paused.startswith("It is on the queue. No node claims for ")
