@@ -63,7 +63,7 @@ class TasksConfig(AppConfig):
         from harbor_refresh.tasks.jobs import nodes, report_target, sender
         from harbor_refresh.tasks.jobs.messages import celery_events
         from harbor_refresh.tasks.jobs.running import writer
-        from harbor_refresh.tasks.operations import delivery_runs, held_queues
+        from harbor_refresh.tasks.operations import delivery_runs
         from harbor_refresh.tasks.strategies import strategy
         from harbor_refresh.tasks.without_redis import mode
 
@@ -82,8 +82,4 @@ class TasksConfig(AppConfig):
         heartbeat.connect()
         celeryd_after_setup.connect(mode.decide, dispatch_uid="tasks.without_redis.mode")
         celeryd_after_setup.connect(celery_tasks.subscribe, dispatch_uid="tasks.run_cycle")
-        # after the line above, so that the channel of the cycles is among the queues
-        celeryd_after_setup.connect(held_queues.on_setup, dispatch_uid="tasks.operations.held_queues")
-        worker_ready.connect(held_queues.on_ready, dispatch_uid="tasks.operations.held_queues")
-        worker_shutdown.connect(held_queues.on_shutdown, dispatch_uid="tasks.operations.held_queues")
         strategy().connect()

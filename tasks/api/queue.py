@@ -75,7 +75,8 @@ def get_queue(request: HttpRequest) -> Any:
     "/queue/pause", auth=may(Scope.MANAGE), response=answers({200: Changed}, 400, 404), summary="Pause a queue"
 )
 def pause_queue(request: HttpRequest, body: PauseIn) -> Any:
-    """Its work waits until it is resumed, also after every process has restarted. What has begun goes on."""
+    """Its work waits until it is resumed, also after every process has restarted. What has begun goes on. Plain
+    Celery tasks are not paused."""
     return {"changed": pause(body.queue, person_of(request), body.reason)}
 
 
