@@ -43,12 +43,7 @@ CATALOGUE = (
     Key("dead", "zset", "nodes that died, by their last heartbeat", "the latest 100"),
     Key("lock", "string", "strategy `lock`: the process that runs a cycle", "one value; expires"),
     Key("presence", "hash", "since when heartbeats have come without a gap, and to which server", "three fields"),
-    Key(
-        "traces",
-        "hash",
-        "`ID:VENDOR` → trace contexts of its latest reports",
-        "500 of 4 each; expires after 10 min",
-    ),
+    Key("traces", "hash", "`ID:VENDOR` → trace context of its latest report", "about 500; expires after 10 min"),
     Key("broker", "string", "since when the broker has kept its messages", "one value"),
     Key("instances", "zset", "strategy `hash`: `ID:NODE` by its last heartbeat", "the live workers; expires"),
     Key("legacy", "hash", "how far ticks have looked for Harbor's own marks", "three fields"),
