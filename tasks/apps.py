@@ -20,7 +20,7 @@ class TasksConfig(AppConfig):
         from harbor_refresh.tasks import schedule
         from harbor_refresh.tasks.checks import celery_options, project, settings
         from harbor_refresh.tasks.jobs import end_callbacks, queries
-        from harbor_refresh.tasks.news import event_counts, pipeline_log
+        from harbor_refresh.tasks.news import pipeline_log
         from harbor_refresh.tasks.overview import events
 
         for check in (settings.check_settings, celery_options.check_celery, project.check_project):
@@ -31,7 +31,6 @@ class TasksConfig(AppConfig):
         callbacks.find_by(end_callbacks.find)
         post_migrate.connect(schedule.restore_rows, sender=self, dispatch_uid="tasks.schedule")
         events.connect()
-        event_counts.connect()
         self._listen_to_news()
         self._listen_to_celery()
 
