@@ -49,7 +49,7 @@ DECLARED = (*OF_EXECUTIONS.values(), *OF_TASKS.values())
 #: What each reader of settings/env.py takes.
 READERS = {
     "text": "text",
-    "words": "words with commas between them",
+    "words": "words separated by commas",
     "secret": "a secret",
     "database": env.DATABASE_TAKES,
     "redis_url": REDIS_TAKES,
