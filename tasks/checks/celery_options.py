@@ -77,7 +77,7 @@ def _beat() -> Iterator[CheckMessage]:
     if has_rows():
         if not any(word in scheduler for word in OF_ROWS):
             yield Warning(
-                f"Our schedule is in the rows of django-celery-beat, and the scheduler of beat is {scheduler}.",
+                f"Our schedule is in the rows of django-celery-beat, but the scheduler of beat is {scheduler}.",
                 hint="Set beat_scheduler to django_celery_beat.schedulers:DatabaseScheduler.",
                 id="harbor_refresh.W002",
             )

@@ -112,7 +112,7 @@ def eviction(facts: Facts) -> Iterator[CheckMessage]:
             )
 
 
-@check("redis.persistence", "Redis keeps its keys over a restart", Need.REDIS)
+@check("redis.persistence", "Redis keeps its keys across a restart", Need.REDIS)
 def persistence(facts: Facts) -> Iterator[CheckMessage]:
     writes = {"rdb_last_bgsave_status": "snapshot", "aof_last_write_status": "write to the append-only file"}
     for server in facts.redis_servers:
@@ -124,7 +124,7 @@ def persistence(facts: Facts) -> Iterator[CheckMessage]:
                 )
         if not server.info.get("aof_enabled") and server.saves is False:
             yield Warning(
-                f"{server.name} keeps nothing over a restart. No status is lost, but reconcile needs a minute or "
+                f"{server.name} keeps nothing across a restart. No status is lost, but reconcile needs a minute or "
                 "two to find the executions that waited, and jobs are sent again later.",
                 "redis-cli config set appendonly yes; and the same line in its configuration file.",
             )

@@ -42,13 +42,13 @@ def readable(facts: Facts) -> Iterator[CheckMessage]:
     reason = facts.state.absent.get("database")
     if reason and facts.state.is_migrated:
         yield Error(
-            f"PostgreSQL answers, and does not let this program read its tables in time. {reason}",
+            f"PostgreSQL answers, but does not let this program read its tables in time. {reason}",
             "Give the right that is missing, or find out what slows PostgreSQL down: manage.py doctor --only "
             "database",
         )
 
 
-@check("status.drift", "each status is what its tasks say", Need.DATABASE, Need.REDIS)
+@check("status.drift", "each status follows from its tasks", Need.DATABASE, Need.REDIS)
 def drift(facts: Facts) -> Iterator[CheckMessage]:
     """Find statuses that differ from their tasks and wait for no refresh. Reconcile marks a new one in its next
     pass; one that several passes have missed is an error."""
@@ -184,7 +184,7 @@ def quarantined(facts: Facts) -> Iterator[CheckMessage]:
     if count := facts.state.quarantined:
         yield Error(
             f"{plural(count, 'execution')} could not be refreshed and {'is' if count == 1 else 'are'} in "
-            "quarantine.\nTheir status may be out of date. Each is tried again by itself "
+            "quarantine.\nTheir status may be out of date. Each is tried again automatically "
             f"{age(pacing.QUARANTINE_SECONDS)} after it was quarantined.",
             "Read the reason of each under Quarantine in the admin. Repair the cause, then release them.",
         )

@@ -54,7 +54,7 @@ BOTH = (Need.REDIS, Need.BROKER)
 COMMANDS = (Shown.DOCTOR, Shown.PROJECT)
 
 
-@check("beat.rows", "the rows of the schedule are there, enabled and right", Need.DATABASE, shown=PRESENT)
+@check("beat.rows", "the rows of the schedule exist, enabled and correct", Need.DATABASE, shown=PRESENT)
 def rows_of_beat(facts: Facts) -> Iterator[CheckMessage]:
     schedule = facts.state.schedule
     if schedule is None:
@@ -162,14 +162,14 @@ def remote_control(facts: Facts) -> Iterator[CheckMessage]:
     if nodes and not names:
         hosts = sorted({host_of(node.name) for node in nodes})[:3]
         yield Error(
-            f"Heartbeats come from {plural(len(nodes), 'worker process', 'worker processes')}, and no worker "
+            f"Heartbeats come from {plural(len(nodes), 'worker process', 'worker processes')}, but no worker "
             "answers Celery's remote control: the main process of each worker hangs, was killed, or waits for "
             "the broker.",
             f"Restart the workers on {', '.join(hosts)}",
         )
     elif names and not nodes and not facts.conf.in_process:
         yield Error(
-            f"{', '.join(names[:3])}: the worker answers, and none of its processes sends a heartbeat. It uses "
+            f"{', '.join(names[:3])}: the worker answers, but none of its processes sends a heartbeat. It uses "
             "another Redis or another REFRESH_KEY_PREFIX, or its pool has ended.",
             "Compare REDIS_URL and REFRESH_KEY_PREFIX of the worker with those of this command, then restart it.",
         )
@@ -226,7 +226,7 @@ def task_names(facts: Facts) -> Iterator[CheckMessage]:
         missing = sorted(ours - names)
         if takes and missing:
             yield Error(
-                f"{worker} takes {', '.join(sorted(takes))} and does not know {', '.join(missing[:3])}: it "
+                f"{worker} takes {', '.join(sorted(takes))} but does not know {', '.join(missing[:3])}: it "
                 "drops such messages. It is of another release, or of another app.",
                 f"Stop that worker, and start one of this release: {celery_command('worker')}",
             )
@@ -259,13 +259,13 @@ def same_settings(facts: Facts) -> Iterator[CheckMessage]:
             ours = getattr(settings, name, None)
             if name in theirs and theirs[name] not in (ours, HIDDEN):
                 yield Warning(
-                    f"{worker} runs with {name} = {theirs[name]}, and this command with {ours}.",
+                    f"{worker} runs with {name} = {theirs[name]}, but this command with {ours}.",
                     "Give every process the same environment, and restart the worker.",
                 )
         ours = connection.settings_dict["NAME"]
         database = theirs.get("DATABASES", {}).get("default", {}).get("NAME")
         if database not in (None, ours):
             yield Error(
-                f"{worker} works on the database {database}, and this command on {ours}.",
+                f"{worker} works on the database {database}, but this command on {ours}.",
                 "Correct DATABASE_URL of one of them, or give each system a broker of its own.",
             )

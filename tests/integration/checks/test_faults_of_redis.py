@@ -54,7 +54,7 @@ def test_a_redis_that_keeps_nothing(facts_of_redis: Facts) -> None:
     facts_of_redis.redis.client.config_set("appendonly", "no")
     facts_of_redis.redis.client.config_set("save", "")
     ((level, what),) = found("redis.persistence", facts_of_redis)
-    assert (level, what.split(".")[0]) == (W, "Redis keeps nothing over a restart")
+    assert (level, what.split(".")[0]) == (W, "Redis keeps nothing across a restart")
 
 
 def test_a_redis_with_snapshots_keeps_its_keys(facts_of_redis: Facts) -> None:
