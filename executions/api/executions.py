@@ -126,8 +126,8 @@ def change_execution(request: HttpRequest, execution_id: ExecutionId, body: Attr
     summary="Delete an execution that has ended",
 )
 def delete_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
-    """Its tasks, their jobs and its history are deleted, too. 409: a row of another table refers to it. 412: stop it
-    first, because a task has not ended, or it has no tasks and was not finished."""
+    """Its tasks, jobs and history are deleted, too. 409: a row of another table refers to it. 412: stop it first,
+    because a task has not ended, or it has no tasks and was not finished."""
     try:
         with noted(person_of(request), Word.DELETE, Kind.EXECUTION, execution_id):
             deletion.delete_ended(execution_id)

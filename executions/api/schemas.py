@@ -148,9 +148,7 @@ class ExecutionItem(BaseModel):
     trigger: str = Field(examples=["MANUAL"])
     start_time: datetime | None = Field(description=f"When it was created. {HARBORS}")
     update_time: datetime | None = Field(description=f"When its status or end last changed. {HARBORS}")
-    end_time: datetime | None = Field(
-        examples=[None], description="When its last task ended. Null before."
-    )
+    end_time: datetime | None = Field(examples=[None], description="When its last task ended. Null before.")
     revision: int = Field(examples=[0], description="Grows by one with each change of status or end.")
 
 

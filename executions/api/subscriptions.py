@@ -28,7 +28,10 @@ Name = Annotated[
 Url = Annotated[
     str,
     StringConstraints(min_length=1, max_length=2_000),
-    Field(examples=["https://hooks.example.com/harbor"], description="An http or https URL without user and password."),
+    Field(
+        examples=["https://hooks.example.com/harbor"],
+        description="An http or https URL without user and password.",
+    ),
 ]
 Word = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[^\x00]*$")]
 Words = Annotated[list[Word], Field(max_length=MAX_LISTED)]
@@ -77,7 +80,9 @@ class SubscriptionOut(Schema):
     created_at: datetime
     failures: int = Field(description="The number of failed requests since the last answer.")
     failing_since: datetime | None
-    retry_at: datetime | None = Field(description="Nothing is sent before this time, because the receiver is away.")
+    retry_at: datetime | None = Field(
+        description="Nothing is sent before this time, because the receiver is away."
+    )
     old_secret_until: datetime | None = Field(
         description="Until this time an old secret signs requests, too. Null: there is no old secret."
     )

@@ -105,8 +105,8 @@ def change_task(request: HttpRequest, task_id: TaskId, body: AttributesIn) -> An
     summary="Report the status of one task",
 )
 def report_task(request: HttpRequest, task_id: TaskId, body: OneReportIn) -> Any:
-    """A report that is repeated, late or out of order changes nothing; its result is `unchanged`. A signed body has
-    to name its task (`task_id`), because the signature does not cover the address."""
+    """A report that is repeated, late or out of order changes nothing; its result is `unchanged`. A signed body
+    must name its task (`task_id`), because the signature does not cover the address."""
     if request.auth.message:  # type: ignore[attr-defined]
         refuse_another_task(body.task_id, task_id)
     with taken_once(request):

@@ -98,7 +98,11 @@ def of_redis(facts: Facts) -> Iterator[CheckMessage]:
 
 
 @check(
-    "attach.broker_rights", "the broker gives Celery the rights it needs", Need.REDIS, Need.BROKER, shown=(Shown.ATTACH,)
+    "attach.broker_rights",
+    "the broker gives Celery the rights it needs",
+    Need.REDIS,
+    Need.BROKER,
+    shown=(Shown.ATTACH,),
 )
 def of_the_broker(facts: Facts) -> Iterator[CheckMessage]:
     """Name each command that the broker refuses, if it is a Redis."""

@@ -146,7 +146,10 @@ GAUGES = (
     Gauge("quarantined", "executions in quarantine, 10,000 at most", lambda state: one(state.quarantined)),
     Gauge("nodes", "worker processes, alive or dead by their heartbeats", _nodes, ("state",)),
     Gauge(
-        "node_heartbeat_age_seconds", "the time since the last heartbeat of a live worker process", _heartbeats, ("node",)
+        "node_heartbeat_age_seconds",
+        "the time since the last heartbeat of a live worker process",
+        _heartbeats,
+        ("node",),
     ),
     Gauge(
         "last_tick_age_seconds", "the time since a worker last looked for work", lambda state: one(state.last_tick)

@@ -40,9 +40,7 @@ class ActionIn(Body):
         examples=[{"repository.name": "library/app"}],
     )
     ids: Annotated[list[Id], Field(max_length=MAX_IDS)] = Field([], description="Only these executions.")
-    quarantined: bool | None = Field(
-        None, description="True: only executions in quarantine. False: only others."
-    )
+    quarantined: bool | None = Field(None, description="True: only executions in quarantine. False: only others.")
     has_jobs: bool | None = Field(None, description="True: only executions with a job. False: only others.")
     all: bool = Field(False, description="Allow a filter without conditions, which selects every execution.")
     dry_run: bool = Field(False, description="Only count the executions.")
@@ -99,9 +97,7 @@ def refresh_executions(request: HttpRequest, body: ActionIn) -> Any:
     return _ask(request, Verb.REFRESH, body)
 
 
-@router.post(
-    "/executions/delete", **ASKED, summary="Delete all ended executions that match a filter"
-)
+@router.post("/executions/delete", **ASKED, summary="Delete all ended executions that match a filter")
 def delete_executions(request: HttpRequest, body: ActionIn) -> Any:
     """This works like stop. Executions that have not ended are skipped: stop them first."""
     return _ask(request, Verb.DELETE, body)

@@ -41,7 +41,11 @@ class QueueName(Body):
 
 class PauseIn(QueueName):
     reason: str = Field(
-        "", max_length=MAX_REASON, pattern=NO_NUL, description="The reason, shown on status pages.", examples=["upgrade"]
+        "",
+        max_length=MAX_REASON,
+        pattern=NO_NUL,
+        description="The reason, shown on status pages.",
+        examples=["upgrade"],
     )
 
 

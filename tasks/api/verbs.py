@@ -18,11 +18,15 @@ router = Router(tags=["Executions"])
 
 
 class Retried(Schema):
-    retried: int = Field(description="The number of jobs that run once more. Tasks of other runners are not included.")
+    retried: int = Field(
+        description="The number of jobs that run once more. Tasks of other runners are not included."
+    )
 
 
 class Resumed(Schema):
-    resumed: int = Field(description="The number of jobs that run once more. Tasks of other runners are not included.")
+    resumed: int = Field(
+        description="The number of jobs that run once more. Tasks of other runners are not included."
+    )
 
 
 class StoppedTask(Schema):

@@ -124,8 +124,8 @@ def persistence(facts: Facts) -> Iterator[CheckMessage]:
                 )
         if not server.info.get("aof_enabled") and server.saves is False:
             yield Warning(
-                f"{server.name} keeps nothing across a restart. No status is lost, but reconcile needs a minute or "
-                "two to find the executions that waited, and jobs are sent again later.",
+                f"{server.name} keeps nothing across a restart. No status is lost, but reconcile needs a minute "
+                "or two to find the executions that waited, and jobs are sent again later.",
                 "redis-cli config set appendonly yes; and the same line in its configuration file.",
             )
 
