@@ -271,14 +271,14 @@ class Client:
         url: The address of the service.
         token: An API token.
         spool: A file that keeps reports until the service has answered. Without it, reports end with the process.
-            One client at a time uses it; another waits for three times `timeout`, and then raises SpoolBusy.
-        fsync: Whether a report in the spool survives the loss of power.
+            Only one client at a time uses it; another waits for three times `timeout`, then raises SpoolBusy.
+        fsync: Whether a report in the spool survives a power loss.
         max_spool_bytes: The size limit of the spool.
         max_reports_in_memory: How many reports may wait without a spool.
         on_refused: A function of a refused report and the reason. The sending thread calls it.
-        timeout: Seconds to wait for an answer.
-        patience: For how many seconds a call is tried again.
-        close_timeout: For how many seconds `close()` sends what is left.
+        timeout: The seconds to wait for an answer.
+        patience: The seconds for which a call is retried.
+        close_timeout: The seconds for which `close()` sends waiting reports.
     """
 
     def __init__(
@@ -390,7 +390,7 @@ class Client:
             yield from page["items"]
 
     def wait(self, execution_id: int, timeout: float = math.inf) -> Json:
-        """Wait until the execution has ended, and return it. If the service is away, wait for it, too.
+        """Wait until the execution has ended, and return it. If the service is away, wait until it is back.
 
         Raises TimedOut. Send your own reports first (`flush`), or the execution does not end.
         """
@@ -517,8 +517,8 @@ class Client:
             return self._removed >= end
 
     def close(self, timeout: float | None = None) -> None:
-        """Send the reports that wait, for `timeout` seconds at most. The rest stays in the spool; without a spool
-        it is lost, and NotSent is raised with it."""
+        """Send the waiting reports, for `timeout` seconds at most. The rest stays in the spool. Without a spool
+        the rest is lost, and NotSent is raised with it."""
         if self._closed:
             return
         self._closed = "the client is closed"

@@ -57,7 +57,7 @@ class Change:
         update_time: When it was last refreshed.
         end_time: When it ended; None if it has not ended.
         counts: The number of its tasks by status.
-        first_failures: The first of its tasks that ended as Error.
+        first_failures: The first tasks that ended as Error.
         is_deleted: Whether it was deleted before this delivery.
     """
 
@@ -116,7 +116,7 @@ def on_execution(
 
     Args:
         vendors: The vendor types; none: all.
-        status: One new status or several. An empty list: every status. Not given: the final ones.
+        status: One new status or several. An empty list: every status. Default: the final statuses.
         trigger: One trigger or several; none: all.
     """
     if any(callable(one) for one in vendors):

@@ -23,7 +23,7 @@ router = Router(tags=["Tasks"])
 class CheckInOut(BaseModel):
     message: str = Field(examples=["layer 3 of 7"], description="What the job said; empty if it said nothing.")
     done: int | None = Field(examples=[3], description="How much is done. Null if the job gave no numbers.")
-    of: int | None = Field(examples=[7], description="How much there is in all.")
+    of: int | None = Field(examples=[7], description="How much there is in total.")
     progress: float | None = Field(examples=[0.43], description="The share that is done, from 0 to 1.")
     at: datetime = Field(description="When the job was last heard from.")
 
