@@ -51,7 +51,7 @@ class TrackedJob(JobTask):
         keep_result: Whether its return value is kept, for `TrackedExecution.results()`.
         concurrency: How many of these jobs run at a time, across all workers.
         rate: How many of these jobs begin in a period, across all workers, such as `"100/m"`.
-        key: A function of the job (`job.args`, `job.kwargs`). `concurrency` and `rate` apply to each of its values.
+        key: A function of the job (`job.args`, `job.kwargs`). `concurrency` and `rate` apply to each value of it.
     """
 
     abstract = True
