@@ -518,7 +518,7 @@ class Client:
 
     def close(self, timeout: float | None = None) -> None:
         """Send the waiting reports, for `timeout` seconds at most. The rest stays in the spool. Without a spool
-        the rest is lost, and NotSent is raised with it."""
+        the rest is lost, and the NotSent that is raised has it."""
         if self._closed:
             return
         self._closed = "the client is closed"

@@ -88,7 +88,7 @@ COUNTERS = (
         (("source", ("api", "hook", "metrics")), ("status", tuple(map(str, COUNTED)))),
     ),
     Counted(
-        "job_reports", "reports of jobs that changed their task, by the new status", (("status", tuple(CODES)),)
+        "job_reports", "reports of jobs that changed a task, by the task's new status", (("status", tuple(CODES)),)
     ),
     Counted("jobs_recovered", "runs of jobs whose process died; their jobs wait to run again, or have failed"),
     Counted("deliveries", "attempts to deliver notifications", (("result", ("delivered", "retried", "dead")),)),

@@ -173,7 +173,7 @@ def clocks(facts: Facts) -> Iterator[CheckMessage]:
         what = f"The clock of this machine is {abs(away):,.0f} s {order} that of {name}."
         todo = "timedatectl set-ntp true, on both machines"
         if abs(away) < TOO_LARGE:
-            yield Warning(f"{what}\nAges on screens are wrong by as much.", todo)
+            yield Warning(f"{what}\nAges on screens are off by the same amount.", todo)
         else:
             yield Error(
                 f"{what}\nSigned reports are refused after 5 minutes of difference; after an hour ticks expire "

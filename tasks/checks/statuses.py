@@ -106,8 +106,8 @@ def old_claims(facts: Facts) -> Iterator[CheckMessage]:
         )
     if unreadable:
         yield Warning(
-            f"{plural(unreadable, 'entry', 'entries')} of processing cannot be read, because another program "
-            "wrote there.",
+            f"{plural(unreadable, 'entry', 'entries')} of the set processing cannot be read, because another "
+            "program wrote there.",
             "manage.py harbor repair claims (it drops them)",
         )
 

@@ -51,7 +51,7 @@ def _of_a_stop(parser: CommandParser) -> None:
         "--kill-after",
         type=float,
         metavar="SECONDS",
-        help="after this time, kill the processes of jobs that still run; takes only IDs of executions",
+        help="after this time, kill the processes of jobs that still run; only with IDs of executions",
     )
 
 

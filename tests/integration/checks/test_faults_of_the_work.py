@@ -168,7 +168,7 @@ def test_claims_that_no_recovery_has_released(redis: Redis) -> None:
     redis.sadd("cache:execution:refresh:processing", "garbage")
     assert found("status.claims")[1] == (
         W,
-        "1 entry of processing cannot be read, because another program wrote there.",
+        "1 entry of the set processing cannot be read, because another program wrote there.",
     )
 
 
