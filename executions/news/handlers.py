@@ -82,7 +82,7 @@ class Change:
 
     @property
     def duration_seconds(self) -> float | None:
-        """From the start to the end; None while the execution has not ended."""
+        """The seconds from start to end; None while the execution has not ended."""
         if self.start_time is None or self.end_time is None or not is_final(self.to_status):
             return None
         return max(0.0, round((self.end_time - self.start_time).total_seconds(), 3))

@@ -143,7 +143,7 @@ GAUGES = (
         "waiting or claimed executions whose refresh failed before",
         lambda state: one(state.failed_before),
     ),
-    Gauge("quarantined", "executions in quarantine, 10,000 at most", lambda state: one(state.quarantined)),
+    Gauge("quarantined", "executions in quarantine, counted up to 10,000", lambda state: one(state.quarantined)),
     Gauge("nodes", "worker processes, alive or dead by their heartbeats", _nodes, ("state",)),
     Gauge(
         "node_heartbeat_age_seconds",
@@ -169,10 +169,10 @@ GAUGES = (
     Gauge("messages", "messages that wait in the broker", _messages, ("queue",)),
     Gauge(
         "jobs_in_progress",
-        "running jobs, 10,000 at most",
+        "running jobs, counted up to 10,000",
         lambda state: one(state.jobs_in_progress),
     ),
-    Gauge("dead_letters", "deliveries that were given up, 10,000 at most", lambda state: one(state.dead_letters)),
+    Gauge("dead_letters", "deliveries that were given up, counted up to 10,000", lambda state: one(state.dead_letters)),
     Gauge("open_actions", "actions on many executions that have not ended", lambda state: one(state.open_actions)),
     Gauge("server_up", "1 if the server answered in time, else 0", _servers, ("server",)),
 )

@@ -40,7 +40,7 @@ SHOWN = 20
 
 def arguments(parser: CommandParser) -> None:
     filter_options.arguments(parser)
-    parser.add_argument("--all", action="store_true", help="every execution, if no other option selects any")
+    parser.add_argument("--all", action="store_true", help="every execution; needed if there is no other filter")
     parser.add_argument("--dry-run", action="store_true", help="only count; change nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
