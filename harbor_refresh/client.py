@@ -499,7 +499,7 @@ class Client:
     def flush(self, timeout: float = 30.0, *, tries: float = math.inf) -> None:
         """Wait until the service has answered for every report that waits now.
 
-        Raises NotSent after this time, or after so many requests that failed. The reports stay in the queue.
+        Raises NotSent after `timeout` seconds or `tries` failed requests. The reports stay in the queue.
         """
         self._check_open()
         if not self._flush(timeout, tries):

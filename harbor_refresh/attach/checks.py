@@ -82,8 +82,9 @@ def covering_index(facts: AttachFacts) -> Iterator[CheckMessage]:
     if size is not None and not size.has_covering_index and not 0 <= size.tasks < MANY_TASKS:
         rows = f"{size.tasks:,} rows" if size.tasks >= 0 else "no statistics"
         yield Warning(
-            f"No index of task holds execution_id, status and end_time ({rows}, {size.bytes / 1024**2:,.0f} MiB), "
-            "so a refresh also reads the table. With such an index it reads only the index, up to twice as fast.",
+            f"The table task ({rows}, {size.bytes / 1024**2:,.0f} MiB) has no index with execution_id, status and "
+            "end_time, so a refresh also reads the table. With such an index it reads only the index, up to twice "
+            "as fast.",
             f"As the owner of the table, and outside a transaction: {proposal(size.schema)}",
         )
 

@@ -172,7 +172,11 @@ GAUGES = (
         "running jobs, counted up to 10,000",
         lambda state: one(state.jobs_in_progress),
     ),
-    Gauge("dead_letters", "deliveries that were given up, counted up to 10,000", lambda state: one(state.dead_letters)),
+    Gauge(
+        "dead_letters",
+        "deliveries that were given up, counted up to 10,000",
+        lambda state: one(state.dead_letters),
+    ),
     Gauge("open_actions", "actions on many executions that have not ended", lambda state: one(state.open_actions)),
     Gauge("server_up", "1 if the server answered in time, else 0", _servers, ("server",)),
 )

@@ -132,7 +132,7 @@ def reconcile_runs(facts: Facts) -> Iterator[CheckMessage]:
     is_postponed = (state.backlog or 0) > POSTPONING_BACKLOG
     if since is not None and since > _late(facts) and not is_postponed:
         yield Error(
-            f"Reconcile has not run to its end for {age(since)}.\nMarks that were lost stay lost until it runs.",
+            f"Reconcile has not completed a pass for {age(since)}.\nMarks that were lost stay lost until it does.",
             "Check beat and the workers, or run it now: manage.py harbor repair drift",
         )
 

@@ -100,7 +100,7 @@ def beat_alive(facts: Facts) -> Iterator[CheckMessage]:
         return
     what = "Beat has never sent anything." if silent is None else f"Beat has sent nothing for {age(silent)}."
     yield Error(
-        f"{what}\nNew reports are still refreshed. What runs by schedule does not run: recovery from crashes, "
+        f"{what}\nNew reports are still refreshed. Scheduled work does not run: recovery from crashes, "
         "reconcile, the sweep, and retries of notifications.",
         f"Start one with: {celery_command('beat --pidfile=' if is_service() else 'beat')}",
     )

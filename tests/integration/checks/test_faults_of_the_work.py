@@ -139,7 +139,7 @@ def test_a_reconcile_that_does_not_run() -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE execution_watermark SET last_pass_at = now() - interval '2 hours'")
     ((level, what),) = found("status.reconcile")
-    assert (level, what.split(". ")[0]) == (E, "Reconcile has not run to its end for 2 h")
+    assert (level, what.split(". ")[0]) == (E, "Reconcile has not completed a pass for 2 h")
 
 
 def test_a_watermark_that_is_held() -> None:
