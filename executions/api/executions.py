@@ -91,8 +91,8 @@ def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key
     summary="List executions, the newest first",
 )
 def list_executions(request: HttpRequest, query: Query[ListIn]) -> Any:
-    """The items have no `extra_attrs`; a single execution has them. A page ends after 20,000 executions were
-    compared with the filter, so a page with few items need not be the last. Continue until `next` is null."""
+    """The items leave out `extra_attrs`, which *Show one execution* returns. A page ends after 20,000 executions
+    were compared with the filter, so a page with few items need not be the last. Continue until `next` is null."""
     page = listing.page(query.as_filter(), query.limit, query.place)
     return pages.answer(page.items, ExecutionItem, page.below)
 

@@ -51,7 +51,7 @@ def list_tasks(
     execution_id: ExecutionId,
     query: Query[TasksIn],
 ) -> Any:
-    """The items have no `extra_attrs`; a single task has them."""
+    """The items leave out `extra_attrs`, which *Show one task* returns."""
     require_execution(execution_id)
     rows = Task.objects.filter(execution_id=execution_id).defer("extra_attrs")
     if query.status:

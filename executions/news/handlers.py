@@ -37,8 +37,8 @@ class Failure:
 class Change:
     """One change of the status of an execution.
 
-    The attributes up to `at` describe the change. The others are read when it is delivered, and are empty if the
-    execution was deleted by then.
+    The attributes up to `at` describe the change. The other attributes are read at the delivery, and are empty if
+    the execution was deleted by then.
 
     Attributes:
         id: An id of the change. It is the same if the change is delivered again.

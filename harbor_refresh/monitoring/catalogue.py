@@ -135,7 +135,7 @@ GAUGES = (
     Gauge("in_flight", "executions that are claimed and not refreshed yet", lambda state: one(state.in_flight)),
     Gauge(
         "oldest_waiting_seconds",
-        "the shortest time that the oldest execution on the queue can have waited",
+        "the least time that the oldest execution on the queue has waited",
         lambda state: one(state.oldest_waiting),
     ),
     Gauge(
