@@ -518,7 +518,7 @@ class Client:
 
     def close(self, timeout: float | None = None) -> None:
         """Send the waiting reports, for `timeout` seconds at most. The rest stays in the spool. Without a spool
-        the rest is lost, and the NotSent that is raised has it."""
+        the rest is lost: NotSent is raised, and its `lost` holds the rest."""
         if self._closed:
             return
         self._closed = "the client is closed"

@@ -71,7 +71,7 @@ StoredAttributes = Annotated[
         json_schema_extra={"type": "object"},
     ),
 ]
-HARBORS = "Null in some rows of a Harbor that this service is attached to."
+HARBORS = "May be null if the service is attached to a Harbor."
 #: A whole number in a body. 7.0 is one in JSON. Pydantic alone would also take `"7"` and true, or refuse 7.0.
 Whole = Annotated[int, Field(strict=False), BeforeValidator(_a_number)]
 VendorId = Annotated[

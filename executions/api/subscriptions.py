@@ -67,8 +67,8 @@ class SubscriptionOut(Schema):
     id: int
     name: str
     kind: str = Field(
-        description="`webhook`, or a Python function that this API only shows: `handler`, or `callback` for the "
-        "callbacks of single executions."
+        description="`webhook`, or a Python function that this API only shows: `handler`, or `callback` of a "
+        "single execution."
     )
     url: str = Field(description="Tokens without `manage` see only scheme and host: `https://host/…`.")
     handler: str

@@ -64,7 +64,7 @@ def retry_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     summary="Run the stopped jobs of an execution once more",
 )
 def resume_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
-    """Jobs behind a failed job in their chain do not run; a retry runs them after it."""
+    """Jobs behind a failed job in their chain do not run; they run when the failed job is retried."""
     return {"resumed": _run_again(request, Word.RESUME, Kind.EXECUTION, execution_id, resume_stopped)}
 
 

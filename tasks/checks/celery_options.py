@@ -85,7 +85,7 @@ def _beat() -> Iterator[CheckMessage]:
     planned = {str(entry.get("task")) for entry in dict(current_app.conf.beat_schedule or {}).values()}
     if missing := [row.task for row in ROWS if row.task not in planned]:
         yield Warning(
-            f"Beat does not send {missing[0]}: what a killed worker had begun waits until a worker starts.",
+            f"Beat does not send {missing[0]}: the work of a killed worker waits until another worker starts.",
             hint=CONNECT,
             id="harbor_refresh.W002",
         )

@@ -61,7 +61,7 @@ def writable(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("database.pooler", "the settings know of a pooler", Need.DATABASE)
+@check("database.pooler", "the settings know of any pooler", Need.DATABASE)
 def pooler(facts: Facts) -> Iterator[CheckMessage]:
     if facts.is_pooled and not getattr(settings, "DATABASE_POOLED", False):
         yield Error(

@@ -39,7 +39,7 @@ def redis_reachable(facts: Facts) -> Iterator[CheckMessage]:
             "Redis",
             "REDIS_URL",
             exc,
-            "Reports are stored, and no status is refreshed until it is back. Nothing is lost: reconcile finds "
+            "Reports are stored, but no status is refreshed until it is back. Nothing is lost: reconcile finds "
             "in the database what Redis forgot.",
         )
 
@@ -90,7 +90,7 @@ def version(facts: Facts) -> Iterator[CheckMessage]:
         numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdecimal())
         if numbers and numbers < OLDEST:
             yield Error(
-                f"{server.name} is {found}, and 6.2 is the oldest that is supported.",
+                f"{server.name} is {found}, but the oldest supported version is 6.2.",
                 "Upgrade the server, or use Valkey.",
             )
 

@@ -112,7 +112,7 @@ def old_claims(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.repaired", "no mark was lost lately", Need.DATABASE, shown=SEEN)
+@check("status.repaired", "no mark was lost recently", Need.DATABASE, shown=SEEN)
 def repaired(facts: Facts) -> Iterator[CheckMessage]:
     state = facts.state
     if state.drifted and state.last_reconcile is not None and state.last_reconcile <= _late(facts):
@@ -148,8 +148,8 @@ def waiting(facts: Facts) -> Iterator[CheckMessage]:
     oldest, backlog = facts.state.oldest_waiting, facts.state.backlog
     if facts.state.nodes and oldest is not None and oldest > max(60.0, 2 * facts.conf.interval):
         yield Error(
-            f"An execution has waited for {age(oldest)}, with {backlog:,} on the queue.\nStatuses are late by as "
-            "much. There are too few workers, or they hang, or they wait for locks.",
+            f"An execution has waited for {age(oldest)}, with {backlog:,} on the queue.\nStatuses are that "
+            "late. There are too few workers, or they hang, or they wait for locks.",
             "Look at the log of the workers, and add workers. To see what an execution waits for: "
             "manage.py harbor why ID",
         )

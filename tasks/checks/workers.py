@@ -54,7 +54,7 @@ BOTH = (Need.REDIS, Need.BROKER)
 COMMANDS = (Shown.DOCTOR, Shown.PROJECT)
 
 
-@check("beat.rows", "the rows of the schedule exist, enabled and correct", Need.DATABASE, shown=PRESENT)
+@check("beat.rows", "each row of the schedule exists, is enabled and is correct", Need.DATABASE, shown=PRESENT)
 def rows_of_beat(facts: Facts) -> Iterator[CheckMessage]:
     schedule = facts.state.schedule
     if schedule is None:
@@ -64,7 +64,7 @@ def rows_of_beat(facts: Facts) -> Iterator[CheckMessage]:
         row = found.get(planned.task) or found.get(planned.name)
         if row is None:
             yield Error(
-                f"Beat's schedule has no row “{planned.name}”.\nWhat it does is not done: {planned.description}",
+                f"Beat's schedule has no row “{planned.name}”.\nIts work is not done: {planned.description}",
                 "Create it again: type manage.py migrate, or restart beat.",
             )
             continue
@@ -76,7 +76,7 @@ def rows_of_beat(facts: Facts) -> Iterator[CheckMessage]:
             )
         if not row.is_enabled:
             yield Error(
-                f"“{row.name}” is disabled in beat's schedule.\nWhat it does is not done: {planned.description}",
+                f"“{row.name}” is disabled in beat's schedule.\nIts work is not done: {planned.description}",
                 "Enable it in the admin, under Periodic tasks.",
             )
         if row.is_one_off:
@@ -136,7 +136,7 @@ def ticks_come(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("workers.died", "no worker process died lately", Need.REDIS, shown=(Shown.DOCTOR, Shown.DASHBOARD))
+@check("workers.died", "no worker process died recently", Need.REDIS, shown=(Shown.DOCTOR, Shown.DASHBOARD))
 def died_lately(facts: Facts) -> Iterator[CheckMessage]:
     state = facts.state
     dead = [node for node in state.dead or () if node.silent <= LATELY_SECONDS]
@@ -227,7 +227,7 @@ def task_names(facts: Facts) -> Iterator[CheckMessage]:
         if takes and missing:
             yield Error(
                 f"{worker} takes {', '.join(sorted(takes))} but does not know {', '.join(missing[:3])}: it "
-                "drops such messages. It is of another release, or of another app.",
+                "drops such messages. It belongs to another release or to another app.",
                 f"Stop that worker, and start one of this release: {celery_command('worker')}",
             )
     unknown = [] if is_service() else [name for name in jobs() if name not in set().union(*known.values())]

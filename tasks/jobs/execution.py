@@ -160,7 +160,7 @@ class TrackedExecution(Execution):
 
     def resume_stopped(self) -> int:
         """Run stopped jobs once more; return how many. The execution is Running when this returns. If no job was
-        stopped, it is unchanged, but an execution that was stopped while open then ends as its jobs ended."""
+        stopped, it is unchanged. Exception: an execution that was stopped while open ends as its jobs ended."""
         count = again.resume_stopped(self.pk)
         self.refresh_from_db()
         return count

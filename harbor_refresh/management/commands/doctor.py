@@ -40,7 +40,7 @@ class Command(AnswerCommand):
             "--fail-level",
             choices=list(STYLES),
             default="error",
-            help="the lowest level at which to exit with 1 (error)",
+            help="the lowest level at which to exit with 1 (default: error)",
         )
 
     def answer(self, options: dict[str, Any]) -> Answer:
