@@ -243,7 +243,7 @@ class OneReportIn(Body):
 
 
 class ReportIn(OneReportIn):
-    """A report with a bad value is refused alone; the request is not refused."""
+    """A report with a bad value is refused; the other reports of the request are not."""
 
     task_id: Whole = Field(examples=[91])
     status: str = Field(examples=["Running"], description=f"One of {', '.join(Status.values)}.")
