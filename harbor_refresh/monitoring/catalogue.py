@@ -135,7 +135,7 @@ GAUGES = (
     Gauge("in_flight", "executions that are claimed and not refreshed yet", lambda state: one(state.in_flight)),
     Gauge(
         "oldest_waiting_seconds",
-        "the least time that the oldest execution on the queue has waited",
+        "the minimum waiting time of the oldest execution on the queue",
         lambda state: one(state.oldest_waiting),
     ),
     Gauge(
