@@ -29,8 +29,8 @@ def arguments(parser: CommandParser) -> None:
     text = "delete only executions of this vendor type, and no other rows"
     add("--vendor", type=vendor_type, metavar="X", help=text)
     text = (
-        "instead of what the settings do not keep, delete all executions that ended longer ago than this (12h, "
-        "30d, 8w), and no other rows"
+        "delete by age and not by the settings: all executions that ended longer ago than this (12h, 30d, 8w), "
+        "and no other rows"
     )
     add("--older-than", type=age, metavar="AGE", help=text)
 

@@ -60,7 +60,7 @@ def start(
         extra_attrs: JSON that is kept with the execution.
         open: Whether jobs may be added later. An open execution ends after `close()`.
         close_after: The seconds after which an open execution is closed and ends as Error; a day by default.
-        parent: An unfinished execution, such as `job.execution`. The new execution counts as one task of its parent.
+        parent: An unfinished execution, such as `job.execution`. The new execution counts as one of its tasks.
         once: A name within the vendor type, or within the parent. If an execution already has this name, it is
             returned with `is_new` False, and nothing is started.
         weight: How many turns the execution gets for each turn of another one.
