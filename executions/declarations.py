@@ -195,7 +195,7 @@ KINDS = {
     "signing_secrets": Kind(
         str,
         _signing_secrets,
-        "one secret, or two separated by a comma, each whsec_ followed by base64 of 24 to 64 bytes",
+        "one secret or two, separated by a comma, each whsec_ followed by base64 of 24 to 64 bytes",
     ),
     "http_url": Kind(str, _http_url, "http://host[:port]/path or https://host[:port]/path"),
     "networks": Kind(
