@@ -12,7 +12,7 @@ second attempt is in the same trace.
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import cast
+from typing import Any, cast
 
 from redis import Redis
 
@@ -36,7 +36,8 @@ class Traces:
         begun, so contexts of executions that are never refreshed do not stay as long as reports keep coming."""
         with redis_errors_translated():
             room = pacing.MOST_TRACED - int(self._redis.hlen(self._key))
-            if not (kept := dict.fromkeys(members[: max(0, room)], context)):
+            kept: dict[Any, str] = dict.fromkeys(members[: max(0, room)], context)
+            if not kept:
                 return
             self._redis.hset(self._key, mapping=kept)
             if self._redis.pttl(self._key) < 0:
