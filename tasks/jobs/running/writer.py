@@ -247,7 +247,7 @@ class Writer:
 
 
 def _rest_after(written: int) -> float:
-    """Ends that come singly are written at once, because the next job may wait for each: in a chain, or for a limit."""
+    """A single end is written at once, because the next job may wait for it: in a chain, or for a limit."""
     return min(FEW * max(written - 1, 0), MOMENT + EACH * written, LONGEST)
 
 
