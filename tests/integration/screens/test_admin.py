@@ -298,7 +298,7 @@ def test_refresh_now_repairs_a_wrong_status(admin: Client) -> None:
 
     response = act(admin, LIST, "refresh", [wrong.pk, right.pk])
 
-    assert told(response) == ["success: 2 executions refreshed, 1 changed."]
+    assert told(response) == ["success: 1 execution refreshed.", f"info: Left as they are: {right.pk}."]
     assert state(wrong, right) == [("Success", 1), ("Running", 0)]
     entries = AuditEntry.objects.order_by("pk").values_list("target", "outcome")
     assert list(entries) == [(str(wrong.pk), "done"), (str(right.pk), "unchanged")]
@@ -328,9 +328,8 @@ def test_refresh_now_names_the_executions_that_could_not_be_refreshed(admin: Cli
     response = act(admin, LIST, "refresh", [wrong.pk, poisoned.pk])
 
     assert told(response) == [
-        "success: 1 execution refreshed, 1 changed.",
-        f"error: Execution {poisoned.pk} could not be refreshed: new row for relation "
-        '"execution" violates check constraint "poison"',
+        "success: 1 execution refreshed.",
+        f'error: Execution {poisoned.pk}: new row for relation "execution" violates check constraint "poison"',
     ]
     assert state(wrong, poisoned) == [("Success", 1), ("Running", 0)]
 
@@ -356,7 +355,7 @@ def test_release_ends_the_quarantine_and_marks(admin: Client, queue: ExecutionQu
 
     response = act(admin, QUARANTINE, "release", [held.pk])
 
-    assert told(response) == ["success: 1 execution is free again and will be refreshed soon."]
+    assert told(response) == ["success: 1 execution released from quarantine and will be refreshed soon."]
     assert list(Quarantine.objects.values_list("pk", flat=True)) == [kept.pk]
     assert redis.smembers(queue.keys.queue) == {f"{held.pk}:SCAN_ALL".encode()}
 
