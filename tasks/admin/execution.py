@@ -20,10 +20,10 @@ from harbor_refresh.executions.access.audit import person_of
 from harbor_refresh.executions.admin import execution_page
 from harbor_refresh.executions.admin.confirmation import Question, ask, asks_first, is_confirmed
 from harbor_refresh.executions.admin.execution import ExecutionAdmin
-from harbor_refresh.executions.admin.filters import YesFilter
+from harbor_refresh.executions.admin.filters import HasJobsFilter, filter_of
 from harbor_refresh.executions.admin.formatters import is_quarantined, task_link
 from harbor_refresh.executions.admin.live import live_view
-from harbor_refresh.executions.admin.search import add_bound, among, parse_id
+from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.errors import NoSuchExecution, QueueUnavailable, Refused
 from harbor_refresh.executions.models import Execution
@@ -32,7 +32,6 @@ from harbor_refresh.executions.queries.chosen_pages import Counted, chooses_bulk
 from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.executions.status import Status, is_final
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.admin.all_matching import all_matching
 from harbor_refresh.tasks.admin.execution_actions import (
     MAX_CHOSEN,
     act_now,
@@ -44,7 +43,6 @@ from harbor_refresh.tasks.admin.execution_actions import (
 )
 from harbor_refresh.tasks.admin.job_formatters import check_in_bar, heard_at, jobs_url
 from harbor_refresh.tasks.admin.job_graph import drawn
-from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.queries import executions_with_jobs, running_jobs
 from harbor_refresh.tasks.jobs.terms import described
 from harbor_refresh.tasks.operations import bulk
@@ -52,21 +50,8 @@ from harbor_refresh.tasks.pipeline.diagnosis import diagnose
 
 #: A confirmation counts no further, and no longer.
 MAX_COUNTED, COUNT_SECONDS = 10_000, 1.0
-#: Of the newest executions, how many are looked at; of each, how many tasks; and how many executions are listed.
-COMPARED, TASKS, MOST = 10_000, 5, 2_000
 #: So many running jobs are shown on the page of an execution.
 MOST_RUNNING = 20
-
-
-class HasJobsFilter(YesFilter):
-    title = "jobs"
-    parameter_name = "has_jobs"
-    choice = "Has jobs"
-
-    def chosen(self, request: HttpRequest, queryset: QuerySet[Execution]) -> QuerySet[Execution]:
-        rows = run("find_executions_with_jobs", compared=COMPARED, tasks=TASKS, most=MOST)
-        add_bound(request, f"With jobs: of the newest {COMPARED:,} executions, {MOST:,} at most.")
-        return queryset.filter(among([pk for (pk,) in rows]))
 
 
 def execution_action(
@@ -94,7 +79,7 @@ def _on_all_that_match(
     screen: "ExecutionWithActionsAdmin", request: HttpRequest, verb: Verb, question: Question
 ) -> HttpResponse | None:
     try:
-        matching = all_matching(request.GET)
+        matching = filter_of(request.GET)
         if is_confirmed(request):
             return _in_background(request, verb, matching)
         counted = count(matching, seconds=COUNT_SECONDS, at_most=MAX_COUNTED)

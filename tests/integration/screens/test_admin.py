@@ -19,12 +19,10 @@ from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import AuditEntry, Execution, Quarantine, StatusChange, Task
-from harbor_refresh.executions.queries import lookups
 from harbor_refresh.tasks.admin import execution_actions
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import act, ids_shown, signed_in, told
 from tests.integration.operations.actions.sample_bulk import with_jobs
-from tests.integration.query_counts import queries
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
@@ -101,17 +99,6 @@ def test_the_list_shows_the_newest_first_with_status_and_counts(admin: Client) -
     assert "1 Error" in page
     assert "2 Pending" in page
     assert f"{TASKS}?execution__id__exact={new.pk}&amp;status__exact=Error" in page
-
-
-def test_a_search_for_what_very_many_have_costs_at_most_twelve_queries(
-    admin: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lookups, "DOCUMENTS", 1)
-    for _ in range(3):
-        create(NewExecution("TEST", extra_attrs={"kind": "image"}))
-    address = f"{LIST}?q=kind%3Dimage"
-    assert queries(admin, address) <= 12
-    assert admin.get(address).content.decode().count("/change/") >= 3
 
 
 def test_no_list_counts_further_than_the_cap(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.http import QueryDict
 from django.test import Client
 
+from harbor_refresh.executions.admin.filters import filter_of
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
@@ -20,7 +21,6 @@ from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import count
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.tasks.admin import execution as screen
-from harbor_refresh.tasks.admin.all_matching import all_matching
 from tests.integration.admin_client import act, signed_in, told
 from tests.integration.database_state import rows
 from tests.integration.operations.actions.sample_bulk import reported, statuses, with_jobs
@@ -170,12 +170,13 @@ def test_the_list_offers_all_that_match_only_if_there_are_more_than_it_shows(adm
     ("query", "expected"),
     [
         ("", Filter()),
-        ("p=3&o=1&vendor=&q=", Filter()),
+        ("p=3&o=1&vendor=&q=&_popup=1", Filter()),
         ("vendor=SCAN&status__exact=Error", Filter("SCAN", statuses=("Error",))),
         ("vendor_id=-7&trigger=MANUAL", Filter(vendor_id=-7, trigger="MANUAL")),
         ("vendor_id=disk/a", Filter(vendor_id="disk/a")),
         ("quarantined=yes", Filter(quarantined=True)),
         ("vendor=SCAN&has_jobs=yes", Filter("SCAN", has_jobs=True)),
+        ("q=7 a.b=c", Filter(ids=[7], attributes={"a.b": "c"})),
         ("q=a.b=c", Filter(attributes={"a.b": "c"})),
         ("q=a='b c'", Filter(attributes={"a": "b c"})),
         (
@@ -191,16 +192,20 @@ def test_the_list_offers_all_that_match_only_if_there_are_more_than_it_shows(adm
     ],
 )
 def test_the_address_of_a_list_is_the_filter_of_its_action(query: str, expected: Filter) -> None:
-    assert all_matching(QueryDict(query)) == expected
+    assert filter_of(QueryDict(query)) == expected
 
 
 def test_a_word_that_is_searched_for_is_an_id_a_job_or_a_vendor() -> None:
     one, other = with_jobs(1, "IMAGE_SCAN")[0], with_jobs(1, "GC")[0]
-    assert all_matching(QueryDict(f"q={one.pk}")).ids == [one.pk]
-    assert all_matching(QueryDict("q=GC-0-0")).ids == [other.pk]
+    assert filter_of(QueryDict(f"q={one.pk}")).ids == [one.pk]
+    assert filter_of(QueryDict("q=GC-0-0")).ids == [other.pk]
     keyed = create(NewExecution("GC", "disk/a"))
-    assert all_matching(QueryDict("q=disk/a")).ids == [keyed.pk]
-    assert all_matching(QueryDict("q=scan")) == Filter("IMAGE_SCAN")
+    assert filter_of(QueryDict("q=disk/a")).ids == [keyed.pk]
+    assert filter_of(QueryDict("q=scan")) == Filter("IMAGE_SCAN")
+    with_jobs(1, "SCAN_ALL")
+    with pytest.raises(Refused, match="several vendors"):
+        filter_of(QueryDict("q=scan"))
+    assert filter_of(QueryDict("q=scan_all")) == Filter("SCAN_ALL")
 
 
 @pytest.mark.parametrize(
@@ -215,6 +220,7 @@ def test_a_word_that_is_searched_for_is_an_id_a_job_or_a_vendor() -> None:
         "has_jobs=no",
         "start_time_from_0=yesterday",
         "q=two words",
+        "q=a=1 b=2",
         "q=nothing-of-that-name",
         "vendor=SCAN&q=SCAN",
         "vendor=" + "x" * 65,
@@ -223,7 +229,7 @@ def test_a_word_that_is_searched_for_is_an_id_a_job_or_a_vendor() -> None:
 def test_a_list_that_an_action_cannot_follow_exactly_is_refused(admin: Client, query: str) -> None:
     (execution,) = with_jobs(1)
     with pytest.raises(Refused):
-        all_matching(QueryDict(query))
+        filter_of(QueryDict(query))
     ask(admin, "stop", [execution.pk], "?" + query, across=True, confirmed="yes")
     assert not actions().exists()
     assert status_of(execution) == "Running"

@@ -11,7 +11,8 @@ from django.test import Client, override_settings
 from django.utils import timezone
 
 from harbor_refresh.executions.access.audit import Kind, Origin, Person, Word, note
-from harbor_refresh.executions.admin import filters, search
+from harbor_refresh.executions.admin import execution as execution_screen
+from harbor_refresh.executions.admin import filters
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create, create_many
 from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
@@ -19,6 +20,7 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.vendor_keys import number_of
 from harbor_refresh.executions.models import AuditEntry, Delivery, Execution, Subscription, Task, VendorKey
+from harbor_refresh.executions.queries import listing
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import ids_shown, signed_in, told
@@ -130,13 +132,22 @@ def test_executions_are_found_by_every_filter_and_search(
     ("query", "said"),
     [
         ({"vendor_id": "x" * 256}, "vendor_id takes a whole number of at most 64 bits, a UUID, or text"),
-        ({"start_time_from_0": "yesterday"}, "A date is written 2026-01-31, and a time 23:59:59."),
-        ({"status__exact": "Success"}, "Success: of the newest"),
-        ({"trigger": "EVENT"}, "EVENT: of the newest"),
+        (
+            {"start_time_from_0": "yesterday"},
+            "Nothing is listed: a date is written 2026-01-31, and a time 23:59:59.",
+        ),
+        ({"status__exact": "Success"}, "Of the newest 1 executions, 2,000 at most."),
+        ({"trigger": "EVENT"}, "Of the newest 1 executions, 2,000 at most."),
+        ({"q": "a=x"}, "Of the newest 1 executions, 2,000 at most."),
         ({"q": f"{'a' * 300}=x"}, "attributes takes at most"),
+        ({"q": "nothing-of-that-name"}, "Nothing is listed: the search finds nothing."),
     ],
 )
-def test_what_a_filter_did_not_look_at_is_said(admin: Client, query: dict[str, str], said: str) -> None:
+def test_what_a_filter_did_not_look_at_is_said(
+    admin: Client, query: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "NEWEST", 1)
+    monkeypatch.setattr(execution_screen, "NEWEST", 1)
     made("Error")
     assert said in text(admin.get(LIST, query))
 
@@ -144,14 +155,14 @@ def test_what_a_filter_did_not_look_at_is_said(admin: Client, query: dict[str, s
 def test_a_search_that_finds_more_executions_of_an_object_than_it_reads_says_so(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = "Very many executions are of disk/a: the filter by vendor id finds all of them."
+    said = "very many executions are of disk/a; use the filter by vendor id."
     keyed = create_many(NewExecution("A", "disk/a") for _ in range(4))
     assert (ids_shown(admin.get(LIST, {"q": "disk/a"})), said in text(admin.get(LIST, {"q": "disk/a"}))) == (
         [one.pk for one in keyed[::-1]],
         False,
     )
-    monkeypatch.setattr(search, "MAX_FOUND", 2)
-    assert ids_shown(admin.get(LIST, {"q": "disk/a"})) == [one.pk for one in keyed[:0:-1]]
+    monkeypatch.setattr(filters, "MAX_IDS", 2)
+    assert ids_shown(admin.get(LIST, {"q": "disk/a"})) == []
     assert said in text(admin.get(LIST, {"q": "disk/a"}))
     assert len(ids_shown(admin.get(LIST, {"vendor_id": "disk/a"}))) == 4
 
@@ -159,7 +170,7 @@ def test_a_search_that_finds_more_executions_of_an_object_than_it_reads_says_so(
 def test_a_filter_without_an_index_compares_no_more_than_its_bound(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filters, "COMPARED", 2)
+    monkeypatch.setattr(listing, "NEWEST", 2)
     executions = [made("Success", trigger="EVENT") for _ in range(3)]
 
     assert ids_shown(admin.get(LIST, {"trigger": "EVENT"})) == [one.pk for one in executions[:0:-1]]
