@@ -113,7 +113,7 @@ class ExecutionAdmin(ReadOnlyAdmin):
         execution = self.get_object(request, object_id) if request.method == "GET" else None
         if execution is not None and self.has_view_permission(request, execution):
             made = progress_of(request, execution.pk)
-            context |= panel_context(execution, made) | sections_context(request, execution, made)
+            context |= panel_context(execution, made) | sections_context(execution, made)
         return super().change_view(request, object_id, form_url, context)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Execution | None:
