@@ -50,7 +50,6 @@ CATALOGUE = (
         "500 of 4 each; expires after 10 min",
     ),
     Key("broker", "string", "since when the broker has kept its messages", "one value"),
-    Key("instances", "zset", "strategy `hash`: `ID:NODE` by its last heartbeat", "the live workers; expires"),
     Key("legacy", "hash", "how far ticks have looked for Harbor's own marks", "three fields"),
 )
 #: The type of each key. A key of another type is not ours (`ExecutionQueue.drop_foreign_keys`).

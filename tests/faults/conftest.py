@@ -24,7 +24,7 @@ REPLIES = b".reply.celery.pidbox"
 OF_NODES = {"nodes", "left", "dead", "presence", "broker"}
 OF_PASSES = {"wake", "cursor", "ticked", "legacy"}
 STAY = {"stamp", "heat", "marks"} | OF_NODES | OF_PASSES
-OF_CLAIMS = {"queue", "waiting", "processing", "attempts", "lock", "instances"}
+OF_CLAIMS = {"queue", "waiting", "processing", "attempts", "lock"}
 END_WITH_THE_WORK = {"pause", "traces"} | OF_CLAIMS
 #: Every key that may exist when all work is done. Any other key has leaked.
 EXPECTED = (
