@@ -170,7 +170,7 @@ DATABASES["default"]["OPTIONS"] = {
 
 # Redis, and the broker, which is the same server unless CELERY_BROKER_URL names another, or a RabbitMQ.
 # Of Harbor's two, the first is where its marks are; it is empty unless its cache has a database of its own.
-#: The Redis of the queue: one server, a primary behind Sentinel, or a Cluster. If it is unset, Harbor's variables
+#: The Redis of the queue: one server, or a primary behind Sentinel. If it is unset, Harbor's variables
 #: `_REDIS_URL_HARBOR` and then `_REDIS_URL_CORE` are read. Production needs it.
 REDIS_URL = env.redis_url("REDIS_URL", "_REDIS_URL_HARBOR", "_REDIS_URL_CORE", default="redis://localhost:6379/0")
 #: After how many seconds the Redis broker delivers an unacknowledged message again.
@@ -198,8 +198,8 @@ if REFRESH_TRACES:
 
 # The API. A body of 10,000 reports takes about 2 MB; with long messages, more.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024**2
-# Only the counts of the API's rate limit are in the cache. They have the prefix of the queue's keys: there a user
-# of an ACL may write, and on a Cluster they are in the slot whose primary all clients follow.
+# Only the counts of the API's rate limit are in the cache. They have the prefix of the queue's keys, because a
+# user of an ACL may write there.
 CACHES = {
     "default": {
         "BACKEND": "harbor_refresh.redis_cache.RedisCache",

@@ -1,5 +1,5 @@
 """The catalogue of keys: each name, its type, what it holds and its bound, once. docs/reference/keys.md is made
-from it. All share one prefix, which may carry a hash tag for Redis Cluster.
+from it. All share one prefix.
 
 Attached to a running Harbor, the queue is the set of Harbor's cores, and the other keys are ours.
 

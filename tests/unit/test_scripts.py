@@ -116,7 +116,7 @@ def test_what_is_included_names_no_key() -> None:
     assert not [path.name for path in INCLUDED if "KEYS" in path.read_text(encoding="utf-8")]
 
 
-def test_keys_share_the_prefix_which_may_carry_a_hash_tag() -> None:
-    built = keys.Keys("{harbor}:")
-    assert (built.queue, built.processing) == ("{harbor}:queue:v2", "{harbor}:processing")
-    assert built.named("heat", "stamp") == ["{harbor}:heat", "{harbor}:stamp"]
+def test_keys_share_the_prefix() -> None:
+    built = keys.Keys("harbor:")
+    assert (built.queue, built.processing) == ("harbor:queue:v2", "harbor:processing")
+    assert built.named("heat", "stamp") == ["harbor:heat", "harbor:stamp"]

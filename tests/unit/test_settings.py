@@ -85,7 +85,6 @@ def test_an_unusual_prefix_gives_a_warning() -> None:
     ran = run(CHECK, REFRESH_KEY_PREFIX="mine:")
     assert ran.returncode == 0
     assert "harbor_tasks.W001" in ran.stderr
-    assert run(CHECK, REFRESH_KEY_PREFIX="{cache:execution:refresh}:").stderr == ""
 
 
 def test_a_subtask_is_at_most_a_whole_chunk() -> None:
