@@ -59,7 +59,7 @@ def _names() -> Iterator[CheckMessage]:
         is_ours = name.startswith(PREFIX) or name == "MAX_DANGLING_HOURS"
         if is_ours and not hasattr(settings, name.removesuffix("_FILE")):
             yield Warning(
-                f"{name} is no setting, or none any more, so it changes nothing.",
+                f"{name} is no setting, or no longer one, so it has no effect.",
                 hint="Remove it. Intervals are rows of the schedule, in the admin.",
                 id="harbor_tasks.W002",
             )
@@ -68,8 +68,8 @@ def _names() -> Iterator[CheckMessage]:
 def _broker(conf: Refresh) -> Iterator[CheckMessage]:
     if is_amqp(str(current_app.conf.broker_url or "")) and conf.strategy != "claim":
         yield Error(
-            f"The broker is RabbitMQ, and REFRESH_STRATEGY is {conf.strategy}: its ticks reach every worker "
-            "by a channel of Redis, and by RabbitMQ each would reach one worker.",
+            f"The broker is RabbitMQ, and REFRESH_STRATEGY is {conf.strategy}: its ticks must reach every worker "
+            "by a channel of Redis, but through RabbitMQ each tick would reach only one.",
             hint="Remove REFRESH_STRATEGY, or name a Redis in CELERY_BROKER_URL.",
             id="harbor_tasks.E008",
         )
