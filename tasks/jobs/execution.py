@@ -72,10 +72,9 @@ class TrackedExecution(Execution):
         """Return its progress, by one indexed query. A child execution counts as one task.
 
         Args:
-            deep: Whether to count the jobs of its children, at any depth, instead. This query reads each of them,
-                and its result has no `eta`.
+            deep: Whether to count the jobs of its children, at any depth, instead. This query reads each of them.
         """
-        return of_tasks.progress_of_family(self.pk) if deep else of_tasks.progress(self.pk)
+        return of_tasks.progress(self.pk, deep=deep)
 
     def add(self, jobs: "Given", *, once: str = "", weight: float = 1) -> int:
         """Add jobs, and return how many. Raises ExecutionClosed if it was closed, AlreadyFinal if it has ended.
