@@ -8,7 +8,7 @@ from django.db import connection
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.lifecycle.manual_status import finish_as_error
+from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
@@ -53,7 +53,7 @@ def test_each_status_is_found_at_any_age_by_its_tasks(monkeypatch: pytest.Monkey
 def test_executions_without_tasks_are_found_among_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = made(), made()
     for pk in (old, new):
-        finish_as_error(pk)
+        finish(pk, Status.ERROR)
     made("Success")
     monkeypatch.setattr(lookups, "COMPARED", 2)
 
