@@ -79,7 +79,7 @@ class SubscriptionOut(Schema):
     failing_since: datetime | None
     retry_at: datetime | None = Field(description="Nothing is sent before, because the receiver is away.")
     old_secret_until: datetime | None = Field(
-        description="Until then requests are signed with an older secret as well. Null: there is none."
+        description="Until then requests are signed with the old secret as well. Null: there is none."
     )
 
 
@@ -135,7 +135,7 @@ def create_subscription(request: HttpRequest, body: SubscriptionIn) -> Any:
     summary="List subscriptions",
 )
 def list_subscriptions(request: HttpRequest, query: Query[pages.PageIn]) -> Any:
-    return pages.oldest_first(Subscription.objects.prefetch_related("old_secrets"), query, _seen_by(request))
+    return pages.oldest_first(Subscription.objects.all(), query, _seen_by(request))
 
 
 @router.get(
@@ -193,8 +193,8 @@ def delete_subscription(request: HttpRequest, subscription_id: SubscriptionId) -
 )
 def rotate_secret(request: HttpRequest, subscription_id: SubscriptionId, body: RotateIn) -> Any:
     """The old secret signs as well for a while, so that no delivery is refused until the receiver has the new one:
-    each request carries a signature by each. A rotation that was answered to no one can be repeated. 400: four old
-    secrets sign already."""
+    each request carries a signature by each. A rotation whose answer was lost can be repeated: the old secret
+    stays, and the secret in between signs no more."""
     with audit.noted(
         audit.person_of(request), audit.Word.ROTATE, audit.Kind.SUBSCRIPTION, subscription_id
     ) as entry:
