@@ -20,9 +20,9 @@ class Progress:
         counts: The number of its tasks by status.
         total: The number of its tasks.
         done: The number of its tasks that have ended.
-        eta: The time left at the average speed since the start, or of the last hour. Time without workers counts.
+        eta: The time left at the average rate since the start, or of the last hour. Time without workers counts.
             None if no task has ended in this time, or no task is left.
-        is_open: Whether more tasks may be added. Then the other values count those that were added so far.
+        is_open: Whether more tasks may be added. If so, the other values count the tasks added so far.
     """
 
     status: str
