@@ -102,7 +102,7 @@ class RotateIn(Body):
     old_secret_seconds: OldSecretSeconds = Field(
         OLD_SECRET_SECONDS,
         examples=[OLD_SECRET_SECONDS],
-        description="How long the old secret still signs requests. 0: all old secrets expire now.",
+        description="How long the old secret still signs requests. 0: the old secret expires now.",
     )
 
 
@@ -198,8 +198,8 @@ def delete_subscription(request: HttpRequest, subscription_id: SubscriptionId) -
 )
 def rotate_secret(request: HttpRequest, subscription_id: SubscriptionId, body: RotateIn) -> Any:
     """For a while each request carries one signature by the new secret and one by the old secret, so that no
-    delivery is refused before the receiver has the new secret. If the answer was lost, repeat the rotation: the old
-    secret stays, and the secret in between expires."""
+    delivery is refused before the receiver has the new secret. If the answer was lost, repeat the rotation: the
+    old secret stays, and the secret in between expires."""
     with audit.noted(
         audit.person_of(request), audit.Word.ROTATE, audit.Kind.SUBSCRIPTION, subscription_id
     ) as entry:
