@@ -16,7 +16,7 @@ WHERE s.id = o.subscription_id
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("harbor_executions", "0003_actions_are_executions"),
+        ("harbor_executions", "0004_no_index_of_attributes"),
     ]
 
     operations = [
