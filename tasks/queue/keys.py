@@ -51,12 +51,13 @@ CATALOGUE = (
     ),
     Key("broker", "string", "since when the broker has kept its messages", "one value"),
     Key("instances", "zset", "strategy `hash`: `ID:NODE` by its last heartbeat", "the live workers; expires"),
-    Key("legacy", "hash", "how far ticks have looked for Harbor's own marks", "three fields"),
+    Key("legacy_cursor", "string", "where the last look for Harbor's own marks stopped", "one value"),
+    Key("legacy_rest", "string", "no tick looks for Harbor's own marks", "expires within 10 s"),
 )
 #: The type of each key. A key of another type is not ours (`ExecutionQueue.drop_foreign_keys`).
 KINDS = {one.name: one.kind for one in CATALOGUE}
 #: Keys that stop something for as long as they exist.
-EXPIRING = frozenset({"wake", "pause", "lock"})
+EXPIRING = frozenset({"wake", "pause", "lock", "legacy_rest"})
 #: The set in which the cores of a running Harbor mark executions, and from which they take them, without a prefix.
 HARBORS_SET = "execution:status_outdate"
 #: Harbor's keys, for SCAN.
