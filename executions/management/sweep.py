@@ -20,19 +20,17 @@ from harbor_refresh.executions.retention.rules import DryRunCount, Retention, co
 from harbor_refresh.executions.retention.sweep import Swept, sweep
 from harbor_refresh.executions.text import plural
 
-HELP = (
-    "delete the executions and other rows that retention does not keep; refresh executions whose tasks stand still"
-)
+HELP = "delete what retention does not keep; refresh executions whose tasks no longer change"
 
 
 def arguments(parser: CommandParser) -> None:
     add = parser.add_argument
-    add("--dry-run", action="store_true", help="count what would be deleted, and write nothing")
-    text = "delete executions of this vendor type only, and no other rows"
+    add("--dry-run", action="store_true", help="only count what would be deleted; write nothing")
+    text = "delete only executions of this vendor type, and no other rows"
     add("--vendor", type=vendor_type, metavar="X", help=text)
     text = (
-        "delete the executions that ended so long ago (12h, 30d, 8w), whatever their number, and no other "
-        "rows; without it, those that the settings do not keep"
+        "delete by age and not by the settings: all executions that ended longer ago than this (12h, 30d, 8w), "
+        "and no other rows"
     )
     add("--older-than", type=age, metavar="AGE", help=text)
 

@@ -42,7 +42,7 @@ def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument("ids", nargs="*", type=positive_integer, metavar="ID", help="these executions")
     parser.add_argument("--vendor", type=vendor_type, metavar="X", help="executions of this vendor type")
     parser.add_argument("--status", choices=Status.values, help="executions with this stored status")
-    parser.add_argument("--all-unfinished", action="store_true", help="executions without an end")
+    parser.add_argument("--all-unfinished", action="store_true", help="executions that have not ended")
 
 
 def _add(options: dict[str, Any]) -> Answer:
@@ -118,7 +118,7 @@ def _import(options: dict[str, Any]) -> Answer:
 
 def _export_arguments(parser: CommandParser) -> None:
     parser.add_argument(
-        "--set", action="store_true", dest="as_set", help="write the set of Harbor's main branch, and not the keys"
+        "--set", action="store_true", dest="as_set", help="write the set of Harbor's main branch instead of keys"
     )
     parser.add_argument(
         "--force", action="store_true", help="export even if workers are alive and refreshing is not paused"
@@ -147,5 +147,5 @@ HELP = "put executions on the queue, and import or export the marks of Harbor"
 VERBS = {
     "add": Subcommand("put executions on the queue, by id, vendor or status", _add, _add_arguments),
     "import": Subcommand("move Harbor's own marks to the queue", _import, _import_arguments),
-    "export": Subcommand("turn the queue back into Harbor's own marks", _export, _export_arguments),
+    "export": Subcommand("turn the queue into Harbor's own marks", _export, _export_arguments),
 }

@@ -31,9 +31,9 @@ def arguments(parser: CommandParser) -> None:
         type=seconds,
         default=1.0,
         metavar="SECONDS",
-        help="with --watch: seconds between two looks (1)",
+        help="with --watch: seconds between two updates (1)",
     )
-    parser.add_argument("--times", type=positive_integer, metavar="N", help="with --watch: end after N looks")
+    parser.add_argument("--times", type=positive_integer, metavar="N", help="with --watch: end after N updates")
 
 
 def answer(options: dict[str, Any]) -> Answer:

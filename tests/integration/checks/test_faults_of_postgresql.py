@@ -63,13 +63,12 @@ def test_a_session_without_timeouts() -> None:
     assert found("database.timeouts") == [
         (
             E,
-            "Transactions wait for ever for a locked row (lock_timeout), so one stopped process can hold up every "
-            "report.",
+            "Transactions wait indefinitely for a locked row (lock_timeout), so one stopped process can hold up "
+            "every report.",
         ),
         (
             E,
-            "A process that stands still in a transaction keeps its locks 3600 s "
-            "(idle_in_transaction_session_timeout).",
+            "A process that hangs in a transaction keeps its locks 3600 s (idle_in_transaction_session_timeout).",
         ),
     ]
 
@@ -228,7 +227,7 @@ def test_a_clock_that_is_a_minute_off_and_one_that_is_an_hour_off(redis: object)
     wait_for(lambda: off_by(60) == is_told(W, "60 s ahead of"), "a minute to be told")
     wait_for(lambda: off_by(-4_000) == is_told(E, "4,000 s behind"), "an hour to be told")
     told = [what.split(". ", 1)[1] for _, what in found("clocks", Facts(clock=lambda: time.time() + 60))]
-    assert told == ["Ages on screens are wrong by as much."] * 2
+    assert told == ["Ages on screens are off by the same amount."] * 2
 
 
 def test_a_check_that_fails_is_a_problem_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
