@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from django.templatetags.static import static
 from django.urls import reverse, reverse_lazy
-from django.utils.module_loading import import_string
 from psycopg import IsolationLevel
 
 from harbor_refresh.executions.attached.attachment import HARBOR, SEARCH_PATH
@@ -170,8 +169,8 @@ DATABASES["default"]["OPTIONS"] = {
 
 # Redis, and the broker, which is the same server unless CELERY_BROKER_URL names another, or a RabbitMQ.
 # Of Harbor's two, the first is where its marks are; it is empty unless its cache has a database of its own.
-#: The Redis of the queue: one server, a primary behind Sentinel, or a Cluster. Unset: Harbor's `_REDIS_URL_HARBOR`
-#: or else `_REDIS_URL_CORE` is read. Required in production.
+#: The Redis of the queue: one server, or a primary behind Sentinel. Unset: Harbor's `_REDIS_URL_HARBOR` or else
+#: `_REDIS_URL_CORE` is read. Required in production.
 REDIS_URL = env.redis_url("REDIS_URL", "_REDIS_URL_HARBOR", "_REDIS_URL_CORE", default="redis://localhost:6379/0")
 #: The seconds after which the Redis broker redelivers an unacknowledged message.
 REFRESH_VISIBILITY_TIMEOUT_SECONDS = env.value("REFRESH_VISIBILITY_TIMEOUT_SECONDS", "number", 300, at_least=1)
@@ -198,8 +197,8 @@ if REFRESH_TRACES:
 
 # The API. A body of 10,000 reports takes about 2 MB; with long messages, more.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024**2
-# Only the counts of the API's rate limit are in the cache. They have the prefix of the queue's keys: there a user
-# of an ACL may write, and on a Cluster they are in the slot whose primary all clients follow.
+# Only the counts of the API's rate limit are in the cache. They have the prefix of the queue's keys, because a
+# user of an ACL may write there.
 CACHES = {
     "default": {
         "BACKEND": "harbor_refresh.redis_cache.RedisCache",
@@ -257,26 +256,11 @@ LOGGING: dict[str, Any] = {
 }
 
 
-class Badge:
-    """A count beside an entry of the sidebar, read when a page is rendered, and shown while it is not zero. Unfold
-    would show a callback's badge even if it is empty."""
-
-    def __init__(self, count: str) -> None:
-        self._count = count
-
-    def __bool__(self) -> bool:
-        return bool(str(self))
-
-    def __str__(self) -> str:
-        return str(import_string(self._count)())
-
-
-def _page(title: str, icon: str, app: str, model: str, badge: str = "") -> dict[str, Any]:
-    """An entry of the admin's sidebar, for users who may see its page. `badge` names a count of what is wrong."""
+def _page(title: str, icon: str, app: str, model: str) -> dict[str, Any]:
+    """An entry of the admin's sidebar, for users who may see its page."""
     return {
         "title": title,
         "icon": icon,
-        **({"badge": Badge(f"harbor_refresh.dashboard.badges.{badge}")} if badge else {}),
         "link": reverse_lazy(f"admin:{app}_{model}_changelist"),
         "permission": lambda request: request.user.has_perm(f"{app}.view_{model}"),
     }
@@ -352,7 +336,7 @@ UNFOLD = {
                     _page("History", "history", "harbor_executions", "statuschange"),
                     _page("Queue", "stacks", "harbor_tasks", "pause"),
                     _page("Limits", "speed", "harbor_tasks", "limit"),
-                    _page("Quarantine", "report", "harbor_executions", "quarantine", badge="quarantined"),
+                    _page("Quarantine", "report", "harbor_executions", "quarantine"),
                 ],
             },
             {
@@ -360,7 +344,7 @@ UNFOLD = {
                 "separator": True,
                 "items": [
                     _page("Subscriptions", "notifications", "harbor_executions", "subscription"),
-                    _page("Deliveries", "send", "harbor_executions", "delivery", badge="dead_letters"),
+                    _page("Deliveries", "send", "harbor_executions", "delivery"),
                 ],
             },
             {

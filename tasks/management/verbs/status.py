@@ -13,7 +13,7 @@ from harbor_refresh.tasks.management.verbs.queue_watch import watch
 from harbor_refresh.tasks.operations.pauses import Paused, paused
 from harbor_refresh.tasks.operations.queue_names import name_of
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.strategies import instances, strategy
+from harbor_refresh.tasks.strategies import strategy
 
 __all__ = ["HELP", "answer", "arguments", "watch"]
 
@@ -79,9 +79,6 @@ def answer(options: dict[str, Any]) -> Answer:
         notes.append("The interval is 0 or less: the reporting process refreshes, and the queue is not used.")
     if design.runs_cycles:
         notes.append(f"The strategy is {design.name}.")
-    if design.name == "hash":
-        data["instances"], of_instances = _instances()
-        notes += of_instances
     return Answer(data, [*shown, *notes])
 
 
@@ -91,24 +88,3 @@ def _of_a_pause(one: Paused) -> str:
         f"{name_of(one.queue)} is paused since {one.at:%Y-%m-%d %H:%M:%S %Z} by {printable(one.by)}{reason}. "
         f"`harbor unpause {one.queue}` ends it."
     )
-
-
-def _instances() -> tuple[dict[str, Any], list[str]]:
-    """Show which node announces which CORE_INSTANCE_ID, and which are doubled or missing. The total comes from
-    the environment of this command; without it, no number is known to be missing."""
-    seen = instances.announced()
-    total = refresh_settings().instance_total
-    doubled = instances.doubled(seen)
-    missing = instances.unannounced(seen, total or 0)
-    notes = [f"Instance {number} of {total or '?'}: {', '.join(nodes)}" for number, nodes in sorted(seen.items())]
-    notes += [f"CORE_INSTANCE_ID {one} is announced by several workers: they do the same work." for one in doubled]
-    if missing:
-        numbers = ", ".join(map(str, missing))
-        notes.append(f"No worker announces CORE_INSTANCE_ID {numbers}: its executions wait.")
-    data = {
-        "total": total,
-        "announced": {str(number): nodes for number, nodes in sorted(seen.items())},
-        "doubled": list(doubled),
-        "missing": missing,
-    }
-    return data, notes
