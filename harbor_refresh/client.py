@@ -1,6 +1,6 @@
 """A client of the HTTP API, in one file: copy it to the runners. It needs Python 3.11, httpx2 and nothing else.
 
-    with Client("https://refresh.example", token, spool="/var/spool/runner.jsonl") as client:
+    with Client("https://refresh.example", token) as client:
         execution = client.create("REPLICATION", tasks=[{"job_id": "layer 1"}])
         client.report(execution["task_ids"][0], "Success")
 
@@ -28,7 +28,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from email.utils import parsedate_to_datetime
-from errno import EDQUOT, ENOSPC
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -92,16 +91,12 @@ class TimedOut(ClientError):
         self.execution = execution
 
 
-class SpoolFull(ClientError):
+class QueueFull(ClientError):
     """The queue of reports is full, so the report was not taken."""
 
 
-class SpoolBusy(ClientError):
-    """Another process or client uses the spool."""
-
-
 class NotSent(ClientError):
-    """The service has not answered for all reports in time. `lost` holds the reports that no spool keeps."""
+    """The service has not answered for all reports in time. After `close()`, `lost` holds these reports."""
 
     def __init__(self, why: str, lost: "Sequence[Report]" = ()) -> None:
         super().__init__(why)
@@ -146,72 +141,6 @@ class Report:
             return cls(**json.loads(line))
         except (ValueError, TypeError, RecursionError):
             raise Unusable("it is not a report as JSON") from None
-
-
-class Spool:
-    """A file that keeps every report for which the service has not answered, and some for which it has.
-
-    Lines are appended, and the file is emptied when no report waits. The lock (flock) lets one client use the
-    file; the kernel releases it when the process dies. The next client sends the file from its start.
-    """
-
-    def __init__(self, path: str | os.PathLike[str], max_bytes: int, fsync: bool, timeout: float) -> None:
-        import fcntl  # Windows does not have it, and needs it only for a spool
-
-        self._path, self._max, self._fsync = Path(path), max_bytes, fsync
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
-        try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file = os.open(self._path, flags, 0o600)
-        except OSError as exc:
-            raise Unusable(f"the spool {self._path} cannot be opened as a file: {exc.strerror}") from exc
-        self.close = weakref.finalize(self, os.close, self._file)  # a client may be dropped and not closed
-        self.close.atexit = False  # clients are closed at exit, and write until then
-        if fsync:
-            directory = os.open(self._path.parent, os.O_RDONLY)
-            os.fsync(directory)
-            os.close(directory)
-        end = time.monotonic() + timeout
-        while True:
-            with suppress(BlockingIOError):
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            if time.monotonic() >= end:
-                self.close()
-                raise SpoolBusy(f"another client uses the spool {self._path}, so no report was taken")
-            time.sleep(0.05)
-
-    def load(self) -> Iterator[bytes]:
-        """Yield the lines of earlier processes, the oldest first. The torn last line of a process that died while
-        it wrote is cut off, and a line that is no report is left out."""
-        data = self._path.read_bytes()
-        whole, _, torn = data.rpartition(b"\n")
-        os.ftruncate(self._file, len(data) - len(torn))
-        for line in filter(None, [*whole.split(b"\n"), torn]):
-            with suppress(Unusable):
-                if line is not torn:
-                    yield Report.from_line(line).as_line()
-                    continue
-            log.warning("Skipped %d bytes of the spool that are no report", len(line))
-
-    def append(self, data: bytes) -> None:
-        """Append all, or nothing and raise SpoolFull. It survives the process, and with `fsync` the machine."""
-        size = os.fstat(self._file).st_size
-        if size + len(data) > self._max:
-            raise SpoolFull(f"the spool {self._path} has {size:,} bytes and may have {self._max:,}")
-        try:
-            while data:
-                data = data[os.write(self._file, data) :]
-            if self._fsync:
-                os.fsync(self._file)
-        except OSError as exc:
-            os.ftruncate(self._file, size)
-            if exc.errno in (ENOSPC, EDQUOT):
-                raise SpoolFull(f"the disk of the spool {self._path} is full") from exc
-            raise Unusable(f"the spool {self._path} cannot be written: {exc.strerror}") from exc
-
-    def empty(self) -> None:
-        os.ftruncate(self._file, 0)
 
 
 def _checked(url: str, token: str) -> str:
@@ -270,11 +199,7 @@ class Client:
     Args:
         url: The address of the service.
         token: An API token.
-        spool: A file that keeps reports until the service has answered. Without it, reports end with the process.
-            Only one client at a time uses it; another waits for three times `timeout`, then raises SpoolBusy.
-        fsync: Whether a report in the spool survives a power loss.
-        max_spool_bytes: The size limit of the spool.
-        max_reports_in_memory: How many reports may wait without a spool.
+        max_reports_in_memory: How many reports may wait.
         on_refused: A function of a refused report and the reason. The sending thread calls it.
         timeout: The seconds to wait for an answer.
         patience: The seconds for which a call is retried.
@@ -285,10 +210,7 @@ class Client:
         self,
         url: str,
         token: str,
-        spool: str | os.PathLike[str] | None = None,
         *,
-        fsync: bool = False,
-        max_spool_bytes: int = 10_000_000,
         max_reports_in_memory: int = 10_000,
         on_refused: OnRefused | None = None,
         timeout: float = 10.0,
@@ -300,15 +222,14 @@ class Client:
         self._timeout, self._patience, self._close_timeout = timeout, patience, close_timeout
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._http = httpx2.Client(headers=headers, timeout=timeout, follow_redirects=False)
-        self._spool = Spool(spool, max_spool_bytes, fsync, 3 * timeout) if spool else None
         #: Guards everything below, and is notified of each change.
         self._changed = threading.Condition()
-        self._lines: deque[bytes] = deque(self._spool.load() if self._spool else ())
+        self._lines: deque[bytes] = deque()
         #: How many reports were appended and removed since the start, and up to which one a flush waits.
-        self._appended, self._removed, self._flushed = len(self._lines), 0, 0
+        self._appended, self._removed, self._flushed = 0, 0, 0
         self._counts: Counter[str] = Counter()
-        #: Failed requests in a row and in all, and the reason of the last one.
-        self._failures, self._failed, self._trouble = 0, 0, "no request has been made"
+        #: Failed requests in a row, and the reason of the last one.
+        self._failures, self._trouble = 0, "no request has been made"
         #: How many calls of `flush` there were.
         self._flushes = 0
         #: How many reports the next batch may have.
@@ -317,8 +238,6 @@ class Client:
         self._closed, self._ended = "", False
         self._thread: threading.Thread | None = None
         _open_clients.add(self)
-        if self._lines:
-            self._start()
 
     def __repr__(self) -> str:
         return f"Client({self._url!r})"
@@ -478,75 +397,60 @@ class Client:
     def report(
         self, task_id: int, status: str, revision: int = 0, message: str | None = None, earlier_runs: int = 0
     ) -> None:
-        """Queue a report. Raises SpoolFull if there is no room for it."""
+        """Queue a report. Raises QueueFull if there is no room for it."""
         self.report_many([Report(task_id, status, revision, message, earlier_runs)])
 
     def report_many(self, reports: Iterable[Report]) -> None:
-        """Queue all of these reports; or none, and raise SpoolFull."""
+        """Queue all of these reports; or none, and raise QueueFull."""
         lines = [one.as_line() for one in reports]
         self._check_open()  # a child that was forked must not wait for a lock of its parent
         with self._changed:
             self._check_open()
-            if self._spool:
-                self._spool.append(b"".join(lines))
-            elif len(self._lines) + len(lines) > self._max:
-                raise SpoolFull(f"{len(self._lines):,} reports wait in memory, which holds {self._max:,}")
+            if len(self._lines) + len(lines) > self._max:
+                raise QueueFull(f"{len(self._lines):,} reports wait in memory, which holds {self._max:,}")
             self._lines.extend(lines)
             self._appended += len(lines)
             self._changed.notify_all()
             self._start()
 
-    def flush(self, timeout: float = 30.0, *, tries: float = math.inf) -> None:
+    def flush(self, timeout: float = 30.0) -> None:
         """Wait until the service has answered for every report that waits now.
 
-        Raises NotSent after `timeout` seconds or `tries` failed requests. The reports stay in the queue.
+        Raises NotSent after `timeout` seconds. The reports stay in the queue.
         """
         self._check_open()
-        if not self._flush(timeout, tries):
+        if not self._flush(timeout):
             raise NotSent(f"reports wait in the queue: {self._trouble}")
 
-    def _flush(self, timeout: float, tries: float) -> bool:
+    def _flush(self, timeout: float) -> bool:
         with self._changed:
-            end, limit = self._appended, self._failed + tries
+            end = self._appended
             self._flushed = end
             self._flushes += 1
             self._changed.notify_all()
-            self._changed.wait_for(
-                lambda: self._removed >= end or self._failed >= limit or self._ended, min(timeout, 1e6)
-            )
+            self._changed.wait_for(lambda: self._removed >= end or self._ended, min(timeout, 1e6))
             return self._removed >= end
 
     def close(self, timeout: float | None = None) -> None:
-        """Send the waiting reports, for `timeout` seconds at most. The rest stays in the spool. Without a spool
-        the rest is lost: NotSent is raised, and its `lost` holds the rest."""
+        """Send the waiting reports, for `timeout` seconds at most. The rest is lost: NotSent is raised, and its
+        `lost` holds the rest."""
         if self._closed:
             return
         self._closed = "the client is closed"
         _open_clients.discard(self)
-        # With a spool one failed request is enough: the next process sends the rest.
-        tries = 1 if self._spool else math.inf
-        try:
-            is_sent = self._flush(self._close_timeout if timeout is None else timeout, tries)
-        finally:  # also if a signal interrupts it: the next client needs the spool
-            with self._changed:
-                spool, self._spool, self._ended = self._spool, None, True
-                self._changed.notify_all()
-                left = list(self._lines)
-                if spool:
-                    spool.close()
-            self._http.close()  # a request that still runs fails
-        if left and not spool:
-            log.error("Lost %d reports that could not be sent in time: %s", len(left), self._trouble)
-            lost = [Report.from_line(line) for line in left]
+        self._flush(self._close_timeout if timeout is None else timeout)
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+            lost = [Report.from_line(line) for line in self._lines]
+        self._http.close()  # a request that still runs fails
+        if lost:
+            log.error("Lost %d reports that could not be sent in time: %s", len(lost), self._trouble)
             raise NotSent(f"{len(lost):,} reports could not be sent: {self._trouble}", lost)
-        if not is_sent:
-            log.info("Reports stay in the spool for the next process: %s", self._trouble)
 
     def abandon(self) -> None:
         """Let go of the client in a forked child, which has neither its thread nor a connection to itself."""
         self._closed = "the client belongs to the process that made it: make another one in the child"
-        if self._spool:
-            self._spool.close()
 
     def _start(self) -> None:
         if self._thread is None:
@@ -560,7 +464,7 @@ class Client:
             try:
                 if lines and (results := self._post(lines)):
                     self._remove(lines, results)
-            except Exception as exc:  # no usable answer, or the spool's disk; the reports stay in the queue
+            except Exception as exc:  # no usable answer; the reports stay in the queue
                 self._fail(exc, flushes)
 
     def _take(self) -> tuple[list[bytes], int]:
@@ -601,8 +505,7 @@ class Client:
         return [(one["result"], str(one.get("reason") or "")) for one in results]
 
     def _remove(self, lines: Sequence[bytes], results: Sequence[tuple[str, str]]) -> None:
-        """Remove what the service has answered for, after telling of the refused reports: a process that dies in
-        between tells of them twice."""
+        """Remove what the service has answered for, after telling of the refused reports."""
         for line, (result, reason) in zip(lines, results, strict=True):
             if result == "refused":
                 self._refuse(Report.from_line(line), reason)
@@ -615,8 +518,6 @@ class Client:
             for _ in lines:
                 self._lines.popleft()
             self._changed.notify_all()
-            if self._spool and not self._lines:
-                self._spool.empty()
 
     def _refuse(self, report: Report, reason: str) -> None:
         log.warning("Refused report of task %s: %s", report.task_id, reason)
@@ -635,7 +536,6 @@ class Client:
             if not self._failures:
                 log.warning("The service takes no reports, they wait: %s", self._trouble)
             self._failures += 1
-            self._failed += 1
             self._changed.notify_all()
             asked = exc.retry_after if isinstance(exc, Unavailable) else 0.0
             pause = _pause(self._failures, asked)
@@ -678,7 +578,7 @@ def _create(client: Client, given: argparse.Namespace) -> int:
 
 
 def _report(client: Client, given: argparse.Namespace) -> int:
-    """Report one task, or the lines of the standard input; then send. With a spool an outage is no failure."""
+    """Report one task, or the lines of the standard input; then send."""
     is_usable = True
     if (given.task_id == "-") != (given.status is None):
         raise Unusable("report takes TASK_ID STATUS, or - for the standard input")
@@ -690,16 +590,11 @@ def _report(client: Client, given: argparse.Namespace) -> int:
         except Unusable as exc:
             is_usable = False
             sys.stderr.write(f"line {number}: {exc}\n")
-    spooled = ""
-    try:
-        client.flush(given.timeout, tries=1 if given.spool else math.inf)
-    except NotSent as exc:
-        if not given.spool:
-            raise
-        spooled = f"spooled, not all is sent: {exc}"
+        if number % MAX_BATCH == 0:  # the input may have more lines than the queue has room for
+            client.flush(given.timeout)
+    client.flush(given.timeout)
     counts = client.counts
-    text = spooled or ", ".join(f"{count} {name}" for name, count in counts.items())
-    _print(given, {**counts, "spooled": bool(spooled)}, text)
+    _print(given, counts, ", ".join(f"{count} {name}" for name, count in counts.items()))
     return 0 if is_usable and not counts["refused"] else 1
 
 
@@ -738,11 +633,7 @@ def _parser() -> argparse.ArgumentParser:
         "the file that HARBOR_REFRESH_TOKEN_FILE names.",
         epilog="exit codes: 0 success, 1 failure, 2 misuse; wait: 0 Success, 1 another end, 3 not ended in time",
     )
-    environ = os.environ
-    parser.add_argument("--url", default=environ.get("HARBOR_REFRESH_URL", ""), help="or HARBOR_REFRESH_URL")
-    spool = environ.get("HARBOR_REFRESH_SPOOL", "")
-    parser.add_argument("--spool", default=spool, help="file that keeps reports, or HARBOR_REFRESH_SPOOL")
-    parser.add_argument("--fsync", action="store_true", help="a spooled report survives even a power loss")
+    parser.add_argument("--url", default=os.environ.get("HARBOR_REFRESH_URL", ""), help="or HARBOR_REFRESH_URL")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
 
     def verb(name: str, act: Callable[[Client, argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
@@ -768,7 +659,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("status", nargs="?", metavar="STATUS")
     report.add_argument("--revision", type=int, default=0)
     report.add_argument("--message")
-    report.add_argument("--timeout", type=float, default=10.0, help="the seconds that sending may take (10)")
+    report.add_argument("--timeout", type=float, default=10.0, help="the seconds to send 1,000 reports (10)")
     wait = verb("wait", _wait, "wait until an execution has ended; print its status")
     wait.add_argument("--timeout", type=float, default=math.inf, help="the seconds to wait (no limit)")
     for one in (wait, verb("show", _show, "show one execution")):
@@ -790,9 +681,8 @@ def _token() -> str:
 def main(words: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(words)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    spool = given.spool if given.act is _report else None
     try:
-        with Client(given.url, _token(), spool or None, fsync=given.fsync, close_timeout=0) as client:
+        with Client(given.url, _token(), close_timeout=0) as client:
             code: int = given.act(client, given)
             return code
     except Unusable as exc:

@@ -5,7 +5,6 @@ docs/explanation/decisions: 0010 (ticks and the wake-up), 0012 (pages), 0014 (re
 """
 
 from harbor_refresh.executions.pacing import paced
-from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR
 
 # How much
 
@@ -101,29 +100,20 @@ MOST_DEAD = 100
 
 #: Keys of the server that all ticks together look at in a second: 1 % of the time of a Redis. 0: none.
 LEGACY_KEYS_PER_SECOND = 10_000
-#: Keys of the server that one look for Harbor's marks reads, more or less; also marks in a page of an export.
-#: If each key is a mark, a look blocks Redis for one to two milliseconds.
+#: Keys of the server in a page of a look for Harbor's marks, more or less; also marks in a page of an export.
+#: If each key is a mark, a page blocks Redis for one to two milliseconds.
 LOOK = 500
-#: Looks of one tick at most, so that a high rate keeps no tick from its work for long.
+#: Pages of one tick at most: the keys of ten seconds, which keep the tick from its other work for less than one.
 LOOKS_A_TICK = 200
-#: Time without a look that later looks may make up for. So the first tick after an idle time looks at no more keys
-#: than belong to this time.
-LOOKS_BEHIND_US = 10_000_000
 #: From the end of one round over all keys to the begin of the next, at least. Less than the time between two
 #: recoveries (5 s): attached to a Harbor that writes keys, each of them wakes a tick, which must find a look due.
-ROUND_US = 4_000_000
+ROUND_SECONDS = 4.0
 #: After Redis refused a look, the process does not look for so long.
 REFUSED_SECONDS = 60.0
 #: Passes of an export over queue and claims. More than two are needed only if marks or claims come meanwhile.
 EXPORT_PASSES = 100
 #: An export waits until nodes that may be dead count as silent, and looks at them again after so long.
 EXPORT_LOOK_SECONDS = 0.1
-
-# Members of the queue, as tasks/queue/members.py reads them
-
-#: As text, because Lua's numbers are exact up to 2^53 only.
-HIGHEST_ID = str(MAX_ID)
-LONGEST_VENDOR = MAX_VENDOR
 
 # The clock
 

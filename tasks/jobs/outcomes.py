@@ -75,7 +75,7 @@ class Begun:
 @dataclass(frozen=True)
 class Outcome:
     """The run gets this status. Not final: Running says that it goes on, and Pending or Scheduled that the job
-    waits for another run, after `delay` seconds, and with other arguments, options and queue if it asks for them.
+    waits for another run, after `delay` seconds, and with other arguments if it asks for them.
     `result` is for the jobs that need it, and JSON."""
 
     run: Run
@@ -86,8 +86,6 @@ class Outcome:
     delay: float | None = None
     arguments: tuple[list[Any], dict[str, Any]] | None = None
     retries: int | None = None
-    options: dict[str, Any] | None = None
-    queue: str | None = None
     #: Whether another job needs this one.
     is_needed: bool = False
     #: Where the job must be: `sent` if no run has begun.
@@ -250,6 +248,4 @@ def _wait_again(outcomes: Sequence[Outcome]) -> None:
             args=[one and json.dumps(one[0]) for one in asked],
             kwargs=[one and json.dumps(one[1]) for one in asked],
             retries=[one.retries for one in outcomes],
-            options=[json.dumps(one.options) if one.options else None for one in outcomes],
-            queues=[one.queue for one in outcomes],
         )

@@ -3,7 +3,7 @@
 Harbor's keys (tasks/queue/keys.py) have no index, so all keys of the server are looked at, a page at a time. A
 tick takes some marks in (`take_some`), so that an old release may go on writing beside the new one. Two commands
 move all of them, for a migration and for a way back. In each direction a mark moves by one script, which adds it
-on the one side and removes it on the other.
+on the one side and removes it on the other: no program sees a mark in both places or in none.
 
 If the process dies between two pages, the next tick or the next run of the command moves the rest. If two
 processes do it at once, each script moves what it finds at that moment, so each mark moves once. If an old release
@@ -12,11 +12,12 @@ execution whose key is taken at that moment, it is refreshed twice.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain, islice
 from time import monotonic, sleep
-from typing import NamedTuple
+from typing import cast
 
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.attached.attachment import is_attached
@@ -26,31 +27,36 @@ from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
-from harbor_refresh.tasks.pacing import EXPORT_LOOK_SECONDS, EXPORT_PASSES, LOOK, LOOKS_A_TICK, REFUSED_SECONDS
+from harbor_refresh.tasks.pacing import (
+    EXPORT_LOOK_SECONDS,
+    EXPORT_PASSES,
+    LOOK,
+    LOOKS_A_TICK,
+    REFUSED_SECONDS,
+    ROUND_SECONDS,
+)
 from harbor_refresh.tasks.pipeline import wakeup
-from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue import execution_queue, sets
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.queue.connection import patient, redis_errors_translated, single
-from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_PATTERN, HARBORS_SET, SEEDS_KEY
+from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_PATTERN, HARBORS_SET, member_of_harbors
 from harbor_refresh.tasks.queue.members import Token
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from harbor_refresh.tasks.queue.scripts import Verbs
 from harbor_refresh.tasks.queue.sets import pages
 from harbor_refresh.tasks.strategies import strategy
 
-#: The forms of a key as patterns of Lua, with the id and the vendor.
-READERS = tuple(f"^{form % ('(%d+)', '([^:%z]+)')}$" for form in (HARBORS_KEY, SEEDS_KEY))
 
+@dataclass(frozen=True)
+class Imported:
+    """How many marks were taken onto the queue, and how many were left because they cannot be read."""
 
-class Page(NamedTuple):
-    """What take_legacy-3.lua replies."""
+    taken: int = 0
+    unreadable: int = 0
 
-    taken: int
-    unreadable: int
-    wait_us: int = 0
-    cursor: bytes = b""
-    set_cursor: bytes = b""
+    def __add__(self, page: "Imported") -> "Imported":
+        return Imported(self.taken + page.taken, self.unreadable + page.unreadable)
 
 
 class LegacyMarks(Verbs):
@@ -59,36 +65,60 @@ class LegacyMarks(Verbs):
         """Whether the queue is Harbor's own set, so that its members are marks of Harbor as they are."""
         return self.keys.queue == HARBORS_SET
 
-    def look(self) -> Page:
-        """Take a page of marks onto the queue, if it is time to look. All processes together keep to the rate."""
-        return self._take(pacing.LEGACY_KEYS_PER_SECOND, b"", b"", is_dry_run=False)
+    def look(self) -> tuple[int, float]:
+        """Take some marks onto the queue, if a look is due. Returns how many, and in how many seconds the next
+        look is due.
 
-    def pages(self, *, is_dry_run: bool = False) -> Iterator[Page]:
-        """Take all marks onto the queue, page by page. A mark that is written meanwhile may be taken or not. A dry
-        run changes nothing and says what would be taken and left. It counts a key twice that Redis tells twice, as
-        it may while it resizes its table."""
-        cursor = set_cursor = b"0"
-        if self.is_set_the_queue:
-            set_cursor = b""
-        while cursor or set_cursor:
-            page = self._take(0, cursor, set_cursor, is_dry_run=is_dry_run)
-            cursor, set_cursor = page.cursor, page.set_cursor
-            yield page
+        A look costs the time that its pages take at LEGACY_KEYS_PER_SECOND. The key `legacy_rest` exists for this
+        time, and no process looks while it exists. So all processes together keep to the rate. If the process dies
+        during a look, the next one reads the same pages again. After the last key, the rest is longer, because a
+        small server would be read again and again.
+        """
+        of_a_page = 1000 * LOOK / pacing.LEGACY_KEYS_PER_SECOND
+        rest = self.keys.legacy_rest
+        taken = 0
+        with redis_errors_translated():
+            is_due = self._redis.set(rest, 1, nx=True, px=round(LOOKS_A_TICK * of_a_page))
+            noted = cast("bytes | None", self._redis.get(self.keys.legacy_cursor)) or b""
+        if is_due:
+            found = list(islice(self.pages(int(noted) if noted.isdigit() else 0), LOOKS_A_TICK))
+            taken, cursor = sum(page.taken for _, page in found), found[-1][0]
+            with redis_errors_translated():
+                self._redis.set(self.keys.legacy_cursor, cursor)
+                if not cursor:
+                    self._redis.pexpire(rest, round(max(len(found) * of_a_page, 1000 * ROUND_SECONDS)))
+        with redis_errors_translated():
+            return taken, self._redis.pttl(rest) / 1000
 
-    def _take(self, rate: int, cursor: bytes, set_cursor: bytes, *, is_dry_run: bool) -> Page:
-        return Page(
-            *self._run(
-                "take_legacy",
-                *READERS,
-                match=HARBORS_PATTERN,
-                set="" if self.is_set_the_queue else HARBORS_SET,
-                count=min(LOOK, rate) if rate else LOOK,
-                rate=rate,
-                cursor=cursor,
-                set_cursor=set_cursor,
-                is_dry_run=int(is_dry_run),
-            )
-        )
+    def pages(self, cursor: int = 0, *, is_dry_run: bool = False) -> Iterator[tuple[int, Imported]]:
+        """Take Harbor's set onto the queue, and its keys from this cursor on, page by page. Yields the cursor of
+        the next page of keys, which is 0 after the last, and what became of the page.
+
+        A mark that is written meanwhile may be taken or not. A dry run changes nothing and says what would be
+        taken and left. It counts a mark twice that Redis tells twice, as it may while it resizes its table.
+        """
+        if not self.is_set_the_queue:
+            for marks in sets.scan(lambda at: self._redis.sscan(HARBORS_SET, at, count=LOOK)):
+                yield cursor, self._take(marks, [names.readable(one) for one in marks], HARBORS_SET, is_dry_run)
+        while True:
+            with redis_errors_translated():
+                found = self._redis.scan(cursor, match=HARBORS_PATTERN, count=LOOK)
+            cursor, marks = cast("tuple[int, list[bytes]]", found)
+            yield cursor, self._take(marks, [member_of_harbors(one) for one in marks], "", is_dry_run)
+            if not cursor:
+                return
+
+    def _take(
+        self, marks: Sequence[bytes], members: Sequence[str | None], of_set: str, is_dry_run: bool
+    ) -> Imported:
+        """Take these marks, as these members. A mark without a member cannot be read by a claim, so it stays."""
+        found = [(mark, member) for mark, member in zip(marks, members, strict=True) if member]
+        taken = len(found)
+        if not is_dry_run:
+            taken = sum(self._run("take_legacy", *chain.from_iterable(part), set=of_set) for part in pages(found))
+            if taken:
+                crash_points.reach("imported", [])
+        return Imported(taken, len(marks) - len(found))
 
     def export(self, queue: ExecutionQueue, *, as_set: bool) -> Iterator[int]:
         """Release the claims, and then turn the queue into Harbor's marks, page by page. Yields how many members
@@ -124,17 +154,6 @@ def keys_of_server() -> int:
         return int(patient().dbsize())
 
 
-@dataclass(frozen=True)
-class Imported:
-    """How many marks were taken onto the queue, and how many were left because they cannot be read."""
-
-    taken: int = 0
-    unreadable: int = 0
-
-    def __add__(self, page: Page) -> "Imported":
-        return Imported(self.taken + page.taken, self.unreadable + page.unreadable)
-
-
 class _Rest:
     """When this process looks again, by its monotonic clock. So most ticks ask Redis nothing."""
 
@@ -159,22 +178,16 @@ def take_some() -> int:
     """
     if not pacing.LEGACY_KEYS_PER_SECOND or monotonic() < _Rest.until:
         return 0
-    total = 0
+    taken = 0
     try:
-        for _ in range(LOOKS_A_TICK):
-            look = legacy_marks().look()
-            total += look.taken
-            if look.taken:
-                crash_points.reach("imported", [])
-            if look.wait_us:
-                _Rest.until = monotonic() + look.wait_us / 1_000_000
-                break
+        taken, seconds = legacy_marks().look()
+        _Rest.until = monotonic() + seconds
     except QueueUnavailable as exc:
         _Rest.until = monotonic() + REFUSED_SECONDS
         signals.legacy_unread.send(sender=take_some, error=str(exc))
-    if total:
-        signals.legacy_taken.send(sender=take_some, count=total)
-    return total
+    if taken:
+        signals.legacy_taken.send(sender=take_some, count=taken)
+    return taken
 
 
 def import_marks(on_page: Callable[[int], None] = lambda _: None) -> Imported:
@@ -190,10 +203,9 @@ def import_marks(on_page: Callable[[int], None] = lambda _: None) -> Imported:
             "above 0, and set it to 0 when the queue is empty"
         )
     done = Imported()
-    for count, page in enumerate(legacy_marks().pages(), start=1):
+    for count, (_, page) in enumerate(legacy_marks().pages(), start=1):
         done += page
         if page.taken:
-            crash_points.reach("imported", [])
             wakeup.check()
         on_page(count * LOOK)
     return done
@@ -203,7 +215,7 @@ def count_marks() -> Imported:
     """Return what an import would take, and what it would leave. Changes nothing."""
     _refuse_where_nothing_moves()
     found = Imported()
-    for page in legacy_marks().pages(is_dry_run=True):
+    for _, page in legacy_marks().pages(is_dry_run=True):
         found += page
     return found
 

@@ -45,12 +45,13 @@ CATALOGUE = (
     Key("presence", "hash", "since when heartbeats have had no gap, and which server got them", "three fields"),
     Key("traces", "hash", "`ID:VENDOR` → trace context of its latest report", "about 500; expires after 10 min"),
     Key("broker", "string", "since when the broker has lost no messages", "one value"),
-    Key("legacy", "hash", "how far ticks have scanned for Harbor's own marks", "three fields"),
+    Key("legacy_cursor", "string", "where the last scan for Harbor's own marks stopped", "one value"),
+    Key("legacy_rest", "string", "no tick scans for Harbor's own marks", "expires within 10 s"),
 )
 #: The type of each key. A key of another type is not ours (`ExecutionQueue.drop_foreign_keys`).
 KINDS = {one.name: one.kind for one in CATALOGUE}
 #: Keys that stop something for as long as they exist.
-EXPIRING = frozenset({"wake", "pause", "lock"})
+EXPIRING = frozenset({"wake", "pause", "lock", "legacy_rest"})
 #: The set in which the cores of a running Harbor mark executions, and from which they take them, without a prefix.
 HARBORS_SET = "execution:status_outdate"
 #: Harbor's keys, for SCAN.

@@ -22,7 +22,7 @@ REPLIES = b".reply.celery.pidbox"
 
 #: Our keys that may exist when all work is done, and those that end with the work (tasks/queue/keys.py).
 OF_NODES = {"nodes", "left", "dead", "presence", "broker"}
-OF_PASSES = {"wake", "cursor", "ticked", "legacy"}
+OF_PASSES = {"wake", "cursor", "ticked", "legacy_cursor", "legacy_rest"}
 STAY = {"stamp", "heat", "marks"} | OF_NODES | OF_PASSES
 OF_CLAIMS = {"queue", "waiting", "processing", "attempts", "lock"}
 END_WITH_THE_WORK = {"pause", "traces"} | OF_CLAIMS

@@ -55,9 +55,8 @@ class Handle:
         self.was_told_to_stop = False
         self.waits_for_another_try = False
         self.is_settled = False
-        #: Of another try: why, and the options that it was asked with.
+        #: Why it asked for another try.
         self.reason = ""
-        self.asked: dict[str, Any] = {}
         self._current = None if mode.is_eager() else writer.of_this_process.get().begin(given.run, given.queue)
 
     @property
@@ -96,17 +95,20 @@ class Handle:
         return self.was_told_to_stop
 
     def retry(self, **options: Any) -> NoReturn:
-        """Run the job again later, as `Task.retry` of Celery does. The execution stays Running."""
+        """Run the job again later, as `Task.retry` of Celery does. The execution stays Running.
+
+        It takes `args`, `kwargs`, `exc`, `countdown`, `eta` and `max_retries`. If only one of `args` and `kwargs`
+        is given, the other stays.
+        """
         raise self._task.retry(**options)
 
     def take(self, outcome: Outcome) -> None:
         """Have this run end, or wait for another one. It is written a moment later, with others."""
-        queue = outcome.queue or self.given.queue
         if self._current:
-            writer.of_this_process.get().end(outcome, queue)
+            writer.of_this_process.get().end(outcome, self.given.queue)
         else:
             outside_of_the_loop(partial(take, [outcome]))
-            outside_of_the_loop(partial(sender.send_behind, [queue], [outcome]))
+            outside_of_the_loop(partial(sender.send_behind, [self.given.queue], [outcome]))
         self.is_settled = True
 
 

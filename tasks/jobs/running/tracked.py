@@ -5,6 +5,7 @@ import logging
 import os
 import time
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from celery import Celery
@@ -18,7 +19,6 @@ from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.nodes import EAGER, exhausted, this_node
 from harbor_refresh.tasks.jobs.outcomes import MAX_MESSAGE, Begun, Outcome, begin
 from harbor_refresh.tasks.jobs.running import writer
-from harbor_refresh.tasks.jobs.running.another_try import asked_of_row, delay_of, merged
 from harbor_refresh.tasks.jobs.running.coroutines import make_plain
 from harbor_refresh.tasks.jobs.running.handle import Handle, Untracked
 from harbor_refresh.tasks.jobs.running.kept_ends import Kept, kept_result, kept_traceback
@@ -29,7 +29,7 @@ from harbor_refresh.tasks.jobs.starting.declarations import (
     refuse_arguments,
     refuse_generator,
 )
-from harbor_refresh.tasks.jobs.starting.options import refuse_options_of_retry
+from harbor_refresh.tasks.jobs.starting.options import moment_of, refuse_options_of_retry
 from harbor_refresh.tasks.without_redis import agenda, mode
 from harbor_refresh.tasks.without_redis.savepoint import with_savepoint
 
@@ -179,9 +179,10 @@ class TrackedJob(JobTask):
         """Retry as Celery does; for a tracked job, put the reason into the status message of its task."""
         if job := self.request.get(HANDLE):
             refuse_options_of_retry(self, options)
-            why = said_by(exc) if exc else "it asked for another try"
-            job.reason, job.asked = made_storable(why)[:MAX_MESSAGE], options
-        args, kwargs = merged(self.run, self.request, args, kwargs)
+            job.reason = made_storable(said_by(exc) if exc else "it asked for another try")[:MAX_MESSAGE]
+        # Celery would combine those that are given with the others as if the handle were the first of them
+        args = self.request.args if args is None else args
+        kwargs = self.request.kwargs if kwargs is None else kwargs
         if job is None or not mode.is_eager():
             return super().retry(args, kwargs, exc, **options)
         # to Celery another try in eager mode is part of this one
@@ -200,7 +201,7 @@ class TrackedJob(JobTask):
         refuse_arguments(self, args or (), kwargs or {})
         job = self.request.get(HANDLE)
         if job and task_id == job.run.job:
-            self._wait_for_another_try(job, delay_of(options), args, kwargs, options.get("retries") or 0)
+            self._wait_for_another_try(job, _delay_of(options), args, kwargs, options.get("retries") or 0)
             return None
         return super().apply_async(args, kwargs, task_id=task_id, **options)
 
@@ -215,7 +216,6 @@ class TrackedJob(JobTask):
                 json_text(as_json(asked))
             except (TypeError, ValueError) as exc:
                 raise ValueError(f"another try takes arguments that are JSON: {exc}") from exc
-        options, queue = asked_of_row(str(self.name), job.asked)
         job.waits_for_another_try = True
         if job.run.number >= job.given.may_begin:
             job.take(Outcome(job.run, Status.ERROR, exhausted(job.given.may_begin)))
@@ -228,7 +228,12 @@ class TrackedJob(JobTask):
                     delay=delay if delay > 0 else None,
                     arguments=asked,
                     retries=retries,
-                    options=options,
-                    queue=queue,
                 )
             )
+
+
+def _delay_of(options: dict[str, Any]) -> float:
+    """Return the delay in seconds of a message with these options."""
+    if eta := options.get("eta"):
+        return max(0.0, (moment_of(eta) - datetime.now(UTC)).total_seconds())
+    return float(options.get("countdown") or 0)

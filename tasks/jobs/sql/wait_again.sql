@@ -4,8 +4,6 @@
 -- :args text[]  :kwargs text[]  JSON, if the run has asked for others; else NULL. What it takes of other jobs is the
 --                               first of `args` by then, so the job takes nothing any more
 -- :retries int[]  how many retries of Celery's lead to that run; NULL: as many as before
--- :options text[]  JSON of the options that the run has asked for, in addition; NULL: none
--- :queues text[]  NULL: the same queue
 UPDATE execution_job j
 SET
     state = 'waiting',
@@ -19,12 +17,9 @@ SET
     args = coalesce(g.args::jsonb, j.args),
     kwargs = coalesce(g.kwargs::jsonb, j.kwargs),
     takes = CASE WHEN g.args IS NULL THEN j.takes ELSE 'nothing' END,
-    retries = coalesce(g.retries, j.retries),
-    options = j.options || coalesce(g.options::jsonb, '{}'),
-    queue = coalesce(g.queue, j.queue),
-    priority = coalesce((g.options::jsonb ->> 'priority')::smallint, j.priority)
+    retries = coalesce(g.retries, j.retries)
 FROM unnest(
     %(task_ids)s::bigint[], %(revisions)s::bigint[], %(delays)s::float8[], %(args)s::text[], %(kwargs)s::text[],
-    %(retries)s::int[], %(options)s::text[], %(queues)s::text[]
-) AS g (task_id, revision, delay, args, kwargs, retries, options, queue)
+    %(retries)s::int[]
+) AS g (task_id, revision, delay, args, kwargs, retries)
 WHERE j.task_id = g.task_id

@@ -1,7 +1,7 @@
 """The declaration of a job: JobTask, and what a task says, checked as far as Celery does not check it.
 
-A function that no worker can run is refused where it is declared; retries that the attempts cannot hold, and
-arguments that the function does not take, at `start`.
+A function that no worker can run is refused where it is declared; arguments that the function does not take, at
+`start`.
 """
 
 import inspect
@@ -32,8 +32,9 @@ class JobTask(Task):  # type: ignore[type-arg]
 
     @property
     def max_attempts(self) -> int:
-        retries = _retries_of(self)
-        return LEAST_ATTEMPTS if retries is None else int(min(max(LEAST_ATTEMPTS, retries + 1), MAX_ATTEMPTS))
+        of_autoretry = getattr(self, "retry_kwargs", None) or {}
+        retries = max(_number(self.max_retries), _number(of_autoretry.get("max_retries")))
+        return int(min(max(LEAST_ATTEMPTS, retries + 1), MAX_ATTEMPTS))
 
 
 def refuse_generator(name: str, function: Any) -> None:
@@ -52,44 +53,11 @@ def checked_result(result: Any) -> Any:
     return result
 
 
-def refuse_contradiction(task: Any) -> None:
-    """Raise Refused if the task asks for more retries than it may begin. The three retries that each task of
-    Celery has by default are no such wish."""
-    retries = _retries_of(task)
-    has_attempts = not isinstance(inspect.getattr_static(task, "max_attempts"), property)
-    if retries is None and not has_attempts:
-        raise Refused(
-            f"{task.name}: max_retries=None sets no limit, so a job that kills its worker would run for ever: "
-            "set max_attempts as well"
-        )
-    if retries is not None and has_attempts and _asks_for_retries(task) and task.max_attempts <= retries:
-        raise Refused(
-            f"{task.name}: max_retries={retries:g} takes max_attempts={retries + 1:g} or more, "
-            f"and got {task.max_attempts}"
-        )
-
-
 def refuse_arguments(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Raise TypeError if the function does not take these arguments after the handle. It is Celery's own check, so
     `typing=False` on the task, and `strict_typing=False` on the app, switch it off."""
     if task.checks_arguments and (check := getattr(task, "__header__", None)):
         check(None, *args, **kwargs)
-
-
-def _retries_of(task: Any) -> float | None:
-    """Return how many retries the task asks for, by itself or for autoretry_for; None for any number."""
-    if task.max_retries is None:
-        return None
-    return max(_number(task.max_retries), _number(_of_autoretry(task).get("max_retries")))
-
-
-def _asks_for_retries(task: Any) -> bool:
-    says = next(one for one in (type(task).__mro__) if "max_retries" in vars(one))
-    return says is not Task or "max_retries" in vars(task) or "max_retries" in _of_autoretry(task)
-
-
-def _of_autoretry(task: Any) -> Mapping[str, Any]:
-    return getattr(task, "retry_kwargs", None) or {}
 
 
 def _number(value: Any) -> float:

@@ -91,6 +91,8 @@ UNTAKEN = {
     "headers": "give the job an argument, as in replicate.s(1, tenant=7)",
     "exchange": "queue or routing_key says where it waits",
 }
+#: The options of another try.
+OF_RETRY = ("countdown", "eta", "max_retries", "throw")
 #: The options that a task may set, and that break its messages if their value is invalid.
 ON_THE_TASK = ("priority", "expires", "time_limit", "soft_time_limit")
 
@@ -108,10 +110,14 @@ def refuse_options_of_task(task: Any) -> None:
 
 
 def refuse_options_of_retry(task: Any, options: Mapping[str, Any]) -> None:
-    """Raise Refused if an option of another try, or the default delay of its task, would break the message."""
+    """Raise Refused for an option that another try does not take, and for a moment, or a default delay of the
+    task, that would break the message."""
+    owner = f"another try of {task.name}"
+    if others := sorted(options.keys() - {*OF_RETRY}):
+        raise Refused(f"{owner}: takes args, kwargs, exc, countdown, eta and max_retries; got {', '.join(others)}")
     has_delay = options.get("eta") or options.get("countdown") is not None
     delay = {} if has_delay else {"countdown": task.default_retry_delay}
-    refuse_options(f"another try of {task.name}", {**options, **delay})
+    refuse_options(owner, {**options, **delay})
 
 
 def refuse_untaken(owner: str, options: Mapping[str, Any]) -> None:

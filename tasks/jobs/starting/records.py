@@ -319,7 +319,7 @@ def destination(
     return Destination(str(getattr(queue, "name", queue)), {**kept, **options})
 
 
-def options_of(given: Mapping[str, Any], *, has_turn: bool = True) -> dict[str, Any]:
+def options_of(given: Mapping[str, Any], *, has_turn: bool) -> dict[str, Any]:
     """Return the options of a job's message. Its time is in the row, and it expires at a moment, because it may
     wait here before it is sent. A job that needs others keeps its seconds, because they begin with its turn.
     The moment of an `eta` stays for people to read; the sender leaves it out."""

@@ -10,7 +10,7 @@ from celery.exceptions import NotRegistered
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.text import shown
 from harbor_refresh.tasks.jobs.limits import key_of_limit
-from harbor_refresh.tasks.jobs.starting.declarations import JobTask, refuse_arguments, refuse_contradiction
+from harbor_refresh.tasks.jobs.starting.declarations import JobTask, refuse_arguments
 from harbor_refresh.tasks.jobs.starting.options import (
     META,
     OPTIONS,
@@ -43,7 +43,6 @@ def job_of(
     if not isinstance(task, JobTask):
         raise Refused(f"{signature.task} is no tracked job: write @app.task(base=TrackedJob)")
     if task.name not in checked:
-        refuse_contradiction(task)
         refuse_options_of_task(task)
         checked.add(task.name)
     first = [] if takes == Takes.NOTHING else [None]

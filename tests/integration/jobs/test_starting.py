@@ -173,11 +173,6 @@ def test_a_job_that_cannot_be_stored_is_refused_and_nothing_is_written() -> None
     assert not Execution.objects.exists()
 
 
-class OftenTriedAgain(TrackedJob):
-    abstract = True
-    max_retries = 10
-
-
 NO_SECONDS = (0, -5, "5", [5], True, 366 * 24 * 3600 + 1, float("nan"), float("inf"), 10**400)
 NO_OPTIONS: dict[tuple[str, str], tuple[Any, ...]] = {
     ("time_limit", "a number of seconds above 0 and at most 31,622,400"): NO_SECONDS,
@@ -191,7 +186,6 @@ NO_OPTIONS: dict[tuple[str, str], tuple[Any, ...]] = {
     ("routing_key", "text of 1 to 255 characters"): ("", 5, [1]),
 }
 SOFT = "soft_time_limit takes at most the time_limit, 5, and got 50$"
-ELEVEN = "max_retries=10 takes max_attempts=11 or more, and got 5$"
 REFUSED: list[tuple[str, Any]] = [
     ("and got None$", None),
     ("and got 5$", 5),
@@ -224,11 +218,6 @@ REFUSED: list[tuple[str, Any]] = [
     (SOFT, [job_with(time_limit=5).s().set(soft_time_limit=50)]),
     (SOFT, [job_with(soft_time_limit=50).s().set(time_limit=5)]),
     (SOFT, [job_with(soft_time_limit=50, time_limit=5).s()]),
-    (ELEVEN, [job_with(max_retries=10, max_attempts=5).s()]),
-    (ELEVEN, [job_with(retry_kwargs={"max_retries": 10}, max_attempts=5).s()]),
-    (ELEVEN, [job_with(base=OftenTriedAgain, max_attempts=5).s()]),
-    ("max_retries=3 takes max_attempts=4 or more, and got 3$", [job_with(max_retries=3, max_attempts=3).s()]),
-    ("max_retries=None sets no limit, .*: set max_attempts as well$", [job_with(max_retries=None).s()]),
 ]
 
 
@@ -310,7 +299,9 @@ ATTEMPTS: list[tuple[int, dict[str, Any]]] = [
     (32_767, {"max_retries": 10**6}),
     (10, {"retry_kwargs": {"max_retries": 9}}),
     (13, {"max_retries": 12, "retry_kwargs": {"max_retries": 9}}),
+    (5, {"max_retries": None}),
     (7, {"max_retries": None, "max_attempts": 7}),
+    (5, {"max_retries": 10, "max_attempts": 5}),
     (10, {"max_retries": 9, "max_attempts": 10}),
     (1, {"max_retries": 0, "max_attempts": 1}),
     (7, {"max_attempts": 7}),

@@ -30,6 +30,7 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 
 KEY = "cache:execution:id:{}:vendor:{}:status_outdate"
 SET = "execution:status_outdate"
+REST = "cache:execution:refresh:legacy_rest"
 
 
 @pytest.fixture(autouse=True)
@@ -85,9 +86,11 @@ def test_one_tick_makes_so_many_looks_and_leaves_the_rest_to_the_next(
     monkeypatch.setattr(pacing, "LEGACY_KEYS_PER_SECOND", 1_000_000)
     monkeypatch.setattr(legacy_marks, "LOOKS_A_TICK", 2)
     redis.mset({KEY.format(number, "SCAN"): "" for number in range(1, 3_001)})
-    first = take_some()
+    taken = first = take_some()
     assert 900 < first < 1_500
-    assert first + sum(take_some() for _ in range(10)) == 3_000
+    while others(redis):
+        taken += take_some()
+    assert taken == 3_000
 
 
 def test_a_process_asks_redis_for_no_look_that_is_not_due(redis: Redis) -> None:
@@ -97,9 +100,9 @@ def test_a_process_asks_redis_for_no_look_that_is_not_due(redis: Redis) -> None:
     redis.config_resetstat()
     for _ in range(10):
         assert take_some() == 0
-    assert "cmdstat_evalsha" not in redis.info("commandstats")
+    assert not {"cmdstat_set", "cmdstat_scan"} & redis.info("commandstats").keys()
     legacy_marks._Rest.until = 0.0
-    redis.delete("cache:execution:refresh:legacy")
+    redis.delete(REST)
     assert take_some() == 1
 
 
@@ -107,7 +110,7 @@ def test_a_rate_of_zero_looks_for_nothing(redis: Redis, monkeypatch: pytest.Monk
     monkeypatch.setattr(pacing, "LEGACY_KEYS_PER_SECOND", 0)
     redis.set(KEY.format(7, "SCAN"), "")
     assert take_some() == 0
-    assert not redis.exists("cache:execution:refresh:legacy")
+    assert not redis.exists(REST)
 
 
 def test_a_redis_that_refuses_the_look_keeps_no_tick_from_its_work(

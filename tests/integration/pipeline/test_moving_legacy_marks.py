@@ -1,28 +1,22 @@
 """Harbor's own marks as they are moved: what each script changes, and how often ticks look."""
 
 import random
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
+from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.pipeline.legacy_marks import LegacyMarks, Page
+from harbor_refresh.tasks.pipeline import legacy_marks
+from harbor_refresh.tasks.pipeline.legacy_marks import Imported, LegacyMarks
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_SET, SEEDS_KEY
 from tests.integration.concurrency import wait_until
-from tests.integration.old_release import SECOND, Consumer, Writers
-from tests.integration.redis_state import (
-    PREFIX,
-    Clock,
-    Redis,
-    queue_with,
-    settings_with,
-    whole_redis,
-    with_clock_of_test,
-)
+from tests.integration.old_release import Consumer, Writers
+from tests.integration.redis_state import PREFIX, Redis, queue_with, settings_with, whole_redis
 
+REST = f"{PREFIX}legacy_rest"
 KEY = HARBORS_KEY.encode().replace(b"%s", b"%b")
 
 
@@ -35,10 +29,13 @@ def transfer_with(redis: Redis, **conf: Any) -> LegacyMarks:
     return LegacyMarks(settings_with(**conf), redis, redis)
 
 
-def paced(redis: Redis, **conf: Any) -> tuple[LegacyMarks, Clock]:
-    """A transfer whose clock is moved by the test alone."""
-    settings = settings_with(**conf)
-    return LegacyMarks(settings, redis, redis, with_clock_of_test), Clock(redis)
+def about(seconds: float) -> Any:
+    """These seconds, of which some may have passed."""
+    return pytest.approx(seconds - 0.5, abs=0.5)
+
+
+def imported(transfer: LegacyMarks, *, is_dry_run: bool = False) -> Imported:
+    return sum((page for _, page in transfer.pages(is_dry_run=is_dry_run)), Imported())
 
 
 UNREADABLE = (
@@ -62,9 +59,9 @@ def test_a_look_takes_marks_of_every_kind_and_leaves_what_it_cannot_read(redis: 
     ):
         redis.set(key, "")
     redis.sadd(HARBORS_SET, "9:B", "10:C", "nothing", "1:a:b")
-    assert transfer_with(redis).look() == Page(5, 8, pacing.ROUND_US)
+    assert transfer_with(redis).look() == (5, about(pacing.ROUND_SECONDS))
     state = whole_redis(redis, observed=True)
-    assert state.keys() == {"queue:v2", "waiting", "legacy"}
+    assert state.keys() == {"queue:v2", "waiting", "legacy_cursor", "legacy_rest"}
     assert state["queue:v2"] == set(state["waiting"]) == {"7:SCAN ALL*?[x]", "8:B-C", "9:B", "10:C"}
     assert others(redis) == {*UNREADABLE, *UNRELATED, HARBORS_SET.encode()}
     assert redis.smembers(HARBORS_SET) == {b"nothing", b"1:a:b"}
@@ -92,36 +89,25 @@ NUMBERS = (
 )
 
 
-def taken_as(mark: bytes) -> str | None:
-    """Return the member as which a mark is taken; None if it stays."""
-    text = names.readable(mark)
-    return text if text and text.isascii() and text.isprintable() else None
-
-
 def test_what_a_claim_could_not_read_is_left_and_a_dry_run_counts_it_so(redis: Redis) -> None:
     chance = random.Random(seed := random.randrange(2**32))
     pieces = (b"A", *(one for one in VENDORS if len(one) < 5))
     made = {b"".join(chance.choices(pieces, k=chance.randrange(1, 6))) for _ in range(300)}
     marks = [(b"7", vendor) for vendor in {*VENDORS, *made}] + [(number, b"A") for number in NUMBERS]
     members = {b"%b:%b" % mark for mark in marks}
-    readable = {text for one in members if (text := taken_as(one))}
+    readable = {text for one in members if (text := names.readable(one))}
     redis.mset({KEY % mark: b"" for mark in marks})
     redis.sadd(HARBORS_SET, *members)
     transfer = transfer_with(redis)
-
-    def told(pages: Iterable[Page]) -> tuple[int, int]:
-        counts = [(page.taken, page.unreadable) for page in pages]
-        return sum(taken for taken, _ in counts), sum(left for _, left in counts)
-
-    foreseen = (2 * len(readable), 2 * (len(marks) - len(readable)))
+    foreseen = Imported(2 * len(readable), 2 * (len(marks) - len(readable)))
     before = others(redis), redis.smembers(HARBORS_SET)
-    assert told(transfer.pages(is_dry_run=True)) == foreseen, seed
+    assert imported(transfer, is_dry_run=True) == foreseen, seed
     assert (others(redis), redis.smembers(HARBORS_SET)) == before
     assert not redis.exists(f"{PREFIX}queue:v2")
-    assert told(transfer.pages()) == foreseen, seed
+    assert imported(transfer) == foreseen, seed
     assert whole_redis(redis, observed=True)["queue:v2"] == readable
-    assert redis.smembers(HARBORS_SET) == {one for one in members if taken_as(one) is None}
-    left = {KEY % mark for mark in marks if taken_as(b"%b:%b" % mark) is None}
+    assert redis.smembers(HARBORS_SET) == {one for one in members if names.readable(one) is None}
+    left = {KEY % mark for mark in marks if names.readable(b"%b:%b" % mark) is None}
     assert others(redis) == {*left, HARBORS_SET.encode()}
 
 
@@ -129,7 +115,7 @@ def test_a_mark_that_waits_already_keeps_its_time(redis: Redis) -> None:
     queue_with(redis).mark(["7:A"])
     before = redis.zscore(f"{PREFIX}waiting", "7:A")
     redis.set(HARBORS_KEY % (7, "A"), "")
-    assert transfer_with(redis).look().taken == 1
+    assert transfer_with(redis).look()[0] == 1
     assert redis.zscore(f"{PREFIX}waiting", "7:A") == before
     assert others(redis) == set()
 
@@ -139,57 +125,64 @@ def scans(redis: Redis) -> int:
 
 
 def test_looks_of_all_processes_together_keep_to_the_rate_and_go_on_where_the_last_one_stopped(
-    redis: Redis,
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first looks make up for ten seconds without any, and no more."""
+    monkeypatch.setattr(legacy_marks, "LOOKS_A_TICK", 4)
     redis.mset({f"other:{number}": "" for number in range(20_000)})
     redis.mset({HARBORS_KEY % (number, "A"): "" for number in range(1, 51)})
-    one, clock = paced(redis, legacy_rate=1_000)
-    other, _ = paced(redis, legacy_rate=1_000)
-
-    def look_as_long_as_it_is_due() -> int:
-        redis.config_resetstat()
-        while not one.look().wait_us or not other.look().wait_us:
-            pass
-        return scans(redis)
-
-    a_second = 1_000 // pacing.LOOK
-    assert look_as_long_as_it_is_due() == 10 * a_second + 1
-    assert look_as_long_as_it_is_due() == 0
-    assert 0 < redis.scard(f"{PREFIX}queue:v2") < 50
-    clock.move(3)
-    assert look_as_long_as_it_is_due() == 3 * a_second
-    clock.move(3_600)
-    assert look_as_long_as_it_is_due() <= 10 * a_second + 1
-    assert redis.scard(f"{PREFIX}queue:v2") == 50
+    one, other = transfer_with(redis, legacy_rate=1_000), transfer_with(redis)
+    of_a_look = 4 * pacing.LOOK / 1_000
+    redis.config_resetstat()
+    taken, seconds = one.look()
+    assert (scans(redis), seconds) == (4, about(of_a_look))
+    assert other.look() == (0, about(of_a_look))
+    assert (scans(redis), taken < 50) == (4, True)
+    for _ in range(20_000 // (4 * pacing.LOOK) + 5):
+        redis.delete(REST)  # as if the time had passed
+        taken += other.look()[0]
+    assert taken == redis.scard(f"{PREFIX}queue:v2") == 50
 
 
 def test_a_small_server_is_looked_at_once_in_a_while_and_not_again_and_again(redis: Redis) -> None:
-    transfer, clock = paced(redis)
-    a_round = pacing.ROUND_US / SECOND
-    assert transfer.look() == Page(0, 0, pacing.ROUND_US)
+    transfer = transfer_with(redis)
+    assert transfer.look() == (0, about(pacing.ROUND_SECONDS))
     redis.set(HARBORS_KEY % (7, "A"), "")
-    clock.move(a_round - 0.1)
-    assert transfer.look() == Page(0, 0, SECOND // 10)
-    clock.move(0.1)
-    assert transfer.look() == Page(1, 0, pacing.ROUND_US)
+    assert transfer.look() == (0, about(pacing.ROUND_SECONDS))
+    redis.delete(REST)
+    assert transfer.look() == (1, about(pacing.ROUND_SECONDS))
 
 
-@pytest.mark.parametrize("paid", ["9" * 18, "no number", "1000061000000", "nan", "-inf", "1e400", "-5", b"\xff"])
-@pytest.mark.parametrize("cursor", ["x", "9" * 20, "-1", ""])
-def test_a_note_that_makes_no_sense_stops_no_look(redis: Redis, paid: str | bytes, cursor: str) -> None:
-    """The third moment is more than a minute ahead: the clock has gone back."""
-    transfer, _ = paced(redis)
-    redis.hset(f"{PREFIX}legacy", mapping={"paid": paid, "cursor": cursor, "set_cursor": cursor})
+def test_a_look_whose_process_died_is_made_again(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until then, the process may be at work, so no other looks."""
+    redis.mset({HARBORS_KEY % (number, "A"): "" for number in range(1, 2_001)})
+    transfer = transfer_with(redis)
+
+    def die(point: str, _: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(crash_points, "handlers", [die])
+        with pytest.raises(KeyboardInterrupt):
+            transfer.look()
+    longest = legacy_marks.LOOKS_A_TICK * pacing.LOOK / pacing.LEGACY_KEYS_PER_SECOND
+    assert transfer.look() == (0, about(longest))
+    redis.delete(REST)
+    transfer.look()
+    assert redis.scard(f"{PREFIX}queue:v2") == 2_000
+
+
+@pytest.mark.parametrize("cursor", ["x", "-1", "", b"\xff"])
+def test_a_note_that_makes_no_sense_stops_no_look(redis: Redis, cursor: str | bytes) -> None:
+    redis.set(f"{PREFIX}legacy_cursor", cursor)
     redis.set(HARBORS_KEY % (7, "A"), "")
-    assert transfer.look().taken == 1
+    assert transfer_with(redis).look()[0] == 1
 
 
 def test_a_queue_that_refuses_a_member_leaves_the_mark(redis: Redis) -> None:
     """The member is added before the key is deleted."""
     redis.set(f"{PREFIX}queue:v2", "not a set")
     redis.set(HARBORS_KEY % (7, "A"), "")
-    for verb in (transfer_with(redis).look, lambda: list(transfer_with(redis).pages())):
+    for verb in (transfer_with(redis).look, lambda: imported(transfer_with(redis))):
         with pytest.raises(QueueUnavailable, match="WRONGTYPE"):
             verb()
     assert others(redis) == {KEY % (b"7", b"A")}
@@ -248,7 +241,7 @@ def test_a_queue_that_is_harbors_set_is_neither_imported_nor_taken(
     redis.sadd(HARBORS_SET, "1:A")
     redis.set(HARBORS_KEY % (2, "B"), "")
     transfer = transfer_with(redis)
-    assert sum(page.taken for page in transfer.pages()) == 1
+    assert imported(transfer).taken == 1
     assert redis.smembers(HARBORS_SET) == {b"1:A", b"2:B"}
 
 
@@ -258,7 +251,7 @@ def test_no_mark_is_lost_while_an_old_release_goes_on_writing(
     """After each write of a mark its execution is claimed once more."""
     executions = 2_000
     redis.mset({HARBORS_KEY % (number, "A"): "" for number in range(1, executions + 1)})
-    monkeypatch.setattr(pacing, "ROUND_US", 1_000)
+    monkeypatch.setattr(legacy_marks, "ROUND_SECONDS", 0.001)
     transfer = transfer_with(redis, legacy_rate=1_000_000)
     writers, consumer = Writers(executions, seed=random.randrange(1_000)), Consumer(queue_with(redis, rest=0.0))
     with writers.at_work():

@@ -1,6 +1,5 @@
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,14 +29,8 @@ def web(web_of_module: Web, monkeypatch: pytest.MonkeyPatch) -> Web:
     """The service, which runs. The shell finds its address and its token in the environment."""
     monkeypatch.setenv("HARBOR_REFRESH_URL", web_of_module.url)
     monkeypatch.setenv("HARBOR_REFRESH_TOKEN", web_of_module.token)
-    for name in ("HARBOR_REFRESH_TOKEN_FILE", "HARBOR_REFRESH_SPOOL"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("HARBOR_REFRESH_TOKEN_FILE", raising=False)
     return web_of_module
-
-
-@pytest.fixture
-def spool(tmp_path: Path) -> Path:
-    return tmp_path / "spool.jsonl"
 
 
 @pytest.fixture
@@ -69,8 +62,8 @@ def make(server: Recorder, refusals: Refusals, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(module, "LONGEST_PAUSE", 0.02)
     clients: list[Client] = []
 
-    def make(spool: Path | None = None, **more: Any) -> Client:
-        usual = {"url": server.url, "token": "hr_a-token", "spool": spool, "on_refused": refusals}
+    def make(**more: Any) -> Client:
+        usual = {"url": server.url, "token": "hr_a-token", "on_refused": refusals}
         client = Client(**{**usual, **more})
         clients.append(client)
         return client

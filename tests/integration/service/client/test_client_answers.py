@@ -1,19 +1,21 @@
 """What the client makes of each answer: which reports it keeps, which it gives up, and what it never shows."""
 
+import json
 import logging
+import os
 import re
+import signal
 import socketserver
 import threading
 import time
 import traceback
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harbor_refresh import client as module
-from harbor_refresh.client import ApiError, Client, NotSent, Report, Unavailable, Unusable
+from harbor_refresh.client import ApiError, Client, ClientError, NotSent, QueueFull, Report, Unavailable, Unusable
 from tests.integration.service.client.conftest import Make, Refusals
 from tests.integration.service.client.recorder import PROBLEM, Recorder, Told, recorder
 from tests.waiting import wait_for
@@ -63,18 +65,18 @@ def test_an_answer_that_says_nothing_about_the_reports_keeps_them(
     assert re.search(rf"The service takes no reports, they wait: (http\S+ )?{answer.status} ", caplog.text)
 
 
-def test_a_wrong_token_is_told_and_its_reports_wait_for_the_right_one(
-    make: Make, server: Recorder, spool: Path, caplog: pytest.LogCaptureFixture
+def test_a_refused_token_is_told_and_its_reports_wait_until_it_is_taken(
+    make: Make, server: Recorder, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.always = problem(401, "the token is unknown, revoked or expired")
-    wrong = make(spool)
-    wrong.report(1, "Success")
+    client = make()
+    client.report(1, "Success")
+    wait_for(lambda: client.failures >= 3, "the client to have tried")
     with pytest.raises(NotSent, match="the token is unknown, revoked or expired"):
-        wrong.flush(tries=3)
-    wrong.close()
+        client.flush(0)
     assert "The service takes no reports, they wait: 401 A title" in caplog.text
     server.always = None
-    make(spool).flush()
+    client.flush()
     assert server.task_ids() == [1]
 
 
@@ -132,12 +134,9 @@ def test_a_batch_holds_what_came_within_the_linger_and_flush_ends_it(
     assert [len(batch) for batch in server.batches] == [1_000, 1]
 
 
-@pytest.mark.parametrize("has_spool", [False, True])
-def test_a_batch_fits_into_a_request(
-    make: Make, server: Recorder, spool: Path, monkeypatch: pytest.MonkeyPatch, has_spool: bool
-) -> None:
+def test_a_batch_fits_into_a_request(make: Make, server: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_BATCH_BYTES", 1_000)
-    client = make(spool if has_spool else None)
+    client = make()
     client.report_many([Report(number, "Success", message="x" * 300) for number in range(1, 8)])
     client.flush()
     assert [len(batch) for batch in server.batches] == [2, 2, 2, 1]
@@ -174,7 +173,7 @@ def test_a_redirect_is_not_followed(make: Make, server: Recorder) -> None:
         client = make()
         client.report(1, "Success")
         with pytest.raises(NotSent, match="307 which is no answer"):
-            client.flush(tries=1)
+            client.flush(0.5)
         with pytest.raises(ApiError, match=r"^307 "):
             client.create("X")
         assert other.is_asked == 0
@@ -241,6 +240,29 @@ def test_a_report_that_cannot_be_used_is_refused_at_once(make: Make, fields: dic
         make().report(**{"task_id": 1, "status": "Success", **fields})
 
 
+def test_a_report_is_a_line_of_json() -> None:
+    report = Report(7, "Running", revision=3, message="layer 1 of 2", earlier_runs=1)
+    assert json.loads(report.as_line()) == {
+        "task_id": 7,
+        "status": "Running",
+        "revision": 3,
+        "message": "layer 1 of 2",
+        "earlier_runs": 1,
+    }
+    assert Report.from_line(report.as_line()) == report
+    assert Report(8, "Success").as_line() == b'{"task_id":8,"status":"Success"}\n'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"\x00" * 50, b"[]", b"{}", b'{"task_id":"1","status":"Success"}', b'{"task_id":1,"other":2}', b"[" * 5_000],
+    ids=["zeros", "a list", "empty", "a text", "unknown field", "nested"],
+)
+def test_a_line_that_is_no_report_is_refused(line: bytes) -> None:
+    with pytest.raises(Unusable):
+        Report.from_line(line)
+
+
 def test_a_message_is_cut_and_cleaned_because_the_status_matters_more(make: Make, server: Recorder) -> None:
     client = make()
     client.report(1, "Error", message="x" * 20_000)
@@ -280,3 +302,67 @@ def test_an_answer_without_an_end_is_no_answer(
         with pytest.raises(Unavailable, match="its answer is too long or takes too long"):
             client.get(1)
         server.shutdown()
+
+
+def test_a_full_queue_takes_no_report_and_loses_none(make: Make, server: Recorder) -> None:
+    server.always = Told(503)
+    client = make(max_reports_in_memory=3)
+    client.report_many([Report(1, "Success"), Report(2, "Success")])
+    with pytest.raises(QueueFull, match="2 reports wait in memory, which holds 3"):
+        client.report_many([Report(3, "Success"), Report(4, "Success")])
+    server.always = None
+    client.flush()
+    client.report(3, "Success")
+    client.flush()
+    assert server.task_ids() == [1, 2, 3]
+
+
+def test_closing_tells_what_it_could_not_send(
+    make: Make, server: Recorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.always = Told(503)
+    client = make()
+    client.report(1, "Success", revision=4, message="done")
+    wait_for(lambda: client.failures, "the client to have tried")
+    with pytest.raises(NotSent, match=r"1 reports could not be sent: http://.*: 503") as failure:
+        client.close(timeout=0.1)
+    assert failure.value.lost == [Report(1, "Success", 4, "done")]
+    assert "Lost 1 reports that could not be sent in time" in caplog.text
+    with pytest.raises(ClientError, match="the client is closed"):
+        client.report(1, "Success")
+
+
+def test_an_error_in_the_block_is_not_hidden_by_reports_that_are_left(make: Make, server: Recorder) -> None:
+    server.always = Told(503)
+
+    def work() -> None:
+        with make(close_timeout=0.05) as client:
+            client.report(1, "Success")
+            raise KeyError("an error of the runner")
+
+    with pytest.raises(KeyError):
+        work()
+
+
+def test_a_forked_child_makes_a_client_of_its_own(make: Make, server: Recorder) -> None:
+    """It has neither the thread of its parent nor a connection to itself."""
+    server.always = Told(503)
+    client = make()
+    client.report(1, "Success")
+    if (child := os.fork()) == 0:
+        is_good = False
+        try:
+            signal.alarm(60)
+            for call in (lambda: client.report(2, "Success"), lambda: client.get(1), client.flush):
+                with pytest.raises(ClientError, match="belongs to the process that made it"):
+                    call()
+            client.close()
+            make().report(3, "Success")
+            is_good = True
+        finally:
+            os._exit(0 if is_good else 1)
+    assert os.waitpid(child, 0)[1] == 0, "the child has failed"
+    server.always = None
+    client.flush()
+    assert 1 in server.task_ids()
+    assert 2 not in server.task_ids()

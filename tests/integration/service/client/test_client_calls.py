@@ -18,6 +18,7 @@ from harbor_refresh.client import ApiError, Client, Report, TimedOut, Unavailabl
 from harbor_refresh.local.ports import choose_port
 from tests import pages
 from tests.integration.sample_executions import made
+from tests.integration.service.client.rounds import after, numbered, state
 from tests.integration.service.client.web import Web
 from tests.integration.service.web import ROOT
 
@@ -118,7 +119,7 @@ def test_the_shell_creates_reports_waits_and_shows(web: Web, capsys: pytest.Capt
     assert said(capsys, "report", first, "Success") == "0 applied, 1 unchanged, 0 refused"
     assert said(capsys, "wait", execution, "--timeout", 0.1, code=3) == ""
     report = json.loads(said(capsys, "report", second, "Success", "--revision", 2, "--message", "m", "--json"))
-    assert report == {"applied": 1, "unchanged": 0, "refused": 0, "spooled": False}
+    assert report == {"applied": 1, "unchanged": 0, "refused": 0}
     assert said(capsys, "wait", execution) == "Success"
     shown = json.loads(said(capsys, "show", execution, "--json"))
     assert (shown["status"], shown["extra_attrs"], shown["counts"]) == ("Success", {"a": 1}, {"Success": 2})
@@ -157,20 +158,24 @@ def test_a_refused_report_is_a_failure_of_the_shell(web: Web, capsys: pytest.Cap
     assert said(capsys, "report", task, "Succeed", code=1) == "0 applied, 0 unchanged, 1 refused"
 
 
-def test_while_the_service_is_away_the_shell_spools_and_the_next_report_sends(
-    web: Web, spool: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_file_of_reports_is_sent_again_after_an_outage_and_counts_once(
+    web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, (task,) = made(1)
+    """The file has more reports than the queue of the client has room for."""
+    _, tasks = made(20)
+    file = tmp_path / "reports.jsonl"
+    file.write_bytes(b"".join(numbered(tasks, number).as_line() for number in range(10_500)))
+
+    def send(url: str, code: int) -> str:
+        with file.open() as lines:
+            monkeypatch.setattr(sys, "stdin", lines)
+            return said(capsys, "--url", url, "report", "-", "--timeout", 20 if code == 0 else 0.5, code=code)
+
     away = f"http://127.0.0.1:{choose_port()}"
-    assert "ConnectError" in said(capsys, "--url", away, "report", task, "Running", "--timeout", 3, code=1)
-    monkeypatch.setenv("HARBOR_REFRESH_SPOOL", str(spool))
-    told = said(capsys, "--url", away, "report", task, "Success", "--revision", 1)
-    assert told.startswith("spooled, not all is sent: reports wait in the queue: ")
-    again = said(capsys, "--url", away, "report", task, "Success", "--revision", 1, "--json")
-    assert json.loads(again)["spooled"] is True
-    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO()))
-    assert said(capsys, "report", "-") == "1 applied, 1 unchanged, 0 refused"
-    assert spool.read_bytes() == b""
+    assert "error: reports wait in the queue: " in send(away, 1)
+    assert send(web.url, 0) == "10500 applied, 0 unchanged, 0 refused"
+    assert send(web.url, 0) == "0 applied, 10500 unchanged, 0 refused"
+    assert state(tasks) == after(tasks, 10_500)
 
 
 @pytest.mark.parametrize(
@@ -225,8 +230,11 @@ def test_the_runner_of_the_page_runs(web: Web, tmp_path: Path) -> None:
 
 def test_the_shell_commands_of_the_page_run(web: Web, tmp_path: Path) -> None:
     env = environment(web, PYTHONPATH=str(ROOT))
-    lines = run("bash", "-e", "-c", pages.code(PAGE, "sh"), cwd=tmp_path, env=env).splitlines()
+    one_by_one, as_file = pages.codes(PAGE, "sh")
+    lines = run("bash", "-e", "-c", one_by_one, cwd=tmp_path, env=env).splitlines()
     assert lines == [*["1 applied, 0 unchanged, 0 refused"] * 2, "Success"]
+    assert run("bash", "-e", "-c", as_file, cwd=tmp_path, env=env) == "2 applied, 0 unchanged, 0 refused\n"
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_the_file_works_alone(web: Web, tmp_path: Path) -> None:

@@ -1,18 +1,16 @@
-"""The client while the service, a runner, or the way between them fails: each report counts, in order, once."""
+"""The client while the service or the way to it fails: each report counts, in order, once."""
 
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from harbor_refresh import client as module
 from harbor_refresh.client import Client
-from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.models import Execution
 from harbor_refresh.local.ports import choose_port
 from tests.integration.sample_executions import made
-from tests.integration.service.client.rounds import Runner, after, state
-from tests.integration.service.client.runner import numbered
+from tests.integration.service.client.rounds import after, numbered, state
 from tests.integration.service.client.web import Web
 from tests.proxy import LosesAnswers, Proxy
 from tests.waiting import wait_for
@@ -27,50 +25,14 @@ def runs_again_for_the_next_test(web: Web, monkeypatch: pytest.MonkeyPatch) -> I
     web.start_if_away()
 
 
-def client_of(web: Web, spool: Path | None = None, port: int = 0) -> Client:
+def client_of(web: Web, port: int = 0) -> Client:
     url = f"http://127.0.0.1:{port}" if port else web.url
-    return Client(url, web.token, spool, close_timeout=60.0)
+    return Client(url, web.token, close_timeout=60.0)
 
 
-@pytest.mark.slow
-def test_ten_thousand_reports_made_while_the_service_is_away_and_their_runner_is_killed(
-    web: Web, spool: Path
-) -> None:
-    _, tasks = made(200)
-    web.kill()
-    runner = Runner(web.url, web.token, spool, tasks, 1_000_000)
-    wait_for(lambda: runner.made >= 3_000, "the runner to make reports")
-    runner.kill()
-    known = runner.made
-    total = max(10_000, known + 1_000)
-    with client_of(web, spool) as client:
-        client.report_many(numbered(tasks, number) for number in range(known, total))
-        wait_for(lambda: client.failures >= 3, "the client to notice that the service is away")
-        web.start()
-        client.flush(60)
-        counts = client.counts
-    assert state(tasks) == after(tasks, total)
-    # The runner may not know of its last report, so that report is made twice. And a request may reach the service
-    # as it starts and be answered too late: its reports are sent again, and change nothing.
-    assert counts["refused"] == 0
-    assert counts["applied"] + counts["unchanged"] in (total, total + 1)
-    assert spool.read_bytes() == b""
-
-
-def test_a_runner_that_is_killed_while_it_sends_leaves_the_rest_to_the_next(web: Web, spool: Path) -> None:
+def test_a_service_that_is_killed_in_the_middle_of_batches(web: Web) -> None:
     _, tasks = made(50)
-    runner = Runner(web.url, web.token, spool, tasks, 10_000)
-    wait_for(lambda: Task.objects.filter(pk__in=tasks, run_count__gt=0).exists(), "the first batch to be applied")
-    runner.kill()
-    known = runner.made
-    with client_of(web, spool) as client:
-        client.flush(60)
-    assert state(tasks) in (after(tasks, known), after(tasks, known + 1))
-
-
-def test_a_service_that_is_killed_in_the_middle_of_batches(web: Web, spool: Path) -> None:
-    _, tasks = made(50)
-    with client_of(web, spool) as client:
+    with client_of(web) as client:
         ended = threading.Event()
 
         def make() -> None:
@@ -92,10 +54,10 @@ def test_a_service_that_is_killed_in_the_middle_of_batches(web: Web, spool: Path
     assert counts["applied"] + counts["unchanged"] == 10_000
 
 
-def test_answers_that_are_lost_after_the_service_has_applied_the_reports(web: Web, spool: Path) -> None:
+def test_answers_that_are_lost_after_the_service_has_applied_the_reports(web: Web) -> None:
     _, tasks = made(20)
     proxy = LosesAnswers(web.port, to_lose=3)
-    with client_of(web, spool, proxy.port) as client:
+    with client_of(web, proxy.port) as client:
         client.report_many(numbered(tasks, number) for number in range(200))
         client.flush(60)
         counts = client.counts
@@ -106,7 +68,7 @@ def test_answers_that_are_lost_after_the_service_has_applied_the_reports(web: We
 
 def test_an_execution_is_created_once_though_the_answers_are_lost(web: Web) -> None:
     proxy = LosesAnswers(web.port, to_lose=2)
-    with client_of(web, port=proxy.port) as client:
+    with client_of(web, proxy.port) as client:
         created = client.create("ONCE", tasks=[{}, {}])
         added = client.add_tasks(created["id"], [{"job_id": "third"}])
         proxy.to_lose = 1
@@ -128,7 +90,7 @@ def way(web: Web) -> Iterator[Proxy]:
 def test_wait_outlasts_a_service_that_is_away(web: Web, way: Proxy) -> None:
     execution, (task,) = made(1)
     found = []
-    with client_of(web, port=way.port) as client:
+    with client_of(web, way.port) as client:
         waiter = threading.Thread(target=lambda: found.append(client.wait(execution.pk, 60)["status"]))
         waiter.start()
         client.report(task, "Error", message="the disk is full")
@@ -138,9 +100,9 @@ def test_wait_outlasts_a_service_that_is_away(web: Web, way: Proxy) -> None:
     assert found == ["Error"]
 
 
-def test_memory_outlasts_an_outage_as_well(web: Web, way: Proxy) -> None:
+def test_reports_outlast_an_outage(web: Web, way: Proxy) -> None:
     _, tasks = made(5)
-    with client_of(web, port=way.port) as client:
+    with client_of(web, way.port) as client:
         client.report_many(numbered(tasks, number) for number in range(100))
         wait_for(lambda: client.failures >= 2, "the client to notice it")
         way.target = web.port
