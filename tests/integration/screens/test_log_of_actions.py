@@ -125,7 +125,6 @@ def test_the_terminal_writes_every_act() -> None:
     pk = str(execution.pk)
     said("harbor", "resume", pk)
     said("harbor", "stop", pk)
-    said("harbor", "marks", "add", pk)
     said("harbor", "repair", "claims")
     quarantine([execution.pk], 5)
     said("harbor", "quarantine", "--release", pk)
@@ -137,7 +136,6 @@ def test_the_terminal_writes_every_act() -> None:
     assert log() == [
         ("resume", "executions", "", "done"),
         ("stop", "executions", "", "done"),
-        ("mark", "execution", pk, "done"),
         ("recover", "queue", "", "done"),
         ("release", "quarantine", pk, "done"),
         ("reconcile", "queue", "", "done"),
