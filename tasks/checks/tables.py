@@ -125,8 +125,8 @@ def retention(facts: Facts) -> Iterator[CheckMessage]:
         yield Warning(
             f"Nothing is deleted: {plural(ended, 'execution')} {'has' if ended == 1 else 'have'} ended and stay, "
             "with tasks, jobs and results, so the tables grow.",
-            "Count what 90 days would leave: manage.py harbor sweep --dry-run --older-than 90d. Then say what to "
-            'keep: HARBOR_REFRESH = {"RETENTION_DAYS": 90}, or 0 to keep everything.',
+            "Count what started more than 90 days ago: manage.py harbor delete --older-than 90d --dry-run. Then "
+            'set the days kept after the end: HARBOR_REFRESH = {"RETENTION_DAYS": 90}, or 0 to keep everything.',
         )
 
 

@@ -129,7 +129,7 @@ def test_the_terminal_writes_every_act() -> None:
     quarantine([execution.pk], 5)
     said("harbor", "quarantine", "--release", pk)
     said("harbor", "repair", "drift")
-    said("harbor", "sweep", "--vendor", "NONE")
+    said("harbor", "sweep")
     said("harbor", "repair", "refresh", "--vendor", "SCAN", "--yes")
     said("harbor", "token", "runner")
     made = api_tokens.ApiToken.objects.get().pk
@@ -139,7 +139,7 @@ def test_the_terminal_writes_every_act() -> None:
         ("recover", "queue", "", "done"),
         ("release", "quarantine", pk, "done"),
         ("reconcile", "queue", "", "done"),
-        ("sweep", "execution", "NONE", "done"),
+        ("sweep", "execution", "", "done"),
         ("refresh", "executions", "", "unchanged"),
         ("create", "token", str(made), "done"),
     ]
