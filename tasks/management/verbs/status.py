@@ -59,7 +59,7 @@ def _counts(state: State, backlog: int | None) -> Iterator[tuple[str, Any, str]]
         yield "backlog", backlog, "wait to be claimed"
         yield "in flight", state.in_flight, "claimed and not finished"
         yield "failed before", state.failed_before, "of these two, failed at least once"
-        nodes = [node.name for node in state.nodes or ()]
+        nodes = sorted(node.name for node in state.nodes or ())
         yield "live nodes", len(nodes), ", ".join(nodes) or "no worker sends a heartbeat"
     if "broker" not in state.absent:
         messages = state.messages or {}
