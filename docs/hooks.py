@@ -49,7 +49,7 @@ DECLARED = (*OF_EXECUTIONS.values(), *OF_TASKS.values())
 #: What each reader of settings/env.py takes.
 READERS = {
     "text": "text",
-    "words": "words with commas between them",
+    "words": "words separated by commas",
     "secret": "a secret",
     "database": env.DATABASE_TAKES,
     "redis_url": REDIS_TAKES,
@@ -235,7 +235,7 @@ def _type(schema: dict[str, Any]) -> str:
     if several := schema.get("anyOf") or schema.get("allOf"):
         return " or ".join(dict.fromkeys(map(_type, several)))
     if values := schema.get("enum") or ([schema["const"]] if "const" in schema else []):
-        return ", ".join(map(code, values))
+        return ", ".join(code(value) for value in values if value != "")
     if schema.get("type") == "array":
         return f"list of {_type(schema.get('items', {}))}"
     return str(schema.get("format") or schema.get("type") or "any")
@@ -261,19 +261,19 @@ def checks_of_servers() -> str:
     for one in sorted(REGISTERED.values(), key=lambda one: CHECKED.index(one.id.partition(".")[0])):
         functions = _functions(Path(inspect.getfile(one.look)))
         found = [*dict.fromkeys(_problems(functions.pop(one.look.__name__), functions, {}))]
-        found = found or [("error, warning", "What a check of the settings says.", "")]
+        found = found or [("error, warning", "The message of a check of the settings.", "")]
         levels = dict.fromkeys(level for level, _, _ in found)
         rows.append(
             (code(one.id), sentence(one.title), ", ".join(levels), "<br>".join(text for _, text, _ in found))
         )
-    return table("check|passes if|level|else it says", rows)
+    return table("check|passes if|level|message", rows)
 
 
 def checks_of_settings() -> str:
     paths = (path for app in ("executions", "tasks") for path in (ROOT / app).rglob("*.py"))
     told = {one for path in paths for its in _functions(path).values() for one in _problems(its, {}, {})}
     return table(
-        "check|level|says", sorted((code(name), level, text) for level, text, name in told if "." in name)
+        "check|level|message", sorted((code(name), level, text) for level, text, name in told if "." in name)
     )
 
 
@@ -328,7 +328,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "commands of the client": lambda: "\n\n".join(_command(client._parser(), "python -m harbor_refresh.client")),
     "operations": operations,
     "errors of the API": lambda: table("status|meaning", ERRORS.items()),
-    "limits of the API": lambda: table("what|at most|else", LIMITS),
+    "limits of the API": lambda: table("what|at most|answer to more", LIMITS),
     "statuses": lambda: table(
         "status|code|final", ((one.value, one.code, "yes" if one.is_final else "") for one in Status)
     ),

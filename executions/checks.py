@@ -37,7 +37,7 @@ def _handlers() -> Iterator[CheckMessage]:
     for one in registered:
         if iscoroutinefunction(one.function):
             yield Error(
-                f"The handler {one.name} is a coroutine function, which nothing would wait for.",
+                f"The handler {one.name} is a coroutine function, which nothing would await.",
                 hint="Write it as a plain function; it may call asyncio.run().",
                 id="harbor_executions.E002",
             )

@@ -41,15 +41,15 @@ class Intake:
         "REFRESH_METRICS_NETWORKS",
         "networks",
         (),
-        "The networks that may read `/metrics` without a token ([monitoring](../howto/monitor.md)). The address "
-        "of the connection counts; a request through a proxy needs a token. Unset: every request needs one.",
+        "The networks that may read `/metrics` without a token ([monitoring](../howto/monitor.md)). Only direct "
+        "connections count; a request through a proxy needs a token. Unset: every request needs a token.",
         of_service=True,
     )
     public_url: str = declared(
         "REFRESH_PUBLIC_URL",
         "http_url",
         "",
-        "The address at which people reach the admin, for the links in notifications. Unset: no links.",
+        "The address at which people reach the admin, used for links in notifications. Unset: no links.",
     )
     deliver_networks: tuple[str, ...] = declared(
         "REFRESH_DELIVER_NETWORKS",
@@ -62,7 +62,8 @@ class Intake:
         "secret",
         "",
         "The secret with which Harbor's job service reports to the [hook](../howto/job_service_hook.md), as "
-        "`Authorization: Harbor-Secret …`. In production at least 16 characters. Unset: such reports are refused.",
+        "`Authorization: Harbor-Secret …`. Production requires at least 16 characters. Unset: such reports are "
+        "refused.",
         of_service=True,
     )
     signing_secrets: str = declared(
@@ -78,8 +79,8 @@ class Intake:
         "counts",
         {},
         "How many executions to keep for each vendor type and vendor id; `*` stands for every other vendor type. "
-        "The [sweep](../howto/retention.md) deletes older ones that have ended. For one vendor type the service "
-        "reads Harbor's variables as well, such as `IMAGE_SCAN_EXECUTION_RETENTION_COUNT`.",
+        "The [sweep](../howto/retention.md) deletes older executions that have ended. The service also reads "
+        "Harbor's variables for one vendor type, such as `IMAGE_SCAN_EXECUTION_RETENTION_COUNT`.",
         at_least=1,
         at_most=1_000_000_000,
     )
@@ -88,7 +89,7 @@ class Intake:
         "integer",
         0,
         "The sweep deletes executions that ended more than this many days ago, with their tasks, jobs, results "
-        "and history. 0: age deletes nothing. A project that sets neither this nor the counts keeps everything.",
+        "and history. 0: no limit by age. A project that sets neither this nor the counts keeps everything.",
         at_least=0,
         at_most=36_500,
     )
@@ -96,8 +97,8 @@ class Intake:
         "REFRESH_HISTORY_DAYS",
         "integer",
         0,
-        "The sweep deletes status changes older than this many days from executions that stay, except the newest "
-        "1,000 of each. 0: it deletes none.",
+        "For executions that are kept, the sweep deletes status changes older than this many days, except the "
+        "newest 1,000 of each execution. 0: none.",
         at_least=0,
         at_most=36_500,
     )

@@ -195,17 +195,17 @@ KINDS = {
     "signing_secrets": Kind(
         str,
         _signing_secrets,
-        "one secret or two with a comma between them, each whsec_ and base64 of 24 to 64 bytes",
+        "one secret or two, separated by a comma, each whsec_ followed by base64 of 24 to 64 bytes",
     ),
     "http_url": Kind(str, _http_url, "http://host[:port]/path or https://host[:port]/path"),
     "networks": Kind(
         _words,
         _networks,
-        "networks with commas between them, such as 10.1.0.0/16,192.0.2.7",
+        "networks separated by commas, such as 10.1.0.0/16,192.0.2.7",
         "a list of networks, such as ['10.1.0.0/16', '192.0.2.7']",
     ),
     "counts": Kind(
-        _pairs, _counts, "NAME:N with commas between them, N", "a dictionary of whole numbers by vendor type, each"
+        _pairs, _counts, "NAME:N separated by commas, N", "a dictionary of whole numbers by vendor type, each"
     ),
 }
 

@@ -75,11 +75,11 @@ class HasTasks(Refused):
 
 
 class AlreadyFinal(Refused):
-    """The execution has reached a final status already, and the first final status stands."""
+    """The execution already has a final status, and the first final status stands."""
 
 
 class ExecutionClosed(AlreadyFinal):
-    """The execution is closed, so nothing is added to it any more; start another one."""
+    """The execution is closed, so nothing can be added; start another one."""
 
 
 class NotFinal(Refused):
@@ -112,11 +112,11 @@ class TooManyActions(Refused):
 
 
 class AlreadyUnderWay(Refused):
-    """Each of the jobs is unique, and is queued or running already; nothing was started."""
+    """All of the jobs are unique, and already queued or running; nothing was started."""
 
 
 class Contended(RefreshError):
-    """In each attempt another caller took one of these unique jobs at that moment; nothing was written."""
+    """In every attempt, another caller took one of these unique jobs first; nothing was written."""
 
 
 class StillRunning(RefreshError, TimeoutError):

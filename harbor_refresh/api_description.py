@@ -23,16 +23,16 @@ PROBLEM = "#/components/schemas/ProblemDetails"
 JSON, PROBLEM_JSON = "application/json", "application/problem+json"
 #: What each error of the API means, where the operation itself does not say more.
 ERRORS = {
-    400: "It cannot be used; `detail` says what.",
+    400: "The request cannot be used; `detail` says why.",
     401: "There is no token, or it is unknown, revoked or expired.",
-    403: "The token lacks the scope; or the service is attached to a Harbor, which does this itself.",
+    403: "The token lacks the scope, or the service is attached to a Harbor, which does this itself.",
     404: "There is no such row.",
-    409: "Its state does not allow this; `detail` says why.",
-    410: "It was deleted; do not try again.",
-    412: "It has not ended.",
+    409: "The state of the row does not allow this; `detail` says why.",
+    410: "The row was deleted; do not try again.",
+    412: "The execution has not ended.",
     413: "The body is too large, or holds too many values; `detail` says which.",
-    422: "The request is not as described; `errors` says where.",
-    429: "The token has used up its requests of this minute. `Retry-After` says how long to wait.",
+    422: "The request does not match the description; `errors` says where.",
+    429: "The token has used up its requests for this minute. `Retry-After` says how long to wait.",
     503: "PostgreSQL or Redis is away, or a row stays locked. Try again after `Retry-After` seconds.",
 }
 #: What a request may have at most, and the status of the answer to more.

@@ -271,14 +271,14 @@ class Client:
         url: The address of the service.
         token: An API token.
         spool: A file that keeps reports until the service has answered. Without it, reports end with the process.
-            One client at a time uses it; another waits for three times `timeout`, and then raises SpoolBusy.
-        fsync: Whether a report in the spool survives the loss of power.
+            Only one client at a time uses it; another waits for three times `timeout`, then raises SpoolBusy.
+        fsync: Whether a report in the spool survives a power loss.
         max_spool_bytes: The size limit of the spool.
         max_reports_in_memory: How many reports may wait without a spool.
         on_refused: A function of a refused report and the reason. The sending thread calls it.
-        timeout: Seconds to wait for an answer.
-        patience: For how many seconds a call is tried again.
-        close_timeout: For how many seconds `close()` sends what is left.
+        timeout: The seconds to wait for an answer.
+        patience: The seconds for which a call is retried.
+        close_timeout: The seconds for which `close()` sends waiting reports.
     """
 
     def __init__(
@@ -390,7 +390,7 @@ class Client:
             yield from page["items"]
 
     def wait(self, execution_id: int, timeout: float = math.inf) -> Json:
-        """Wait until the execution has ended, and return it. If the service is away, wait for it, too.
+        """Wait until the execution has ended, and return it. If the service is away, wait until it is back.
 
         Raises TimedOut. Send your own reports first (`flush`), or the execution does not end.
         """
@@ -499,7 +499,7 @@ class Client:
     def flush(self, timeout: float = 30.0, *, tries: float = math.inf) -> None:
         """Wait until the service has answered for every report that waits now.
 
-        Raises NotSent after this time, or after so many requests that failed. The reports stay in the queue.
+        Raises NotSent after `timeout` seconds or `tries` failed requests. The reports stay in the queue.
         """
         self._check_open()
         if not self._flush(timeout, tries):
@@ -517,8 +517,8 @@ class Client:
             return self._removed >= end
 
     def close(self, timeout: float | None = None) -> None:
-        """Send the reports that wait, for `timeout` seconds at most. The rest stays in the spool; without a spool
-        it is lost, and NotSent is raised with it."""
+        """Send the waiting reports, for `timeout` seconds at most. The rest stays in the spool. Without a spool
+        the rest is lost: NotSent is raised, and its `lost` holds the rest."""
         if self._closed:
             return
         self._closed = "the client is closed"
@@ -742,7 +742,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--url", default=environ.get("HARBOR_REFRESH_URL", ""), help="or HARBOR_REFRESH_URL")
     spool = environ.get("HARBOR_REFRESH_SPOOL", "")
     parser.add_argument("--spool", default=spool, help="file that keeps reports, or HARBOR_REFRESH_SPOOL")
-    parser.add_argument("--fsync", action="store_true", help="a spooled report survives the loss of power as well")
+    parser.add_argument("--fsync", action="store_true", help="a spooled report survives even a power loss")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
 
     def verb(name: str, act: Callable[[Client, argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
@@ -755,18 +755,22 @@ def _parser() -> argparse.ArgumentParser:
     create.add_argument("vendor_type")
     create.add_argument("--vendor-id", default=0, help="a number, or text such as a UUID")
     create.add_argument("--trigger", default="MANUAL")
-    create.add_argument("--attributes", type=json.loads, default={}, metavar="JSON", help="extra_attrs, an object")
-    create.add_argument("--key", help="Idempotency-Key: with the same key the execution is created once")
+    create.add_argument(
+        "--attributes", type=json.loads, default={}, metavar="JSON", help="the extra_attrs, as a JSON object"
+    )
+    create.add_argument("--key", help="the Idempotency-Key: requests with the same key create one execution")
     create.add_argument("--tasks", type=int, default=1, metavar="N", help="how many tasks (1)")
-    create.add_argument("--job", action="append", metavar="JOB_ID", help="a task with this job id; repeat it")
-    report = verb("report", _report, "report the status of a task, or one report a line of JSON")
-    report.add_argument("task_id", metavar="TASK_ID", help="or - for the standard input")
+    create.add_argument(
+        "--job", action="append", metavar="JOB_ID", help="a task with this job id; may be repeated"
+    )
+    report = verb("report", _report, "report the status of a task, or send one report for each line of JSON")
+    report.add_argument("task_id", metavar="TASK_ID", help="the id of the task, or - for standard input")
     report.add_argument("status", nargs="?", metavar="STATUS")
     report.add_argument("--revision", type=int, default=0)
     report.add_argument("--message")
-    report.add_argument("--timeout", type=float, default=10.0, help="seconds to send (10)")
+    report.add_argument("--timeout", type=float, default=10.0, help="the seconds that sending may take (10)")
     wait = verb("wait", _wait, "wait until an execution has ended; print its status")
-    wait.add_argument("--timeout", type=float, default=math.inf, help="seconds (any number)")
+    wait.add_argument("--timeout", type=float, default=math.inf, help="the seconds to wait (no limit)")
     for one in (wait, verb("show", _show, "show one execution")):
         one.add_argument("id", type=int, metavar="EXECUTION_ID")
     return parser

@@ -30,10 +30,10 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 # beat and command would import it and Pydantic.
 NINJA = Path(str(distribution("django-ninja").locate_file("ninja")))
 
-#: Django's secret key, the same for all programs. Production needs it.
+#: Django's secret key, the same for all programs. Required in production.
 SECRET_KEY = env.secret("SECRET_KEY", "")
 DEBUG = False
-#: The host names that the web process answers to. Production needs it.
+#: The host names that the web process answers to. Required in production.
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 #: The origins `https://…` from which forms are accepted.
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
@@ -128,7 +128,7 @@ SET_IN_ENVIRONMENT = frozenset(filter(env.text, declared))
 
 # The database. READ COMMITTED is required: the refresh takes its row locks in one statement and reads the tasks in
 # the next, and only under READ COMMITTED does the second statement see the changes that the first waited for.
-#: The database. Options after `?` go to libpq. Production needs it.
+#: The database. Options after `?` go to libpq. Required in production.
 DATABASES = {"default": env.database("DATABASE_URL", "postgresql://localhost:5432/harbor_refresh")}
 DATABASE_IS_NAMED = bool(env.secret("DATABASE_URL", ""))
 DATABASES["default"]["CONN_MAX_AGE"] = 600
@@ -136,7 +136,7 @@ DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # A PgBouncer in transaction mode refuses the options of a connection and gives each transaction another
 # session. Then ALTER ROLE sets what the options would set, and `manage.py doctor` says how; cursors live no
 # longer than a transaction.
-#: Whether a PgBouncer in transaction mode stands before the database.
+#: Whether a PgBouncer in transaction mode is in front of the database.
 DATABASE_POOLED = env.value("DATABASE_POOLED", "flag", False)
 DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = DATABASE_POOLED
 # A transaction waits at most 5 s for a row; one that is idle for 20 s (a stopped process) loses its locks. A
@@ -170,10 +170,10 @@ DATABASES["default"]["OPTIONS"] = {
 
 # Redis, and the broker, which is the same server unless CELERY_BROKER_URL names another, or a RabbitMQ.
 # Of Harbor's two, the first is where its marks are; it is empty unless its cache has a database of its own.
-#: The Redis of the queue: one server, a primary behind Sentinel, or a Cluster. If it is unset, Harbor's variables
-#: `_REDIS_URL_HARBOR` and then `_REDIS_URL_CORE` are read. Production needs it.
+#: The Redis of the queue: one server, a primary behind Sentinel, or a Cluster. Unset: Harbor's `_REDIS_URL_HARBOR`
+#: or else `_REDIS_URL_CORE` is read. Required in production.
 REDIS_URL = env.redis_url("REDIS_URL", "_REDIS_URL_HARBOR", "_REDIS_URL_CORE", default="redis://localhost:6379/0")
-#: After how many seconds the Redis broker delivers an unacknowledged message again.
+#: The seconds after which the Redis broker redelivers an unacknowledged message.
 REFRESH_VISIBILITY_TIMEOUT_SECONDS = env.value("REFRESH_VISIBILITY_TIMEOUT_SECONDS", "number", 300, at_least=1)
 _broker = broker_of_celery(
     #: Celery's broker: a Redis or a RabbitMQ. Unset: the Redis of the queue.
@@ -186,7 +186,7 @@ CELERY_BROKER_READ_URL = CELERY_BROKER_WRITE_URL = _broker.url
 CELERY_BROKER_USE_SSL = _broker.tls
 
 # Traces: an extra. Without it nothing of OpenTelemetry is imported.
-#: Whether [traces](../howto/monitor.md) are sent. They need `requirements-traces.txt`. `OTEL_*` set the exporter.
+#: Whether [traces](../howto/monitor.md) are sent. Needs `requirements-traces.txt`. `OTEL_*` set the exporter.
 REFRESH_TRACES = env.value("REFRESH_TRACES", "flag", False)
 if REFRESH_TRACES:
     _NEEDED = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")
@@ -230,7 +230,7 @@ CELERY_BEAT_SCHEDULER = "harbor_refresh.tasks.pipeline.beat:PatientScheduler"
 CELERY_BEAT_MAX_LOOP_INTERVAL = 5
 
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-#: The form of [log lines](log.md). `auto`: JSON in production unless stderr is a terminal, else text.
+#: The format of [log lines](log.md). `auto`: JSON in production unless stderr is a terminal, else text.
 LOG_FORMAT = env.value("LOG_FORMAT", "one_of", "auto", choices=("auto", "text", "json"))
 LOGGING: dict[str, Any] = {
     "version": 1,

@@ -15,7 +15,7 @@ for _name, *_harbors in (("DATABASE_URL",), ("REDIS_URL", "_REDIS_URL_HARBOR", "
 for _name in ("SECRET_KEY", "REFRESH_HARBOR_SECRET"):
     env.refuse_known_secret(_name)
 if not ALLOWED_HOSTS:
-    raise env.BadSetting("ALLOWED_HOSTS: got nothing, takes host names with commas between them.")
+    raise env.BadSetting("ALLOWED_HOSTS: got nothing, takes host names separated by commas.")
 
 if LOG_FORMAT == "auto" and not sys.stderr.isatty():
     LOGGING["handlers"]["stderr"]["formatter"] = "json"
@@ -24,7 +24,7 @@ logging.captureWarnings(True)  # Python's warnings are lines like all others
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 #: Production: whether plain HTTP is redirected to HTTPS.
 SECURE_SSL_REDIRECT = env.value("SECURE_SSL_REDIRECT", "flag", True)
-#: Production: for how many seconds browsers insist on HTTPS.
+#: Production: the seconds for which browsers insist on HTTPS.
 SECURE_HSTS_SECONDS = env.value("SECURE_HSTS_SECONDS", "integer", 31_536_000, at_least=0, at_most=63_072_000)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = True
 SECURE_HSTS_PRELOAD = True

@@ -24,24 +24,24 @@ class Refresh:
         "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS",
         "number",
         30,
-        "How often beat sends a tick, which finds work whose wake-up was lost. 0 or less: there is no queue, and "
-        "the process that reports refreshes at once. If it is set, beat writes it to its row of the schedule.",
+        "The seconds between beat's ticks, which find work whose wake-up was lost. 0 or less: there is no queue, "
+        "and the reporting process refreshes at once. If this is set, beat writes it to its row of the schedule.",
         at_least=-1,
     )
     strategy: str = declared(
         "REFRESH_STRATEGY",
         "one_of",
         "claim",
-        "The [strategy](../explanation/strategies.md) of the refresh, the same in all processes. The other "
-        "strategies are for comparison.",
+        "The [strategy](../explanation/strategies.md) of the refresh, which all processes must share. Strategies "
+        "other than `claim` are for comparison.",
         choices=STRATEGIES,
     )
     instance_id: int | None = declared(
         "CORE_INSTANCE_ID",
         "integer",
         None,
-        "Strategy `hash`: the number of this worker's instance, less than the total. Unset: the number at the end "
-        "of the host name, as in `worker-3`.",
+        "Strategy `hash`: the number of this worker's instance, below `CORE_INSTANCE_TOTAL`. Unset: the number at "
+        "the end of the host name, as in `worker-3`.",
         at_least=0,
         at_most=9999,
     )
@@ -49,7 +49,7 @@ class Refresh:
         "CORE_INSTANCE_TOTAL",
         "integer",
         None,
-        "Strategy `hash`: how many instances there are. Its workers need it.",
+        "Strategy `hash`: the number of instances. Workers of this strategy need it.",
         at_least=1,
         at_most=10_000,
     )
@@ -63,8 +63,8 @@ class Refresh:
         "REFRESH_FANOUT",
         "auto_or_integer",
         None,
-        "How many executions a subtask refreshes. `auto`: one while at most 16 wait; with more, the backlog is "
-        "split into two subtasks for each live node, in chunks of 1,000 to 6,000 executions.",
+        "The number of executions that a subtask refreshes. `auto`: one while at most 16 wait; otherwise the "
+        "backlog is split into two subtasks for each live node, each of 1,000 to 6,000 executions.",
         at_least=1,
         at_most=6_000,
     )
@@ -72,8 +72,8 @@ class Refresh:
         "REFRESH_MAX_ATTEMPTS",
         "integer",
         5,
-        "How many refreshes of an execution fail in a row before it is quarantined. At 3 or less, executions of "
-        "the same chunk may be quarantined with it.",
+        "The number of failed refreshes in a row after which an execution is quarantined. At 3 or less, other "
+        "executions of its chunk may be quarantined too.",
         at_least=1,
         at_most=100,
     )
@@ -104,13 +104,13 @@ class Refresh:
         "REFRESH_REPORT_AUTHORIZATION",
         "secret",
         "",
-        "The whole `Authorization` header of those reports.",
+        "The whole `Authorization` header of reports over HTTP.",
     )
     flower_url: str = declared(
         "REFRESH_FLOWER_URL",
         "http_url",
         "",
-        "The address of Flower, for the links in the admin. Flower accepts the admin's login if both have the "
+        "The address of Flower, used for links in the admin. Flower accepts the admin's login if both have the "
         "same host name. Unset: no links.",
         of_service=True,
     )

@@ -51,7 +51,7 @@ class ExecutionInlineChecks(BaseModelAdminChecks):
         if not is_text(admin_obj.vendor_type, MAX_VENDOR, at_least=1):
             found.append(
                 Error(
-                    "The inline does not say whose executions it shows.",
+                    "The inline does not say which executions it shows.",
                     hint='Write `vendor_type = "UPGRADE"`, the name that is given to start().',
                     obj=type(admin_obj),
                     id="harbor_executions.E003",

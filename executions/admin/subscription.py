@@ -47,8 +47,8 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]
         model = Subscription
         fields = tuple(Wish.__dataclass_fields__)
         help_texts = {  # noqa: RUF012
-            "vendor_types": "With commas between them. Empty: all.",
-            "triggers": "With commas between them. Empty: all.",
+            "vendor_types": "Separated by commas. Empty: all.",
+            "triggers": "Separated by commas. Empty: all.",
             "url": "http or https, a public address or one that REFRESH_DELIVER_NETWORKS allows.",
         }
 

@@ -16,7 +16,7 @@ PAIRS: Any = Field(
     [],
     max_length=5,
     examples=[["repository.name=library/app"]],
-    description="`path=value`: a dotted path into extra_attrs, and the text there. Several: all of them.",
+    description="`path=value`: a dotted path into extra_attrs, and the text there. Each of several must match.",
 )
 
 

@@ -37,7 +37,7 @@ class DeliveryOut(Schema):
     changed_at: datetime
     state: str = Field(description="`pending`, `delivered` or `dead`.")
     attempts: int
-    next_at: datetime | None = Field(description="When it is sent next. Null: it has ended.")
+    next_at: datetime | None = Field(description="The time of the next attempt. Null: the delivery has ended.")
     last_error: str
     created_at: datetime
     ended_at: datetime | None
@@ -48,12 +48,12 @@ class DeliveryPage(Page):
 
 
 class ResendIn(Given):
-    subscription: Id | None = Field(None, description="Not given: of every subscription.")
+    subscription: Id | None = Field(None, description="Default: every subscription.")
     state: Literal["dead"] = "dead"
 
 
 class ResentOut(Schema):
-    resent: int = Field(description="At most 100,000. If there are more, ask again.")
+    resent: int = Field(description="At most 100,000. If more are left, repeat the request.")
 
 
 @router.get(

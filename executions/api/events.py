@@ -33,8 +33,9 @@ EXAMPLE = {"event": "end", "data": '{"id": 17, "status": "Success", "progress": 
     openapi_extra={"responses": {200: {"content": {"text/event-stream": {"schema": EVENT, "example": EXAMPLE}}}}},
 )
 def follow(request: HttpRequest, execution_id: ExecutionId) -> Any:
-    """Server-sent events. `progress`: the execution with its counts, at once and whenever they change. `end`: the
-    same, when it has ended; the stream ends then. After five minutes it ends without that: open another one."""
+    """Server-sent events. `progress` has the execution with its counts, at once and after each change. `end` has
+    the same when the execution has ended; then the stream ends. After five minutes the stream ends without `end`:
+    open another one."""
 
     def read() -> dict[str, Any]:
         return detail(execution_id).model_dump(mode="json")

@@ -41,7 +41,7 @@ from harbor_refresh.executions.queries.filters import Filter
 class ListIn(pages.PageIn):
     vendor_type: str = Field("", max_length=64)
     vendor_id: VendorId | None = Field(None, description="A number, or text such as a UUID.")
-    status: list[StatusName] = Field([], max_length=6, description="Several: any of them.")
+    status: list[StatusName] = Field([], max_length=6, description="One or several; any of them matches.")
     trigger: str = Field("", max_length=16)
     started_after: Moment | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")
     started_before: Moment | None = None
@@ -69,7 +69,7 @@ router = Router(tags=["Executions"])
     summary="Create an execution with its tasks",
 )
 def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key: idempotency.Key = None) -> Any:
-    """All of it is created, or nothing. The execution begins as Running, its tasks as Pending."""
+    """The creation is atomic. The execution begins as Running, its tasks as Pending."""
 
     def make() -> dict[str, Any]:
         tasks = [NewTask(one.job_id, one.extra_attrs) for one in body.tasks]
@@ -91,8 +91,8 @@ def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key
     summary="List executions, the newest first",
 )
 def list_executions(request: HttpRequest, query: Query[ListIn]) -> Any:
-    """The items have no `extra_attrs`: look at one execution for these. A page ends after 20,000 executions were
-    compared with the filter, so it may hold few items and not be the last: go on until `next` is null."""
+    """The items leave out `extra_attrs`, which *Show one execution* returns. A page ends after 20,000 executions
+    were compared with the filter, so a page with few items need not be the last. Continue until `next` is null."""
     page = listing.page(query.as_filter(), query.limit, query.place)
     return pages.answer(page.items, ExecutionItem, page.below)
 
@@ -101,7 +101,7 @@ def list_executions(request: HttpRequest, query: Query[ListIn]) -> Any:
     "/executions/{execution_id}",
     auth=may(Scope.READ),
     response=answers({200: ExecutionDetail}, 404),
-    summary="Look at one execution",
+    summary="Show one execution",
 )
 def get_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     return detail(execution_id)
@@ -126,7 +126,7 @@ def change_execution(request: HttpRequest, execution_id: ExecutionId, body: Attr
     summary="Delete an execution that has ended",
 )
 def delete_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
-    """Its tasks, its history and their jobs go with it. 409: a row of another table names it. 412: stop it first,
+    """Its tasks, jobs and history are deleted, too. 409: a row of another table refers to it. 412: stop it first,
     because a task has not ended, or it has no tasks and was not finished."""
     try:
         with noted(person_of(request), Word.DELETE, Kind.EXECUTION, execution_id):
@@ -141,7 +141,7 @@ def delete_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     auth=may(Scope.READ),
     response=answers({200: HistoryPage}, 400, 404),
     by_alias=True,
-    summary="List the changes of its status, the oldest first",
+    summary="List the status changes of an execution, the oldest first",
 )
 def list_history(request: HttpRequest, execution_id: ExecutionId, query: Query[pages.PageIn]) -> Any:
     require_execution(execution_id)
@@ -153,11 +153,11 @@ def list_history(request: HttpRequest, execution_id: ExecutionId, query: Query[p
     "/executions/{execution_id}/refresh",
     auth=may(Scope.MANAGE),
     response=answers({200: ExecutionDetail}, 404, 409),
-    summary="Bring its status to what its tasks say, now",
+    summary="Refresh one execution now",
 )
 def refresh_now(request: HttpRequest, execution_id: ExecutionId) -> Any:
-    """The workers do this by themselves after each report. An execution in quarantine is not refreshed. 409: it
-    could not be refreshed, and `detail` says why."""
+    """Workers do this after each report. An execution in quarantine is not refreshed. 409: the refresh failed, and
+    `detail` says why."""
     require_execution(execution_id)
     with noted(person_of(request), Word.REFRESH, Kind.EXECUTION, execution_id) as entry:
         outcome = refresh([execution_id])
@@ -176,7 +176,7 @@ def refresh_now(request: HttpRequest, execution_id: ExecutionId) -> Any:
     summary="Set the final status of an execution without tasks",
 )
 def finish(request: HttpRequest, execution_id: ExecutionId, body: FinishIn) -> Any:
-    """409: it has tasks, so its status follows from them; or it has ended already."""
+    """409: the execution has tasks, so its status follows from them; or it has already ended."""
     set_status = {"Success": manual_status.finish_as_success, "Error": manual_status.finish_as_error}
     with noted(person_of(request), Word.FINISH, Kind.EXECUTION, execution_id) as entry:
         set_status[body.status](execution_id, body.message)

@@ -17,7 +17,11 @@ MAX_KEY = 200
 Key = Annotated[
     str | None,
     StringConstraints(min_length=1, max_length=MAX_KEY, pattern=r"^[!-~]+$"),
-    Header(None, alias="Idempotency-Key", description="Repeat a failed request with its key: it runs only once."),
+    Header(
+        None,
+        alias="Idempotency-Key",
+        description="Repeat a failed request with the same key: it takes effect only once.",
+    ),
 ]
 
 

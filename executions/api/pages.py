@@ -18,11 +18,11 @@ MAX_ITEMS = 500
 
 
 class PageIn(Given):
-    limit: int = Field(100, ge=1, le=MAX_ITEMS, description="The most items of the page.")
+    limit: int = Field(100, ge=1, le=MAX_ITEMS, description="The maximum number of items on the page.")
     cursor: Annotated[str, Field(max_length=20)] = Field(
         "",
         examples=["81"],
-        description="`next` of the page before it.",
+        description="The value `next` of the previous page.",
         json_schema_extra={"pattern": "^[0-9]{0,18}$"},
     )
 

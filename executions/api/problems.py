@@ -93,7 +93,7 @@ class ProblemDetails(Schema):
     title: str = Field(examples=["Not found"])
     status: int = Field(examples=[404])
     detail: str = Field(examples=["there is no execution 7"])
-    errors: list[Wrong] | None = Field(None, description="Only of a request that is not as described.")
+    errors: list[Wrong] | None = Field(None, description="Only if the request does not match the description.")
 
 
 def answer(request: HttpRequest, problem: Problem) -> JsonResponse:

@@ -20,8 +20,9 @@ router = Router(tags=["Reports"])
     summary="Report the status of many tasks",
 )
 def report_many(request: HttpRequest, body: ReportsIn) -> Any:
-    """Each report is answered: `applied`; `unchanged`, because it was repeated, late or out of order; `refused`,
-    with the reason. A refused report does not stop the others. They count in the order given."""
+    """Each report has a result: `applied`; `unchanged`, because it was repeated, late or out of order; or
+    `refused`, with the reason. A refused report does not stop the others. Reports are applied in the given
+    order."""
     given = [Report(one.task_id, one.status, one.revision, one.message, one.earlier_runs) for one in body.reports]
     with taken_once(request):
         outcome = report(given, Source.API)

@@ -71,7 +71,7 @@ StoredAttributes = Annotated[
         json_schema_extra={"type": "object"},
     ),
 ]
-HARBORS = "Null in some rows of a Harbor that this service is attached to."
+HARBORS = "May be null if the service is attached to a Harbor."
 #: A whole number in a body. 7.0 is one in JSON. Pydantic alone would also take `"7"` and true, or refuse 7.0.
 Whole = Annotated[int, Field(strict=False), BeforeValidator(_a_number)]
 VendorId = Annotated[
@@ -108,7 +108,7 @@ class NewTaskIn(Body):
     job_id: Annotated[
         str,
         StringConstraints(max_length=64, pattern=NO_NUL),
-        Field(examples=["5f2c"], description="The runner's own name of the job."),
+        Field(examples=["5f2c"], description="The runner's own name for the job."),
     ] = ""
     extra_attrs: Attributes = Field(default_factory=dict)
 
@@ -121,12 +121,12 @@ class NewExecutionIn(Body):
     vendor_type: Annotated[
         str,
         StringConstraints(min_length=1, max_length=MAX_VENDOR, pattern=r"^[^:\x00]*$"),
-        Field(examples=["REPLICATION"], description="What the execution is. Any text without a colon."),
+        Field(examples=["REPLICATION"], description="The kind of work: any text without a colon."),
     ]
     vendor_id: VendorId = Field(
         0,
         examples=[7],
-        description='Which of its kind: the id of a policy, a project. Text such as a UUID, too; `"7"` is 7.',
+        description='The object of the work, such as the id of a policy: a number or text. `"7"` counts as 7.',
     )
     trigger: Annotated[str, StringConstraints(max_length=16, pattern=NO_NUL), Field(examples=["MANUAL"])] = (
         "MANUAL"
@@ -140,17 +140,15 @@ class ExecutionItem(BaseModel):
     id: int = Field(examples=[17])
     vendor_type: str = Field(examples=["REPLICATION"])
     vendor_id: int = Field(
-        examples=[7], description="If text was given, a number below 0 that is made from it: see `vendor_key`."
+        examples=[7], description="If text was given, a negative number that is derived from it: see `vendor_key`."
     )
-    vendor_key: str = Field(examples=["7"], description="`vendor_id` as text, and the text if that was given.")
+    vendor_key: str = Field(examples=["7"], description="`vendor_id` as text, or the text that was given instead.")
     status: str = Field(examples=["Running"], description=f"One of {', '.join(Status.values)}.")
     status_message: str = Field(examples=[""])
     trigger: str = Field(examples=["MANUAL"])
     start_time: datetime | None = Field(description=f"When it was created. {HARBORS}")
     update_time: datetime | None = Field(description=f"When its status or end last changed. {HARBORS}")
-    end_time: datetime | None = Field(
-        examples=[None], description="When its last task ended. Null until it has ended."
-    )
+    end_time: datetime | None = Field(examples=[None], description="When its last task ended. Null before.")
     revision: int = Field(examples=[0], description="Grows by one with each change of status or end.")
 
 
@@ -160,12 +158,12 @@ class ExecutionOut(ExecutionItem):
 
 class ExecutionDetail(ExecutionOut):
     counts: dict[str, int] = Field(
-        description="How many tasks have each status.", examples=[{"Running": 1, "Success": 3}]
+        description="The number of tasks by status.", examples=[{"Running": 1, "Success": 3}]
     )
     tasks: int = Field(examples=[4])
     progress: float = Field(examples=[0.75], description="The share of tasks that have ended, from 0 to 1.")
     quarantine: str | None = Field(
-        examples=[None], description="Why it is not refreshed. Null unless its refresh failed too often."
+        examples=[None], description="The reason for its quarantine. Null if it is not in quarantine."
     )
 
 
@@ -183,9 +181,9 @@ class TaskItem(BaseModel):
     vendor_type: str = Field(examples=["REPLICATION"])
     job_id: str = Field(examples=["5f2c"])
     status: str = Field(examples=["Running"], description=f"One of {', '.join(Status.values)}.")
-    status_revision: int = Field(examples=[1769860800], description="The number of the run, as it was reported.")
+    status_revision: int = Field(examples=[1769860800], description="The run number, as it was reported.")
     status_message: str = Field(examples=[""])
-    run_count: int = Field(examples=[1], description="How often it was run.")
+    run_count: int = Field(examples=[1], description="The number of its runs.")
     creation_time: datetime | None = Field(description=f"When it was created. {HARBORS}")
     start_time: datetime | None = Field(description="When its last run began.")
     update_time: datetime | None = Field(description=f"When it last changed. {HARBORS}")
@@ -209,14 +207,14 @@ class FinishIn(Body):
 
 
 REVISION = (
-    "The number of the run: a report of an older run changes nothing. Unix seconds of its start are a good "
-    f"number. From 0 to {MAX_REVISION}."
+    "The run number, from 0 to "
+    f"{MAX_REVISION}. Reports of older runs change nothing. The start of the run in Unix seconds works well."
 )
-EARLIER_RUNS = "How many runs there were before this one, if the runner counts."
+EARLIER_RUNS = "The number of runs before this one, if the runner counts them."
 
 
 class AttributesIn(Body):
-    extra_attrs: Attributes = Field(description="They take the place of those that are there.")
+    extra_attrs: Attributes = Field(description="The new attributes, which replace all existing ones.")
 
 
 class OneReportIn(Body):
@@ -234,18 +232,18 @@ class OneReportIn(Body):
     message: Annotated[str | None, Field(max_length=MAX_MESSAGE)] = Field(
         None,
         examples=["copied 3 of 8 blobs"],
-        description="Null leaves the message of the task as it is.",
+        description="Null keeps the current message of the task.",
     )
     earlier_runs: Whole = Field(
         0, description=EARLIER_RUNS, json_schema_extra={"minimum": 0, "maximum": MAX_EARLIER_RUNS}
     )
     task_id: Whole | None = Field(
-        None, examples=[None], description="The task in the address. A signed body must name it."
+        None, examples=[None], description="The same task as in the address. Required in a signed body."
     )
 
 
 class ReportIn(OneReportIn):
-    """A value that one report alone may not have refuses this report, and not the request."""
+    """A report with a bad value is refused; the other reports of the request are not."""
 
     task_id: Whole = Field(examples=[91])
     status: str = Field(examples=["Running"], description=f"One of {', '.join(Status.values)}.")
@@ -274,8 +272,8 @@ class ReportsOut(BaseModel):
 class Page(BaseModel):
     next: str | None = Field(
         examples=[None],
-        description="The cursor of the next page. Null: this page is the last. A page may hold fewer items than "
-        "the limit, even none, and not be the last.",
+        description="The cursor of the next page; null on the last page. Any page may hold fewer items than the "
+        "limit, or none.",
     )
 
 

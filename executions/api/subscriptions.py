@@ -28,7 +28,10 @@ Name = Annotated[
 Url = Annotated[
     str,
     StringConstraints(min_length=1, max_length=2_000),
-    Field(examples=["https://hooks.example.com/harbor"], description="http or https, without user and password."),
+    Field(
+        examples=["https://hooks.example.com/harbor"],
+        description="An http or https URL without user and password.",
+    ),
 ]
 Word = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[^\x00]*$")]
 Words = Annotated[list[Word], Field(max_length=MAX_LISTED)]
@@ -41,7 +44,7 @@ class SubscriptionIn(Body):
     url: Url
     vendor_types: Words = Field(default_factory=list, examples=[["REPLICATION"]], description="Empty: all.")
     statuses: Statuses = Field(
-        default=["Stopped", "Error", "Success"], description="Empty: all. Not given: the final ones."
+        default=["Stopped", "Error", "Success"], description="Empty: all. Default: the final statuses."
     )
     triggers: Words = Field(default_factory=list, examples=[["SCHEDULE"]], description="Empty: all.")
     payload: PayloadName = "standard"
@@ -49,7 +52,7 @@ class SubscriptionIn(Body):
 
 
 class SubscriptionChanges(Body):
-    """What is not given stays as it is."""
+    """Fields that are not given stay as they are."""
 
     name: Name = ""
     url: Url = ""
@@ -64,10 +67,10 @@ class SubscriptionOut(Schema):
     id: int
     name: str
     kind: str = Field(
-        description="`webhook`; or a function in Python, which this API only shows: `handler`, or `callback`, "
-        "which is told of single executions."
+        description="`webhook`, or a Python function that this API only shows: `handler`, or `callback` of a "
+        "single execution."
     )
-    url: str = Field(description="For tokens without `manage` its scheme and host alone: `https://host/…`.")
+    url: str = Field(description="Tokens without `manage` see only scheme and host: `https://host/…`.")
     handler: str
     payload: str
     vendor_types: list[str]
@@ -75,11 +78,13 @@ class SubscriptionOut(Schema):
     triggers: list[str]
     enabled: bool
     created_at: datetime
-    failures: int = Field(description="Requests that failed since the last answer.")
+    failures: int = Field(description="The number of failed requests since the last answer.")
     failing_since: datetime | None
-    retry_at: datetime | None = Field(description="Nothing is sent before, because the receiver is away.")
+    retry_at: datetime | None = Field(
+        description="Nothing is sent before this time, because the receiver is away."
+    )
     old_secret_until: datetime | None = Field(
-        description="Until then requests are signed with an older secret as well. Null: there is none."
+        description="Until this time an old secret signs requests, too. Null: there is no old secret."
     )
 
 
@@ -90,14 +95,14 @@ class SubscriptionForReaders(SubscriptionOut):
 
 
 class CreatedSubscription(SubscriptionOut):
-    secret: str = Field(description="It signs the requests, and is shown only here.", examples=["whsec_…"])
+    secret: str = Field(description="The secret that signs requests. It is shown only here.", examples=["whsec_…"])
 
 
 class RotateIn(Body):
     old_secret_seconds: OldSecretSeconds = Field(
         OLD_SECRET_SECONDS,
         examples=[OLD_SECRET_SECONDS],
-        description="How long the old secret signs as well. 0: no old secret signs any more.",
+        description="How long the old secret still signs requests. 0: all old secrets expire now.",
     )
 
 
@@ -142,7 +147,7 @@ def list_subscriptions(request: HttpRequest, query: Query[pages.PageIn]) -> Any:
     "/subscriptions/{subscription_id}",
     auth=may(Scope.READ),
     response=answers({200: SubscriptionOut}, 404),
-    summary="Look at one subscription",
+    summary="Show one subscription",
 )
 def get_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> Any:
     row = Subscription.objects.filter(pk=subscription_id).first()
@@ -192,9 +197,9 @@ def delete_subscription(request: HttpRequest, subscription_id: SubscriptionId) -
     summary="Give a webhook a new secret",
 )
 def rotate_secret(request: HttpRequest, subscription_id: SubscriptionId, body: RotateIn) -> Any:
-    """The old secret signs as well for a while, so that no delivery is refused until the receiver has the new one:
-    each request carries a signature by each. A rotation that was answered to no one can be repeated. 400: four old
-    secrets sign already."""
+    """For a while each request carries one signature by the new secret and one by each old secret, so that no
+    delivery is refused before the receiver has the new secret. If the answer was lost, repeat the rotation. 400:
+    four old secrets still sign."""
     with audit.noted(
         audit.person_of(request), audit.Word.ROTATE, audit.Kind.SUBSCRIPTION, subscription_id
     ) as entry:

@@ -36,7 +36,7 @@ router = Router(tags=["Tasks"])
 
 
 class TasksIn(pages.PageIn):
-    status: list[StatusName] = Field([], max_length=6, description="Several: any of them.")
+    status: list[StatusName] = Field([], max_length=6, description="One or several; any of them matches.")
     attribute: AttributePairs = PAIRS
 
 
@@ -51,7 +51,7 @@ def list_tasks(
     execution_id: ExecutionId,
     query: Query[TasksIn],
 ) -> Any:
-    """The items have no `extra_attrs`: look at one task for these."""
+    """The items leave out `extra_attrs`, which *Show one task* returns."""
     require_execution(execution_id)
     rows = Task.objects.filter(execution_id=execution_id).defer("extra_attrs")
     if query.status:
@@ -77,7 +77,7 @@ def add_tasks(
 
 
 @router.get(
-    "/tasks/{task_id}", auth=may(Scope.READ), response=answers({200: TaskOut}, 404), summary="Look at one task"
+    "/tasks/{task_id}", auth=may(Scope.READ), response=answers({200: TaskOut}, 404), summary="Show one task"
 )
 def get_task(request: HttpRequest, task_id: TaskId) -> Any:
     task = Task.objects.filter(pk=task_id).first()
@@ -105,8 +105,8 @@ def change_task(request: HttpRequest, task_id: TaskId, body: AttributesIn) -> An
     summary="Report the status of one task",
 )
 def report_task(request: HttpRequest, task_id: TaskId, body: OneReportIn) -> Any:
-    """A report that is repeated, late or out of order changes nothing: it is `unchanged`. A signed body names its
-    task (`task_id`), because the signature does not cover the address."""
+    """A report that is repeated, late or out of order changes nothing; its result is `unchanged`. A signed body
+    must name its task (`task_id`), because the signature does not cover the address."""
     if request.auth.message:  # type: ignore[attr-defined]
         refuse_another_task(body.task_id, task_id)
     with taken_once(request):

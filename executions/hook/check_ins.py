@@ -25,7 +25,7 @@ class CheckIn:
         vendor_type: The vendor type of its execution.
         job_id: The id of the job.
         text: What the job says.
-        at: When, in unix seconds by the clock of the sender.
+        at: The time in Unix seconds, by the clock of the sender.
         revision: The revision of the run.
     """
 

@@ -16,13 +16,11 @@ from harbor_refresh.executions.retention.rules import DryRunCount, Retention, co
 from harbor_refresh.executions.retention.sweep import Swept, sweep
 from harbor_refresh.executions.text import plural
 
-HELP = (
-    "delete the executions and other rows that retention does not keep; refresh executions whose tasks stand still"
-)
+HELP = "delete what retention does not keep; refresh executions whose tasks no longer change"
 
 
 def arguments(parser: CommandParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="count what would be deleted, and write nothing")
+    parser.add_argument("--dry-run", action="store_true", help="only count what would be deleted; write nothing")
 
 
 def answer(options: dict[str, Any]) -> Answer:

@@ -21,7 +21,7 @@ MAX_DAYS = 3_650
 NAME_IS_UNIQUE = "execution_api_token_name_key"
 
 
-HELP = "make an API token and print it, once"
+HELP = "create an API token and print it once"
 
 
 def arguments(parser: CommandParser) -> None:

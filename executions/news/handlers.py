@@ -37,8 +37,8 @@ class Failure:
 class Change:
     """One change of the status of an execution.
 
-    The attributes up to `at` describe the change. The others are read when it is delivered, and are empty if the
-    execution was deleted by then.
+    The attributes up to `at` describe the change. The other attributes are read at the delivery, and are empty if
+    the execution was deleted by then.
 
     Attributes:
         id: An id of the change. It is the same if the change is delivered again.
@@ -57,7 +57,7 @@ class Change:
         update_time: When it was last refreshed.
         end_time: When it ended; None if it has not ended.
         counts: The number of its tasks by status.
-        first_failures: The first of its tasks that ended as Error.
+        first_failures: The first tasks that ended as Error.
         is_deleted: Whether it was deleted before this delivery.
     """
 
@@ -82,7 +82,7 @@ class Change:
 
     @property
     def duration_seconds(self) -> float | None:
-        """From the start to the end; None while the execution has not ended."""
+        """The seconds from start to end; None while the execution has not ended."""
         if self.start_time is None or self.end_time is None or not is_final(self.to_status):
             return None
         return max(0.0, round((self.end_time - self.start_time).total_seconds(), 3))
@@ -116,7 +116,7 @@ def on_execution(
 
     Args:
         vendors: The vendor types; none: all.
-        status: One new status or several. An empty list: every status. Not given: the final ones.
+        status: One new status or several. An empty list: every status. Default: the final statuses.
         trigger: One trigger or several; none: all.
     """
     if any(callable(one) for one in vendors):

@@ -28,8 +28,8 @@ def execution_urls(*, may_see: MaySee) -> list[URLPattern]:
     They are named `execution_progress` and `execution_events`.
 
     Args:
-        may_see: A function of the request and the execution. Unless it returns True, the answer is 404, as for an
-            execution that does not exist. It may raise PermissionDenied instead.
+        may_see: A function of the request and the execution. Unless it returns True, the answer is 404, as if the
+            execution did not exist. It may raise PermissionDenied instead.
     """
     if not callable(may_see):
         raise TypeError("execution_urls takes may_see=, a function of the request and the execution")

@@ -21,9 +21,9 @@ class Progress:
         counts: The number of its tasks by status.
         total: The number of its tasks.
         done: The number of its tasks that have ended.
-        eta: The time left at the speed of the latest ends, without idle time. None if no task has ended within the
+        eta: The time left at the rate of the latest ends, without idle time. None if no task has ended within the
             last hour, or no task is left.
-        is_open: Whether more tasks may be added. Then the other values count those that were added so far.
+        is_open: Whether more tasks may be added. If so, the other values count the tasks added so far.
     """
 
     status: str

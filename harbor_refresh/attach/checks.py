@@ -53,7 +53,7 @@ def setting(facts: AttachFacts) -> Iterator[CheckMessage]:
         )
 
 
-@check("attach.columns", "Harbor's tables have the columns", Need.DATABASE, shown=(Shown.ATTACH,))
+@check("attach.columns", "Harbor's tables have all needed columns", Need.DATABASE, shown=(Shown.ATTACH,))
 def columns(facts: AttachFacts) -> Iterator[CheckMessage]:
     for right in facts.missing_rights:
         if right.name == "USAGE":
@@ -65,7 +65,7 @@ def columns(facts: AttachFacts) -> Iterator[CheckMessage]:
             yield Error(f"The database has no table {name}.", UPGRADE)
             continue
         if table.schema == SCHEMA or table.kind not in ("r", "p"):
-            what = f"is in the schema {SCHEMA}" if table.schema == SCHEMA else "is a view and no table"
+            what = f"is in the schema {SCHEMA}" if table.schema == SCHEMA else "is a view, not a table"
             yield Error(f"{name} {what}, so it is not Harbor's.", UPGRADE)
             continue
         for column, accepted in ((one, kinds) for kinds, names in needed.items() for one in names.split()):
@@ -76,14 +76,15 @@ def columns(facts: AttachFacts) -> Iterator[CheckMessage]:
                 yield Error(f"The column {name}.{column} is {kind}; it takes {' or '.join(accepted)}.", UPGRADE)
 
 
-@check("attach.index", "an index answers the rollup", Need.DATABASE, shown=(Shown.ATTACH,))
+@check("attach.index", "an index covers the rollup", Need.DATABASE, shown=(Shown.ATTACH,))
 def covering_index(facts: AttachFacts) -> Iterator[CheckMessage]:
     size = facts.size
     if size is not None and not size.has_covering_index and not 0 <= size.tasks < MANY_TASKS:
         rows = f"{size.tasks:,} rows" if size.tasks >= 0 else "no statistics"
         yield Warning(
-            f"No index of task holds execution_id, status and end_time ({rows}, {size.bytes / 1024**2:,.0f} MiB), "
-            "so a refresh reads the table beside it. With the index it reads that alone, up to twice as fast.",
+            f"The table task ({rows}, {size.bytes / 1024**2:,.0f} MiB) has no index with execution_id, status and "
+            "end_time, so a refresh also reads the table. With such an index it reads only the index, up to twice "
+            "as fast.",
             f"As the owner of the table, and outside a transaction: {proposal(size.schema)}",
         )
 
@@ -92,7 +93,7 @@ def proposal(schema: str) -> str:
     return INDEX.format(schema=schema)
 
 
-@check("attach.migrations", "our tables are there", Need.DATABASE, shown=(Shown.ATTACH,))
+@check("attach.migrations", "our tables exist", Need.DATABASE, shown=(Shown.ATTACH,))
 def migrations(facts: AttachFacts) -> Iterator[CheckMessage]:
     """Before the first migration this is no error: it is the next step."""
     if facts.unapplied:
@@ -112,7 +113,7 @@ def marks(facts: AttachFacts) -> Iterator[CheckMessage]:
         )
 
 
-@check("attach.statuses", "each status is what its tasks say", Need.DATABASE, shown=(Shown.ATTACH,))
+@check("attach.statuses", "each status follows from its tasks", Need.DATABASE, shown=(Shown.ATTACH,))
 def statuses(facts: AttachFacts) -> Iterator[CheckMessage]:
     if any(columns(facts)):
         return
@@ -121,8 +122,8 @@ def statuses(facts: AttachFacts) -> Iterator[CheckMessage]:
         which = ", ".join(str(one.execution_id) for one in found.examples[:3])
         differ = plural(found.wrong, "execution has a status or an end", "executions have a status or an end")
         yield Warning(
-            f"{differ} that its tasks do not say, such as {which}. Those that were marked a moment ago are among "
-            "them.",
+            f"{differ} that does not follow from the tasks, such as {which}. This includes executions that were "
+            "marked a moment ago.",
             "manage.py attach repair",
         )
 
@@ -139,7 +140,7 @@ def dead_tasks(facts: AttachFacts) -> Iterator[CheckMessage]:
     if found is not None and found.dead:
         which = ", ".join(str(one.task_id) for one in found.examples[:3])
         yield Warning(
-            f"{plural(found.dead, 'task has', 'tasks have')} no job that will end it, such as {which}; so the "
-            "execution runs, and its policy cannot be deleted.",
+            f"{plural(found.dead, 'task has', 'tasks have')} no job left, such as {which}, so the execution "
+            "stays Running and its policy cannot be deleted.",
             "manage.py attach repair --dead-tasks --dry-run, then without --dry-run",
         )

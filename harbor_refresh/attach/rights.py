@@ -65,7 +65,7 @@ def _commands(text: str, **words: str) -> list[list[str]]:
     return [[known.get(word, word) for word in command.split()] for command in text.split(";")]
 
 
-@check("attach.rights", "the role may do what a refresh needs", Need.DATABASE, shown=(Shown.ATTACH,))
+@check("attach.rights", "the role has the rights that a refresh needs", Need.DATABASE, shown=(Shown.ATTACH,))
 def of_the_database(facts: AttachFacts) -> Iterator[CheckMessage]:
     for right in facts.missing_rights:
         kind, _, name = (right.thing or "").partition(" ")
@@ -76,7 +76,7 @@ def of_the_database(facts: AttachFacts) -> Iterator[CheckMessage]:
         )
 
 
-@check("attach.redis_rights", "Redis lets this program do its work", Need.REDIS, shown=(Shown.ATTACH,))
+@check("attach.redis_rights", "Redis gives this program the rights it needs", Need.REDIS, shown=(Shown.ATTACH,))
 def of_redis(facts: Facts) -> Iterator[CheckMessage]:
     """Name each command that Redis refuses. A command that comes in a script is tried in one."""
     scratch = f"{facts.conf.key_prefix}attach-check"
@@ -98,7 +98,11 @@ def of_redis(facts: Facts) -> Iterator[CheckMessage]:
 
 
 @check(
-    "attach.broker_rights", "the broker lets Celery do its work", Need.REDIS, Need.BROKER, shown=(Shown.ATTACH,)
+    "attach.broker_rights",
+    "the broker gives Celery the rights it needs",
+    Need.REDIS,
+    Need.BROKER,
+    shown=(Shown.ATTACH,),
 )
 def of_the_broker(facts: Facts) -> Iterator[CheckMessage]:
     """Name each command that the broker refuses, if it is a Redis."""

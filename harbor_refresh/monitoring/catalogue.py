@@ -78,9 +78,9 @@ COUNTERS = (
     Counted("refreshes", "executions refreshed", (("result", ("changed", "unchanged", "failed")),)),
     Counted("executions_claimed", "executions that ticks have claimed and sent to workers"),
     Counted("executions_recovered", "executions whose claim was recovered from a dead or slow worker"),
-    Counted("drift_marked", "executions that reconcile has found to differ from their tasks, and has marked"),
+    Counted("drift_marked", "executions with drift that reconcile has found and marked"),
     Counted("marks_lost", "executions that could not be marked, because Redis was away; reconcile finds them"),
-    Counted("quarantines", "executions that were quarantined, because they failed too often"),
+    Counted("quarantines", "executions that were quarantined after too many failures"),
     Counted("reports", "status changes of tasks", (("result", ("applied", "unchanged", "refused")), SOURCES)),
     Counted(
         "requests_refused",
@@ -88,17 +88,17 @@ COUNTERS = (
         (("source", ("api", "hook", "metrics")), ("status", tuple(map(str, COUNTED)))),
     ),
     Counted(
-        "job_reports", "reports of jobs that changed their task, by the new status", (("status", tuple(CODES)),)
+        "job_reports", "reports of jobs that changed a task, by the task's new status", (("status", tuple(CODES)),)
     ),
     Counted("jobs_recovered", "runs of jobs whose process died; their jobs wait to run again, or have failed"),
     Counted("deliveries", "attempts to deliver notifications", (("result", ("delivered", "retried", "dead")),)),
 )
 
 HISTOGRAMS = (
-    Timed(REFRESH_SECONDS, "how long a refresh of one batch of executions took, in the database"),
+    Timed(REFRESH_SECONDS, "the time in the database that a refresh of one batch of executions took"),
     Timed(
         REPORT_TO_TRUE_SECONDS,
-        "how long after the last end of its tasks an execution got its final status",
+        "the time from the end of an execution's last task to its final status",
     ),
 )
 
@@ -135,43 +135,50 @@ GAUGES = (
     Gauge("in_flight", "executions that are claimed and not refreshed yet", lambda state: one(state.in_flight)),
     Gauge(
         "oldest_waiting_seconds",
-        "for how long the oldest execution on the queue has waited, at least",
+        "the minimum waiting time of the oldest execution on the queue",
         lambda state: one(state.oldest_waiting),
     ),
     Gauge(
         "failed_before",
-        "executions of the backlog and in flight whose refresh failed before",
+        "waiting or claimed executions whose refresh failed before",
         lambda state: one(state.failed_before),
     ),
-    Gauge("quarantined", "executions in quarantine, 10,000 at most", lambda state: one(state.quarantined)),
-    Gauge("nodes", "worker processes, by what their heartbeats say", _nodes, ("state",)),
+    Gauge("quarantined", "executions in quarantine, counted up to 10,000", lambda state: one(state.quarantined)),
+    Gauge("nodes", "worker processes, alive or dead by their heartbeats", _nodes, ("state",)),
     Gauge(
-        "node_heartbeat_age_seconds", "how long ago a live worker process gave a heartbeat", _heartbeats, ("node",)
+        "node_heartbeat_age_seconds",
+        "the time since the last heartbeat of a live worker process",
+        _heartbeats,
+        ("node",),
     ),
     Gauge(
-        "last_tick_age_seconds", "how long ago a worker last looked for work", lambda state: one(state.last_tick)
+        "last_tick_age_seconds", "the time since a worker last looked for work", lambda state: one(state.last_tick)
     ),
     Gauge(
         "last_reconcile_age_seconds",
-        "how long ago the last complete pass of reconcile began",
+        "the time since the last complete pass of reconcile began",
         lambda state: one(state.last_reconcile),
     ),
-    Gauge("schedule_age_seconds", "how long ago beat sent a task of its schedule", _ticks, ("task",)),
-    Gauge("beat_age_seconds", "how long ago beat sent anything", lambda state: one(state.beat_silent)),
+    Gauge("schedule_age_seconds", "the time since beat last sent this task of its schedule", _ticks, ("task",)),
+    Gauge("beat_age_seconds", "the time since beat last sent anything", lambda state: one(state.beat_silent)),
     Gauge(
         "paused",
-        "how many queues an operator has paused, refreshing included; 0: nothing is paused",
+        "the number of queues that an operator has paused, including refreshing",
         lambda state: one(_paused(state)),
     ),
-    Gauge("messages", "messages that wait with the broker, by queue", _messages, ("queue",)),
+    Gauge("messages", "messages that wait in the broker", _messages, ("queue",)),
     Gauge(
         "jobs_in_progress",
-        "jobs that run, 10,000 at most",
+        "running jobs, counted up to 10,000",
         lambda state: one(state.jobs_in_progress),
     ),
-    Gauge("dead_letters", "deliveries that were given up, 10,000 at most", lambda state: one(state.dead_letters)),
+    Gauge(
+        "dead_letters",
+        "deliveries that were given up, counted up to 10,000",
+        lambda state: one(state.dead_letters),
+    ),
     Gauge("open_actions", "actions on many executions that have not ended", lambda state: one(state.open_actions)),
-    Gauge("server_up", "whether a server answered in time: 1, or 0", _servers, ("server",)),
+    Gauge("server_up", "1 if the server answered in time, else 0", _servers, ("server",)),
 )
 
 

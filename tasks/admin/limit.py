@@ -47,7 +47,7 @@ class LimitAdmin(NotedAdmin):
         values = {name: form.cleaned_data[name] for name in ("concurrency", "rate", "per")}
         limits.change(obj.pk, values, person_of(request).name)
 
-    @admin.action(description="Reset to what the code says", permissions=["change"])
+    @admin.action(description="Reset to the declared limit", permissions=["change"])
     def reset(self, request: HttpRequest, queryset: QuerySet[Limit]) -> None:
         count = 0
         for one in queryset:

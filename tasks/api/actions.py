@@ -28,7 +28,7 @@ class ActionIn(Body):
     vendor_type: str = Field("", max_length=MAX_VENDOR, examples=["REPLICATION"])
     vendor_id: VendorId | None = None
     status: StatusName | Annotated[list[StatusName], Field(max_length=6)] = Field(
-        [], description="One, or a list: any of them.", examples=["Running"]
+        [], description="One, or a list; any of them matches.", examples=["Running"]
     )
     trigger: str = Field("", max_length=MAX_TRIGGER)
     started_after: Moment | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")
@@ -36,16 +36,14 @@ class ActionIn(Body):
     attributes: dict[str, str] = Field(
         {},
         max_length=MAX_ATTRIBUTES,
-        description="Dotted paths into extra_attrs, with the text of the value there.",
+        description="Dotted paths into extra_attrs, each with the text of its value.",
         examples=[{"repository.name": "library/app"}],
     )
     ids: Annotated[list[Id], Field(max_length=MAX_IDS)] = Field([], description="Only these executions.")
-    quarantined: bool | None = Field(
-        None, description="True: only those in quarantine. False: only those that are not."
-    )
-    has_jobs: bool | None = Field(None, description="True: only those with a job. False: only those without.")
-    all: bool = Field(False, description="Allow a filter without a condition, which chooses every execution.")
-    dry_run: bool = Field(False, description="Count the executions, and do nothing.")
+    quarantined: bool | None = Field(None, description="True: only executions in quarantine. False: only others.")
+    has_jobs: bool | None = Field(None, description="True: only executions with a job. False: only others.")
+    all: bool = Field(False, description="Allow a filter without conditions, which selects every execution.")
+    dry_run: bool = Field(False, description="Only count the executions.")
 
     def as_filter(self) -> Filter:
         return Filter(
@@ -64,7 +62,7 @@ class ActionIn(Body):
 
 class DryRun(Schema):
     count: int
-    is_complete: bool = Field(description="False: the time for the count was up, so there may be more.")
+    is_complete: bool = Field(description="False: the count ran out of time, so there may be more.")
 
 
 ASKED: dict[str, Any] = {
@@ -73,37 +71,35 @@ ASKED: dict[str, Any] = {
 }
 
 
-@router.post("/executions/stop", **ASKED, summary="Stop all executions that a filter chooses")
+@router.post("/executions/stop", **ASKED, summary="Stop all executions that match a filter")
 def stop_executions(request: HttpRequest, body: ActionIn) -> Any:
-    """Workers do it in the background, for the executions that exist now. 202: the execution of the type
-    `BULK_ACTION` that does it. Follow, stop and retry it as any other; its results say how many executions were
-    changed. 200: the count of a dry run."""
+    """Workers do this in the background, for the executions that exist now. 202: an execution of the type
+    `BULK_ACTION`, which does the work. Follow, stop and retry it like any other; its results say how many
+    executions were changed. 200: the count of a dry run."""
     return _ask(request, Verb.STOP, body)
 
 
-@router.post("/executions/retry", **ASKED, summary="Retry the failed jobs of all executions that a filter chooses")
+@router.post("/executions/retry", **ASKED, summary="Retry the failed jobs of all executions that match a filter")
 def retry_executions(request: HttpRequest, body: ActionIn) -> Any:
-    """As for stop. Executions without failed jobs are skipped."""
+    """This works like stop. Executions without failed jobs are skipped."""
     return _ask(request, Verb.RETRY, body)
 
 
-@router.post("/executions/resume", **ASKED, summary="Run the stopped jobs of all executions that a filter chooses")
+@router.post("/executions/resume", **ASKED, summary="Run the stopped jobs of all executions that match a filter")
 def resume_executions(request: HttpRequest, body: ActionIn) -> Any:
-    """As for stop. Executions without stopped jobs are skipped."""
+    """This works like stop. Executions without stopped jobs are skipped."""
     return _ask(request, Verb.RESUME, body)
 
 
-@router.post("/executions/refresh", **ASKED, summary="Refresh all executions that a filter chooses")
+@router.post("/executions/refresh", **ASKED, summary="Refresh all executions that match a filter")
 def refresh_executions(request: HttpRequest, body: ActionIn) -> Any:
-    """As for stop. Executions whose status is what their tasks say are skipped, and so are those in quarantine."""
+    """This works like stop. Executions with a correct status and executions in quarantine are skipped."""
     return _ask(request, Verb.REFRESH, body)
 
 
-@router.post(
-    "/executions/delete", **ASKED, summary="Delete all executions that a filter chooses and that have ended"
-)
+@router.post("/executions/delete", **ASKED, summary="Delete all ended executions that match a filter")
 def delete_executions(request: HttpRequest, body: ActionIn) -> Any:
-    """As for stop. Executions that have not ended are skipped: stop them first."""
+    """This works like stop. Executions that have not ended are skipped: stop them first."""
     return _ask(request, Verb.DELETE, body)
 
 

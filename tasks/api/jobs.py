@@ -23,17 +23,17 @@ router = Router(tags=["Tasks"])
 class CheckInOut(BaseModel):
     message: str = Field(examples=["layer 3 of 7"], description="What the job said; empty if it said nothing.")
     done: int | None = Field(examples=[3], description="How much is done. Null if the job gave no numbers.")
-    of: int | None = Field(examples=[7], description="Of how much.")
+    of: int | None = Field(examples=[7], description="How much there is in total.")
     progress: float | None = Field(examples=[0.43], description="The share that is done, from 0 to 1.")
-    at: datetime = Field(description="When something was last heard of it.")
+    at: datetime = Field(description="When the job was last heard from.")
 
 
 class JobOut(BaseModel):
     task_id: int = Field(examples=[91])
     name: str = Field(examples=["mirror.replicate"], description="The Celery task.")
-    status: str = Field(examples=["Running"], description=f"That of its task: one of {', '.join(Status.values)}.")
+    status: str = Field(examples=["Running"], description=f"The task's status: one of {', '.join(Status.values)}.")
     check_in: CheckInOut | None = Field(
-        description="What its run said last. Null unless it runs, and has said something."
+        description="The last check-in of its run. Null if it does not run or has not checked in."
     )
 
 
@@ -53,7 +53,7 @@ class JobDetail(JobOut):
         description="Null unless it is Success and its task keeps results (`keep_result`)."
     )
     traceback: str = Field(
-        examples=[""], description="Of an Error: the end of its traceback, without secrets. Empty otherwise."
+        examples=[""], description="After an Error, the end of the traceback, without secrets. Otherwise empty."
     )
 
 
@@ -62,7 +62,7 @@ class ResultPage(Page):
 
 
 class ResultsIn(pages.PageIn):
-    limit: int = Field(PAGE, ge=1, le=PAGE, description="The most items of the page.")
+    limit: int = Field(PAGE, ge=1, le=PAGE, description="The maximum number of items on the page.")
 
 
 @router.get(
@@ -72,7 +72,7 @@ class ResultsIn(pages.PageIn):
     summary="List the kept results of an execution, the oldest job first",
 )
 def list_results(request: HttpRequest, execution_id: ExecutionId, query: Query[ResultsIn]) -> Any:
-    """Of the jobs that have succeeded and whose task keeps results."""
+    """A job has a kept result if it has succeeded and its task keeps results."""
     require_execution(execution_id)
     rows = results_of(execution_id).filter(pk__gt=query.place or 0).order_by("pk")[: query.limit]
     found = [_result(end) for end in rows]
@@ -86,7 +86,7 @@ def list_results(request: HttpRequest, execution_id: ExecutionId, query: Query[R
     summary="List the jobs of an execution, the oldest first",
 )
 def list_jobs(request: HttpRequest, execution_id: ExecutionId, query: Query[pages.PageIn]) -> Any:
-    """Tasks of other runners have no job. Their progress is in the message of the task."""
+    """Tasks of other runners have no job; their progress is in the message of the task."""
     require_execution(execution_id)
     rows = Job.objects.filter(task__execution_id=execution_id, pk__gt=query.place or 0)
     found = _shown(rows.order_by("pk")[: query.limit])
@@ -97,7 +97,7 @@ def list_jobs(request: HttpRequest, execution_id: ExecutionId, query: Query[page
     "/tasks/{task_id}/job",
     auth=may(Scope.READ),
     response=answers({200: JobDetail}, 404),
-    summary="Look at the job of one task",
+    summary="Show the job of one task",
 )
 def get_job(request: HttpRequest, task_id: TaskId) -> Any:
     for found in _shown(Job.objects.filter(pk=task_id)):

@@ -22,8 +22,8 @@ router = Router(tags=["Queue"])
 
 
 class PauseOut(Schema):
-    queue: str = Field(description=f"Its name in the broker. `{WORK}` stands for refreshing.")
-    at: datetime = Field(description="Since when it is paused.")
+    queue: str = Field(description=f"The name of the queue in the broker. `{WORK}` stands for refreshing.")
+    at: datetime = Field(description="When it was paused.")
     by: str = Field(description="The person or the token that paused it.")
     reason: str
 
@@ -34,31 +34,35 @@ class QueueName(Body):
         min_length=1,
         max_length=MAX_QUEUE,
         pattern=NO_NUL,
-        description=f"Its name in the broker. `{WORK}` stands for refreshing: no execution is claimed.",
+        description=f"The name of the queue in the broker. `{WORK}` stands for refreshing.",
         examples=[JOBS],
     )
 
 
 class PauseIn(QueueName):
     reason: str = Field(
-        "", max_length=MAX_REASON, pattern=NO_NUL, description="Why; it is shown everywhere.", examples=["upgrade"]
+        "",
+        max_length=MAX_REASON,
+        pattern=NO_NUL,
+        description="The reason, shown on status pages.",
+        examples=["upgrade"],
     )
 
 
 class Changed(Schema):
-    changed: bool = Field(description="False: it was so already.")
+    changed: bool = Field(description="False: the queue was already in this state.")
 
 
 class QueueOut(Schema):
     backlog: int = Field(description="Executions that wait for a refresh.")
     in_flight: int = Field(description="Executions that are claimed and not yet refreshed.")
-    failed_before: int = Field(description="Of these two, those whose refresh failed at least once.")
-    quarantined: int = Field(description="Executions that failed too often, and are left alone.")
+    failed_before: int = Field(description="Waiting or claimed executions whose refresh failed at least once.")
+    quarantined: int = Field(description="Executions that failed too often and are not refreshed.")
     nodes: int = Field(description="Live worker processes.")
     paused: list[PauseOut] = Field(description="The paused queues; their work waits.")
 
 
-@router.get("/queue", auth=may(Scope.READ), response=answers({200: QueueOut}), summary="Look at the queue")
+@router.get("/queue", auth=may(Scope.READ), response=answers({200: QueueOut}), summary="Show the queue")
 def get_queue(request: HttpRequest) -> Any:
     stats = execution_queue().stats()
     return {
@@ -75,7 +79,7 @@ def get_queue(request: HttpRequest) -> Any:
     "/queue/pause", auth=may(Scope.MANAGE), response=answers({200: Changed}, 400, 404), summary="Pause a queue"
 )
 def pause_queue(request: HttpRequest, body: PauseIn) -> Any:
-    """Its work waits until it is resumed, also after every process has restarted. What has begun goes on."""
+    """Its work waits until it is resumed, even if all processes restart. Work that has begun continues."""
     return {"changed": pause(body.queue, person_of(request), body.reason)}
 
 

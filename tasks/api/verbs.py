@@ -18,15 +18,19 @@ router = Router(tags=["Executions"])
 
 
 class Retried(Schema):
-    retried: int = Field(description="How many jobs run once more. Tasks of other runners are left to these.")
+    retried: int = Field(
+        description="The number of jobs that run once more. Tasks of other runners are not included."
+    )
 
 
 class Resumed(Schema):
-    resumed: int = Field(description="How many jobs run once more. Tasks of other runners are left to these.")
+    resumed: int = Field(
+        description="The number of jobs that run once more. Tasks of other runners are not included."
+    )
 
 
 class StoppedTask(Schema):
-    stopped: bool = Field(description="False: it had ended already.")
+    stopped: bool = Field(description="False: the task had already ended.")
 
 
 @router.post(
@@ -36,8 +40,8 @@ class StoppedTask(Schema):
     summary="Stop an execution",
 )
 def stop_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
-    """Its unfinished tasks become Stopped. Its jobs that wait do not begin; those that run are asked to stop. An
-    execution that has ended stays as it is."""
+    """Its unfinished tasks become Stopped. Waiting jobs do not begin; running jobs are asked to stop. An execution
+    that has ended stays as it is."""
     with noted(person_of(request), Word.STOP, Kind.EXECUTION, execution_id):
         stop_jobs(execution_id)
     return detail(execution_id)
@@ -47,7 +51,7 @@ def stop_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     "/executions/{execution_id}/retry",
     auth=may(Scope.MANAGE),
     response=answers({200: Retried}, 404),
-    summary="Try the failed jobs of an execution once more",
+    summary="Run the failed jobs of an execution once more",
 )
 def retry_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     return {"retried": _run_again(request, Word.RETRY, Kind.EXECUTION, execution_id, retry_failed)}
@@ -60,7 +64,7 @@ def retry_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     summary="Run the stopped jobs of an execution once more",
 )
 def resume_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
-    """Jobs behind a failed one in their chain are left to a retry, which runs them after it."""
+    """Jobs behind a failed job in their chain do not run; they run when the failed job is retried."""
     return {"resumed": _run_again(request, Word.RESUME, Kind.EXECUTION, execution_id, resume_stopped)}
 
 
@@ -86,7 +90,7 @@ def stop_one_task(request: HttpRequest, task_id: TaskId) -> Any:
     tags=["Tasks"],
 )
 def retry_one_task(request: HttpRequest, task_id: TaskId) -> Any:
-    """It must have failed, or have been stopped. The jobs after it in its chain run again as well."""
+    """The job must have failed or been stopped. The jobs after it in its chain run again, too."""
     return {"retried": _run_again(request, Word.RETRY, Kind.TASK, task_id, run_job_again)}
 
 

@@ -77,7 +77,7 @@ def _beat() -> Iterator[CheckMessage]:
     if has_rows():
         if not any(word in scheduler for word in OF_ROWS):
             yield Warning(
-                f"Our schedule is in the rows of django-celery-beat, and the scheduler of beat is {scheduler}.",
+                f"Our schedule is in the rows of django-celery-beat, but the scheduler of beat is {scheduler}.",
                 hint="Set beat_scheduler to django_celery_beat.schedulers:DatabaseScheduler.",
                 id="harbor_refresh.W002",
             )
@@ -91,7 +91,7 @@ def _beat() -> Iterator[CheckMessage]:
     planned = {str(entry.get("task")) for entry in dict(current_app.conf.beat_schedule or {}).values()}
     if missing := [row.task for row in ROWS if row.task not in planned]:
         yield Warning(
-            f"Beat does not send {missing[0]}: what a killed worker had begun waits until a worker starts.",
+            f"Beat does not send {missing[0]}: the work of a killed worker waits until another worker starts.",
             hint=CONNECT,
             id="harbor_refresh.W002",
         )

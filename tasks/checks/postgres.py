@@ -59,17 +59,17 @@ def writable(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("database.pooler", "a pooler is known to the settings", Need.DATABASE)
+@check("database.pooler", "the settings know of any pooler", Need.DATABASE)
 def pooler(facts: Facts) -> Iterator[CheckMessage]:
     if facts.is_pooled and not getattr(settings, "DATABASE_POOLED", False):
         yield Error(
-            "A pooler stands before PostgreSQL, and DATABASE_POOLED is not set. If it pools by transaction, a "
+            "A pooler is in front of PostgreSQL, but DATABASE_POOLED is not set. If it pools by transaction, a "
             "server-side cursor ends with its transaction, so reading a long list fails in the middle.",
             "Set DATABASE_POOLED=true for every process. It works with every mode of the pooler.",
         )
 
 
-@check("database.timeouts", "no transaction waits for a lock for ever", Need.DATABASE)
+@check("database.timeouts", "no transaction waits for a lock indefinitely", Need.DATABASE)
 def timeouts(facts: Facts) -> Iterator[CheckMessage]:
     state = facts.database
     todo = _alter_role(state.role, state.database)
@@ -85,13 +85,13 @@ def timeouts(facts: Facts) -> Iterator[CheckMessage]:
         )
     if not 0 < state.idle_timeout <= LONGEST_TIMEOUT_MS:
         yield Error(
-            f"A process that stands still in a transaction keeps its locks {_time(state.idle_timeout)} "
+            f"A process that hangs in a transaction keeps its locks {_time(state.idle_timeout)} "
             "(idle_in_transaction_session_timeout).",
             todo,
         )
 
 
-@check("database.search_path", "attached, each table is found where it is", Need.DATABASE)
+@check("database.search_path", "if attached, the search path finds all tables", Need.DATABASE)
 def search_path(facts: Facts) -> Iterator[CheckMessage]:
     if not is_attached():
         return
@@ -100,13 +100,13 @@ def search_path(facts: Facts) -> Iterator[CheckMessage]:
         (schemas,) = cursor.fetchone()
     if schemas != SEARCH_PATH.split(","):
         yield Error(
-            f"REFRESH_ATTACH is harbor, and tables are looked for in {', '.join(schemas) or 'no schema'} instead "
-            f"of {SEARCH_PATH}: ours are in {SCHEMA}, Harbor's in public.",
+            f"REFRESH_ATTACH is harbor, but the search path is {', '.join(schemas) or 'empty'} instead of "
+            f"{SEARCH_PATH}. Our tables are in {SCHEMA}, Harbor's in public.",
             f"manage.py migrate makes the schema. {_alter_role(facts.database.role, facts.database.database)}",
         )
 
 
-@check("database.durable", "what is committed survives a crash", Need.DATABASE)
+@check("database.durable", "committed data survives a crash", Need.DATABASE)
 def durable(facts: Facts) -> Iterator[CheckMessage]:
     off = [name for name in ("fsync", "full_page_writes") if not getattr(facts.database, name)]
     for name in off:
@@ -179,7 +179,7 @@ def _alter_role(role: str, database: str) -> str:
 
 
 def _time(milliseconds: int) -> str:
-    return f"{milliseconds / 1000:g} s" if milliseconds else "for ever"
+    return f"{milliseconds / 1000:g} s" if milliseconds else "indefinitely"
 
 
 def _pg_isready() -> str:

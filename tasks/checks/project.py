@@ -91,7 +91,7 @@ def _versions() -> Iterator[CheckMessage]:
             continue
         if not wanted.specifier.contains(installed, prereleases=True):
             yield Error(
-                f"{wanted.name} {installed} is installed, and Harbor Refresh needs {text}.",
+                f"{wanted.name} {installed} is installed, but Harbor Refresh needs {text}.",
                 hint=f'Type: pip install "{text}"',
                 id="harbor_refresh.E004",
             )
@@ -122,7 +122,7 @@ def _queue() -> Iterator[CheckMessage]:
         )
     if address == LOCAL and ADDRESS not in of_project() and current_app.conf.broker_url != LOCAL:
         yield Warning(
-            "The broker is no Redis, so the queue is looked for in a Redis on this machine.",
+            "The broker is not a Redis, so the queue uses a Redis on this machine.",
             hint="Set REDIS_URL in HARBOR_REFRESH.",
             id="harbor_refresh.W001",
         )

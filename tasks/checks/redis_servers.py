@@ -35,7 +35,7 @@ def redis_reachable(facts: Facts) -> Iterator[CheckMessage]:
             "Redis",
             "REDIS_URL",
             exc,
-            "Reports are stored, and no status is refreshed until it is back. Nothing is lost: reconcile finds "
+            "Reports are stored, but no status is refreshed until it is back. Nothing is lost: reconcile finds "
             "in the database what Redis forgot.",
         )
 
@@ -86,7 +86,7 @@ def version(facts: Facts) -> Iterator[CheckMessage]:
         numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdecimal())
         if numbers and numbers < OLDEST:
             yield Error(
-                f"{server.name} is {found}, and 6.2 is the oldest that is supported.",
+                f"{server.name} is {found}, but the oldest supported version is 6.2.",
                 "Upgrade the server, or use Valkey.",
             )
 
@@ -103,7 +103,7 @@ def eviction(facts: Facts) -> Iterator[CheckMessage]:
             )
 
 
-@check("redis.persistence", "Redis keeps its keys over a restart", Need.REDIS)
+@check("redis.persistence", "Redis keeps its keys across a restart", Need.REDIS)
 def persistence(facts: Facts) -> Iterator[CheckMessage]:
     writes = {"rdb_last_bgsave_status": "snapshot", "aof_last_write_status": "write to the append-only file"}
     for server in facts.redis_servers:
@@ -115,8 +115,8 @@ def persistence(facts: Facts) -> Iterator[CheckMessage]:
                 )
         if not server.info.get("aof_enabled") and server.saves is False:
             yield Warning(
-                f"{server.name} keeps nothing over a restart. No status is lost, but reconcile needs a minute or "
-                "two to find the executions that waited, and jobs are sent again later.",
+                f"{server.name} keeps nothing across a restart. No status is lost, but reconcile needs a minute "
+                "or two to find the executions that waited, and jobs are sent again later.",
                 "redis-cli config set appendonly yes; and the same line in its configuration file.",
             )
 

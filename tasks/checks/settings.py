@@ -61,7 +61,7 @@ def _names() -> Iterator[CheckMessage]:
         is_ours = name.startswith(PREFIX) or name == "MAX_DANGLING_HOURS"
         if is_ours and not hasattr(settings, name.removesuffix("_FILE")):
             yield Warning(
-                f"{name} is no setting, or none any more, so it changes nothing.",
+                f"{name} is no setting, or no longer one, so it has no effect.",
                 hint="Remove it. Intervals are rows of the schedule, in the admin.",
                 id="harbor_tasks.W002",
             )
@@ -72,7 +72,7 @@ def _addresses(conf: Refresh) -> Iterator[CheckMessage]:
     if on_cluster and not cluster_tag(conf.redis_url, conf.key_prefix):
         yield Error(
             f"The queue is on a Redis Cluster, and REFRESH_KEY_PREFIX is {conf.key_prefix!r}: each script "
-            "needs all its keys on one node, so the prefix needs a hash tag.",
+            "needs all its keys on one node, so the prefix must have a hash tag.",
             hint="Set REFRESH_KEY_PREFIX to {cache:execution:refresh:}",
             id="harbor_tasks.E005",
         )
@@ -99,8 +99,8 @@ def _addresses(conf: Refresh) -> Iterator[CheckMessage]:
         )
     if is_amqp(broker) and conf.strategy != "claim":
         yield Error(
-            f"The broker is RabbitMQ, and REFRESH_STRATEGY is {conf.strategy}: its ticks reach every worker "
-            "by a channel of Redis, and by RabbitMQ each would reach one worker.",
+            f"The broker is RabbitMQ, and REFRESH_STRATEGY is {conf.strategy}: its ticks must reach every worker "
+            "by a channel of Redis, but through RabbitMQ each tick would reach only one.",
             hint="Remove REFRESH_STRATEGY, or name a Redis in CELERY_BROKER_URL.",
             id="harbor_tasks.E008",
         )

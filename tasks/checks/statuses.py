@@ -42,13 +42,13 @@ def readable(facts: Facts) -> Iterator[CheckMessage]:
     reason = facts.state.absent.get("database")
     if reason and facts.state.is_migrated:
         yield Error(
-            f"PostgreSQL answers, and does not let this program read its tables in time. {reason}",
+            f"PostgreSQL answers, but does not let this program read its tables in time. {reason}",
             "Give the right that is missing, or find out what slows PostgreSQL down: manage.py doctor --only "
             "database",
         )
 
 
-@check("status.drift", "each status is what its tasks say", Need.DATABASE, Need.REDIS)
+@check("status.drift", "each status follows from its tasks", Need.DATABASE, Need.REDIS)
 def drift(facts: Facts) -> Iterator[CheckMessage]:
     """Find statuses that differ from their tasks and wait for no refresh. Reconcile marks a new one in its next
     pass; one that several passes have missed is an error."""
@@ -106,13 +106,13 @@ def old_claims(facts: Facts) -> Iterator[CheckMessage]:
         )
     if unreadable:
         yield Warning(
-            f"{plural(unreadable, 'entry', 'entries')} of processing cannot be read, because another program "
-            "wrote there.",
+            f"{plural(unreadable, 'entry', 'entries')} of the set processing cannot be read, because another "
+            "program wrote there.",
             "manage.py harbor repair claims (it drops them)",
         )
 
 
-@check("status.repaired", "no mark was lost lately", Need.DATABASE, shown=SEEN)
+@check("status.repaired", "no mark was lost recently", Need.DATABASE, shown=SEEN)
 def repaired(facts: Facts) -> Iterator[CheckMessage]:
     state = facts.state
     if state.drifted and state.last_reconcile is not None and state.last_reconcile <= _late(facts):
@@ -132,7 +132,7 @@ def reconcile_runs(facts: Facts) -> Iterator[CheckMessage]:
     is_postponed = (state.backlog or 0) > POSTPONING_BACKLOG
     if since is not None and since > _late(facts) and not is_postponed:
         yield Error(
-            f"Reconcile has not run to its end for {age(since)}.\nMarks that were lost stay lost until it runs.",
+            f"Reconcile has not completed a pass for {age(since)}.\nMarks that were lost stay lost until it does.",
             "Check beat and the workers, or run it now: manage.py harbor repair drift",
         )
 
@@ -148,8 +148,8 @@ def waiting(facts: Facts) -> Iterator[CheckMessage]:
     oldest, backlog = facts.state.oldest_waiting, facts.state.backlog
     if facts.state.nodes and oldest is not None and oldest > max(60.0, 2 * facts.conf.interval):
         yield Error(
-            f"An execution has waited for {age(oldest)}, with {backlog:,} on the queue.\nStatuses are late by as "
-            "much. There are too few workers, or they hang, or they wait for locks.",
+            f"An execution has waited for {age(oldest)}, with {backlog:,} on the queue.\nStatuses are that "
+            "late. There are too few workers, or they hang, or they wait for locks.",
             "Look at the log of the workers, and add workers. To see what an execution waits for: "
             "manage.py harbor why ID",
         )
@@ -184,7 +184,7 @@ def quarantined(facts: Facts) -> Iterator[CheckMessage]:
     if count := facts.state.quarantined:
         yield Error(
             f"{plural(count, 'execution')} could not be refreshed and {'is' if count == 1 else 'are'} in "
-            "quarantine.\nTheir status may be out of date. Each is tried again by itself "
+            "quarantine.\nTheir status may be out of date. Each is tried again automatically "
             f"{age(pacing.QUARANTINE_SECONDS)} after it was quarantined.",
             "Read the reason of each under Quarantine in the admin. Repair the cause, then release them.",
         )

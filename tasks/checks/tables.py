@@ -41,7 +41,7 @@ def migrations(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("tables.indexes", "every index is there and valid", Need.DATABASE)
+@check("tables.indexes", "every index exists and is valid", Need.DATABASE)
 def indexes(facts: Facts) -> Iterator[CheckMessage]:
     """Name each missing index with the statement that makes it, unless migrations are missing."""
     if facts.unapplied:
@@ -78,7 +78,7 @@ def rights(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("tables.retention", "what is kept, and for how long, was decided", Need.DATABASE)
+@check("tables.retention", "the project has chosen a retention", Need.DATABASE)
 def retention(facts: Facts) -> Iterator[CheckMessage]:
     """Tell a project that keeps everything, unless it has said so (`RETENTION_DAYS` is 0)."""
     if "RETENTION_DAYS" in of_project() or not Retention.of_settings().keeps_everything:

@@ -55,7 +55,7 @@ BOTH = (Need.REDIS, Need.BROKER)
 COMMANDS = (Shown.DOCTOR, Shown.PROJECT)
 
 
-@check("beat.rows", "the rows of the schedule are there, enabled and right", Need.DATABASE, shown=PRESENT)
+@check("beat.rows", "each row of the schedule exists, is enabled and is correct", Need.DATABASE, shown=PRESENT)
 def rows_of_beat(facts: Facts) -> Iterator[CheckMessage]:
     schedule = facts.state.schedule
     if schedule is None:
@@ -65,7 +65,7 @@ def rows_of_beat(facts: Facts) -> Iterator[CheckMessage]:
         row = found.get(planned.task) or found.get(planned.name)
         if row is None:
             yield Error(
-                f"Beat's schedule has no row “{planned.name}”.\nWhat it does is not done: {planned.description}",
+                f"Beat's schedule has no row “{planned.name}”.\nIts work is not done: {planned.description}",
                 "Create it again: type manage.py migrate, or restart beat.",
             )
             continue
@@ -77,7 +77,7 @@ def rows_of_beat(facts: Facts) -> Iterator[CheckMessage]:
             )
         if not row.is_enabled:
             yield Error(
-                f"“{row.name}” is disabled in beat's schedule.\nWhat it does is not done: {planned.description}",
+                f"“{row.name}” is disabled in beat's schedule.\nIts work is not done: {planned.description}",
                 "Enable it in the admin, under Periodic tasks.",
             )
         if row.is_one_off:
@@ -101,7 +101,7 @@ def beat_alive(facts: Facts) -> Iterator[CheckMessage]:
         return
     what = "Beat has never sent anything." if silent is None else f"Beat has sent nothing for {age(silent)}."
     yield Error(
-        f"{what}\nNew reports are still refreshed. What runs by schedule does not run: recovery from crashes, "
+        f"{what}\nNew reports are still refreshed. Scheduled work does not run: recovery from crashes, "
         "reconcile, the sweep, and retries of notifications.",
         f"Start one with: {celery_command('beat --pidfile=' if is_service() else 'beat')}",
     )
@@ -137,7 +137,7 @@ def ticks_come(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("workers.died", "no worker process died lately", Need.REDIS, shown=(Shown.DOCTOR, Shown.DASHBOARD))
+@check("workers.died", "no worker process died recently", Need.REDIS, shown=(Shown.DOCTOR, Shown.DASHBOARD))
 def died_lately(facts: Facts) -> Iterator[CheckMessage]:
     state = facts.state
     dead = [node for node in state.dead or () if node.silent <= LATELY_SECONDS]
@@ -163,14 +163,14 @@ def remote_control(facts: Facts) -> Iterator[CheckMessage]:
     if nodes and not names:
         hosts = sorted({host_of(node.name) for node in nodes})[:3]
         yield Error(
-            f"Heartbeats come from {plural(len(nodes), 'worker process', 'worker processes')}, and no worker "
+            f"Heartbeats come from {plural(len(nodes), 'worker process', 'worker processes')}, but no worker "
             "answers Celery's remote control: the main process of each worker hangs, was killed, or waits for "
             "the broker.",
             f"Restart the workers on {', '.join(hosts)}",
         )
     elif names and not nodes and not facts.conf.in_process:
         yield Error(
-            f"{', '.join(names[:3])}: the worker answers, and none of its processes sends a heartbeat. It uses "
+            f"{', '.join(names[:3])}: the worker answers, but none of its processes sends a heartbeat. It uses "
             "another Redis or another REFRESH_KEY_PREFIX, or its pool has ended.",
             "Compare REDIS_URL and REFRESH_KEY_PREFIX of the worker with those of this command, then restart it.",
         )
@@ -227,8 +227,8 @@ def task_names(facts: Facts) -> Iterator[CheckMessage]:
         missing = sorted(ours - names)
         if takes and missing:
             yield Error(
-                f"{worker} takes {', '.join(sorted(takes))} and does not know {', '.join(missing[:3])}: it "
-                "drops such messages. It is of another release, or of another app.",
+                f"{worker} takes {', '.join(sorted(takes))} but does not know {', '.join(missing[:3])}: it "
+                "drops such messages. It belongs to another release or to another app.",
                 f"Stop that worker, and start one of this release: {celery_command('worker')}",
             )
     unknown = [] if is_service() else [name for name in jobs() if name not in set().union(*known.values())]
@@ -249,13 +249,13 @@ def same_settings(facts: Facts) -> Iterator[CheckMessage]:
             ours = getattr(settings, name, None)
             if name in theirs and theirs[name] not in (ours, HIDDEN):
                 yield Warning(
-                    f"{worker} runs with {name} = {theirs[name]}, and this command with {ours}.",
+                    f"{worker} runs with {name} = {theirs[name]}, but this command with {ours}.",
                     "Give every process the same environment, and restart the worker.",
                 )
         ours = connection.settings_dict["NAME"]
         database = theirs.get("DATABASES", {}).get("default", {}).get("NAME")
         if database not in (None, ours):
             yield Error(
-                f"{worker} works on the database {database}, and this command on {ours}.",
+                f"{worker} works on the database {database}, but this command on {ours}.",
                 "Correct DATABASE_URL of one of them, or give each system a broker of its own.",
             )

@@ -53,7 +53,7 @@ class TrackedExecution(Execution):
     """
 
     is_new = False
-    """Whether the `start` that returned this object has made it. False: `once` has found it."""
+    """Whether this call of `start` created the execution. False: `once` found it."""
 
     class Meta:
         proxy = True
@@ -68,25 +68,25 @@ class TrackedExecution(Execution):
         """Return its progress, by one indexed query. A child execution counts as one task.
 
         Args:
-            deep: Whether to count the jobs of its children, at any depth, instead. This query reads each of them,
-                and its result has no `eta`.
+            deep: Whether to count the jobs of child executions, at any depth, instead of the children. This query
+                reads each job, and its result has no `eta`.
         """
         return of_tasks.progress_of_family(self.pk) if deep else of_tasks.progress(self.pk)
 
     def add(self, jobs: "Given", *, once: str = "", weight: float = 1) -> int:
-        """Add jobs, and return how many. Raises ExecutionClosed if it was closed, AlreadyFinal if it has ended.
+        """Add jobs, and return how many. Raises ExecutionClosed after `close()`, and AlreadyFinal after the end.
 
         Args:
             jobs: The same as for `start`.
-            once: A name of this addition within the execution. If an addition has it already, nothing is added and
-                0 is returned. So a producer that was killed can repeat its last addition.
+            once: A name of this addition within the execution. If an addition already has this name, nothing is
+                added and 0 is returned. So a producer that was killed can repeat its last addition.
             weight: The weight of these jobs.
         """
         return creation.add(self.pk, parts_of(jobs), once=once, turns=turns_of(weight, None))
 
     def close(self) -> bool:
-        """Close an open execution: it ends when its jobs have ended. Return False if it was closed or stopped
-        before, or was not started open."""
+        """Close an open execution, so that it ends when its jobs have ended. Return False if it was closed or
+        stopped before, or was not started open."""
         return _close(self.pk)
 
     def wait(self, timeout: float | None = None) -> str:
@@ -140,7 +140,7 @@ class TrackedExecution(Execution):
         ended before, its status stays.
 
         Args:
-            kill_after: After so many seconds the processes of jobs that still run are killed. These jobs do not
+            kill_after: The seconds after which the processes of jobs that still run are killed. These jobs do not
                 run again. It needs the pool `prefork`.
         """
         running = stop_jobs(self.pk, kill_after=kill_after)
@@ -156,7 +156,7 @@ class TrackedExecution(Execution):
 
     def resume_stopped(self) -> int:
         """Run stopped jobs once more; return how many. The execution is Running when this returns. If no job was
-        stopped, it is unchanged; an execution that was stopped while it was open ends as its jobs have ended."""
+        stopped, it is unchanged. Exception: an execution that was stopped while open ends as its jobs ended."""
         count = again.resume_stopped(self.pk)
         self.refresh_from_db()
         return count

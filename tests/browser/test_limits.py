@@ -22,7 +22,7 @@ def test_a_limit_is_changed_and_reset(open_page: OpenPage) -> None:
     assert (row.concurrency, bool(row.changed_by)) == (3, True)
 
     page.get_by_role("row").filter(has_text=row.name).get_by_role("checkbox").check()
-    run_on_rows(page, "Reset to what the code says")
+    run_on_rows(page, "Reset to the declared limit")
     expect(page.get_by_text("1 limit reset.").first).to_be_visible()
     row.refresh_from_db()
     assert (row.concurrency, row.changed_by) == (10, "")

@@ -46,7 +46,7 @@ def test_each_package_of_a_version_that_cannot_work_is_named(tmp_path: Path) -> 
     assert problems(host) == [
         [
             "harbor_refresh.E004",
-            f"{name} {OUTSIDE[name]} is installed, and Harbor Refresh needs {wanted}.",
+            f"{name} {OUTSIDE[name]} is installed, but Harbor Refresh needs {wanted}.",
             f'Type: pip install "{wanted}"',
         ]
         for name, wanted in ranges.items()

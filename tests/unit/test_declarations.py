@@ -81,7 +81,7 @@ def test_what_does_not_fit_is_refused_in_both_forms(kind: str, text: str, given:
 
 
 def test_a_message_says_what_fits_in_the_form_that_was_used() -> None:
-    assert takes(ONE["counts"], as_text=True) == "NAME:N with commas between them, N from 1 to 20"
+    assert takes(ONE["counts"], as_text=True) == "NAME:N separated by commas, N from 1 to 20"
     assert takes(ONE["counts"], as_text=False) == "a dictionary of whole numbers by vendor type, each from 1 to 20"
     assert takes(ONE["number"], as_text=False) == "a number from 0.5 to 31,536,000"
     assert takes(ONE["one_of"], as_text=True) == "one of claim, scan"

@@ -113,7 +113,7 @@ HOST = f"{URL}a host that cannot be read"
         ("auto_or_integer", "automatic", "'auto' or a whole number from 1 to 2,000"),
         ("one_of", "loud", "one of INFO, DEBUG"),
         ("optional_integer", "10", "a whole number from 0 to 9"),
-        ("counts", "A", "NAME:N with commas between them, N from 1 to 2,000"),
+        ("counts", "A", "NAME:N separated by commas, N from 1 to 2,000"),
         ("redis_url", "localhost:6379", f"{URL}the scheme localhost"),
         ("redis_url", "http://h:1", f"{URL}the scheme http"),
         ("redis_url", "redis://", HOST),

@@ -92,7 +92,7 @@ def _repaired(outcome: Repaired, dry_run: bool) -> Answer:
 
 VERBS = {
     "check": Subcommand(
-        "check whether this service can be attached to the Harbor of its settings",
+        "check whether this service can be attached to the Harbor that its settings name",
         _check,
         dead_tasks.add_job_service,
     ),

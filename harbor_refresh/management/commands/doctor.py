@@ -34,13 +34,13 @@ class Command(AnswerCommand):
             type=check_name,
             action="append",
             metavar="CHECK",
-            help="make only the checks whose names begin so, such as redis; may be repeated",
+            help="run only the checks whose names begin with this, such as redis; may be repeated",
         )
         parser.add_argument(
             "--fail-level",
             choices=list(STYLES),
             default="error",
-            help="exit with 1 from this level on (error)",
+            help="the lowest level at which to exit with 1 (default: error)",
         )
 
     def answer(self, options: dict[str, Any]) -> Answer:

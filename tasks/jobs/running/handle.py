@@ -71,13 +71,13 @@ class Handle:
         return outside_of_the_loop(lambda: TrackedExecution.objects.get(tasks=self.run.task_id))
 
     def check_in(self, message: str = "", *, done: int | None = None, of: int | None = None) -> None:
-        """Report progress. A check-in replaces the one before it, and is written within a second. A job without a
+        """Report progress. A check-in replaces the previous one, and is written within a second. A job without a
         check-in for REFRESH_JOB_HOURS ends as Error.
 
         Args:
             message: The progress in words.
             done: How much is done, as a whole number from 0 to `of`.
-            of: How much there is in all.
+            of: How much there is in total.
         """
         said = CheckIn.made(message, done, of)
         if self._current:

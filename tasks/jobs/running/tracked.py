@@ -45,13 +45,13 @@ class TrackedJob(JobTask):
     """The base of a tracked job: `@app.task(base=TrackedJob)`. Its function gets a `Handle` before its arguments.
 
     Attributes:
-        max_attempts: How often it may begin, including after a crash of its worker and after each `retry`. By
-            default as often as its `max_retries` need, and at least five times.
-        unique: Whether it is left out while a job with the same name and arguments is queued or running.
+        max_attempts: How often the job may begin, including after a crash of its worker and after each `retry`.
+            Default: as often as its `max_retries` need, but at least five times.
+        unique: Whether the job is skipped while a job with the same name and arguments is queued or running.
         keep_result: Whether its return value is kept, for `TrackedExecution.results()`.
-        concurrency: How many of these jobs run at a time, over all workers.
-        rate: How many of these jobs begin in a time, over all workers, such as `"100/m"`.
-        key: A function of the job (`job.args`, `job.kwargs`). `concurrency` and `rate` hold for each value of it.
+        concurrency: How many of these jobs run at a time, across all workers.
+        rate: How many of these jobs begin in a period, across all workers, such as `"100/m"`.
+        key: A function of the job (`job.args`, `job.kwargs`). `concurrency` and `rate` apply to each value of it.
     """
 
     abstract = True

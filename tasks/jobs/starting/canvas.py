@@ -56,8 +56,8 @@ def job(
         signature: Its signature. Unless it is immutable (`.si`), its first argument is the list of the results of
             `needs`, in this order.
         name: A name by which other jobs can need it.
-        needs: Jobs that this function has returned, or their names. They need not be given to `start` again. If
-            one does not succeed, this job is stopped, unless it is needed `even_if_failed`.
+        needs: Jobs that this function returned, or their names. They need not be given to `start` again. If one of
+            them does not succeed, this job is stopped, unless it was needed `even_if_failed`.
     """
     return PlannedJob(signature, name, needs)
 
@@ -67,8 +67,8 @@ def needs(*jobs: PlannedJob | str, even_if_failed: bool = False) -> list[Planned
 
     Args:
         jobs: Jobs, or their names.
-        even_if_failed: Whether the job runs whatever the status of these jobs. The result of a job that has not
-            succeeded is None.
+        even_if_failed: Whether the job runs whatever the status of these jobs. The result of a job that did not
+            succeed is None.
     """
     return [PlannedNeed(one, even_if_failed) for one in jobs]
 

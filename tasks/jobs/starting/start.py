@@ -48,27 +48,27 @@ def start(
 ) -> TrackedExecution:
     """Start an execution of these jobs.
 
-    The jobs and the execution are recorded in one transaction, and sent to the broker after its commit. If a job
-    cannot be stored, sent or run, Refused is raised and nothing is written.
+    The execution and its jobs are recorded in one transaction, and the jobs are sent to the broker after its
+    commit. If a job cannot be stored, sent or run, Refused is raised and nothing is written.
 
     Args:
         vendor_type: The kind of work, such as `"REPLICATION"`.
         jobs: Signatures of tracked jobs; chains, groups and chords of them; jobs that need others (`job`); or
-            one of these alone.
+            a single one of these.
         vendor_id: The object that the execution is for: a number, a UUID or text.
         trigger: What started it, as text.
         extra_attrs: JSON that is kept with the execution.
         open: Whether jobs may be added later. An open execution ends after `close()`.
-        close_after: After how many seconds an open execution is closed and ends as Error; a day by default.
-        parent: An execution that has not ended, such as `job.execution`. The new one counts as one task of it.
-        once: A name within the vendor type, or within the parent. If an execution has it already, that one is
-            returned, its `is_new` is False, and nothing is started.
-        weight: How many turns it has for each turn of another execution.
-        fair_by: The name of a tenant. All executions of a tenant share the turns of one.
+        close_after: The seconds after which an open execution is closed and ends as Error; a day by default.
+        parent: An unfinished execution, such as `job.execution`. The new execution counts as one of its tasks.
+        once: A name within the vendor type, or within the parent. If an execution already has this name, it is
+            returned with `is_new` False, and nothing is started.
+        weight: How many turns the execution gets for each turn of another one.
+        fair_by: The name of a tenant. All executions of a tenant share the turns of one execution.
         deadline: Seconds from now, or a moment. Jobs that have not ended by then are stopped.
-        on_failure: `"continue"`; or `"stop"`: when a job has failed, the others are stopped.
+        on_failure: `"continue"`, or `"stop"` to stop the other jobs when one has failed.
         on_first_error: Plain Celery tasks that are called when the first job has failed.
-        on_success: Plain Celery tasks that are called, at least once, when it has ended as Success.
+        on_success: Plain Celery tasks that are called, at least once, after an end as Success.
         on_error: The same for Error.
         on_complete: The same for any end.
     """

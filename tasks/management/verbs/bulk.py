@@ -42,8 +42,8 @@ SHOWN = 20
 
 def arguments(parser: CommandParser) -> None:
     filter_options.arguments(parser)
-    parser.add_argument("--all", action="store_true", help="every execution, if no other option chooses")
-    parser.add_argument("--dry-run", action="store_true", help="count and print, change nothing")
+    parser.add_argument("--all", action="store_true", help="every execution; needed if there is no other filter")
+    parser.add_argument("--dry-run", action="store_true", help="only count; change nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
@@ -53,7 +53,7 @@ def _of_a_stop(parser: CommandParser) -> None:
         "--kill-after",
         type=float,
         metavar="SECONDS",
-        help="then kill the processes of jobs that still run; takes executions by their IDs alone",
+        help="after this time, kill the processes of jobs that still run; only with IDs of executions",
     )
 
 
@@ -118,7 +118,7 @@ def _bulk(verb: Verb, help: str, takes: Callable[[CommandParser], None] = argume
 STOP = _bulk(Verb.STOP, "stop executions: waiting jobs do not begin, running jobs are asked to stop", _of_a_stop)
 RETRY = _bulk(Verb.RETRY, "run the failed jobs of executions once more, and the jobs that need them")
 RESUME = _bulk(Verb.RESUME, "run the stopped jobs of executions once more")
-REFRESH = _bulk(Verb.REFRESH, "bring the status of executions to what their tasks say, without the queue")
+REFRESH = _bulk(Verb.REFRESH, "recompute the status of executions from their tasks, without the queue")
 DELETE = _bulk(Verb.DELETE, "delete executions that have ended, with their tasks and their history")
 
 

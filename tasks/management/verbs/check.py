@@ -10,7 +10,7 @@ from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.examination import problems
 from harbor_refresh.tasks.checks.registry import Shown, level_of, what_of
 
-HELP = "say what is missing for executions to end: in the settings, the servers, the workers"
+HELP = "check the settings, servers and workers for what keeps executions from ending"
 
 
 def arguments(parser: CommandParser) -> None:

@@ -22,9 +22,9 @@ def arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--full",
         action="store_true",
-        help="check every execution, not only those that changed lately",
+        help="check every execution, not only recently changed ones",
     )
-    parser.add_argument("--dry-run", action="store_true", help="print, and mark nothing")
+    parser.add_argument("--dry-run", action="store_true", help="only print; mark nothing")
 
 
 def answer(options: dict[str, Any]) -> Answer:

@@ -18,7 +18,7 @@ def arguments(parser: CommandParser) -> None:
     parser.add_argument("--quarantined", action="store_true", default=None, help="executions in quarantine")
     parser.add_argument("--has-jobs", action="store_true", default=None, help="executions with a job")
     parser.add_argument("--vendor", metavar="X", default="", help="executions of this vendor type")
-    parser.add_argument("--vendor-id", metavar="ID", help="executions of this object, by its number or text")
+    parser.add_argument("--vendor-id", metavar="ID", help="executions of the object with this number or text")
     parser.add_argument(
         "--status",
         action="append",
@@ -29,9 +29,14 @@ def arguments(parser: CommandParser) -> None:
     )
     parser.add_argument("--trigger", metavar="T", default="", help="executions with this trigger")
     parser.add_argument(
-        "--older-than", type=age, metavar="AGE", help="executions that started longer ago: 30m, 12h, 7d or 2w"
+        "--older-than",
+        type=age,
+        metavar="AGE",
+        help="executions that started longer ago than this, such as 30m, 12h, 7d or 2w",
     )
-    parser.add_argument("--newer-than", type=age, metavar="AGE", help="executions that started since then")
+    parser.add_argument(
+        "--newer-than", type=age, metavar="AGE", help="executions that started more recently than this"
+    )
     parser.add_argument(
         "--attribute",
         action="append",

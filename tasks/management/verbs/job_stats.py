@@ -6,7 +6,7 @@ from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.jobs.queries import overview
 
-HELP = "count the jobs that have not ended, by where they are, and show the workers that run them"
+HELP = "count the unfinished jobs by state, and show the workers that run them"
 
 SHOWN = 50
 MEANINGS = {

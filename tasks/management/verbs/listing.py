@@ -13,7 +13,7 @@ from harbor_refresh.tasks.management.verbs import filter_options
 from harbor_refresh.tasks.management.verbs.execution_data import as_data
 from harbor_refresh.tasks.management.verbs.execution_data import shown as moment_shown
 
-HELP = "list the executions that the options choose, the newest first"
+HELP = "list the executions that match the options, the newest first"
 
 
 def arguments(parser: CommandParser) -> None:

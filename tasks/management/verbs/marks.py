@@ -46,7 +46,7 @@ def _import(options: dict[str, Any]) -> Answer:
 
 def _export_arguments(parser: CommandParser) -> None:
     parser.add_argument(
-        "--set", action="store_true", dest="as_set", help="write the set of Harbor's main branch, and not the keys"
+        "--set", action="store_true", dest="as_set", help="write the set of Harbor's main branch instead of keys"
     )
     parser.add_argument(
         "--force", action="store_true", help="export even if workers are alive and refreshing is not paused"
@@ -74,5 +74,5 @@ def note_of_queue(word: Word, count: int) -> None:
 HELP = "import or export the marks of Harbor"
 VERBS = {
     "import": Subcommand("move Harbor's own marks to the queue", _import, _import_arguments),
-    "export": Subcommand("turn the queue back into Harbor's own marks", _export, _export_arguments),
+    "export": Subcommand("turn the queue into Harbor's own marks", _export, _export_arguments),
 }

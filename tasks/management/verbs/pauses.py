@@ -12,12 +12,18 @@ from harbor_refresh.tasks.operations.pauses import pause, resume
 
 
 def _queue(parser: CommandParser) -> None:
-    parser.add_argument("queue", nargs="?", default=WORK, metavar="QUEUE", help=f"{WORK} (default): refreshing")
+    parser.add_argument(
+        "queue",
+        nargs="?",
+        default=WORK,
+        metavar="QUEUE",
+        help=f"a queue of the broker; the default, {WORK}, means refreshing",
+    )
 
 
 def _queue_and_reason(parser: CommandParser) -> None:
     _queue(parser)
-    parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, which status pages show")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, shown on status pages")
 
 
 def _pause(options: dict[str, Any]) -> Answer:

@@ -97,7 +97,7 @@ BREAKS = {
     ),
     "DROP TABLE task": "The database has no table task.",
     "ALTER TABLE task RENAME TO old; CREATE VIEW task AS TABLE old": (
-        "task is a view and no table, so it is not Harbor's."
+        "task is a view, not a table, so it is not Harbor's."
     ),
 }
 

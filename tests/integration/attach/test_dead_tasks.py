@@ -195,6 +195,6 @@ def test_the_check_names_them_and_what_to_type(job_service: Redis) -> None:
     _, pk = task()
     before = everything()
     text = " ".join(said("attach", "check", *options(job_service)).split())
-    assert f"1 task has no job that will end it, such as {pk}" in text
+    assert f"1 task has no job left, such as {pk}" in text
     assert "manage.py attach repair --dead-tasks --dry-run" in text
     assert everything() == before

@@ -34,7 +34,7 @@ BUSY = {"REFRESH_FANOUT": "10", "HARBOR_REFRESH_TEST_DEPTH": "10"}
 #: A shell, sed, an address or a quoted literal may change each of the special characters.
 PASSWORD = "a/b&c'd\\e+f=%41"
 #: The section behind the steps; the test of an upgrade and a restore runs its blocks.
-ASKED = "What is asked most"
+ASKED = "Common situations"
 NEVER_ENDS = "A task never ends"
 DATABASES = ("HARBORS_DATABASE_URL", "DATABASE_URL")
 TABLES = "SELECT tablename, tableowner FROM pg_tables WHERE schemaname = 'harbor_refresh' ORDER BY tablename"

@@ -60,13 +60,12 @@ def test_a_session_without_timeouts() -> None:
     assert found("database.timeouts") == [
         (
             E,
-            "Transactions wait for ever for a locked row (lock_timeout), so one stopped process can hold up every "
-            "report.",
+            "Transactions wait indefinitely for a locked row (lock_timeout), so one stopped process can hold up "
+            "every report.",
         ),
         (
             E,
-            "A process that stands still in a transaction keeps its locks 3600 s "
-            "(idle_in_transaction_session_timeout).",
+            "A process that hangs in a transaction keeps its locks 3600 s (idle_in_transaction_session_timeout).",
         ),
     ]
 

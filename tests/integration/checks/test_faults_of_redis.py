@@ -53,7 +53,7 @@ def test_a_redis_that_keeps_nothing(facts_of_redis: Facts) -> None:
     facts_of_redis.redis.client.config_set("appendonly", "no")
     facts_of_redis.redis.client.config_set("save", "")
     ((level, what),) = found("redis.persistence", facts_of_redis)
-    assert (level, what.split(".")[0]) == (W, "Redis keeps nothing over a restart")
+    assert (level, what.split(".")[0]) == (W, "Redis keeps nothing across a restart")
 
 
 def test_a_redis_with_snapshots_keeps_its_keys(facts_of_redis: Facts) -> None:
@@ -78,7 +78,7 @@ def test_a_redis_that_is_a_replica(facts_of_redis: Facts) -> None:
 def test_a_redis_that_is_too_old(facts_of_redis: Facts, version: str) -> None:
     facts_of_redis.redis.info = {"redis_version": version}
     assert found("redis.version", facts_of_redis) == [
-        (E, f"Redis is {version}, and 6.2 is the oldest that is supported.")
+        (E, f"Redis is {version}, but the oldest supported version is 6.2.")
     ]
 
 

@@ -146,7 +146,7 @@ def test_a_reconcile_that_does_not_run() -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE execution_watermark SET last_pass_at = now() - interval '2 hours'")
     ((level, what),) = found("status.reconcile")
-    assert (level, what.split(". ")[0]) == (E, "Reconcile has not run to its end for 2 h")
+    assert (level, what.split(". ")[0]) == (E, "Reconcile has not completed a pass for 2 h")
 
 
 def test_a_watermark_that_is_held() -> None:
@@ -175,7 +175,7 @@ def test_claims_that_no_recovery_has_released(redis: Redis) -> None:
     redis.sadd("cache:execution:refresh:processing", "garbage")
     assert found("status.claims")[1] == (
         W,
-        "1 entry of processing cannot be read, because another program wrote there.",
+        "1 entry of the set processing cannot be read, because another program wrote there.",
     )
 
 

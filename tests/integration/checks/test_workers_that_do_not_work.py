@@ -47,8 +47,8 @@ def test_queues_without_a_worker_and_workers_with_other_settings(cluster: Cluste
     settings = found_at_last("workers.settings")
     told = dict(what.split(" with ", 1)[1].split(" = ") for _, what in settings)
     assert told == {  # the workers of the tests have short times
-        "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": "1.0, and this command with 30.",
-        "REFRESH_VISIBILITY_TIMEOUT_SECONDS": "3.0, and this command with 300.",
+        "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": "1.0, but this command with 30.",
+        "REFRESH_VISIBILITY_TIMEOUT_SECONDS": "3.0, but this command with 300.",
     }
     current_app.control.cancel_consumer(TICKS, reply=True)
     current_app.control.cancel_consumer(DELIVERIES, reply=True)
@@ -89,6 +89,6 @@ def test_a_worker_of_another_app_that_takes_our_messages(cluster: Cluster) -> No
     )
     wait_for(lambda: " ready." in stranger.text(), "the stranger", log=stranger.log)
     ((level, what),) = found_at_last("workers.tasks")
-    assert (level, what.split(" and does not know ")[0].split("@")[0]) == (E, "stranger")
+    assert (level, what.split(" but does not know ")[0].split("@")[0]) == (E, "stranger")
     ((_, silent),) = found_at_last("workers.answer")
     assert "none of its processes sends a heartbeat" in silent

@@ -20,7 +20,14 @@ from django.db import connection
 from django.db.models import Count, F, Q
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from harbor_refresh.executions.errors import AlreadyUnderWay
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -284,10 +291,13 @@ def kept_messages(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sender, "EACH", 1)
 
 
-Jobs.TestCase.settings = settings(
-    max_examples=80, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
-)
+STEPS = settings(stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-class TestJobs(Jobs.TestCase):  # type: ignore[misc,name-defined]
-    pass
+def test_jobs_keep_their_rules_whatever_happens_to_them() -> None:
+    run_state_machine_as_test(Jobs, settings=settings(STEPS, max_examples=25))
+
+
+@pytest.mark.slow
+def test_jobs_keep_their_rules_in_many_more_histories() -> None:
+    run_state_machine_as_test(Jobs, settings=settings(STEPS, max_examples=200))
