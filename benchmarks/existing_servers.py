@@ -73,7 +73,7 @@ def own_redis(url: str, number: int) -> Iterator[str]:
     """Yield the URL of that database, which must be empty, and empty it at the end."""
     address = read_address(url)
     if address.kind is not Kind.SERVER:
-        raise BenchError("REDIS_URL is a Cluster or behind Sentinel. The bench measures one server: name that.")
+        raise BenchError("REDIS_URL is behind Sentinel. The bench measures one server: name that.")
     # without TLS, the address that Celery takes is without the options that only Harbor's client knows
     own = urlunsplit(urlsplit(url if address.tls else for_celery(url).url)._replace(path=f"/{number}"))
     with Redis.from_url(own, socket_timeout=PATIENCE_SECONDS, socket_connect_timeout=PATIENCE_SECONDS) as client:

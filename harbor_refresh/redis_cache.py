@@ -1,4 +1,4 @@
-"""Django's cache in the Redis of the queue, for an address of any kind: behind Sentinel, or on a Cluster.
+"""Django's cache in the Redis of the queue, one server or behind Sentinel.
 
 It holds the counts of the API's rate limit. Its client gives up after a second, because a request waits for it.
 """

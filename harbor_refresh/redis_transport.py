@@ -115,7 +115,7 @@ class SentinelChannel(Channel):
         places = places or [Place(params["host"], int(params["port"]))]
         del params["host"], params["port"]
         timeout = params["socket_timeout"] or DEFAULT_TIMEOUT
-        return {**params, "guides": sentinels(self.master_name, places, self.sentinel_kwargs, timeout)}
+        return {**params, "sentinels": sentinels(self.master_name, places, self.sentinel_kwargs, timeout)}
 
 
 class Transport(DropsEntries, redis.Transport):

@@ -170,8 +170,8 @@ DATABASES["default"]["OPTIONS"] = {
 
 # Redis, and the broker, which is the same server unless CELERY_BROKER_URL names another, or a RabbitMQ.
 # Of Harbor's two, the first is where its marks are; it is empty unless its cache has a database of its own.
-#: The Redis of the queue: one server, a primary behind Sentinel, or a Cluster. Unset: Harbor's `_REDIS_URL_HARBOR`
-#: or else `_REDIS_URL_CORE` is read. Required in production.
+#: The Redis of the queue: one server, or a primary behind Sentinel. Unset: Harbor's `_REDIS_URL_HARBOR` or else
+#: `_REDIS_URL_CORE` is read. Required in production.
 REDIS_URL = env.redis_url("REDIS_URL", "_REDIS_URL_HARBOR", "_REDIS_URL_CORE", default="redis://localhost:6379/0")
 #: The seconds after which the Redis broker redelivers an unacknowledged message.
 REFRESH_VISIBILITY_TIMEOUT_SECONDS = env.value("REFRESH_VISIBILITY_TIMEOUT_SECONDS", "number", 300, at_least=1)
@@ -198,8 +198,8 @@ if REFRESH_TRACES:
 
 # The API. A body of 10,000 reports takes about 2 MB; with long messages, more.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024**2
-# Only the counts of the API's rate limit are in the cache. They have the prefix of the queue's keys: there a user
-# of an ACL may write, and on a Cluster they are in the slot whose primary all clients follow.
+# Only the counts of the API's rate limit are in the cache. They have the prefix of the queue's keys, because a
+# user of an ACL may write there.
 CACHES = {
     "default": {
         "BACKEND": "harbor_refresh.redis_cache.RedisCache",

@@ -57,7 +57,7 @@ class Refresh:
         "REFRESH_KEY_PREFIX",
         "text",
         "cache:execution:refresh:",
-        "The prefix of all [keys](keys.md). On a Redis Cluster it needs a hash tag: `{cache:execution:refresh:}`.",
+        "The prefix of all [keys](keys.md).",
     )
     fanout: int | None = declared(
         "REFRESH_FANOUT",

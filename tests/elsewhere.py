@@ -20,13 +20,13 @@ CHANGED = ("broker_read_url", "broker_write_url", "broker_transport_options", "b
 
 
 @contextmanager
-def uses(redis_url: str, broker_url: str, *, prefix: str = "cache:execution:refresh:") -> Iterator[dict[str, str]]:
+def uses(redis_url: str, broker_url: str) -> Iterator[dict[str, str]]:
     """Yield the environment of a worker that does the same."""
     conf = current_app.conf
     broker = broker_of_celery(broker_url, conf.broker_transport_options["visibility_timeout"])
     before = {name: conf[name] for name in CHANGED}
     try:
-        with override_settings(REDIS_URL=redis_url, REFRESH_KEY_PREFIX=prefix):
+        with override_settings(REDIS_URL=redis_url):
             _forget()
             conf.update(
                 broker_read_url=broker.url,
@@ -34,7 +34,7 @@ def uses(redis_url: str, broker_url: str, *, prefix: str = "cache:execution:refr
                 broker_transport_options=broker.options,
                 broker_use_ssl=broker.tls,
             )
-            yield {"REDIS_URL": redis_url, "CELERY_BROKER_URL": broker_url, "REFRESH_KEY_PREFIX": prefix}
+            yield {"REDIS_URL": redis_url, "CELERY_BROKER_URL": broker_url}
     finally:
         of_broker.glance().close()
         conf.update(before)

@@ -92,7 +92,9 @@ def _throughput(overview: Overview) -> Card:
 def _lateness(overview: Overview) -> Card:
     slow = [point.slow for point in overview.points if point.slow is not None]
     value = age(max(slow[-6:])) if slow else "-"
-    return Card("lateness", "Report to status", value, "within this time, 95 of 100 statuses followed their report")
+    return Card(
+        "lateness", "Report to status", value, "within this time, 95 of 100 statuses followed their report"
+    )
 
 
 def _workers(state: State) -> Card:

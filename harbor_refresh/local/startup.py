@@ -10,7 +10,6 @@ from redis import RedisError
 from harbor_refresh.local.checkout import Checkout
 from harbor_refresh.local.errors import LocalError
 from harbor_refresh.local.program import SETTINGS
-from harbor_refresh.tasks.broker.redis_address import is_cluster
 from harbor_refresh.tasks.queue.connection import connect
 from settings import env
 
@@ -29,8 +28,6 @@ def given_database() -> str:
 def given_redis() -> str:
     """REDIS_URL of the caller's environment, or an empty text; LocalError if no Redis answers there."""
     url = env.redis_url("REDIS_URL", "_REDIS_URL_HARBOR", "_REDIS_URL_CORE", default="")
-    if is_cluster(url):
-        raise LocalError("REDIS_URL is a Cluster, and `make up` takes one server, or a primary behind Sentinel.")
     try:
         if url:
             with connect(url, 5, tries=1) as client:

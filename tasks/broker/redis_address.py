@@ -1,10 +1,9 @@
 """The address of a Redis, as an environment variable holds it.
 
-| address                                                   | the server                                 |
-| --------------------------------------------------------- | ------------------------------------------ |
-| `redis://[user:password@]host[:port][/number]`            | one                                        |
-| `redis+sentinel://[user:password@]host[:port],…/NAME[/number]` | the primary that Sentinels call NAME  |
-| `redis+cluster://[user:password@]host[:port],…`           | the primary of a Cluster that has our keys |
+| address                                                        | the server                           |
+| -------------------------------------------------------------- | ------------------------------------ |
+| `redis://[user:password@]host[:port][/number]`                 | one                                  |
+| `redis+sentinel://[user:password@]host[:port],…/NAME[/number]` | the primary that Sentinels call NAME |
 
 `rediss` in the place of `redis` means TLS, to the Sentinels too. Options follow after `?` (OPTIONS). A Harbor's
 own address works: the options of its client that mean nothing here are accepted and dropped. An unknown option is
@@ -35,13 +34,10 @@ OF_SENTINEL = ("sentinel_username", "sentinel_password")
 OPTIONS = ("db", *TLS, *OF_SENTINEL)
 
 TAKES = (
-    "redis://[:password@]host:port/number, redis+sentinel://[:password@]host:port,host:port/NAME/number or "
-    "redis+cluster://[:password@]host:port,host:port, or one of these with rediss for TLS"
+    "redis://[:password@]host:port/number or redis+sentinel://[:password@]host:port,host:port/NAME/number, "
+    "or one of these with rediss for TLS"
 )
 _HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[^:\[\]]+))(?::(?P<port>\d+))?")
-
-#: The part of a key that decides its slot: between the first brace and the next closing one, if it is not empty.
-_TAG = re.compile(r"^[^{]*?(\{[^}]+\})")
 
 
 class BadAddress(ValueError):
@@ -51,7 +47,6 @@ class BadAddress(ValueError):
 class Kind(StrEnum):
     SERVER = "redis"
     SENTINEL = "redis+sentinel"
-    CLUSTER = "redis+cluster"
 
 
 class Place(NamedTuple):
@@ -64,8 +59,8 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """`places`: the server, the Sentinels, or some nodes of the Cluster. `primary`: its name at the Sentinels.
-    `tls`: None for no TLS, else the options of redis-py's connection. `of_sentinels`: how to connect to these."""
+    """`places`: the server or the Sentinels. `primary`: its name at the Sentinels. `tls`: None for no TLS, else
+    the options of redis-py's connection. `of_sentinels`: how to connect to these."""
 
     kind: Kind
     places: tuple[Place, ...]
@@ -107,7 +102,7 @@ def read_address(url: str) -> Address:
     return Address(
         kind=kind,
         places=_places(hosts, kind),
-        number=_number(kind, names, given.get("db")),
+        number=_number(names, given.get("db")),
         primary=primary,
         username=unquote(username) or None,
         password=unquote(password) or None,
@@ -118,20 +113,15 @@ def read_address(url: str) -> Address:
 
 def _kind(scheme: str) -> Kind:
     try:
-        return Kind(_plain(scheme))
+        return Kind(scheme.replace("rediss", "redis", 1))
     except ValueError:
         raise BadAddress(f"the scheme {scheme}" if scheme else "no scheme") from None
-
-
-def _plain(scheme: str) -> str:
-    """The scheme without TLS."""
-    return scheme.replace("rediss", "redis", 1)
 
 
 def _places(hosts: str, kind: Kind) -> tuple[Place, ...]:
     found = tuple(read_place(word, 26379 if kind is Kind.SENTINEL else 6379) for word in hosts.split(","))
     if kind is Kind.SERVER and len(found) > 1:
-        raise BadAddress("several hosts, and neither +sentinel nor +cluster")
+        raise BadAddress("several hosts without +sentinel")
     return found
 
 
@@ -144,15 +134,13 @@ def read_place(word: str, standard: int) -> Place:
     return Place(match["v6"] or unquote(match["name"]), port)
 
 
-def _number(kind: Kind, names: list[str], option: str | None) -> int:
+def _number(names: list[str], option: str | None) -> int:
     """Return the number of the database: the last part of the path, or else the option `db`."""
     if len(names) > 1:
         raise BadAddress("a path that is too long")
     text = names[0] if names else option or "0"
     if not (text.isascii() and text.isdecimal()):
         raise BadAddress("a database that is no number")
-    if kind is Kind.CLUSTER and int(text):
-        raise BadAddress("a Cluster has database 0 only")
     return int(text)
 
 
@@ -187,21 +175,6 @@ def _of_sentinels(given: dict[str, str], tls: dict[str, Any] | None) -> dict[str
     return {**login, **({"ssl": True, **tls} if tls is not None else {})}
 
 
-def is_cluster(url: str) -> bool:
-    """Say whether an address, also that of a broker of another kind, names a Cluster. The address decides alone,
-    because the clients are made by it, and the server may be away."""
-    return _plain(urlsplit(url).scheme) == Kind.CLUSTER
-
-
-def cluster_tag(url: str, prefix: str) -> str:
-    """Return the hash tag, with its braces, that a key needs to share a slot with the keys of this prefix. Empty
-    if it is no Cluster, or the prefix has no tag."""
-    if not is_cluster(url):
-        return ""
-    found = _TAG.match(prefix)
-    return found[1] if found else ""
-
-
 class OfCelery(NamedTuple):
     """What Celery's settings need for a broker: its own form of the address, transport options and TLS."""
 
@@ -211,13 +184,9 @@ class OfCelery(NamedTuple):
 
 
 def for_celery(url: str) -> OfCelery:
-    """Translate an address for Celery, which knows no Cluster: that is left as it is, and a check refuses it.
-
-    Each Sentinel gets the login and the database, because kombu reads only the part that it has turned to.
-    """
+    """Translate an address for Celery. Each Sentinel gets the login and the database, because kombu reads only the
+    part that it has turned to."""
     address = read_address(url)
-    if address.kind is Kind.CLUSTER:
-        return OfCelery(url, {}, None)
     user, password = (quote(text or "", safe="") for text in (address.username, address.password))
     login = f"{user}:{password}@" if user or password else ""
     if address.kind is Kind.SERVER:

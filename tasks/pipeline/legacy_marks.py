@@ -5,9 +5,6 @@ tick takes some marks in (`take_some`), so that an old release may go on writing
 move all of them, for a migration and for a way back. In each direction a mark moves by one script, which adds it
 on the one side and removes it on the other.
 
-Harbor works with one Redis, or with one behind Sentinel, and never with a Redis Cluster. So on a Cluster there are
-no such keys, and a script could not move them, because they are in other slots than the queue.
-
 If the process dies between two pages, the next tick or the next run of the command moves the rest. If two
 processes do it at once, each script moves what it finds at that moment, so each mark moves once. If an old release
 writes a key again after it was taken, the key is new, and a later look takes it. If an old release refreshes an
@@ -26,7 +23,6 @@ from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.broker.redis_address import is_cluster
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
@@ -161,8 +157,7 @@ def take_some() -> int:
     A look that Redis refuses (its rights do not include these keys) must not keep the tick from its work, so it is
     told and not raised. If Redis is away, the claim that follows says so.
     """
-    conf = refresh_settings()
-    if not pacing.LEGACY_KEYS_PER_SECOND or is_cluster(conf.redis_url) or monotonic() < _Rest.until:
+    if not pacing.LEGACY_KEYS_PER_SECOND or monotonic() < _Rest.until:
         return 0
     total = 0
     try:
@@ -186,7 +181,7 @@ def import_marks(on_page: Callable[[int], None] = lambda _: None) -> Imported:
     """Take all of Harbor's marks onto the queue. `on_page` is told how many keys of the server were looked at.
 
     A mark that is written meanwhile may be left for a tick, or for a second run. Raises Refused with an older
-    design, because these keys are its own marks; without a queue; and on a Redis Cluster.
+    design, because these keys are its own marks, and without a queue.
     """
     _refuse_where_nothing_moves()
     if refresh_settings().in_process:
@@ -275,5 +270,3 @@ def _refuse_beside_workers(queue: ExecutionQueue) -> None:
 def _refuse_where_nothing_moves() -> None:
     if (design := strategy()).runs_cycles:
         raise Refused(f"the strategy is {design.name}: its marks are Harbor's own, or it has no claims to move")
-    if is_cluster(refresh_settings().redis_url):
-        raise Refused("the queue is on a Redis Cluster, where Harbor keeps no marks")

@@ -20,20 +20,16 @@ import redis
 from django.http import HttpRequest, HttpResponse
 from redis import ConnectionPool, Redis
 from redis.backoff import ExponentialBackoff, NoBackoff
+from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import (
-    AskError,
-    ClusterDownError,
     ExecAbortError,
     MasterDownError,
-    MovedError,
     NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisError,
     ResponseError,
-    TryAgainError,
 )
-from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import TimeoutError as NoAnswer
 from redis.retry import Retry
 
@@ -41,14 +37,11 @@ from harbor_refresh.executions.errors import QueueRefused, QueueRightMissing, Qu
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.redis_address import Address, Kind, Place, read_address
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.queue.keys import Keys
-from harbor_refresh.tasks.queue.primaries import NOT_ADMITTED, ClusterNodes, Guides, Sentinels
+from harbor_refresh.tasks.queue.primaries import NOT_ADMITTED, Sentinels
 
-#: Another server should be asked: this one is a replica, lost its primary or its cluster, or was demoted while
-#: the client waited. (While a server loads its data, the library raises a connection error.) A node of a Cluster
-#: says MOVED if another has our slot, and ASK or TRYAGAIN while the slot moves. Then hardly a script can run
-#: anywhere, because it names keys on both sides and keys that do not exist. So the queue is away until then.
-ELSEWHERE = ("READONLY", "MASTERDOWN", "CLUSTERDOWN", "UNBLOCKED", "MOVED", "ASK", "TRYAGAIN")
+#: Another server should be asked: this one is a replica, lost its primary, or was demoted while the client waited.
+#: (While a server loads its data, the library raises a connection error.)
+ELSEWHERE = ("READONLY", "MASTERDOWN", "UNBLOCKED")
 #: This server should be asked, and refuses: it is full, cannot save, has too few replicas, or runs a long script.
 REFUSED = ("OOM", "MISCONF", "NOREPLICAS", "BUSY")
 #: The answer starts with the code. EXEC puts words of its own before it, and so does Redis before 7 in a script.
@@ -60,10 +53,6 @@ _CODE = re.compile(
 _CODE_OF = {
     ReadOnlyError: "READONLY",
     MasterDownError: "MASTERDOWN",
-    ClusterDownError: "CLUSTERDOWN",
-    MovedError: "MOVED",
-    AskError: "ASK",
-    TryAgainError: "TRYAGAIN",
     OutOfMemoryError: "OOM",
     ExecAbortError: "EXECABORT",
 }
@@ -79,8 +68,8 @@ PATIENCE = 1.5
 LEAST_SECONDS = 0.05
 #: How long a look may wait for a connection, and for an answer.
 BRIEF_SECONDS = 0.5
-#: The part of the timeout of one answer that a Sentinel, or a node of a Cluster, has to name the primary.
-GUIDE_SHARE = 0.5
+#: The part of the timeout of one answer that a Sentinel has to name the primary.
+SENTINEL_SHARE = 0.5
 
 
 class NotServing(ResponseError):
@@ -112,7 +101,7 @@ def _at_most(timeout: float | None) -> float | None:
 
 class _Rerouting:
     """A connection that reconnects after an answer of the wrong server, and keeps to the time of the operation.
-    With `guides` it asks them each time it connects, and doubts them if the server that they named does not
+    With `sentinels` it asks them each time it connects, and doubts them if the server that they named does not
     serve."""
 
     _socket_connect_timeout: float | None
@@ -121,18 +110,18 @@ class _Rerouting:
     port: int
     disconnect: Callable[[], None]
 
-    def __init__(self, *, guides: Guides | None = None, **options: Any) -> None:
-        self._guides = guides
+    def __init__(self, *, sentinels: Sentinels | None = None, **options: Any) -> None:
+        self._sentinels = sentinels
         super().__init__(**options)
 
     def _connect(self) -> Any:
-        if self._guides is None:
+        if self._sentinels is None:
             return super()._connect()  # type: ignore[misc]
-        self.host, self.port = self._guides.primary()
+        self.host, self.port = self._sentinels.primary()
         try:
             return super()._connect()  # type: ignore[misc]
         except OSError:
-            self._guides.doubt()
+            self._sentinels.doubt()
             raise
 
     @property
@@ -155,8 +144,8 @@ class _Rerouting:
                 raise NotServing(answer) from exc
             # early versions of the library can only disconnect at once, and then lose the rest of a pipeline
             getattr(self, "mark_for_reconnect", self.disconnect)()
-            if self._guides:
-                self._guides.doubt()
+            if self._sentinels:
+                self._sentinels.doubt()
             raise WrongServer(answer) from exc
 
     @contextmanager
@@ -291,7 +280,7 @@ def connect(address: Address | str, timeout: float, *, tries: int) -> Redis:
         host, port = address.places[0]
         options |= {"host": host, "port": port}
     else:
-        options |= {"guides": _guides(address, options, timeout)}
+        options |= {"sentinels": sentinels(address.primary, address.places, address.of_sentinels, timeout)}
     pool = ConnectionPool(
         **options,
         connection_class=rerouting(with_tls=address.tls is not None),
@@ -308,18 +297,10 @@ def rerouting(*, with_tls: bool) -> type[redis.Connection]:
     return ReroutingSSLConnection if with_tls else ReroutingConnection
 
 
-def _guides(address: Address, options: dict[str, Any], timeout: float) -> Guides:
-    if address.kind is Kind.SENTINEL:
-        return sentinels(address.primary, address.places, address.of_sentinels, timeout)
-    key = Keys(refresh_settings().key_prefix).queue
-    connection_class = rerouting(with_tls=address.tls is not None)
-    return ClusterNodes(key, address.places, connection_class, {**options, **_timeouts(timeout * GUIDE_SHARE)})
-
-
 def sentinels(name: str, places: Sequence[Place], options: Mapping[str, Any], timeout: float) -> Sentinels:
     """`options` as redis-py's Sentinel takes them: `ssl` says whether to use TLS."""
     own = {option: value for option, value in options.items() if option != "ssl"}
-    timeouts = _timeouts(timeout * GUIDE_SHARE)
+    timeouts = _timeouts(timeout * SENTINEL_SHARE)
     return Sentinels(name, places, rerouting(with_tls=bool(options.get("ssl"))), {**own, **timeouts})
 
 

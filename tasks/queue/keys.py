@@ -1,5 +1,5 @@
 """The catalogue of keys: each name, its type, what it holds and its bound, once. docs/reference/keys.md is made
-from it. All share one prefix, which may carry a hash tag for Redis Cluster.
+from it. All share one prefix.
 
 Attached to a running Harbor, the queue is the set of Harbor's cores, and the other keys are ours.
 
@@ -50,7 +50,6 @@ CATALOGUE = (
         "500 members, 4 each; expires after 10 min",
     ),
     Key("broker", "string", "since when the broker has lost no messages", "one value"),
-    Key("instances", "zset", "strategy `hash`: `ID:NODE` by its last heartbeat", "the live workers; expires"),
     Key("legacy", "hash", "how far ticks have scanned for Harbor's own marks", "three fields"),
 )
 #: The type of each key. A key of another type is not ours (`ExecutionQueue.drop_foreign_keys`).

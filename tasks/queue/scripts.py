@@ -1,10 +1,10 @@
-"""The Lua scripts of a package, and the base of the classes that run them.
+"""The Lua scripts of the folder `lua`, and the base of the classes that run them.
 
 The header of a script declares what it takes and what it uses:
 
     -- KEYS[1] queue                         a key of keys.py
     -- ARGV[1] suffix  of the claim          a named argument; `-- ARGV[2..] members` follow the named ones
-    -- include _tokens                       the file of that name; it may belong to this package
+    -- include _tokens                       the file of that name
     -- from tasks/pacing.py: SMALL, SLOTS    these constants, as locals of the script
 """
 
@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from redis import Redis
 
@@ -23,6 +23,8 @@ from harbor_refresh.tasks.queue.keys import Keys
 
 if TYPE_CHECKING:
     from redis.commands.core import Script as Registered
+
+FOLDER = files(__package__) / "lua"
 
 _KEY = re.compile(r"KEYS\[\d+\] (\w+)")
 _ARGUMENT = re.compile(r"^-- ARGV\[\d+\] (\w+)  ", re.MULTILINE)
@@ -44,15 +46,14 @@ class Script(NamedTuple):
 
 
 class Scripts(dict[str, Script]):
-    """The files `NAME-COUNT.lua` in the folder `lua` of a package, by name; COUNT is the number of keys."""
+    """The files `NAME-COUNT.lua`, by name; COUNT is the number of keys."""
 
-    def __init__(self, package: str) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.package = package
-        found = (_FILE.fullmatch(path.name) for path in files(package).joinpath("lua").iterdir())
+        found = (_FILE.fullmatch(path.name) for path in FOLDER.iterdir())
         self._files = {match[1]: f"{match[1]}-{match[2]}" for match in found if match}
         for name, file in self._files.items():
-            header = _text(package, file).partition("\nlocal ")[0]
+            header = _text(file).partition("\nlocal ")[0]
             self[name] = Script(tuple(_KEY.findall(header)), tuple(_ARGUMENT.findall(header)))
 
     def source(self, name: str) -> str:
@@ -63,8 +64,7 @@ class Scripts(dict[str, Script]):
         return "".join([*map(_as_local, constants), *parts.values()])
 
     def _collect(self, file: str, parts: dict[str, str]) -> None:
-        is_here = files(self.package).joinpath("lua", f"{file}.lua").is_file()
-        text = _text(self.package if is_here else __package__, file)
+        text = _text(file)
         for included in _INCLUDE.findall(text):
             if included not in parts:
                 self._collect(included, parts)
@@ -82,17 +82,15 @@ def _as_local(name: str) -> str:
 
 
 @cache
-def _text(package: str, file: str) -> str:
-    return files(package).joinpath("lua", f"{file}.lua").read_text(encoding="utf-8")
+def _text(file: str) -> str:
+    return FOLDER.joinpath(f"{file}.lua").read_text(encoding="utf-8")
 
 
-SCRIPTS = Scripts(__package__)
+SCRIPTS = Scripts()
 
 
 class Verbs:
     """Runs scripts over the keys, by one of two clients: `patient` may send a command twice, `single` does not."""
-
-    scripts: ClassVar[Scripts] = SCRIPTS
 
     def __init__(
         self, conf: Refresh, patient: Redis, single: Redis, edited: Callable[[str], str] = lambda text: text
@@ -108,9 +106,9 @@ class Verbs:
 
     def _run(self, name: str, *items: Any, once: bool = False, **named: Any) -> Any:
         """Run a script with its named arguments, and the items that follow them."""
-        taken = self.scripts[name]
+        taken = SCRIPTS[name]
         if (script := self._registered.get(name)) is None:
-            script = self._registered[name] = self._redis.register_script(self._edited(self.scripts.source(name)))
+            script = self._registered[name] = self._redis.register_script(self._edited(SCRIPTS.source(name)))
         client = self._single if once else self._redis
         with redis_errors_translated():
             return script(self.keys.named(*taken.keys), taken.arguments(named, items), client)

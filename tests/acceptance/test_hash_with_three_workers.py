@@ -1,7 +1,5 @@
 """The strategies in which a tick must reach every worker once, with real workers."""
 
-import signal
-import sys
 import time
 from collections.abc import Callable
 
@@ -10,28 +8,22 @@ from pytest_django import Settings
 from redis import Redis
 
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.mark import MARK
 from harbor_refresh.tasks.celery_tasks import broadcast, claim_batch
-from harbor_refresh.tasks.strategies import instances
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, succeed
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
-SHORT = {"HARBOR_REFRESH_TEST_HEARTBEAT_SECONDS": "0.2", "HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": "1.5"}
-CELERY = [sys.executable, "-m", "celery", "-A", "harbor_refresh", "worker", "-c", "1", "--without-gossip"]
 TICK = "harbor_refresh.ticks"
 CHANNEL = "/0.harbor_refresh.cycles/harbor_refresh.cycles"
 
 
 @pytest.fixture
-def hashing(cluster: Cluster, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+def hashing(cluster: Cluster, settings: Settings) -> Cluster:
     settings.REFRESH_STRATEGY = "hash"
-    settings.CORE_INSTANCE_TOTAL = 3
-    monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 1.5)
-    cluster.env |= {**SHORT, "REFRESH_STRATEGY": "hash", "CORE_INSTANCE_TOTAL": "3"}
+    cluster.env |= {"REFRESH_STRATEGY": "hash", "CORE_INSTANCE_TOTAL": "3"}
     return cluster
 
 
@@ -67,7 +59,7 @@ def received(worker: Member) -> int:
 
 
 def nothing_is_left(redis: Redis) -> None:
-    """No keys but marks, announcements and bindings of workers, as soon as no tick is in progress."""
+    """No keys but marks and bindings of workers, as soon as no tick is in progress."""
     known = (b"_kombu.binding", b"cache:execution:refresh:", b"unacked_mutex", TICK.encode(), MARK.encode())
     wait_for(lambda: all(key.startswith(known) for key in redis.keys("*")), "no key to be left")
 
@@ -76,55 +68,27 @@ def bindings(redis: Redis) -> set[bytes]:
     return set(redis.smembers("_kombu.binding.harbor_refresh.cycles"))
 
 
-def test_three_workers_refresh_a_third_each_and_a_fourth_with_a_duplicate_number_does_not_start(
-    hashing: Cluster, redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """None dies, and the number of one that was silent for too long would be free for the fourth."""
-    hashing.env["HARBOR_REFRESH_TEST_NODE_TTL_SECONDS"] = "60"
-    monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 60)
+def test_three_workers_refresh_a_third_each(hashing: Cluster, redis: Redis) -> None:
     workers = [hashing.worker(f"w{number}", CORE_INSTANCE_ID=str(number)) for number in range(3)]
-    wait_for(lambda: sorted(instances.announced()) == [0, 1, 2], "three announcements")
     ids = many(90)
     succeed(ids)
     wait_for(ticked_until_true(ids), "every status to be true")
     assert set(Execution.objects.filter(pk__in=ids).values_list("revision", flat=True)) == {1}
     shares = [len([pk for pk in ids if pk % 3 == number]) for number in range(3)]
     wait_for(lambda: [refreshed_by(one) for one in workers] == [[share] for share in shares], "a third each")
-
-    fourth = hashing.start("fourth", [*CELERY, "-n", "w3@%h"], CORE_INSTANCE_ID="2")
-    wait_for(fourth.died, "the fourth to give up", log=fourth.log)
-    assert fourth.process.returncode == 1
-    refusal = [line for line in fourth.text().splitlines() if "CORE_INSTANCE_ID" in line]
-    (holder,) = instances.announced()[2]
-    assert len(refusal) == 1
-    assert refusal[0].startswith(f"CORE_INSTANCE_ID: got 2, which {holder} has and is alive; ")
-    assert "Traceback" not in fourth.text()
-    assert all("announced by" not in one.text() for one in workers)
     nothing_is_left(redis)
 
 
-def test_a_killed_instance_is_reported_and_its_successor_takes_its_number_and_its_work(hashing: Cluster) -> None:
-    first = hashing.worker("w0", CORE_INSTANCE_ID="0")
-    second = hashing.worker("w1", CORE_INSTANCE_ID="1")
-    third = hashing.worker("w2", CORE_INSTANCE_ID="2")
-    third.kill()
-    missing = "Nobody announces CORE_INSTANCE_ID 2 of 3: their executions wait"
-    wait_for(lambda: missing in first.text() and missing in second.text(), "both to miss it", log=first.log)
+def test_the_share_of_a_killed_instance_waits_for_a_worker_with_its_number(hashing: Cluster) -> None:
+    for number in range(2):
+        hashing.worker(f"w{number}", CORE_INSTANCE_ID=str(number))
+    hashing.worker("w2", CORE_INSTANCE_ID="2").kill()
     ids = many(30)
     succeed(ids)
     wait_for(ticked_until_true([pk for pk in ids if pk % 3 != 2]), "two thirds to be true")
     assert Execution.objects.filter(pk__in=ids, status="Running").count() == len([pk for pk in ids if pk % 3 == 2])
     hashing.worker("w2", CORE_INSTANCE_ID="2")
     wait_for(ticked_until_true(ids), "the last third to be true")
-
-
-def test_a_worker_that_ends_releases_its_number_at_once(hashing: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    hashing.env["HARBOR_REFRESH_TEST_NODE_TTL_SECONDS"] = "60"
-    monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 60)
-    worker = hashing.worker("w0", CORE_INSTANCE_ID="0")
-    worker.signal(signal.SIGTERM)
-    wait_for(worker.died, "the worker to end", log=worker.log)
-    assert instances.announced() == {}
 
 
 def test_workers_that_are_killed_and_restarted_leave_no_bindings_and_no_messages(

@@ -24,7 +24,7 @@ REPLIES = b".reply.celery.pidbox"
 OF_NODES = {"nodes", "left", "dead", "presence", "broker"}
 OF_PASSES = {"wake", "cursor", "ticked", "legacy"}
 STAY = {"stamp", "heat", "marks"} | OF_NODES | OF_PASSES
-OF_CLAIMS = {"queue", "waiting", "processing", "attempts", "lock", "instances"}
+OF_CLAIMS = {"queue", "waiting", "processing", "attempts", "lock"}
 END_WITH_THE_WORK = {"pause", "traces"} | OF_CLAIMS
 #: Every key that may exist when all work is done. Any other key has leaked.
 EXPECTED = (
@@ -75,9 +75,8 @@ def holds(redis: Redis, broker_redis: Redis, in_broker: Callable[[], int]) -> Ca
     """A check that waits until K1 to K5 hold, and fails if they do not in time."""
 
     def keys() -> Iterator[bytes]:
-        """All keys, without the braces of a hash tag."""
         for server in {redis, broker_redis}:
-            yield from (key.replace(b"{", b"").replace(b"}", b"") for key in server.keys("*"))
+            yield from server.keys("*")
 
     def check(seconds: float = 300, *, expect_quarantine: bool = False) -> None:
         found: list[object] = []

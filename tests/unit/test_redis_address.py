@@ -12,7 +12,6 @@ from harbor_refresh.tasks.broker.redis_address import (
     Kind,
     OfCelery,
     Place,
-    cluster_tag,
     for_celery,
     from_celery,
     read_address,
@@ -68,10 +67,6 @@ READ: dict[str, tuple[str, Address]] = {
             of_sentinels={"username": "s", "password": "t", "ssl": True, **CHECKED},
         ),
     ),
-    "a Cluster": (
-        "redis+cluster://:p@h1,h2:7001,[::1]:7/",
-        Address(kind=Kind.CLUSTER, places=(Place("h1", 6379), Place("h2", 7001), Place("::1", 7)), password="p"),
-    ),
 }
 
 
@@ -81,7 +76,7 @@ def test_an_address_is_read(name: str) -> None:
     assert read_address(url) == address
 
 
-@pytest.mark.parametrize("name", [name for name, (_, one) in READ.items() if one.kind is not Kind.CLUSTER])
+@pytest.mark.parametrize("name", READ)
 def test_celery_gets_the_same_address_in_its_own_form(name: str) -> None:
     url, address = READ[name]
     assert from_celery(*for_celery(url)) == address
@@ -105,11 +100,11 @@ REFUSED = {
     "redis://h:port": "a host that cannot be read",
     "redis://h:99999": "a host that cannot be read",
     "redis://h:0": "a host that cannot be read",
-    "redis+cluster://h,": "a host that cannot be read",
-    "redis://h1,h2": "several hosts, and neither +sentinel nor +cluster",
+    "redis+cluster://h": "the scheme redis+cluster",
+    "redis+sentinel://h,/main": "a host that cannot be read",
+    "redis://h1,h2": "several hosts without +sentinel",
     "redis://h/zero": "a database that is no number",
     "redis://h/1/2": "a path that is too long",
-    "redis+cluster://h/1": "a Cluster has database 0 only",
     "redis+sentinel://h": "no name of the primary",
     "redis://h?idle_timeout_second=3": "the unknown option idle_timeout_second",
     "redis://h?ssl_cert_reqs=none": "ssl_cert_reqs without TLS: begin with rediss",
@@ -132,11 +127,7 @@ SECRET = "s3cretword"
 
 @pytest.mark.parametrize(
     "url",
-    [
-        f"redis://:{SECRET}@h",
-        f"redis+sentinel://u:{SECRET}@h/m?sentinel_password={SECRET}",
-        f"redis+cluster://:{SECRET}@h",
-    ],
+    [f"redis://:{SECRET}@h", f"redis+sentinel://u:{SECRET}@h/m?sentinel_password={SECRET}"],
 )
 def test_a_password_is_in_no_text_of_an_address(url: str) -> None:
     address = read_address(url)
@@ -151,14 +142,6 @@ def test_a_reason_holds_no_part_of_a_password_that_was_not_quoted(url: str) -> N
     with pytest.raises(BadAddress) as caught:
         read_address(url)
     assert SECRET not in str(caught.value)
-
-
-def test_a_key_shares_the_slot_of_the_queue_by_its_hash_tag() -> None:
-    cluster = "redis+cluster://h"
-    assert cluster_tag(cluster, "{cache:execution:refresh:}") == "{cache:execution:refresh:}"
-    assert cluster_tag(cluster, "ours:{one}:{two}:") == "{one}"
-    assert [cluster_tag(cluster, prefix) for prefix in ("ours:", "{}{a}", "{a", "a}")] == ["", "", "", ""]
-    assert cluster_tag("redis://h", "{one}") == ""
 
 
 def test_a_file_is_looked_for_each_time(tmp_path: Path) -> None:

@@ -8,15 +8,10 @@ import pytest
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.queue import keys
 from harbor_refresh.tasks.queue.scripts import SCRIPTS, Script
-from harbor_refresh.tasks.strategies.instances import Instances
 
-ROOT = Path(__file__).resolve().parents[2]
-
-ALL = (SCRIPTS, Instances.scripts)
-TAKEN = {name: script for scripts in ALL for name, script in scripts.items()}
-FOLDERS = [Path(ROOT / scripts.package.replace(".", "/")) / "lua" for scripts in ALL]
-FILES = sorted(path for folder in FOLDERS for path in folder.glob("*.lua") if not path.name.startswith("_"))
-INCLUDED = sorted(path for folder in FOLDERS for path in folder.glob("_*.lua"))
+FOLDER = Path(__file__).resolve().parents[2] / "tasks/queue/lua"
+FILES = sorted(path for path in FOLDER.glob("*.lua") if not path.name.startswith("_"))
+INCLUDED = sorted(FOLDER.glob("_*.lua"))
 CATALOGUE = vars(keys.Keys(""))
 
 
@@ -27,12 +22,12 @@ def header(text: str) -> str:
 
 
 def test_there_is_one_file_for_each_script_and_no_other() -> None:
-    assert {path.name for path in FILES} == {f"{name}-{len(script.keys)}.lua" for name, script in TAKEN.items()}
+    assert {path.name for path in FILES} == {f"{name}-{len(script.keys)}.lua" for name, script in SCRIPTS.items()}
 
 
 def test_every_key_of_a_script_is_in_the_catalogue_and_every_key_is_used() -> None:
     plain = {"lock", "broker"}  # kept by a script of redis-py, or by plain commands
-    assert {key for script in TAKEN.values() for key in script.keys} == CATALOGUE.keys() - plain
+    assert {key for script in SCRIPTS.values() for key in script.keys} == CATALOGUE.keys() - plain
     assert keys.KINDS.keys() == CATALOGUE.keys()
 
 
@@ -43,15 +38,16 @@ def test_the_header_of_a_script_states_its_purpose_keys_arguments_and_answer(pat
     top = header(text)
     assert re.match(r"-- [A-Z][^\n]+\.", top)
     assert re.findall(r"KEYS\[(\d+)\] (\w+)", top) == [
-        (str(number), key) for number, key in enumerate(TAKEN[name].keys, start=1)
+        (str(number), key) for number, key in enumerate(SCRIPTS[name].keys, start=1)
     ]
-    assert int(count) == len(TAKEN[name].keys)
+    assert int(count) == len(SCRIPTS[name].keys)
     assert "-- returns " in top
     used = {int(number) for number in re.findall(r"ARGV\[(\d+)\]", text[len(top) :])}
     told = [int(number) for number in re.findall(r"ARGV\[(\d+)(?:\.\.)?\]", top)]
     assert used <= set(told)
     assert told == list(range(1, len(told) + 1))
-    assert len(told) - len(TAKEN[name].args) == len(re.findall(r"ARGV\[\d+\.\.\]", top)), "two blanks after a name"
+    lists = re.findall(r"ARGV\[\d+\.\.\]", top)
+    assert len(told) - len(SCRIPTS[name].args) == len(lists), "two blanks after a name"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -105,7 +101,7 @@ def test_what_a_script_includes_stands_before_it_once_with_its_constants_as_loca
     source = SCRIPTS.source("claim")
     assert source.startswith("local FIRST_REST_US = 50000\n")
     assert "local TICK_SENT = 'sent'\n" in source
-    for path in (*INCLUDED, FOLDERS[0] / "claim-12.lua"):
+    for path in (*INCLUDED, FOLDER / "claim-12.lua"):
         assert source.count(path.read_text(encoding="utf-8")) == 1
     assert source.index("local function text(") < source.index("local function heartbeat(")
 
@@ -120,7 +116,7 @@ def test_what_is_included_names_no_key() -> None:
     assert not [path.name for path in INCLUDED if "KEYS" in path.read_text(encoding="utf-8")]
 
 
-def test_keys_share_the_prefix_which_may_carry_a_hash_tag() -> None:
-    built = keys.Keys("{harbor}:")
-    assert (built.queue, built.processing) == ("{harbor}:queue:v2", "{harbor}:processing")
-    assert built.named("heat", "stamp") == ["{harbor}:heat", "{harbor}:stamp"]
+def test_keys_share_the_prefix() -> None:
+    built = keys.Keys("harbor:")
+    assert (built.queue, built.processing) == ("harbor:queue:v2", "harbor:processing")
+    assert built.named("heat", "stamp") == ["harbor:heat", "harbor:stamp"]

@@ -105,9 +105,8 @@ def test_an_attached_service_that_would_take_no_marks_is_refused() -> None:
 
 
 def test_an_unusual_prefix_gives_a_warning(settings: Settings) -> None:
-    for prefix, told in (("mine:", ["harbor_tasks.W001"]), ("{cache:execution:refresh}:", [])):
-        settings.REFRESH_KEY_PREFIX = prefix
-        assert [one.id for one in check_settings()] == told
+    settings.REFRESH_KEY_PREFIX = "mine:"
+    assert [one.id for one in check_settings()] == ["harbor_tasks.W001"]
 
 
 def test_a_subtask_is_at_most_a_whole_chunk() -> None:

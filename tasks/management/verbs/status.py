@@ -12,10 +12,9 @@ from harbor_refresh.tasks.checks.examination import problems
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.output import problem_text
 from harbor_refresh.tasks.checks.registry import Shown, told
-from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.management.verbs import claims, job_stats
 from harbor_refresh.tasks.overview.state import State
-from harbor_refresh.tasks.strategies import instances, strategy
+from harbor_refresh.tasks.strategies import strategy
 
 HELP = "show the queue, the live nodes, the jobs, the schedule, and what is wrong"
 
@@ -45,9 +44,6 @@ def answer(options: dict[str, Any]) -> Answer:
         notes.append("The interval is 0 or less: the reporting process refreshes, and the queue is not used.")
     if design.runs_cycles:
         notes.append(f"The strategy is {design.name}.")
-    if design.name == "hash":
-        data["instances"], of_instances = _instances()
-        notes += of_instances
     notes += [problem_text(one) for one in found] or ["Nothing is wrong."]
     failure = "; ".join(reason for server, reason in state.absent.items() if server != "broker")
     return Answer(data, [*shown, *notes], failure)
@@ -83,24 +79,3 @@ def _times(state: State) -> Iterator[tuple[str, str, str]]:
         yield "last reconcile", ago(state.last_reconcile), "the last complete pass began"
     if state.schedule is not None:
         yield "beat", ago(state.beat_silent), "sent a task"
-
-
-def _instances() -> tuple[dict[str, Any], list[str]]:
-    """Show which node announces which CORE_INSTANCE_ID, and which are doubled or missing. The total comes from
-    the environment of this command; without it, no number is known to be missing."""
-    seen = instances.announced()
-    total = refresh_settings().instance_total
-    doubled = instances.doubled(seen)
-    missing = instances.unannounced(seen, total or 0)
-    notes = [f"Instance {number} of {total or '?'}: {', '.join(nodes)}" for number, nodes in sorted(seen.items())]
-    notes += [f"CORE_INSTANCE_ID {one} is announced by several workers: they do the same work." for one in doubled]
-    if missing:
-        numbers = ", ".join(map(str, missing))
-        notes.append(f"No worker announces CORE_INSTANCE_ID {numbers}: its executions wait.")
-    data = {
-        "total": total,
-        "announced": {str(number): nodes for number, nodes in sorted(seen.items())},
-        "doubled": list(doubled),
-        "missing": missing,
-    }
-    return data, notes

@@ -277,14 +277,3 @@ def test_without_a_queue_nothing_is_imported(redis: Redis, settings: Settings) -
     with pytest.raises(Refused, match="there is no queue"):
         import_marks()
     assert others(redis) == {KEY.format(7, "SCAN").encode()}
-
-
-def test_on_a_redis_cluster_the_commands_are_refused_and_ticks_do_not_look(
-    settings: Settings, told: list[Any]
-) -> None:
-    """The address says that it is one, so none is asked."""
-    settings.REDIS_URL = "redis+cluster://127.0.0.1:1"
-    for move in (import_marks, export_marks):
-        with pytest.raises(Refused, match="on a Redis Cluster"):
-            move()
-    assert (take_some(), names(told)) == (0, [])

@@ -164,7 +164,6 @@ def test_what_a_server_refuses_is_not_asked_again_and_works_once_it_serves(
     [
         ("READONLY You can't write against a read only replica.", WrongServer),
         ("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", WrongServer),
-        ("CLUSTERDOWN The cluster is down", WrongServer),
         ("UNBLOCKED force unblock from blocking operation, instance state changed", WrongServer),
         ("EXECABORT Transaction discarded because of: OOM command not allowed", NotServing),
         ("ERR Error running script (call to f_0a): @user_script:9: -OOM command not allowed", NotServing),

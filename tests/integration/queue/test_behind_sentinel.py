@@ -18,7 +18,7 @@ from harbor_refresh.local.ports import LOOPBACK, choose_port
 from harbor_refresh.redis_cache import RedisCache
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.overview import of_broker
-from harbor_refresh.tasks.queue.connection import GUIDE_SHARE, PATIENCE, connect, redis_errors_translated
+from harbor_refresh.tasks.queue.connection import PATIENCE, SENTINEL_SHARE, connect, redis_errors_translated
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.elsewhere import uses
 from tests.integration.checks.examined import CHECKS_OF_REDIS, sound_checks_of_redis
@@ -45,8 +45,8 @@ def with_a_sentinel_first(url: str, port: int) -> str:
 def test_a_sentinel_that_is_away_is_passed_over_and_asked_last_from_then_on(made: BehindSentinel) -> None:
     client = connect(with_a_sentinel_first(made.url, choose_port()), TIMEOUT, tries=1)
     assert client.ping()
-    guides = client.connection_pool.connection_kwargs["guides"]
-    assert guides._places[0].port == made.sentinels[0].port
+    sentinels = client.connection_pool.connection_kwargs["sentinels"]
+    assert sentinels._places[0].port == made.sentinels[0].port
 
 
 def test_a_sentinel_that_hangs_costs_its_share_of_the_time_and_no_more(made: BehindSentinel) -> None:
@@ -56,7 +56,7 @@ def test_a_sentinel_that_hangs_costs_its_share_of_the_time_and_no_more(made: Beh
         began = monotonic()
         with redis_errors_translated():
             assert client.ping()
-        assert GUIDE_SHARE * timeout < monotonic() - began < PATIENCE * timeout
+        assert SENTINEL_SHARE * timeout < monotonic() - began < PATIENCE * timeout
 
 
 def test_an_unknown_name_and_a_wrong_password_are_told(made: BehindSentinel) -> None:

@@ -32,9 +32,7 @@ def old_strategy(request: pytest.FixtureRequest, settings: Settings) -> str:
 
 
 @pytest.fixture
-def hashing(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def hashing(settings: Settings) -> Settings:
     settings.REFRESH_STRATEGY = "hash"
-    monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 0.6)
-    monkeypatch.setattr(pacing, "HEARTBEAT_SECONDS", 0.1)
     settings.CORE_INSTANCE_TOTAL = 3
     return settings
