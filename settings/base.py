@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from django.templatetags.static import static
 from django.urls import reverse, reverse_lazy
-from django.utils.module_loading import import_string
 from psycopg import IsolationLevel
 
 from harbor_refresh.executions.attached.attachment import HARBOR, SEARCH_PATH
@@ -257,26 +256,11 @@ LOGGING: dict[str, Any] = {
 }
 
 
-class Badge:
-    """A count beside an entry of the sidebar, read when a page is rendered, and shown while it is not zero. Unfold
-    would show a callback's badge even if it is empty."""
-
-    def __init__(self, count: str) -> None:
-        self._count = count
-
-    def __bool__(self) -> bool:
-        return bool(str(self))
-
-    def __str__(self) -> str:
-        return str(import_string(self._count)())
-
-
-def _page(title: str, icon: str, app: str, model: str, badge: str = "") -> dict[str, Any]:
-    """An entry of the admin's sidebar, for users who may see its page. `badge` names a count of what is wrong."""
+def _page(title: str, icon: str, app: str, model: str) -> dict[str, Any]:
+    """An entry of the admin's sidebar, for users who may see its page."""
     return {
         "title": title,
         "icon": icon,
-        **({"badge": Badge(f"harbor_refresh.dashboard.badges.{badge}")} if badge else {}),
         "link": reverse_lazy(f"admin:{app}_{model}_changelist"),
         "permission": lambda request: request.user.has_perm(f"{app}.view_{model}"),
     }
@@ -352,7 +336,7 @@ UNFOLD = {
                     _page("History", "history", "harbor_executions", "statuschange"),
                     _page("Queue", "stacks", "harbor_tasks", "pause"),
                     _page("Limits", "speed", "harbor_tasks", "limit"),
-                    _page("Quarantine", "report", "harbor_executions", "quarantine", badge="quarantined"),
+                    _page("Quarantine", "report", "harbor_executions", "quarantine"),
                 ],
             },
             {
@@ -360,7 +344,7 @@ UNFOLD = {
                 "separator": True,
                 "items": [
                     _page("Subscriptions", "notifications", "harbor_executions", "subscription"),
-                    _page("Deliveries", "send", "harbor_executions", "delivery", badge="dead_letters"),
+                    _page("Deliveries", "send", "harbor_executions", "delivery"),
                 ],
             },
             {

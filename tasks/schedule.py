@@ -116,10 +116,6 @@ def create_rows(interval_model: Any, task_model: Any) -> bool:
     return bool(missing)
 
 
-#: The program needs the rows of these names.
-NEEDED = frozenset(row.name for row in ROWS)
-
-
 def restore_rows(**_: Any) -> None:
     """Create the missing rows, after a migration and before beat reads its schedule. Any number of processes may
     do it at once, because the name of a row is unique."""

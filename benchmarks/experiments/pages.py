@@ -23,7 +23,6 @@ from benchmarks.screen import Column, Screen
 from benchmarks.servers import Servers
 from benchmarks.shown_executions import prepare
 from benchmarks.stale_executions import Size
-from harbor_refresh.dashboard import badges
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.status import Status
 
@@ -120,7 +119,6 @@ def _pages(executions: int) -> list[tuple[str, str]]:
 
 
 def _row(name: str, address: str, client: Client, options: Namespace) -> Row:
-    badges.COUNTS.forget()  # the page that counts them anew takes the most queries
     with CaptureQueriesContext(connection) as captured:
         response = client.get(address, secure=True)
     taken = len(captured)  # the next request forgets them

@@ -9,8 +9,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access import api_tokens
-from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
-from harbor_refresh.executions.admin.audit import noted
+from harbor_refresh.executions.access.audit import Kind, Word, note, noted, person_of
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
 from harbor_refresh.executions.admin.confirmation import Question, asks_first
 from harbor_refresh.executions.admin.formatters import column, label
@@ -63,7 +62,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     )
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
         for token in queryset:
-            with noted(request, Word.REVOKE, Kind.TOKEN, token) as entry:
+            with noted(person_of(request), Word.REVOKE, Kind.TOKEN, token.pk) as entry:
                 entry.detail, entry.skip = token.name, not api_tokens.revoke(token.pk)
             if not entry.skip:
                 messages.success(request, f"{token.name} is revoked: requests with it are answered with 401.")

@@ -1,7 +1,5 @@
 """The screen of the log of actions: each act with its user, address, time, target and outcome."""
 
-from typing import Any
-
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -11,6 +9,7 @@ from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access.audit import Kind, Word
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
+from harbor_refresh.executions.admin.filters import ListFilter
 from harbor_refresh.executions.admin.formatters import NOTHING, column, label
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.models import AuditEntry
@@ -38,26 +37,19 @@ PAGES: dict[str, str] = {
 }
 
 
-class WordFilter(admin.SimpleListFilter):
+class WordFilter(ListFilter):
     title = "what was done"
     parameter_name = "verb"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(word.value, word.capitalize()) for word in sorted(Word)]
+    options = tuple((word.value, word.capitalize()) for word in sorted(Word))
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
-        return queryset.filter(verb=self.value()) if self.value() else queryset
+        return queryset.filter(**{str(self.parameter_name): self.value()}) if self.value() else queryset
 
 
 class KindFilter(WordFilter):
     title = "to what"
     parameter_name = "kind"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(kind.value, kind.capitalize()) for kind in sorted(Kind)]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
-        return queryset.filter(kind=self.value()) if self.value() else queryset
+    options = tuple((kind.value, kind.capitalize()) for kind in sorted(Kind))
 
 
 @page(AuditEntry)

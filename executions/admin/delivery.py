@@ -4,8 +4,7 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
-from harbor_refresh.executions.admin.audit import noted
+from harbor_refresh.executions.access.audit import Kind, Word, note, noted, person_of
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
 from harbor_refresh.executions.admin.formatters import column, delivery_label, execution_link, status_label
 from harbor_refresh.executions.admin.search import parse_id
@@ -65,7 +64,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
     def send_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         count, others = 0, 0
         for row in queryset.select_related("subscription"):
-            with noted(request, Word.RESEND, Kind.DELIVERY, row) as entry:
+            with noted(person_of(request), Word.RESEND, Kind.DELIVERY, row.pk) as entry:
                 entry.skip = not dead_letters.resend([row.pk])
             count += not entry.skip
             others += entry.skip

@@ -1,10 +1,11 @@
 """The screens of executions and of their history. execution_page.py fills the page of one execution."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path
 from django.utils.html import format_html
@@ -20,6 +21,7 @@ from harbor_refresh.executions.admin.filters import (
     TriggerFilter,
     VendorFilter,
     VendorIdFilter,
+    filter_of,
 )
 from harbor_refresh.executions.admin.formatters import (
     column,
@@ -39,12 +41,12 @@ from harbor_refresh.executions.admin.page_parts import (
     counts_of,
     legend_context,
 )
-from harbor_refresh.executions.admin.search import executions_matching, parse_id
+from harbor_refresh.executions.admin.search import add_bound, parse_id
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.attached.ownership import page_context
-from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.errors import NoSuchExecution, Refused
 from harbor_refresh.executions.models import Execution, StatusChange
-from harbor_refresh.executions.text import storable
+from harbor_refresh.executions.queries.listing import MOST, NEWEST, bounded
 
 
 @page(Execution)
@@ -66,7 +68,7 @@ class ExecutionAdmin(ReadOnlyAdmin):
     sortable_by = ("started",)
     search_fields = ("pk",)
     search_help_text = (
-        "Execution id, vendor, vendor id that is text, job id, or path=value of the attributes "
+        "Execution id, vendor, vendor id that is text, job id, or one path=value of the attributes "
         "(repository.name=library/app)"
     )
     fieldsets = (
@@ -111,7 +113,7 @@ class ExecutionAdmin(ReadOnlyAdmin):
         execution = self.get_object(request, object_id) if request.method == "GET" else None
         if execution is not None and self.has_view_permission(request, execution):
             made = progress_of(request, execution.pk)
-            context |= panel_context(execution, made) | sections_context(request, execution, made)
+            context |= panel_context(execution, made) | sections_context(execution, made)
         return super().change_view(request, object_id, form_url, context)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Execution | None:
@@ -135,9 +137,16 @@ class ExecutionAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Execution], search_term: str
     ) -> tuple[QuerySet[Execution], bool]:
-        if not storable(search_term):
+        """All parameters of the list narrow it at once. A page that completes an id has its term alone."""
+        query = request.GET if "term" not in request.GET else QueryDict(urlencode({"q": search_term}))
+        try:
+            rows, is_complete = bounded(filter_of(query), queryset)
+        except Refused as exc:
+            add_bound(request, f"Nothing is listed: {exc}.")
             return queryset.none(), False
-        return (queryset.filter(executions_matching(search_term, request)) if search_term else queryset), False
+        if not is_complete:
+            add_bound(request, f"Of the newest {NEWEST:,} executions, {MOST:,} at most.")
+        return rows, False
 
     @admin.display(description="Status")
     def shown_status(self, execution: Execution) -> SafeString:

@@ -21,7 +21,6 @@ from harbor_refresh.executions.admin.formatters import (
     task_link,
     tasks_url,
 )
-from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import admin_url
 from harbor_refresh.executions.durations import duration
 from harbor_refresh.executions.models import Delivery, Execution, StatusChange, Subscription, Task
@@ -30,7 +29,6 @@ from harbor_refresh.executions.status import Status, is_final
 
 CHANGES = 6
 TASKS = 20
-MAX_PAGE = 500
 DELIVERIES = 10
 MAX_SUBSCRIPTIONS = 1_000
 #: Milliseconds between two questions of an open page. An ended execution may be tried again.
@@ -101,41 +99,28 @@ def _changes(execution: Execution) -> list[dict[str, Any]]:
     ]
 
 
-def sections_context(request: HttpRequest, execution: Execution, made: Progress) -> dict[str, Any]:
+def sections_context(execution: Execution, made: Progress) -> dict[str, Any]:
     return {
-        "its_tasks": _tasks(request, execution),
+        "its_tasks": _tasks(execution),
+        "its_tasks_link": _link("All its tasks", tasks_url(execution.pk)),
         "its_errors": error_table(execution_id=execution.pk) if made.counts.get(Status.ERROR) else None,
         "its_deliveries": _deliveries(execution),
-        "its_deliveries_link": format_html(
-            '<a class="text-link" href="{}?q={}">All its deliveries</a>',
-            admin_url("harbor_executions_delivery_changelist"),
-            execution.pk,
+        "its_deliveries_link": _link(
+            "All its deliveries", f"{admin_url('harbor_executions_delivery_changelist')}?q={execution.pk}"
         ),
     }
 
 
-def _tasks(request: HttpRequest, execution: Execution) -> dict[str, Any]:
-    """A page of its tasks, unfinished ones first, which is the order of the index task_rollup. They are not
-    counted."""
-    status = request.GET.get("tasks", "")
-    page = min(parse_id(request.GET.get("tasks_page", "")) or 1, MAX_PAGE)
+def _link(text: str, url: str) -> SafeString:
+    return format_html('<a class="text-link" href="{}">{}</a>', url, text)
+
+
+def _tasks(execution: Execution) -> dict[str, Any]:
+    """Its first tasks, unfinished ones first, which is the order of the index task_rollup."""
     rows = Task.objects.defer("extra_attrs").filter(execution_id=execution.pk).order_by("status_code", "-pk")
-    if status in Status.values:
-        rows = rows.filter(status=status)
-    else:
-        status = ""
-    found = list(rows[(page - 1) * TASKS : page * TASKS + 1])
-    query = f"tasks={status}&" if status else ""
     return {
-        "table": {
-            "headers": ["Task", "Status", "Job id", "Started", "Took", "Message"],
-            "rows": [_task(task) for task in found[:TASKS]],
-        },
-        "status": status,
-        "choices": [("", "All"), *((one, one) for one in Status.values)],
-        "page": page,
-        "previous": f"?{query}tasks_page={page - 1}#its-tasks" if page > 1 else "",
-        "next": f"?{query}tasks_page={page + 1}#its-tasks" if len(found) > TASKS and page < MAX_PAGE else "",
+        "headers": ["Task", "Status", "Job id", "Started", "Took", "Message"],
+        "rows": [_task(task) for task in rows[:TASKS]],
     }
 
 

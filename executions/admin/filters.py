@@ -1,52 +1,157 @@
-"""The filters of the list of executions. Each takes bounded time: an index answers it, or it compares the newest.
+"""The filters of the list of executions, and the `Filter` that its address means. The list and an action on all
+that match share it, so the action chooses what the list does."""
 
-Django applies them in the order of `list_filter`. Filters with an index come first. Filters without an index then
-compare the newest of the rows that are left, and pass a choice of ids on, so that no later filter and no order can
-make them slow.
-"""
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.core.exceptions import EmptyResultSet
-from django.db import connection
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
+from django.utils.text import smart_split
 
 from harbor_refresh.executions.admin.formatters import STATUS_PARAMETER
-from harbor_refresh.executions.admin.search import add_bound, among, vendors
+from harbor_refresh.executions.admin.search import parse_id, vendors
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.lifecycle.vendor_keys import lookups
-from harbor_refresh.executions.models import Execution, Quarantine
-from harbor_refresh.executions.queries.lookups import COMPARED, MOST, find_by_status
+from harbor_refresh.executions.models import Task, VendorKey
+from harbor_refresh.executions.queries.filters import MAX_IDS, Filter
 from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.text import storable
 
 STARTED_PARAMETER = "start_time"
 TRIGGERS = ("MANUAL", "SCHEDULE", "EVENT")
-Rows = QuerySet[Execution]
+#: Parameters that choose no rows: the page, the order, and what Django adds. Others of Django begin with `_`.
+OF_THE_VIEW = ("p", "o", "all", "e")
 
 
-class VendorFilter(admin.SimpleListFilter):
+def filter_of(query: QueryDict) -> Filter:
+    """Return what the parameters of the list choose, on all its pages. Raises Refused for what it cannot read."""
+    given = {
+        name: values[-1].strip()
+        for name, values in query.lists()
+        if name not in OF_THE_VIEW and not name.startswith("_")
+    }
+    fields: dict[str, Any] = _started({name: given.pop(name, "") for name in StartedFilter.names})
+    for name, value in given.items():
+        if not value:
+            continue
+        if name not in PARAMETERS or len(query.getlist(name)) > 1:
+            raise Refused(f"the list is narrowed by `{name[:40]}`, which is no filter or is there twice")
+        if not storable(value):
+            raise Refused(f"`{name}` holds what no row can have")
+        for field, one in PARAMETERS[name](value):
+            if field in fields:
+                raise Refused(f"the list is narrowed by {field} twice; leave one out")
+            fields[field] = one
+    return Filter(**fields)
+
+
+Fields = Iterator[tuple[str, Any]]
+
+
+def _searched(text: str) -> Fields:
+    """Read each word: `path=value` of the attributes, the id of an execution or of a job, a vendor id that is
+    text, or a part of the name of a vendor that no other vendor has."""
+    for word in smart_split(text):
+        path, is_attribute, value = word.partition("=")
+        if is_attribute and path:
+            yield "attributes", {path: _unquoted(value)}
+        elif ids := _executions_named(word):
+            yield "ids", ids
+        else:
+            yield "vendor_type", _vendor_named(word)
+
+
+def _executions_named(word: str) -> list[int]:
+    of_jobs = Task.objects.filter(job_id=word).values_list("execution_id", flat=True)[: MAX_IDS + 1]
+    of_keys = VendorKey.objects.filter(key=word).order_by("-pk").values_list("pk", flat=True)[: MAX_IDS + 1]
+    pk = parse_id(word)
+    found = {*of_jobs.union(of_keys, all=True), *([] if pk is None else [pk])}
+    if len(found) > MAX_IDS:
+        raise Refused(f"very many executions are of {word}; use the filter by vendor id")
+    return sorted(found)
+
+
+def _vendor_named(word: str) -> str:
+    known, part = vendors(), word.lower()
+    found = [one for one in known if one.lower() == part] or [one for one in known if part in one.lower()]
+    if len(found) != 1:
+        raise Refused("the search finds several vendors; use the filter" if found else "the search finds nothing")
+    return found[0]
+
+
+def _unquoted(value: str) -> str:
+    """Return the text without the quotes around it, if there are any."""
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+
+
+def _field(name: str) -> Callable[[str], Fields]:
+    return lambda value: iter([(name, value)])
+
+
+def _yes(name: str) -> Callable[[str], Fields]:
+    def read(value: str) -> Fields:
+        if value != "yes":
+            raise Refused(f"`{name}` takes yes")
+        yield name, True
+
+    return read
+
+
+def _started(given: Mapping[str, str]) -> dict[str, datetime]:
+    """Read two moments in UTC. Without a time, the first day begins at 0:00 and the last day belongs to it."""
+    found: dict[str, datetime] = {}
+    for side, field, otherwise in (
+        ("from", "started_after", "00:00:00"),
+        ("to", "started_before", "23:59:59.999999"),
+    ):
+        day, time = (given[f"{STARTED_PARAMETER}_{side}_{part}"] for part in (0, 1))
+        if not day:
+            continue
+        try:
+            at = datetime.fromisoformat(f"{day}T{time or otherwise}").replace(tzinfo=UTC)
+            found[field] = at if side == "from" else at + timedelta(microseconds=1)
+        except (ValueError, OverflowError) as exc:
+            raise Refused("a date is written 2026-01-31, and a time 23:59:59") from exc
+    return found
+
+
+PARAMETERS: Mapping[str, Callable[[str], Fields]] = {
+    "q": _searched,
+    "vendor": _field("vendor_type"),
+    "vendor_id": _field("vendor_id"),
+    STATUS_PARAMETER: lambda value: iter([("statuses", (value,))]),
+    "trigger": _field("trigger"),
+    "quarantined": _yes("quarantined"),
+    "has_jobs": _yes("has_jobs"),
+}
+
+
+class ListFilter(admin.SimpleListFilter):
+    """An entry beside the list. `filter_of` reads its parameter, so it narrows nothing by itself."""
+
+    options: tuple[tuple[str, str], ...] = ()
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return list(self.options)
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset
+
+
+class VendorFilter(ListFilter):
     title = "vendor"
     parameter_name = "vendor"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return [(vendor, vendor) for vendor in vendors()]
 
-    def queryset(self, request: HttpRequest, queryset: Rows) -> Rows:
-        return queryset.filter(vendor_type=self.value()) if self.value() else queryset
 
-
-class FieldsFilter(admin.SimpleListFilter):
+class FieldsFilter(ListFilter):
     """A filter with fields, which Django has not: its form sends them with what narrows the list besides."""
 
     template = "executions/admin/fields_filter.html"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return []
 
     def has_output(self) -> bool:
         return True
@@ -64,38 +169,8 @@ class FieldsFilter(admin.SimpleListFilter):
 
 
 class VendorIdFilter(FieldsFilter):
-    """The index begins with the vendor, so without a vendor every vendor is looked up. Text has an index of its
-    own as well."""
-
     title = "vendor id"
     parameter_name = "vendor_id"
-
-    def queryset(self, request: HttpRequest, queryset: Rows) -> Rows:
-        text = (self.value() or "").strip()
-        if not text:
-            return queryset
-        try:
-            of_object = lookups(text)
-        except Refused as exc:
-            add_bound(request, f"{exc}.")
-            return queryset.none()
-        return queryset.filter(vendor_type__in=vendors(), **of_object)
-
-
-def started_between(given: Mapping[str, str]) -> dict[str, datetime]:
-    """Read two moments in UTC from the parameters of the list: `gte` and `lt`. Without a time, the first day
-    begins at 0:00 and the last day belongs to it. Raises Refused."""
-    found: dict[str, datetime] = {}
-    for side, bound, otherwise in (("from", "gte", "00:00:00"), ("to", "lt", "23:59:59.999999")):
-        day, time = (given.get(f"{STARTED_PARAMETER}_{side}_{part}", "").strip() for part in (0, 1))
-        if not day:
-            continue
-        try:
-            at = datetime.fromisoformat(f"{day}T{time or otherwise}").replace(tzinfo=UTC)
-            found[bound] = at if side == "from" else at + timedelta(microseconds=1)
-        except (ValueError, OverflowError) as exc:
-            raise Refused("a date is written 2026-01-31, and a time 23:59:59") from exc
-    return found
 
 
 class StartedFilter(FieldsFilter):
@@ -124,48 +199,31 @@ class StartedFilter(FieldsFilter):
             for name in self.names
         ]
 
-    def queryset(self, request: HttpRequest, queryset: Rows) -> Rows:
-        try:
-            between = started_between(self.used_parameters)
-        except Refused as exc:
-            add_bound(request, f"{str(exc).capitalize()}.")
-            return queryset
-        return queryset.filter(**{f"start_time__{bound}": at for bound, at in between.items()})
 
-
-class YesFilter(admin.SimpleListFilter):
-    """A filter with one choice."""
-
-    choice = ""
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("yes", self.choice)]
-
-    def queryset(self, request: HttpRequest, queryset: Rows) -> Rows:
-        return self.chosen(request, queryset) if self.value() == "yes" else queryset
-
-    def chosen(self, request: HttpRequest, queryset: Rows) -> Rows:
-        raise NotImplementedError
-
-
-class QuarantinedFilter(YesFilter):
+class QuarantinedFilter(ListFilter):
     title = "quarantine"
     parameter_name = "quarantined"
-    choice = "Quarantined"
-
-    def chosen(self, request: HttpRequest, queryset: Rows) -> Rows:
-        held = Quarantine.objects.order_by("-pk").values_list("pk", flat=True)
-        return queryset.filter(among(list(held[:MOST])))
+    options = (("yes", "Quarantined"),)
 
 
-class StatusChoice(admin.SimpleListFilter):
-    """The statuses of a list; `having` finds the rows of one, in bounded time."""
+class HasJobsFilter(ListFilter):
+    title = "jobs"
+    parameter_name = "has_jobs"
+    options = (("yes", "Has jobs"),)
+
+
+class TriggerFilter(ListFilter):
+    title = "trigger"
+    parameter_name = "trigger"
+    options = tuple((one, one.capitalize()) for one in TRIGGERS)
+
+
+class StatusFilter(ListFilter):
+    """The statuses of a list. Of tasks and of jobs, `having` finds the rows of one, in bounded time."""
 
     title = "status"
     parameter_name = STATUS_PARAMETER
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return list(Status.choices)
+    options = tuple(Status.choices)
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         status = self.value()
@@ -176,51 +234,4 @@ class StatusChoice(admin.SimpleListFilter):
         return self.having(request, queryset, status)
 
     def having(self, request: HttpRequest, queryset: QuerySet[Any], status: str) -> QuerySet[Any]:
-        raise NotImplementedError
-
-
-class StatusFilter(StatusChoice):
-    def having(self, request: HttpRequest, queryset: Rows, status: str) -> Rows:
-        found = find_by_status(status)
-        ids = set(found.ids)
-        if is_narrowed(queryset):
-            ids |= set(newest_with(queryset, "status", status))
-        if not found.is_complete:
-            add_bound(request, f"{status}: of the newest {COMPARED:,} executions, {MOST:,} at most.")
-        return queryset.filter(among(sorted(ids)))
-
-
-class TriggerFilter(admin.SimpleListFilter):
-    title = "trigger"
-    parameter_name = "trigger"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(one, one.capitalize()) for one in TRIGGERS]
-
-    def queryset(self, request: HttpRequest, queryset: Rows) -> Rows:
-        if not (trigger := self.value()):
-            return queryset
-        ids = newest_with(queryset, "trigger", trigger)
-        add_bound(request, f"{trigger}: of the newest {COMPARED:,} executions, {MOST:,} at most.")
-        return queryset.filter(among(ids))
-
-
-def is_narrowed(queryset: Rows) -> bool:
-    return bool(queryset.query.where)
-
-
-def newest_with(queryset: QuerySet[Any], column: str, value: str) -> list[int]:
-    """Return the ids of the newest MOST rows with this value, among the newest COMPARED of these. One statement
-    reads each of them once."""
-    rows = queryset.order_by("-pk").values("pk", column)[:COMPARED]
-    try:
-        statement, values = rows.query.sql_with_params()
-    except EmptyResultSet:
-        return []
-    name = connection.ops.quote_name(column)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT newest.* FROM ({statement}) newest WHERE newest.{name} = %s LIMIT %s",  # noqa: S608
-            [*values, value, MOST],
-        )
-        return [row[0] for row in cursor.fetchall()]
+        return queryset

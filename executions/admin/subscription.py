@@ -1,5 +1,6 @@
 """The screen of subscriptions: make, change, test and delete webhooks; see handlers."""
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 from django import forms
@@ -12,7 +13,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access import audit
-from harbor_refresh.executions.admin.audit import noted
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
 from harbor_refresh.executions.admin.confirmation import Question, asks_first
 from harbor_refresh.executions.admin.formatters import NOTHING, column, label, moment
@@ -73,6 +73,10 @@ class RotationForm(forms.Form):
         coerce=int,
         initial=OLD_SECRET_SECONDS,
     )
+
+
+def _noted(request: HttpRequest, verb: audit.Word, row: Subscription) -> AbstractContextManager[audit.Note]:
+    return audit.noted(audit.person_of(request), verb, audit.Kind.SUBSCRIPTION, row.pk)
 
 
 @page(Subscription)
@@ -154,7 +158,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         seconds = form.cleaned_data["old_secret_seconds"]
         chosen = queryset.get()
         try:
-            with noted(request, audit.Word.ROTATE, audit.Kind.SUBSCRIPTION, chosen) as entry:
+            with _noted(request, audit.Word.ROTATE, chosen) as entry:
                 row = rotation.rotate(chosen.pk, seconds)
                 entry.detail = rotation.in_words(seconds)
         except Refused as exc:
@@ -173,7 +177,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
             return
         for row in chosen:
             answer = subscriptions.test(row.pk)
-            with noted(request, audit.Word.TEST, audit.Kind.SUBSCRIPTION, row) as entry:
+            with _noted(request, audit.Word.TEST, row) as entry:
                 entry.outcome = audit.Outcome.DONE if answer.is_good else audit.Outcome.FAILED
             if answer.is_good:
                 messages.success(request, f"{row.name} answered {answer.status}.")
@@ -192,7 +196,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
     def delete_chosen(self, request: HttpRequest, queryset: QuerySet[Subscription]) -> None:
         for row in queryset:
             try:
-                with noted(request, audit.Word.DELETE, audit.Kind.SUBSCRIPTION, row) as entry:
+                with _noted(request, audit.Word.DELETE, row) as entry:
                     subscriptions.delete(row.pk)
                     entry.detail = row.name
             except Refused as exc:

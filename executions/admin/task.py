@@ -10,7 +10,7 @@ from django.utils.text import Truncator
 
 from harbor_refresh.executions.admin import error_groups
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
-from harbor_refresh.executions.admin.filters import StatusChoice, newest_with
+from harbor_refresh.executions.admin.filters import StatusFilter
 from harbor_refresh.executions.admin.formatters import (
     STATUS_PARAMETER,
     column,
@@ -19,26 +19,26 @@ from harbor_refresh.executions.admin.formatters import (
     status_label,
 )
 from harbor_refresh.executions.admin.page_parts import TASK_MEANINGS, legend_context
-from harbor_refresh.executions.admin.search import add_bound, among, parse_id
+from harbor_refresh.executions.admin.search import add_bound, parse_id
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.attached.ownership import page_context
 from harbor_refresh.executions.models import Task
-from harbor_refresh.executions.queries.lookups import COMPARED, MOST
+from harbor_refresh.executions.queries.listing import NEWEST, lowest_of_the_newest
 from harbor_refresh.executions.status import Status
 
 TASK_EXECUTION_PARAMETER = "execution__id__exact"
 
 
-class TaskStatusFilter(StatusChoice):
+class TaskStatusFilter(StatusFilter):
     """The index task_by_status answers for all tasks, but for those that have succeeded: of these, the newest are
     compared, and so are all tasks of a running Harbor. Within one execution, the index task_rollup answers."""
 
     def having(self, request: HttpRequest, queryset: QuerySet[Task], status: str) -> QuerySet[Task]:
         has_index = status != Status.SUCCESS and not is_attached()
         if not has_index and TASK_EXECUTION_PARAMETER not in request.GET:
-            add_bound(request, f"{status}: of the newest {COMPARED:,} tasks, {MOST:,} at most.")
-            return queryset.filter(among(newest_with(queryset, "status", status)))
+            add_bound(request, f"{status}: of the newest {NEWEST:,} tasks.")
+            queryset = queryset.filter(pk__gte=lowest_of_the_newest(queryset, NEWEST) or 0)
         return queryset.filter(status=status)
 
 

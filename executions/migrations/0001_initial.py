@@ -1,11 +1,12 @@
 import django.contrib.postgres.fields
+import django.contrib.postgres.indexes
 import django.db.models.deletion
 import django.db.models.expressions
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.models import notifications, without_an_app
+from harbor_refresh.executions.models import notifications
 from harbor_refresh.executions.sql import text
 
 
@@ -839,7 +840,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="execution",
-            index=without_an_app.JSONIndex(
+            index=django.contrib.postgres.indexes.GinIndex(
                 fields=["extra_attrs"], name="execution_attributes", opclasses=["jsonb_path_ops"]
             ),
         ),

@@ -6,7 +6,6 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.models.without_an_app import JSONIndex
 from harbor_refresh.executions.status import CODES, FINAL, FINAL_CODE, MAX_REVISION, MAX_VENDOR, Status
 
 
@@ -65,8 +64,6 @@ class Execution(HarborsRow):
             models.Index(fields=["vendor_type", "vendor_id", "-id"], name="execution_vendor"),
             # the admin's list between two dates, and in the order of the starts
             models.Index(fields=["start_time", "id"], name="execution_started"),
-            # find_by_attribute.sql: a value at a path in the attributes
-            JSONIndex(fields=["extra_attrs"], opclasses=["jsonb_path_ops"], name="execution_attributes"),
         )
         constraints = (
             models.CheckConstraint(name="execution_status_known", condition=Q(status__in=Status.values)),

@@ -1,15 +1,25 @@
-"""Pages of executions, the newest first, in bounded time at any size of the table."""
+"""Executions that a filter chooses, the newest first, in bounded time at any size of the table: pages for the API,
+and the list of the admin."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from django.db.models import Q, QuerySet
+from django.db.models.expressions import RawSQL
+
+from harbor_refresh.executions.attached.attachment import is_attached
+from harbor_refresh.executions.database import run
 from harbor_refresh.executions.lifecycle import vendor_keys
-from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.models import Execution, Quarantine
 from harbor_refresh.executions.queries.filters import Filter
+from harbor_refresh.executions.status import Status, is_final
 
 #: The most executions that one page compares with the filter. No index has the columns that a refresh writes, so a
 #: filter by status compares row by row. 20,000 take about 20 ms.
 COMPARED = 20_000
+#: The most executions that the list of the admin compares, and the most that it then shows.
+NEWEST, MOST = 50_000, 2_000
 
 
 @dataclass(frozen=True)
@@ -34,7 +44,7 @@ def page(chosen: Filter, limit: int, below: int | None = None) -> Page:
     floor = None
     if not _has_index(chosen):
         # the planner reads the ids alone here, backwards from `below`
-        floor = rows.values_list("pk", flat=True)[COMPARED - 1 : COMPARED].first()
+        floor = lowest_of_the_newest(rows, COMPARED)
         if floor is not None:
             rows = rows.filter(pk__gte=floor)
     items = list(chosen.apply(rows)[:limit])
@@ -45,7 +55,71 @@ def page(chosen: Filter, limit: int, below: int | None = None) -> Page:
 
 
 def _has_index(chosen: Filter) -> bool:
-    """Whether each row that is read is answered: there is no filter, or only one by vendor type and vendor id. A
-    vendor id that is text has an index without the vendor type as well."""
-    by_id = chosen.vendor_id is not None and bool(chosen.vendor_type or isinstance(chosen.vendor_id, str))
-    return chosen.is_empty or (by_id and chosen == Filter(chosen.vendor_type, chosen.vendor_id))
+    """Whether each row that is read is answered: there is no filter, or only one by vendor type and vendor id."""
+    return chosen.is_empty or (_has_index_of_id(chosen) and chosen == Filter(chosen.vendor_type, chosen.vendor_id))
+
+
+def _has_index_of_id(chosen: Filter) -> bool:
+    """A vendor id that is text has an index without the vendor type as well."""
+    return isinstance(chosen.vendor_id, str) or (chosen.vendor_id is not None and bool(chosen.vendor_type))
+
+
+def bounded(chosen: Filter, rows: QuerySet[Execution]) -> tuple[QuerySet[Execution], bool]:
+    """Return the rows that meet the filter, and whether these are all of them.
+
+    Indexes answer for the vendor, the start and ids. The other conditions are compared with the newest NEWEST of
+    the rows that are left, and MOST ids are passed on, so that no order can make the list slow. MOST executions of
+    a status, or in quarantine, are found at any age; so is every other condition on them.
+    """
+    vendor_id = chosen.vendor_id if _has_index_of_id(chosen) else None
+    by_index = Filter(
+        chosen.vendor_type,
+        vendor_id,
+        started_after=chosen.started_after,
+        started_before=chosen.started_before,
+        ids=chosen.ids,
+    )
+    left = by_index.apply(rows)
+    if chosen == by_index:
+        return left, True
+    floor = lowest_of_the_newest(left, NEWEST)
+    newest = left if floor is None else left.filter(pk__gte=floor)
+    ids = set(chosen.apply(newest).order_by("-pk").values_list("pk", flat=True)[:MOST])
+    is_complete = floor is None and len(ids) < MOST
+    if not is_complete and (found := _of_any_age(chosen)) is not None:
+        ids.update(chosen.apply(left.filter(among(found))).values_list("pk", flat=True))
+        is_complete = len(found) < MOST
+    return rows.filter(among(ids)), is_complete
+
+
+def _of_any_age(chosen: Filter) -> Sequence[int] | None:
+    """Return the newest MOST executions in quarantine or of the status; None if no index finds them."""
+    if chosen.quarantined:
+        return list(Quarantine.objects.order_by("-pk").values_list("pk", flat=True)[:MOST])
+    if len(chosen.statuses) == 1 and not is_attached():
+        return find_by_status(chosen.statuses[0])
+    return None
+
+
+def find_by_status(status: str) -> Sequence[int] | None:
+    """Return the newest MOST executions of this status, by their tasks; None for Success, which has no index.
+
+    An unfinished execution has an unfinished task, one with an error has a task with an error, and one that was
+    stopped has a stopped task. Executions without tasks are not found.
+    """
+    if status == Status.SUCCESS:
+        return None
+    of_tasks = [status] if is_final(status) else [one for one in Status.values if not is_final(one)]
+    return [pk for (pk,) in run("find_by_status", status=status, task_statuses=of_tasks, most=MOST)]
+
+
+def lowest_of_the_newest(rows: QuerySet[Any], count: int) -> int | None:
+    """Return the id of the last of the newest `count` rows; None if there are fewer."""
+    pks = rows.order_by("-pk").values_list("pk", flat=True)
+    return next(iter(pks[count - 1 : count]), None)
+
+
+def among(ids: Collection[int]) -> Q:
+    """Match the rows with these ids. They are bound as one value, because thousands of them are slow to adapt."""
+    literal = "{" + ",".join(map(str, ids)) + "}"
+    return Q(pk__in=RawSQL("SELECT unnest(%s::bigint[])", [literal]))

@@ -1,16 +1,12 @@
-"""Beat's schedule in the style of the other screens: what runs, how often, when it last ran.
+"""Beat's schedule in the style of the other screens: what runs, how often, when it last ran."""
 
-The rows that the program needs (tasks/schedule.py) keep their names and their tasks, and are not deleted here,
-neither by themselves nor with the schedule that they follow: the database would delete them with it. Such a
-row can be disabled instead.
-"""
-
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from django.contrib import admin, messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.contrib import admin
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django_celery_beat.admin import PeriodicTaskForm as BeatPeriodicTaskForm
 from django_celery_beat.admin import TaskSelectWidget as BeatTaskSelectWidget
 from django_celery_beat.models import (
@@ -22,18 +18,18 @@ from django_celery_beat.models import (
 )
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from harbor_refresh.admin.schedule_actions import ScheduleActions
-from harbor_refresh.executions.access.audit import Kind
+from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
 from harbor_refresh.executions.admin.audit import NotedAdmin
 from harbor_refresh.executions.admin.base import ModelAdmin
-from harbor_refresh.executions.admin.search import parse_id
-from harbor_refresh.tasks.schedule import NEEDED
 
 if TYPE_CHECKING:  # guessed types would forbid overriding its options
 
     class BeatCrontabScheduleAdmin(ModelAdmin): ...
+
+    class BeatPeriodicTaskAdmin(ModelAdmin): ...
 else:
     from django_celery_beat.admin import CrontabScheduleAdmin as BeatCrontabScheduleAdmin
+    from django_celery_beat.admin import PeriodicTaskAdmin as BeatPeriodicTaskAdmin
 
 for model in (PeriodicTask, IntervalSchedule, CrontabSchedule, SolarSchedule, ClockedSchedule):
     admin.site.unregister(model)
@@ -43,38 +39,30 @@ class TaskSelectWidget(UnfoldAdminSelectWidget, BeatTaskSelectWidget):
     pass
 
 
-def refusal(name: str) -> str:
-    return f"The program needs the row {name}. Disable it instead: a disabled row does not run."
-
-
-class KeepsNeededRows(ModelAdmin):
-    """Refuse to delete what would delete a row that the program needs, and say so."""
-
-    def needed_by(self, objs: Iterable[Any]) -> list[str]:
-        """Return the names of the needed rows that would be deleted with these objects."""
-        column = str(self.opts.model_name).removesuffix("schedule")
-        followed = PeriodicTask.objects.filter(**{f"{column}__in": [one.pk for one in objs]})
-        return list(followed.filter(name__in=NEEDED).order_by("name").values_list("name", flat=True))
-
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        to_delete, count, perms_needed, protected = super().get_deleted_objects(objs, request)
-        return to_delete, count, perms_needed, [*protected, *map(refusal, self.needed_by(objs))]
-
-
 class PeriodicTaskForm(BeatPeriodicTaskForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["task"].widget = UnfoldAdminTextInputWidget()
         self.fields["regtask"].widget = TaskSelectWidget()
-        # people who may only look have a form without most fields
-        if self.instance.name in NEEDED and "name" in self.fields:
-            for name in ("name", "task", "regtask"):
-                self.fields[name].disabled = True
-            self.fields["name"].help_text = "The program needs this row. Disable it if it must not run."
+
+
+def noted_action(name: str, description: str, word: Word = Word.CHANGE) -> Callable[..., None]:
+    """An action of django-celery-beat, which gives it to all users who may see the list, and writes no log. This
+    one takes the permission to change the schedule, and notes each row in the transaction of the change."""
+
+    @admin.action(description=description, permissions=["change"])
+    def act(self: ModelAdmin, request: HttpRequest, queryset: QuerySet[PeriodicTask]) -> None:
+        with transaction.atomic():
+            for row in queryset.order_by("pk"):
+                verb = name.removesuffix("_tasks")
+                note(person_of(request), word, Kind.SCHEDULE, row.pk, detail=f"{row.name}: {verb}")
+            getattr(BeatPeriodicTaskAdmin, name)(self, request, queryset)
+
+    return act
 
 
 @admin.register(PeriodicTask)
-class PeriodicTaskAdmin(KeepsNeededRows, NotedAdmin, ScheduleActions, ModelAdmin):
+class PeriodicTaskAdmin(NotedAdmin, BeatPeriodicTaskAdmin, ModelAdmin):
     audit_kind = Kind.SCHEDULE
     form = PeriodicTaskForm
     date_hierarchy = None
@@ -113,27 +101,19 @@ class PeriodicTaskAdmin(KeepsNeededRows, NotedAdmin, ScheduleActions, ModelAdmin
         ),
     )
 
-    def needed_by(self, objs: Iterable[Any]) -> list[str]:
-        return sorted(one.name for one in objs if one.name in NEEDED)
-
-    def delete_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Show the row again, with the reason, instead of a confirmation that cannot be given."""
-        row = PeriodicTask.objects.filter(pk=parse_id(object_id) or 0).first()
-        if row is None or row.name not in NEEDED or not self.has_delete_permission(request, row):
-            return super().delete_view(request, object_id, extra_context)
-        messages.error(request, refusal(row.name))
-        return HttpResponseRedirect(reverse("admin:django_celery_beat_periodictask_change", args=[row.pk]))
+    enable_tasks = noted_action("enable_tasks", "Enable")
+    disable_tasks = noted_action("disable_tasks", "Disable")
+    toggle_tasks = noted_action("toggle_tasks", "Enable what is disabled, and disable the rest")
+    run_tasks = noted_action("run_tasks", "Run now", Word.RUN)
 
 
 @admin.register(IntervalSchedule)
-class IntervalScheduleAdmin(KeepsNeededRows, NotedAdmin, ModelAdmin):
+class IntervalScheduleAdmin(NotedAdmin, ModelAdmin):
     audit_kind = Kind.INTERVAL
     list_display = ("__str__", "every", "period")
 
 
 @admin.register(CrontabSchedule)
-class CrontabScheduleAdmin(KeepsNeededRows, NotedAdmin, BeatCrontabScheduleAdmin, ModelAdmin):
+class CrontabScheduleAdmin(NotedAdmin, BeatCrontabScheduleAdmin, ModelAdmin):
     audit_kind = Kind.CRONTAB
     inlines = ()

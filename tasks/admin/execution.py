@@ -7,25 +7,23 @@ The list and the page of one execution have the same actions. Each asks first. O
 chosen in the request, or workers act on all that match.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path
 
-from harbor_refresh.executions.access.audit import Note, Word, person_of
+from harbor_refresh.executions.access.audit import person_of
 from harbor_refresh.executions.admin import execution_page
-from harbor_refresh.executions.admin.audit import write_django_log
 from harbor_refresh.executions.admin.confirmation import Question, ask, asks_first, is_confirmed
 from harbor_refresh.executions.admin.execution import ExecutionAdmin
-from harbor_refresh.executions.admin.filters import YesFilter
+from harbor_refresh.executions.admin.filters import HasJobsFilter, filter_of
 from harbor_refresh.executions.admin.formatters import is_quarantined, task_link
 from harbor_refresh.executions.admin.live import live_view
-from harbor_refresh.executions.admin.search import add_bound, among, parse_id
+from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.errors import NoSuchExecution, QueueUnavailable, Refused
 from harbor_refresh.executions.models import Execution
@@ -34,23 +32,17 @@ from harbor_refresh.executions.queries.chosen_pages import Counted, chooses_bulk
 from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.executions.status import Status, is_final
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.admin.all_matching import all_matching
 from harbor_refresh.tasks.admin.execution_actions import (
     MAX_CHOSEN,
-    RELEASE,
-    REMOVE,
-    RESUME,
-    RETRY,
-    STOP,
+    act_now,
     harbors,
     may_act,
     may_delete,
     may_run_again,
-    refresh_now,
+    release_now,
 )
 from harbor_refresh.tasks.admin.job_formatters import check_in_bar, heard_at, jobs_url
 from harbor_refresh.tasks.admin.job_graph import drawn
-from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.queries import executions_with_jobs, running_jobs
 from harbor_refresh.tasks.jobs.terms import described
 from harbor_refresh.tasks.operations import bulk
@@ -58,31 +50,17 @@ from harbor_refresh.tasks.pipeline.diagnosis import diagnose
 
 #: A confirmation counts no further, and no longer.
 MAX_COUNTED, COUNT_SECONDS = 10_000, 1.0
-#: Of the newest executions, how many are looked at; of each, how many tasks; and how many executions are listed.
-COMPARED, TASKS, MOST = 10_000, 5, 2_000
 #: So many running jobs are shown on the page of an execution.
 MOST_RUNNING = 20
-
-
-class HasJobsFilter(YesFilter):
-    title = "jobs"
-    parameter_name = "has_jobs"
-    choice = "Has jobs"
-
-    def chosen(self, request: HttpRequest, queryset: QuerySet[Execution]) -> QuerySet[Execution]:
-        rows = run("find_executions_with_jobs", compared=COMPARED, tasks=TASKS, most=MOST)
-        add_bound(request, f"With jobs: of the newest {COMPARED:,} executions, {MOST:,} at most.")
-        return queryset.filter(among([pk for (pk,) in rows]))
 
 
 def execution_action(
     verb: Verb,
     description: str,
-    now: Callable[[HttpRequest, Sequence[int]], None],
     question: Question,
     permission: str = "refresh",
 ) -> Callable[..., HttpResponse | None]:
-    """An action on executions: `now` does it to a few in the request, and workers do `verb` to many."""
+    """An action on executions: the request does the verb to a few, and workers do it to many."""
 
     @admin.action(description=description, permissions=[permission])
     def act(self: Any, request: HttpRequest, queryset: QuerySet[Execution]) -> HttpResponse | None:
@@ -91,7 +69,7 @@ def execution_action(
         ids = list(queryset.order_by("pk").values_list("pk", flat=True)[: MAX_CHOSEN + 1])
         if not is_confirmed(request):
             return ask(self, request, question, rows=[(pk, pk) for pk in ids])
-        now(request, ids)
+        act_now(request, verb, ids)
         return None
 
     return act
@@ -101,7 +79,7 @@ def _on_all_that_match(
     screen: "ExecutionWithActionsAdmin", request: HttpRequest, verb: Verb, question: Question
 ) -> HttpResponse | None:
     try:
-        matching = all_matching(request.GET)
+        matching = filter_of(request.GET)
         if is_confirmed(request):
             return _in_background(request, verb, matching)
         counted = count(matching, seconds=COUNT_SECONDS, at_most=MAX_COUNTED)
@@ -123,9 +101,7 @@ def _in_background(request: HttpRequest, verb: Verb, matching: Any) -> HttpRespo
         raise Refused("a deletion of many may be among them, and you may not delete executions")
     counted = parse_id(request.POST.get("highest", ""))
     highest = None if counted is None else min(counted, highest_id())
-    with transaction.atomic():
-        execution = bulk.ask(verb, matching, person_of(request), everything=True, highest=highest)
-        write_django_log(request, Word(verb), execution, Note(detail=f"asked for: {matching.as_text() or 'all'}"))
+    execution = bulk.ask(verb, matching, person_of(request), everything=True, highest=highest)
     return HttpResponseRedirect(admin_url("harbor_executions_execution_change", execution.pk))
 
 
@@ -195,7 +171,6 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
     refresh = execution_action(
         Verb.REFRESH,
         "Refresh now",
-        refresh_now,
         Question(
             "Refresh {} now",
             "Brings each status to what the tasks say, without the queue. Executions in quarantine stay there.",
@@ -205,7 +180,6 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
     stop = execution_action(
         Verb.STOP,
         "Stop",
-        STOP.now,
         Question(
             "Stop {}",
             "Unfinished tasks become Stopped. Waiting jobs do not begin any more, running jobs are asked to stop. "
@@ -216,7 +190,6 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
     retry = execution_action(
         Verb.RETRY,
         "Retry failed jobs",
-        RETRY.now,
         Question(
             "Retry the failed jobs of {}",
             "Each failed job runs once more, and so do the jobs of its chain that were stopped because of it. "
@@ -227,7 +200,6 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
     resume = execution_action(
         Verb.RESUME,
         "Resume stopped jobs",
-        RESUME.now,
         Question(
             "Resume {}",
             "Each job that was stopped runs once more. Jobs that were stopped because a job before them failed "
@@ -238,7 +210,6 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
     remove = execution_action(
         Verb.DELETE,
         "Delete",
-        REMOVE.now,
         Question(
             "Delete {}",
             "Tasks, jobs and history are deleted with them, for good. Executions that have not ended are not "
@@ -259,7 +230,7 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
         )
     )
     def release(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
-        RELEASE.now(request, list(queryset.values_list("pk", flat=True)))
+        release_now(request, list(queryset.values_list("pk", flat=True)))
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None

@@ -4,33 +4,21 @@ Each execution has a transaction of its own, with its entries in the logs. Work 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 
 from django.contrib import messages
 from django.http import HttpRequest
 
-from harbor_refresh.executions.access.audit import Kind, Outcome, Word
-from harbor_refresh.executions.admin.audit import noted
+from harbor_refresh.executions.access.audit import Kind, Outcome, Word, noted, person_of
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import (
-    Contended,
-    DatabaseAway,
-    NoSuchExecution,
-    OwnedByHarbor,
-    QueueUnavailable,
-)
-from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
+from harbor_refresh.executions.errors import Contended, DatabaseAway, OwnedByHarbor, QueueUnavailable
 from harbor_refresh.executions.lifecycle.quarantines import release
-from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import BULK
-from harbor_refresh.executions.status import is_final
 from harbor_refresh.executions.text import id_list, plural
-from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
-from harbor_refresh.tasks.jobs.stops import stop_jobs
+from harbor_refresh.tasks.operations.bulk_verbs import VERBS, Done
 from harbor_refresh.tasks.queue.connection import absence_remembered
 
 #: The most executions that one request acts on, and the most ids that a message lists.
@@ -58,112 +46,54 @@ def harbors() -> set[str]:
     return set(OF_HARBOR) if is_attached() else set()
 
 
-def refresh_now(request: HttpRequest, ids: Sequence[int]) -> None:
-    """Refresh these executions in this request."""
-    outcome, held = Refreshed(), []
+def act_now(request: HttpRequest, verb: Verb, ids: Sequence[int]) -> None:
+    """Do the verb to these executions in this request, one after another."""
+    one = VERBS[verb]
+    _act(request, ids, word=Word(verb), kind=Kind.EXECUTION, act=one.act, did=one.did)
+
+
+def release_now(request: HttpRequest, ids: Sequence[int]) -> None:
+    """Release these executions from quarantine."""
+    did = "released from quarantine and will be refreshed soon"
+    _act(request, ids, word=Word.RELEASE, kind=Kind.QUARANTINE, act=_release, did=did)
+
+
+def _release(ids: Sequence[int]) -> Done:
+    changed = len(release(ids))
+    return Done(changed, skipped=len(ids) - changed)
+
+
+def _act(
+    request: HttpRequest,
+    ids: Sequence[int],
+    *,
+    word: Word,
+    kind: Kind,
+    act: Callable[[Sequence[int]], Done],
+    did: str,
+) -> None:
+    total, left = Done(), []
     with errors_shown(request):
         for execution in _rows(request, ids):
-            with noted(request, Word.REFRESH, Kind.EXECUTION, execution) as entry:
-                one = refresh([execution.pk])
-                entry.skip = not (one.succeeded or one.failed)
-                entry.detail = one.failed.get(execution.pk, "")
+            if word in (Word.RETRY, Word.RESUME) and not may_run_again(request, execution):
+                left.append(execution.pk)
+                continue
+            with noted(person_of(request), word, kind, execution.pk) as entry:
+                done = act([execution.pk])
+                entry.detail = done.failed.get(execution.pk, "")
                 entry.outcome = (
-                    Outcome.FAILED if one.failed else Outcome.DONE if one.changed else Outcome.UNCHANGED
+                    Outcome.FAILED if done.failed else Outcome.DONE if done.changed else Outcome.UNCHANGED
                 )
-            outcome += one
-            held += [execution.pk] if entry.skip else []
-    if outcome.succeeded:
-        refreshed = plural(outcome.succeeded, "execution")
-        messages.success(request, f"{refreshed} refreshed, {outcome.changed:,} changed.")
-    if held:
-        listed = id_list(held, at_most=MAX_LISTED)
-        release_them = "Release them from quarantine to try them again."
-        messages.warning(request, f"In quarantine, so left alone: {listed}. {release_them}")
-    for pk, reason in list(outcome.failed.items())[:MAX_LISTED]:
-        messages.error(request, f"Execution {pk} could not be refreshed: {reason}")
-    if len(outcome.failed) > MAX_LISTED:
-        messages.error(request, f"{len(outcome.failed) - MAX_LISTED:,} more could not be refreshed.")
-
-
-@dataclass(frozen=True)
-class Act:
-    """What an action does to one execution. `do` returns how many jobs it concerns; None: it changed nothing.
-    `done` says what was done to so many executions with so many jobs, `left` why others were left alone."""
-
-    word: Word
-    do: Callable[[Execution], int | None]
-    done: Callable[[int, int], str]
-    left: str
-    kind: Kind = Kind.EXECUTION
-
-    @property
-    def runs_again(self) -> bool:
-        return self.word in (Word.RETRY, Word.RESUME)
-
-    def now(self, request: HttpRequest, ids: Sequence[int]) -> None:
-        """Act on these executions in this request, one after another."""
-        done: list[int] = []
-        left: list[int] = []
-        with errors_shown(request):
-            for execution in _rows(request, ids):
-                if self.runs_again and not may_run_again(request, execution):
-                    left.append(execution.pk)
-                    continue
-                with suppress(NoSuchExecution):  # it was deleted since it was chosen
-                    with noted(request, self.word, self.kind, execution) as entry:
-                        jobs = self.do(execution)
-                        entry.skip = jobs is None
-                        entry.count = jobs if self.runs_again else None
-                    if jobs is None:
-                        left.append(execution.pk)
-                    else:
-                        done.append(jobs)
-        if left:
-            messages.warning(request, f"{self.left}: {id_list(left, at_most=MAX_LISTED)}.")
-        if done:
-            messages.success(request, f"{self.done(len(done), sum(done))}.")
-
-
-def _stop(execution: Execution) -> int | None:
-    return None if is_final(execution.status) else stop_jobs(execution.pk)
-
-
-def _retry(execution: Execution) -> int | None:
-    return retry_failed(execution.pk) or None
-
-
-def _resume(execution: Execution) -> int | None:
-    return resume_stopped(execution.pk) or None
-
-
-def _remove(execution: Execution) -> int | None:
-    return 0 if delete_many_ended([execution.pk]) else None
-
-
-def _release(execution: Execution) -> int | None:
-    return 0 if release([execution.pk]) else None
-
-
-def _stopped(executions: int, jobs: int) -> str:
-    asked = plural(jobs, "job runs and was", "jobs run and were")
-    return f"{plural(executions, 'execution')} stopped; {asked} asked to stop"
-
-
-def _of_executions(done: str) -> Callable[[int, int], str]:
-    return lambda executions, jobs: f"{plural(jobs, 'job')} of {plural(executions, 'execution')} {done}"
-
-
-def _free(executions: int, _: int) -> str:
-    return f"{plural(executions, 'execution is', 'executions are')} free again and will be refreshed soon"
-
-
-STOP = Act(Word.STOP, _stop, _stopped, "Already ended, so left alone")
-RETRY = Act(Word.RETRY, _retry, _of_executions("will be tried again"), "No job of them has failed, so left alone")
-RESUME = Act(Word.RESUME, _resume, _of_executions("will run again"), "No job of them was stopped, so left alone")
-REMOVE = Act(
-    Word.DELETE, _remove, lambda count, _: f"{plural(count, 'execution')} deleted", "Not deleted, stop them first"
-)
-RELEASE = Act(Word.RELEASE, _release, _free, "Not in quarantine", Kind.QUARANTINE)
+            total += done
+            left += [execution.pk] * done.skipped
+    if total.changed:
+        messages.success(request, f"{plural(total.changed, 'execution')} {did}.")
+    if left:
+        messages.info(request, f"Left as they are: {id_list(left, at_most=MAX_LISTED)}.")
+    for pk, reason in list(total.failed.items())[:MAX_LISTED]:
+        messages.error(request, f"Execution {pk}: {reason}")
+    if len(total.failed) > MAX_LISTED:
+        messages.error(request, f"{len(total.failed) - MAX_LISTED:,} more failed.")
 
 
 def _rows(request: HttpRequest, ids: Sequence[int]) -> list[Execution]:

@@ -19,7 +19,7 @@ from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.admin.job_filters import NameFilter, StatusFilter, is_narrow
+from harbor_refresh.tasks.admin.job_filters import JobStatusFilter, NameFilter, is_narrow
 from harbor_refresh.tasks.admin.job_formatters import attempt, waits_for
 from harbor_refresh.tasks.models.job import Job
 
@@ -51,7 +51,7 @@ class JobAdmin(ReadOnlyAdmin):
     )
     list_select_related = ("task",)
     large = ("args", "kwargs", "result", "task__extra_attrs")
-    list_filter = (NameFilter, StatusFilter)
+    list_filter = (NameFilter, JobStatusFilter)
     lookups_of_links = (JOB_EXECUTION_PARAMETER,)
     list_head = "tasks/admin/job_list_head.html"
     search_fields = ("pk",)

@@ -7,9 +7,10 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from harbor_refresh.executions.admin.filters import StatusChoice
+from harbor_refresh.executions.admin.filters import StatusFilter
 from harbor_refresh.executions.admin.formatters import JOB_EXECUTION_PARAMETER
-from harbor_refresh.executions.admin.search import add_bound, among
+from harbor_refresh.executions.admin.search import add_bound
+from harbor_refresh.executions.queries.listing import among
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.models.job import Job
@@ -33,7 +34,7 @@ def newest(jobs: QuerySet[Job], count: int) -> QuerySet[Job]:
     return jobs.filter(pk__gt=next(iter(pks[count : count + 1]), 0))
 
 
-class StatusFilter(StatusChoice):
+class JobStatusFilter(StatusFilter):
     """The status is that of the task. An index finds the tasks of every status but Success."""
 
     def having(self, request: HttpRequest, queryset: QuerySet[Job], status: str) -> QuerySet[Job]:

@@ -6,8 +6,8 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from harbor_refresh.executions.access.audit import Kind, Word, person_of
-from harbor_refresh.executions.admin.audit import NotedAdmin, noted
+from harbor_refresh.executions.access.audit import Kind, Word, noted, person_of
+from harbor_refresh.executions.admin.audit import NotedAdmin
 from harbor_refresh.executions.admin.formatters import NOTHING, column
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.text import plural
@@ -51,7 +51,7 @@ class LimitAdmin(NotedAdmin):
     def reset(self, request: HttpRequest, queryset: QuerySet[Limit]) -> None:
         count = 0
         for one in queryset:
-            with noted(request, Word.CHANGE, Kind.LIMIT, one) as entry:
+            with noted(person_of(request), Word.CHANGE, Kind.LIMIT, one.pk) as entry:
                 entry.skip = not limits.reset([one.pk])
                 entry.detail = "reset to what the code says"
                 count += not entry.skip

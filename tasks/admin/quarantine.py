@@ -12,7 +12,7 @@ from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.admin.execution_actions import RELEASE
+from harbor_refresh.tasks.admin.execution_actions import release_now
 
 
 @page(Quarantine)
@@ -42,7 +42,7 @@ class QuarantineAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Release", permissions=["release"])
     def release(self, request: HttpRequest, queryset: QuerySet[Quarantine]) -> None:
-        RELEASE.now(request, list(queryset.values_list("pk", flat=True)))
+        release_now(request, list(queryset.values_list("pk", flat=True)))
 
     def matching(self, rows: QuerySet[Quarantine], text: str) -> QuerySet[Quarantine]:
         for word in text.split():

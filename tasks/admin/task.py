@@ -7,23 +7,21 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from harbor_refresh.executions.access.audit import Kind, Word
-from harbor_refresh.executions.admin.audit import noted
-from harbor_refresh.executions.admin.base import ModelAdmin
+from harbor_refresh.executions.access.audit import Kind, Word, noted, person_of
 from harbor_refresh.executions.admin.confirmation import Question, asks_first
 from harbor_refresh.executions.admin.site_pages import page
-from harbor_refresh.executions.admin.task import TaskAdmin
 from harbor_refresh.executions.errors import NoSuchTask
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status, is_final
 from harbor_refresh.tasks.admin.execution_actions import errors_shown, harbors, may_act, may_run_again
-from harbor_refresh.tasks.admin.task_job import TaskJobMixin
+from harbor_refresh.tasks.admin.task_job import TaskJobAdmin
 from harbor_refresh.tasks.jobs.again import run_job_again
 from harbor_refresh.tasks.jobs.stops import stop_job_of
 from harbor_refresh.tasks.models.job import Job
 
 
-class TaskActionsMixin(ModelAdmin):
+@page(Task)
+class TaskWithActionsAdmin(TaskJobAdmin):
     page_actions = ("stop", "retry")
 
     def has_act_permission(self, request: HttpRequest, obj: object = None) -> bool:
@@ -51,7 +49,7 @@ class TaskActionsMixin(ModelAdmin):
     def stop(self, request: HttpRequest, queryset: QuerySet[Task]) -> None:
         with errors_shown(request), _gone_shown(request):
             task = queryset.get()
-            with noted(request, Word.STOP, Kind.TASK, task) as entry:
+            with noted(person_of(request), Word.STOP, Kind.TASK, task.pk) as entry:
                 entry.skip = not stop_job_of(task.pk)
             if entry.skip:
                 messages.warning(request, "It had ended before.")
@@ -72,7 +70,7 @@ class TaskActionsMixin(ModelAdmin):
             if not may_run_again(request, task.execution):
                 messages.error(request, "Nothing was done: you may not delete executions.")
                 return
-            with noted(request, Word.RETRY, Kind.TASK, task) as entry:
+            with noted(person_of(request), Word.RETRY, Kind.TASK, task.pk) as entry:
                 entry.count = run_job_again(task.pk)
                 entry.skip = not entry.count
             if entry.skip:
@@ -88,8 +86,3 @@ def _gone_shown(request: HttpRequest) -> Iterator[None]:
         yield
     except (NoSuchTask, Task.DoesNotExist):
         messages.warning(request, "Nothing was done: the task does not exist any more.")
-
-
-@page(Task)
-class TaskWithJobAdmin(TaskActionsMixin, TaskJobMixin, TaskAdmin):
-    pass

@@ -5,8 +5,8 @@ from typing import Any
 from django.db.models import Count
 from django.http import HttpRequest
 
-from harbor_refresh.executions.admin.base import ModelAdmin
 from harbor_refresh.executions.admin.formatters import column, moment
+from harbor_refresh.executions.admin.task import TaskAdmin
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import is_final
 from harbor_refresh.tasks.admin import job_formatters
@@ -72,7 +72,7 @@ def _now(job: Job) -> list[Any]:
     return [] if job.state == State.ENDED else [WAITS]
 
 
-class TaskJobMixin(ModelAdmin):
+class TaskJobAdmin(TaskAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         shown = list(super().get_fieldsets(request, obj))
         if obj is None or (job := job_of(obj)) is None:

@@ -40,8 +40,9 @@ class Done:
 @dataclass(frozen=True)
 class BulkVerb:
     """`act` works on a portion of a page: executions whose weights are `heaviest` in sum, so a transaction holds
-    its locks for a short time. A heavier execution is a portion by itself."""
+    its locks for a short time. A heavier execution is a portion by itself. `did` is what was done, for people."""
 
+    did: str
     act: Callable[[Sequence[int]], Done]
     weights: Callable[[Sequence[int]], Mapping[int, int]]
     page: int
@@ -117,12 +118,12 @@ def _with_tasks(ids: Sequence[int], kind: Q) -> Mapping[int, int]:
 
 
 VERBS: Mapping[str, BulkVerb] = {
-    Verb.STOP: BulkVerb(_stop, _tasks, page=500, heaviest=20_000),
+    Verb.STOP: BulkVerb("stopped", _stop, _tasks, page=500, heaviest=20_000),
     # one execution with failed or stopped jobs in a transaction: running them again locks tasks of other
     # executions that hold unique keys, so several executions in one transaction would not lock in the usual
     # order
-    Verb.RETRY: BulkVerb(_retry, _with_failed_jobs, page=500, heaviest=1),
-    Verb.RESUME: BulkVerb(_resume, _with_stopped_jobs, page=500, heaviest=1),
-    Verb.REFRESH: BulkVerb(_refresh, _tasks, page=1_000, heaviest=100_000),
-    Verb.DELETE: BulkVerb(_delete, _tasks, page=200, heaviest=20_000),
+    Verb.RETRY: BulkVerb("retried", _retry, _with_failed_jobs, page=500, heaviest=1),
+    Verb.RESUME: BulkVerb("resumed", _resume, _with_stopped_jobs, page=500, heaviest=1),
+    Verb.REFRESH: BulkVerb("refreshed", _refresh, _tasks, page=1_000, heaviest=100_000),
+    Verb.DELETE: BulkVerb("deleted", _delete, _tasks, page=200, heaviest=20_000),
 }

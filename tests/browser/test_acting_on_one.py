@@ -37,7 +37,7 @@ def test_stop_ends_the_jobs_of_an_execution_and_resume_runs_them_again(
     expect(shown_status(page)).to_have_text("Running")
     confirm(page, "Stop", "Stop")
     expect(shown_status(page)).to_have_text("Stopped")
-    expect(page.get_by_text("1 execution stopped; 1 job runs and was asked to stop.")).to_be_visible()
+    expect(page.get_by_text("1 execution stopped.")).to_be_visible()
     assert Task.objects.get(execution_id=execution.pk).status == "Stopped"
     confirm(page, "Resume stopped jobs", "Resume")
     wait_for(lambda: service.runs_of(name) == 2, "the job to run again")

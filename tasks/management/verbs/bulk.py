@@ -26,17 +26,10 @@ from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks.jobs.stops import KILL_AFTER, stop_jobs
 from harbor_refresh.tasks.management.verbs import filter_options
 from harbor_refresh.tasks.operations.bulk import OPERATIONS, first_of
-from harbor_refresh.tasks.operations.bulk_verbs import Done
+from harbor_refresh.tasks.operations.bulk_verbs import VERBS, Done
 from harbor_refresh.tasks.operations.bulk_walk import walk
 
 COUNT_SECONDS = 60
-DID = {
-    Verb.STOP: "stopped",
-    Verb.RETRY: "retried",
-    Verb.RESUME: "resumed",
-    Verb.REFRESH: "refreshed",
-    Verb.DELETE: "deleted",
-}
 SHOWN = 20
 
 
@@ -91,7 +84,7 @@ def _answer(verb: Verb, options: dict[str, Any]) -> Answer:
     if is_all and done.failed:
         failure = f"{plural(len(done.failed), 'execution')} failed, the first of them: {error}"
     summary = (
-        f"{plural(done.changed, 'execution')} {DID[verb]}, {done.skipped:,} left as they are, "
+        f"{plural(done.changed, 'execution')} {VERBS[verb].did}, {done.skipped:,} left as they are, "
         f"{len(done.failed):,} failed."
     )
     for execution_id in chosen.ids if kill_after is not None else ():

@@ -1,20 +1,21 @@
-"""Look-ups by status and by attribute: what they find, and how little they read."""
+"""What the list of executions finds by a filter, and how little it reads."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.db import connection
 
-from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.manual_status import finish_as_error
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.queries import lookups
+from harbor_refresh.executions.queries import listing
 from harbor_refresh.executions.queries.filters import Filter
-from harbor_refresh.executions.queries.lookups import Found, find_by_attribute, find_by_status
+from harbor_refresh.executions.queries.listing import bounded
 from harbor_refresh.executions.status import Status
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -30,24 +31,41 @@ def made(*statuses: str, **attributes: Any) -> int:
     return execution.pk
 
 
+def found(**conditions: Any) -> tuple[list[int], bool]:
+    rows, is_complete = bounded(Filter(**conditions), Execution.objects.order_by("-pk"))
+    return list(rows.values_list("pk", flat=True)), is_complete
+
+
 def test_each_status_is_found_at_any_age_by_its_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookups, "COMPARED", 1)
     running = [made("Success", "Running"), made("Pending"), made("Error", "Scheduled")]
-    error = [made("Error", "Success"), made("Error", "Stopped")]
+    error = [made("Error", "Success"), made("Error", "Stopped", kind="rare")]
     stopped = [made("Stopped", "Success")]
     made("Success")
     newest = made("Success")
+    assert found(statuses=("Success",)) == ([newest, newest - 1], True)
+    monkeypatch.setattr(listing, "NEWEST", 1)
 
-    found = {status: find_by_status(status) for status in Status.values}
-
-    assert found == {
-        "Pending": Found([], is_complete=True),
-        "Scheduled": Found([], is_complete=True),
-        "Running": Found(running[::-1], is_complete=True),
-        "Error": Found(error[::-1], is_complete=True),
-        "Stopped": Found(stopped, is_complete=True),
-        "Success": Found([newest], is_complete=False),
+    assert {status: found(statuses=(status,)) for status in Status.values} == {
+        "Pending": ([], True),
+        "Scheduled": ([], True),
+        "Running": (running[::-1], True),
+        "Error": (error[::-1], True),
+        "Stopped": (stopped, True),
+        "Success": ([newest], False),
     }
+    assert found(statuses=("Error",), vendor_type="OTHER") == ([], True)
+    assert found(statuses=("Error",), attributes={"kind": "rare"}) == (error[1:], True)
+    assert found(attributes={"kind": "rare"}) == ([], False)
+
+
+def test_executions_in_quarantine_are_found_at_any_age(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = [made("Error"), made("Running")]
+    made("Success")
+    quarantine(held, 5)
+    monkeypatch.setattr(listing, "NEWEST", 1)
+
+    assert found(quarantined=True) == (held[::-1], True)
+    assert found(quarantined=True, statuses=("Error",)) == (held[:1], True)
 
 
 def test_executions_without_tasks_are_found_among_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,18 +73,31 @@ def test_executions_without_tasks_are_found_among_the_newest(monkeypatch: pytest
     for pk in (old, new):
         finish_as_error(pk)
     made("Success")
-    monkeypatch.setattr(lookups, "COMPARED", 2)
+    monkeypatch.setattr(listing, "NEWEST", 2)
 
-    assert find_by_status("Error").ids == [new]
-    monkeypatch.setattr(lookups, "COMPARED", 3)
-    assert find_by_status("Error").ids == [new, old]
+    assert found(statuses=("Error",))[0] == [new]
+    monkeypatch.setattr(listing, "NEWEST", 3)
+    assert found(statuses=("Error",))[0] == [new, old]
 
 
-def test_no_more_are_returned_than_the_most_and_these_are_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookups, "MOST", 2)
+def test_no_more_are_found_than_the_most_and_these_are_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "MOST", 2)
     executions = [made("Error", "Error") for _ in range(4)]
 
-    assert find_by_status("Error") == Found(executions[:1:-1], is_complete=False)
+    assert found(statuses=("Error",)) == (executions[:1:-1], False)
+
+
+def test_what_has_an_index_is_found_at_any_age_and_the_rest_among_what_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rare = [create(NewExecution("RARE", 7, extra_attrs={"kind": "image"})).pk for _ in range(2)]
+    made(kind="image")
+    monkeypatch.setattr(listing, "NEWEST", 1)
+
+    assert found(vendor_type="RARE", vendor_id=7) == (rare[::-1], True)
+    assert found(started_before=datetime(9999, 1, 1, tzinfo=UTC), vendor_type="RARE") == (rare[::-1], True)
+    assert found(vendor_id=7) == ([], False)
+    assert found(vendor_type="RARE", attributes={"kind": "image"}) == (rare[1:], False)
 
 
 @pytest.mark.parametrize(
@@ -107,33 +138,7 @@ def test_an_attribute_is_found_as_the_filter_means_it(path: str, text: str, expe
     }
     names = {made(**attributes): name for name, attributes in documents.items()}
 
-    found = find_by_attribute(path, text)
-
-    assert sorted(names[pk] for pk in found.ids) == sorted(expected)
-    assert found.is_complete
-    same = Filter(attributes={path: text}).apply(Execution.objects.all()).values_list("pk", flat=True)
-    assert sorted(found.ids) == sorted(same)
-
-
-def test_a_value_that_very_many_have_is_found_among_the_newest_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    executions = [made(kind="image") for _ in range(6)]
-    monkeypatch.setattr(lookups, "DOCUMENTS", 2)
-    monkeypatch.setattr(lookups, "COMPARED", 1)
-
-    found = find_by_attribute("kind", "image")
-
-    assert not found.is_complete
-    assert found.ids[0] == executions[-1]
-    assert set(found.ids) <= set(executions)
-
-
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [("a" * 300, "x"), ("a", "x" * 2_000), ("a\x00", "x"), (".".join("a" * 20), "x"), ("a.1.2.3.4", "x")],
-)
-def test_a_path_or_a_text_that_is_too_long_is_refused(path: str, text: str) -> None:
-    with pytest.raises(Refused):
-        find_by_attribute(path, text)
+    assert sorted(names[pk] for pk in found(attributes={path: text})[0]) == sorted(expected)
 
 
 def plan(statement: str, values: Sequence[Any] = ()) -> str:
@@ -146,7 +151,7 @@ def plan(statement: str, values: Sequence[Any] = ()) -> str:
 
 
 def test_the_indexes_serve_the_queries_that_they_are_there_for() -> None:
-    made("Error", repository={"name": "x"})
+    made("Error")
     by_status = Task.objects.filter(status="Error").order_by("-execution_id", "-pk")[:50].query.sql_with_params()
     by_start = Execution.objects.order_by("-start_time", "-pk")[:50].query.sql_with_params()
 
@@ -154,8 +159,6 @@ def test_the_indexes_serve_the_queries_that_they_are_there_for() -> None:
     assert "Sort" not in plan(*by_status)
     assert "execution_started" in plan(*by_start)
     assert "Sort" not in plan(*by_start)
-    by_attribute = "SELECT id FROM execution WHERE extra_attrs @> ANY(ARRAY['{\"a\": 1}']::jsonb[])"
-    assert "execution_attributes" in plan(by_attribute)
 
 
 def test_a_refresh_still_leaves_the_row_on_its_page() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,10 +12,12 @@ from harbor_refresh.executions.errors import Contended, DatabaseAway
 from harbor_refresh.executions.lifecycle import stops
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.stops import Stopped
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.admin import execution_actions, job_filters, job_formatters
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from harbor_refresh.tasks.models.job import Job, Node
+from harbor_refresh.tasks.operations import bulk_verbs
 from tests.integration.admin_client import act, ids_shown, signed_in, told
 from tests.integration.jobs.sample_jobs import (
     Outbox,
@@ -272,9 +275,9 @@ def test_an_execution_without_jobs_is_stopped_and_has_nothing_to_run_again(admin
     assert actions(admin, execution) == ["Refresh now", "Stop"]
     every = [act(admin, LIST, verb, [execution.pk]) for verb in ("retry", "resume", "stop")][-1]
     assert told(every) == [
-        f"warning: No job of them has failed, so left alone: {execution.pk}.",
-        f"warning: No job of them was stopped, so left alone: {execution.pk}.",
-        "success: 1 execution stopped; 0 jobs run and were asked to stop.",
+        f"info: Left as they are: {execution.pk}.",
+        f"info: Left as they are: {execution.pk}.",
+        "success: 1 execution stopped.",
     ]
     assert statuses(execution)[0] == "Stopped"
 
@@ -292,14 +295,14 @@ def test_stop_on_the_page_asks_first_and_stops_what_waits_and_what_runs(admin: C
     assert f"Stop execution {execution.pk}?" in asked.content.decode()
     assert before == ("Running", {"waits": "Pending", "runs": "Pending"})
     assert done.headers["Location"] == page_of(execution)
-    assert told(done) == ["success: 1 execution stopped; 1 job runs and was asked to stop."]
+    assert told(done) == ["success: 1 execution stopped."]
     assert statuses(execution) == ("Stopped", {"waits": "Stopped", "runs": "Stopped"})
     assert statuses(other) == ("Running", {"other": "Pending"})
     assert rows() == {"waits": ("ended", 0), "runs": ("ended", 1), "other": ("sent", 0)}
     *_, again = told(admin.post(address, {"confirmed": "yes"}))
-    assert again == f"warning: Already ended, so left alone: {execution.pk}."
+    assert again == f"info: Left as they are: {execution.pk}."
     *_, none = told(admin.post(f"{LIST}{execution.pk}/retry/", {"confirmed": "yes"}))
-    assert none == f"warning: No job of them has failed, so left alone: {execution.pk}."
+    assert none == f"info: Left as they are: {execution.pk}."
 
 
 def test_more_than_a_request_can_do_is_refused(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,18 +321,18 @@ def test_what_was_stopped_before_the_database_went_away_is_told(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = recorded("a"), recorded("b")
-    stop = execution_actions.stop_jobs
+    stop = bulk_verbs.stop_jobs_of
 
-    def away(pk: int) -> int:
-        if pk == second.pk:
+    def away(ids: Sequence[int]) -> Stopped:
+        if ids == [second.pk]:
             raise DatabaseAway("PostgreSQL: gone")
-        return stop(pk)
+        return stop(ids)
 
-    monkeypatch.setattr(execution_actions, "stop_jobs", away)
+    monkeypatch.setattr(bulk_verbs, "stop_jobs_of", away)
 
     assert told(act(admin, LIST, "stop", [first.pk, second.pk])) == [
         "error: PostgreSQL: gone. The rest was left as it is: try again when it is back.",
-        "success: 1 execution stopped; 0 jobs run and were asked to stop.",
+        "success: 1 execution stopped.",
     ]
 
 
@@ -352,8 +355,8 @@ def test_looking_takes_the_view_permission_and_acting_the_change_permission() ->
 @pytest.mark.parametrize(
     ("action", "act_on", "done"),
     [
-        ("stop", "stop_jobs", "success: 1 execution stopped; 0 jobs run and were asked to stop."),
-        ("retry", "retry_failed", "success: 1 job of 1 execution will be tried again."),
+        ("stop", "stop_jobs_of", "success: 1 execution stopped."),
+        ("retry", "_with_failed_jobs", "success: 1 execution retried."),
     ],
 )
 def test_an_execution_that_is_deleted_before_its_turn_is_left_out(
@@ -361,14 +364,14 @@ def test_an_execution_that_is_deleted_before_its_turn_is_left_out(
 ) -> None:
     gone, left = recorded("a"), recorded("b", "c")
     failed(left, "b")
-    as_it_is = getattr(execution_actions, act_on)
+    as_it_is = getattr(bulk_verbs, act_on)
 
-    def after_a_delete(pk: int) -> int:
+    def after_a_delete(ids: Sequence[int]) -> Any:
         delete([gone.pk])
-        return int(as_it_is(pk))
+        return as_it_is(ids)
 
-    monkeypatch.setattr(execution_actions, act_on, after_a_delete)
-    assert told(act(admin, LIST, action, [gone.pk, left.pk])) == [done]
+    monkeypatch.setattr(bulk_verbs, act_on, after_a_delete)
+    assert told(act(admin, LIST, action, [gone.pk, left.pk])) == [done, f"info: Left as they are: {gone.pk}."]
 
 
 def test_unique_jobs_that_others_take_each_time_are_told(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -378,7 +381,7 @@ def test_unique_jobs_that_others_take_each_time_are_told(admin: Client, monkeypa
     def contended(pk: int) -> int:
         raise Contended
 
-    monkeypatch.setattr(execution_actions, "retry_failed", contended)
+    monkeypatch.setattr(bulk_verbs, "retry_failed", contended)
     assert told(act(admin, LIST, "retry", [execution.pk])) == [
         f"error: {Contended.__doc__} The rest was left as it is: try again."
     ]

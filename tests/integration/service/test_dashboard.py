@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.dashboard import badges, charts, views
+from harbor_refresh.dashboard import charts, views
 from harbor_refresh.dashboard import latest as looking
 from harbor_refresh.dashboard.charts import CHARTS
 from harbor_refresh.dashboard.latest import Overview, latest, take
@@ -53,7 +53,7 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def forget() -> None:
     looks_with(take)
-    for shared in (*charts.SERIES.values(), badges.COUNTS):
+    for shared in charts.SERIES.values():
         shared.forget()
 
 
@@ -297,35 +297,3 @@ def test_a_look_that_hangs_is_waited_for_once_and_then_told_at_once(monkeypatch:
     assert is_away(), "it was asked so long ago"
     may_return.set()
     wait_for(lambda: latest() is found, "the look to come back")
-
-
-# Badges
-
-
-def badges_of(page: Any) -> list[str]:
-    """The texts of unfold's badges on a page."""
-    spans = [part for part in page.content.decode().split("<span") if "text-[11px] whitespace-nowrap" in part]
-    return [span.split(">")[1].split("<")[0].strip() for span in spans if "h-[18px]" in span.split(">")[0]]
-
-
-def test_the_sidebar_counts_what_is_in_quarantine_and_hides_a_zero(admin: Client) -> None:
-    path = "/admin/harbor_executions/statuschange/"
-    assert badges_of(admin.get(path)) == []
-    quarantine([create(NewExecution("SCAN")).pk for _ in range(3)], 5)
-    badges.COUNTS.forget()
-    assert badges_of(admin.get(path)) == ["3"]
-
-
-def test_badges_are_counted_once_for_many_pages(admin: Client) -> None:
-    assert (badges.quarantined(), badges.dead_letters()) == ("", "")
-    with CaptureQueriesContext(connection) as captured:
-        for _ in range(20):
-            badges.quarantined()
-            badges.dead_letters()
-    assert len(captured) == 0
-
-
-def test_a_badge_asks_no_redis_and_outlives_a_database_error() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE execution_quarantine RENAME TO gone")
-    assert badges.quarantined() == ""
