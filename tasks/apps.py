@@ -20,7 +20,7 @@ class TasksConfig(AppConfig):
         from harbor_refresh.tasks import schedule
         from harbor_refresh.tasks.checks import celery_options, project, settings
         from harbor_refresh.tasks.jobs import end_callbacks, queries
-        from harbor_refresh.tasks.news import event_counts, pipeline_log
+        from harbor_refresh.tasks.news import pipeline_log
         from harbor_refresh.tasks.overview import events
 
         for check in (settings.check_settings, celery_options.check_celery, project.check_project):
@@ -31,7 +31,6 @@ class TasksConfig(AppConfig):
         callbacks.find_by(end_callbacks.find)
         post_migrate.connect(schedule.restore_rows, sender=self, dispatch_uid="tasks.schedule")
         events.connect()
-        event_counts.connect()
         self._listen_to_news()
         self._listen_to_celery()
 
@@ -63,7 +62,7 @@ class TasksConfig(AppConfig):
         from harbor_refresh.tasks.jobs import nodes, report_target, sender
         from harbor_refresh.tasks.jobs.messages import celery_events
         from harbor_refresh.tasks.jobs.running import writer
-        from harbor_refresh.tasks.operations import delivery_runs, held_queues
+        from harbor_refresh.tasks.operations import delivery_runs
         from harbor_refresh.tasks.strategies import strategy
         from harbor_refresh.tasks.without_redis import mode
 
@@ -82,8 +81,4 @@ class TasksConfig(AppConfig):
         heartbeat.connect()
         celeryd_after_setup.connect(mode.decide, dispatch_uid="tasks.without_redis.mode")
         celeryd_after_setup.connect(celery_tasks.subscribe, dispatch_uid="tasks.run_cycle")
-        # after the line above, so that the channel of the cycles is among the queues
-        celeryd_after_setup.connect(held_queues.on_setup, dispatch_uid="tasks.operations.held_queues")
-        worker_ready.connect(held_queues.on_ready, dispatch_uid="tasks.operations.held_queues")
-        worker_shutdown.connect(held_queues.on_shutdown, dispatch_uid="tasks.operations.held_queues")
         strategy().connect()

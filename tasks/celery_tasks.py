@@ -195,8 +195,8 @@ def deliver() -> None:
 @shared_task(name="tasks.run_handlers", base=Actor, soft_time_limit=SOFT_SECONDS, time_limit=HARD_SECONDS)
 def run_handlers(subscription_id: int) -> None:
     """Call one handler for the status changes that are due for it. So a slow handler delays neither webhooks nor
-    other handlers."""
-    if run_handler(subscription_id, _limited):
+    other handlers. While deliveries are paused, it does nothing: a run of deliveries asks again later."""
+    if not delivery_runs.is_paused() and run_handler(subscription_id, _limited):
         run_handlers.delay(subscription_id)
 
 

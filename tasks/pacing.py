@@ -137,10 +137,8 @@ SWEEP_SECONDS = 2
 
 # Traces (only with REFRESH_TRACES)
 
-#: Executions that keep the contexts of their reports. Each makes three spans or four, so all of them fit in the
-#: queue of one process (OTEL_BSP_MAX_QUEUE_SIZE).
+#: Executions that keep the context of a report. Each makes three spans or four, so all of them fit in the queue of
+#: one process (OTEL_BSP_MAX_QUEUE_SIZE).
 MOST_TRACED = 500
-#: Contexts that one execution keeps: those of its latest reports.
-MOST_CONTEXTS = 4
 #: So long after the first of them all are forgotten, because an execution may be deleted or quarantined meanwhile.
 TRACES_TTL_MS = 600_000

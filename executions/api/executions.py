@@ -177,8 +177,7 @@ def refresh_now(request: HttpRequest, execution_id: ExecutionId) -> Any:
 )
 def finish(request: HttpRequest, execution_id: ExecutionId, body: FinishIn) -> Any:
     """409: the execution has tasks, so its status follows from them; or it has already ended."""
-    set_status = {"Success": manual_status.finish_as_success, "Error": manual_status.finish_as_error}
     with noted(person_of(request), Word.FINISH, Kind.EXECUTION, execution_id) as entry:
-        set_status[body.status](execution_id, body.message)
+        manual_status.finish(execution_id, body.status, body.message)
         entry.detail = body.status
     return detail(execution_id)

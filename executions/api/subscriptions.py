@@ -84,7 +84,7 @@ class SubscriptionOut(Schema):
         description="Nothing is sent before this time, because the receiver is away."
     )
     old_secret_until: datetime | None = Field(
-        description="Until this time an old secret signs requests, too. Null: there is no old secret."
+        description="Until this time the old secret signs requests, too. Null: there is no old secret."
     )
 
 
@@ -102,7 +102,7 @@ class RotateIn(Body):
     old_secret_seconds: OldSecretSeconds = Field(
         OLD_SECRET_SECONDS,
         examples=[OLD_SECRET_SECONDS],
-        description="How long the old secret still signs requests. 0: all old secrets expire now.",
+        description="How long the old secret still signs requests. 0: the old secret expires now.",
     )
 
 
@@ -140,7 +140,7 @@ def create_subscription(request: HttpRequest, body: SubscriptionIn) -> Any:
     summary="List subscriptions",
 )
 def list_subscriptions(request: HttpRequest, query: Query[pages.PageIn]) -> Any:
-    return pages.oldest_first(Subscription.objects.prefetch_related("old_secrets"), query, _seen_by(request))
+    return pages.oldest_first(Subscription.objects.all(), query, _seen_by(request))
 
 
 @router.get(
@@ -197,9 +197,9 @@ def delete_subscription(request: HttpRequest, subscription_id: SubscriptionId) -
     summary="Give a webhook a new secret",
 )
 def rotate_secret(request: HttpRequest, subscription_id: SubscriptionId, body: RotateIn) -> Any:
-    """For a while each request carries one signature by the new secret and one by each old secret, so that no
-    delivery is refused before the receiver has the new secret. If the answer was lost, repeat the rotation. 400:
-    four old secrets still sign."""
+    """For a while each request carries one signature by the new secret and one by the old secret, so that no
+    delivery is refused before the receiver has the new secret. If the answer was lost, repeat the rotation: the
+    old secret stays, and the secret in between expires."""
     with audit.noted(
         audit.person_of(request), audit.Word.ROTATE, audit.Kind.SUBSCRIPTION, subscription_id
     ) as entry:

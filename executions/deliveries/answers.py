@@ -8,8 +8,8 @@ from email.utils import parsedate_to_datetime
 from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result
 from harbor_refresh.executions.text import made_storable
 
-#: Refusals that may pass. Any other 4xx is final.
-MAY_PASS = frozenset({408, 409, 425, 429})
+#: Refusals that may pass: 401 and 403 when the receiver has the new secret. Any other 4xx is final.
+MAY_PASS = frozenset({401, 403, 408, 409, 425, 429})
 #: The longest delay doubles from the first to the last.
 FIRST_DELAY = 5.0
 MAX_DELAY = 86_400.0

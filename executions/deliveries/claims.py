@@ -29,8 +29,7 @@ EXPIRED_AT_ONCE = 1_000
 
 @dataclass(frozen=True)
 class Claimed:
-    """A delivery that this process may send until its lease ends. `attempt` is the token of the claim. `rotations`
-    are those of its subscription: it is signed with that secret, or with a later one."""
+    """A delivery that this process may send until its lease ends. `attempt` is the token of the claim."""
 
     id: int
     subscription_id: int
@@ -41,7 +40,6 @@ class Claimed:
     to_status: str
     changed_at: datetime
     attempt: int
-    rotations: int
 
     @property
     def message_id(self) -> str:
@@ -137,7 +135,6 @@ def record(results: Sequence[Result]) -> list[Ended]:
             ids=[one.claimed.id for one in results],
             attempts=[one.claimed.attempt for one in results],
             outcomes=[str(one.outcome) for one in results],
-            rotations=[one.claimed.rotations for one in results],
             delays=[one.delay for one in results],
             errors=[one.error for one in results],
             answered=[one.answered for one in results],

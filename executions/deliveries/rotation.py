@@ -1,60 +1,47 @@
 """Rotation: a webhook gets a new secret, and the old one signs as well for a while.
 
 A receiver checks requests with the secret that it knows. Until it has the new one, it needs signatures by the old
-one, so for this time a request carries several signatures, as Standard Webhooks allows.
+one, so for this time a request carries two signatures, as Standard Webhooks allows.
 """
 
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import F
-from django.db.models.functions import Now
+from django.utils import timezone
 
 from harbor_refresh.executions.deliveries.subscriptions import new_secret, webhook
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.models import OldSecret, Subscription
+from harbor_refresh.executions.models import Subscription
 
 #: So long the old secret signs as well, if the caller does not say, and at most.
 OLD_SECRET_SECONDS = 86_400
 MAX_OLD_SECRET_SECONDS = 7 * 86_400
-#: Old secrets of one webhook that sign at a time. Each is a signature in the header of each request.
-MOST_OLD_SECRETS = 4
 
 
 def rotate(subscription_id: int, old_secret_seconds: int = OLD_SECRET_SECONDS) -> Subscription:
     """Replace the secret of a webhook; return its row, which holds the new one. The old one signs as well for so
-    many seconds. With 0 it signs no more, and neither do those that were replaced before it.
+    many seconds. With 0 no old secret signs any more.
 
-    1. Lock the row. Of two rotations at once, the second replaces what the first has made.
-    2. Forget old secrets whose time is over, keep the present one among them, and write the new one.
+    If an old secret signs already, it stays the old one, for the longer of the two times. So a rotation whose
+    answer was lost can be repeated: the receiver still knows the old secret. The secret in between signs no more.
 
-    What if the process dies after the commit: the new secret was shown to no one. Rotate again: the secret that
-    the receiver knows signs until its time, because each rotation keeps the secrets of those before it. What if
-    this is done so often that the header would grow: it is refused, and nothing is changed.
-
-    What if a delivery was claimed before the commit and is sent after it: it is signed with the old secrets alone.
-    A receiver that already knows only the new one refuses it. `record_results.sql` finds by `rotations` that the
-    refusal is about an older secret, and the delivery is tried again at once. A delivery that is claimed after the
-    commit is signed with the new secret.
+    What if a delivery was claimed before the commit and is sent after it: it is signed with the secret of before
+    alone. A receiver that knows only the new one refuses it, and it is tried again (answers.py).
     """
     if not 0 <= old_secret_seconds <= MAX_OLD_SECRET_SECONDS:
         raise Refused(f"old_secret_seconds takes 0 to {MAX_OLD_SECRET_SECONDS:,}, and got {old_secret_seconds:,}")
+    ends_at = timezone.now() + timedelta(seconds=old_secret_seconds) if old_secret_seconds else None
     with transaction.atomic():
         row = webhook(subscription_id, for_update=True)
-        old = OldSecret.objects.filter(subscription=row)
-        if old_secret_seconds:
-            old.filter(signs_until__lte=Now()).delete()
-            if old.count() >= MOST_OLD_SECRETS:
-                raise Refused(
-                    f"{MOST_OLD_SECRETS} old secrets of this webhook sign already, which is the most: wait, or "
-                    "rotate with old_secret_seconds=0"
-                )
-            until = Now() + timedelta(seconds=old_secret_seconds)
-            OldSecret.objects.create(subscription=row, secret=row.secret, signs_until=until)
+        if ends_at is None:
+            row.old_secret, row.old_secret_ends_at = "", None
+        elif until := row.old_secret_until:
+            row.old_secret_ends_at = max(until, ends_at)
         else:
-            old.delete()
-        Subscription.objects.filter(pk=row.pk).update(secret=new_secret(), rotations=F("rotations") + 1)
-        return webhook(subscription_id)
+            row.old_secret, row.old_secret_ends_at = row.secret, ends_at
+        row.secret = new_secret()
+        row.save(update_fields=["secret", "old_secret", "old_secret_ends_at"])
+    return row
 
 
 def in_words(old_secret_seconds: int) -> str:

@@ -76,10 +76,7 @@ class Sender:
         taken = claims.claim(self._room, LEASE_TIMEOUTS * timeout, sending=list(self._sending.values()))
         if not taken:
             return 0
-        # read after the claim, so no request is signed with an older secret than the claim knows
-        webhooks = Subscription.objects.prefetch_related("old_secrets").in_bulk(
-            {one.subscription_id for one in taken}
-        )
+        webhooks = Subscription.objects.in_bulk({one.subscription_id for one in taken})
         changes = read_changes(taken)
         for one in taken:
             if webhook := webhooks.get(one.subscription_id):  # else it was deleted, with its deliveries

@@ -13,7 +13,7 @@ from harbor_refresh.executions.database import allow_long_statements, run, viola
 from harbor_refresh.executions.deliveries import addresses, handler_subscriptions, http
 from harbor_refresh.executions.deliveries.answers import Answer
 from harbor_refresh.executions.errors import ExtraMissing, NoSuchSubscription, Refused
-from harbor_refresh.executions.models import Callback, Delivery, OldSecret, Subscription
+from harbor_refresh.executions.models import Callback, Delivery, Subscription
 from harbor_refresh.executions.models.notifications import Kind, Payload, final_statuses
 from harbor_refresh.executions.news import callbacks
 from harbor_refresh.executions.status import MAX_VENDOR, Status
@@ -79,7 +79,7 @@ def change(subscription_id: int, **fields: Any) -> Subscription:
 
 
 def delete(subscription_id: int) -> None:
-    """Delete a subscription, its old secrets and its deliveries. What is being sent still arrives. Raises Refused
+    """Delete a subscription and its deliveries. What is being sent still arrives. Raises Refused
     for that of a callback which executions have: their ends would be told to nothing.
 
     The subscription is locked before its deliveries. Results that are recorded at this moment are recorded before,
@@ -93,7 +93,6 @@ def delete(subscription_id: int) -> None:
         if row.kind == Kind.CALLBACK and Callback.objects.filter(handler=row.handler).exists():
             raise Refused(f"executions have callbacks of {row.handler}, which would be lost")
         run("lock_deliveries", subscription=subscription_id)
-        OldSecret.objects.filter(subscription_id=subscription_id)._raw_delete(using="default")
         Delivery.objects.filter(subscription_id=subscription_id)._raw_delete(using="default")
         Subscription.objects.filter(pk=subscription_id)._raw_delete(using="default")
 

@@ -15,6 +15,8 @@ would have to wait for (`delete_final`).
 from collections.abc import Iterable, Sequence
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
+from django.db.models.functions import Now
 
 from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import allow_long_statements, run
@@ -23,6 +25,8 @@ from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.lifecycle.tombstones import delete_tasks
 from harbor_refresh.executions.models import (
     Addition,
+    Callback,
+    Delivery,
     Execution,
     Gate,
     Quarantine,
@@ -31,6 +35,7 @@ from harbor_refresh.executions.models import (
     Task,
     VendorKey,
 )
+from harbor_refresh.executions.models.notifications import Kind, State
 from harbor_refresh.executions.retention.references import referenced
 from harbor_refresh.executions.status import CODES, FINAL_CODE
 
@@ -133,7 +138,20 @@ def _delete_locked(ids: Sequence[int]) -> None:
         return
     links.end_deleted(ids)
     delete_tasks(list(ids))
-    run("forget_callbacks", execution_ids=list(ids))
+    _forget_callbacks(ids)
     for model in (StatusChange, ShortenedHistory, Quarantine, Gate, Addition, VendorKey):
         model._default_manager.filter(execution_id__in=ids)._raw_delete(using="default")
     Execution.objects.filter(pk__in=ids)._raw_delete(using="default")
+
+
+def _forget_callbacks(ids: Sequence[int]) -> None:
+    """Delete the callbacks of these executions. Those with a delivery that is not made yet stay, and are noted as
+    orphans, so that they are still called."""
+    waiting = Delivery.objects.filter(
+        subscription__kind=Kind.CALLBACK,
+        subscription__handler=OuterRef("handler"),
+        execution_id=OuterRef("execution_id"),
+    ).exclude(state=State.DELIVERED)
+    of_executions = Callback.objects.filter(execution_id__in=ids)
+    of_executions.filter(Exists(waiting)).update(orphaned_at=Now())
+    of_executions.filter(orphaned_at=None)._raw_delete(using="default")

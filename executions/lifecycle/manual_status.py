@@ -10,19 +10,11 @@ from harbor_refresh.executions.errors import AlreadyFinal, HasTasks, NoSuchExecu
 from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.news.after_commit import tell_changes_written_after_commit
-from harbor_refresh.executions.status import Status, is_final
-
-
-def finish_as_success(execution_id: int, message: str = "") -> None:
-    finish(execution_id, Status.SUCCESS, message)
-
-
-def finish_as_error(execution_id: int, message: str = "") -> None:
-    finish(execution_id, Status.ERROR, message)
+from harbor_refresh.executions.status import is_final
 
 
 @harbors(Operation.FINISH)
-def finish(execution_id: int, status: Status, message: str) -> None:
+def finish(execution_id: int, status: str, message: str = "") -> None:
     """Set the final status under the execution's lock, so that of two concurrent calls only the first sets it."""
     with transaction.atomic():
         execution = Execution.objects.select_for_update().filter(pk=execution_id).first()
@@ -38,7 +30,7 @@ def finish(execution_id: int, status: Status, message: str) -> None:
         end([execution_id], status, message)
 
 
-def end(execution_ids: Sequence[int], status: Status, message: str = "") -> None:
+def end(execution_ids: Sequence[int], status: str, message: str = "") -> None:
     """Write this final status. The caller has locked these executions, which have no tasks and have not ended."""
     if not execution_ids:
         return

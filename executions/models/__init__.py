@@ -8,7 +8,7 @@ require_installed(__name__)
 from harbor_refresh.executions.models.execution import Execution, Task
 from harbor_refresh.executions.models.history import Counter, ShortenedHistory, StatusChange
 from harbor_refresh.executions.models.intake import ApiToken, IdempotencyKey, ReceivedMessage
-from harbor_refresh.executions.models.notifications import Callback, Delivery, OldSecret, Subscription
+from harbor_refresh.executions.models.notifications import Callback, Delivery, Subscription
 from harbor_refresh.executions.models.operations import AuditEntry, Lease, Quarantine, Release
 from harbor_refresh.executions.models.structure import Addition, DeletedTask, Gate, Link, VendorKey
 
@@ -25,7 +25,6 @@ __all__ = [
     "IdempotencyKey",
     "Lease",
     "Link",
-    "OldSecret",
     "Quarantine",
     "ReceivedMessage",
     "Release",

@@ -11,30 +11,6 @@ from harbor_refresh.executions.models.without_an_app import TextList
 from harbor_refresh.executions.status import FINAL, MAX_VENDOR, Status
 
 
-class OldSecret(models.Model):
-    """A secret that a rotation replaced. It signs as well until `signs_until`, so that a receiver that knows only
-    this one refuses nothing meanwhile."""
-
-    id = models.BigAutoField(primary_key=True)
-    subscription = models.ForeignKey("Subscription", on_delete=models.CASCADE, related_name="old_secrets")
-    secret = models.CharField(max_length=200)
-    signs_until = models.DateTimeField()
-
-    class Meta:
-        db_table = "execution_old_secret"
-        # no screen shows these rows, so there is nothing to permit
-        default_permissions = ()
-        ordering = ("-id",)
-        indexes = (
-            # the sweep: the secrets that sign no more
-            models.Index(fields=["signs_until"], name="old_secret_age"),
-        )
-        constraints = (models.CheckConstraint(name="old_secret_is_one", condition=~Q(secret="")),)
-
-    def __str__(self) -> str:
-        return f"old secret {self.pk} of subscription {self.subscription_id}"
-
-
 class Kind(models.TextChoices):
     WEBHOOK = "webhook"
     HANDLER = "handler"
@@ -55,8 +31,8 @@ class Subscription(models.Model):
     the kind `callback` is told only of executions that have a callback of it (executions/news/callbacks.py).
 
     An empty list of vendors, statuses or triggers matches all. `secret` signs the requests, so it is stored as it
-    is. It is shown when it is made and never again. `rotations` counts how often it was replaced; the secrets that
-    it replaced are `old_secrets`.
+    is. It is shown when it is made and never again. After a rotation `old_secret` signs as well until
+    `old_secret_ends_at`.
 
     The circuit: `failures` counts failed requests since the last answer, `failing_since` is the first of them, and
     nothing is sent before `retry_at`. For a handler, `retry_at` tells until when a worker runs it or was asked to.
@@ -67,7 +43,8 @@ class Subscription(models.Model):
     kind = models.CharField(max_length=16, choices=Kind, default=Kind.WEBHOOK, editable=False)
     url = models.CharField("URL", max_length=2000, blank=True, default="")
     secret = models.CharField(max_length=200, blank=True, default="", editable=False)
-    rotations = models.IntegerField(default=0, db_default=0, editable=False)
+    old_secret = models.CharField(max_length=200, blank=True, default="", db_default="", editable=False)
+    old_secret_ends_at = models.DateTimeField(null=True, editable=False)
     handler = models.CharField(max_length=400, blank=True, default="", editable=False)
     payload = models.CharField(max_length=16, choices=Payload, default=Payload.STANDARD)
     vendor_types = TextList(models.CharField(max_length=MAX_VENDOR), default=list, blank=True)
@@ -107,19 +84,15 @@ class Subscription(models.Model):
         return self.name
 
     @property
-    def live_secrets(self) -> list[str]:
-        """The secrets that sign now, the newest first: the secret of this row, and old ones until their time."""
-        return list(dict.fromkeys([self.secret, *(one.secret for one in self._live_old_secrets)]))
-
-    @property
     def old_secret_until(self) -> datetime | None:
-        """Until when an old secret signs as well. None: the secret of this row signs alone."""
-        return max((one.signs_until for one in self._live_old_secrets), default=None)
+        """Until when the old secret signs as well. None: the secret of this row signs alone."""
+        ends_at = self.old_secret_ends_at
+        return ends_at if ends_at and ends_at > timezone.now() else None
 
     @property
-    def _live_old_secrets(self) -> list[OldSecret]:
-        now = timezone.now()
-        return [one for one in self.old_secrets.all() if one.signs_until > now]
+    def live_secrets(self) -> list[str]:
+        """The secrets that sign now, the newest first."""
+        return [self.secret, self.old_secret] if self.old_secret_until else [self.secret]
 
 
 class State(models.TextChoices):

@@ -9,15 +9,15 @@ each of its buckets, and one for its sum. The names and labels are words of this
 are few rows.
 """
 
-import atexit
 import os
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
 
-from django.db import connection
+from django.db import transaction
 
 from harbor_refresh.executions.database import absence_translated, run
 from harbor_refresh.executions.errors import DatabaseAway
@@ -54,21 +54,22 @@ def add(amounts: Mapping[Series, int]) -> None:
 
 
 def add_or_keep(amounts: Mapping[Series, int]) -> None:
-    """Add at once; if the database is away, add later. For a caller that must not fail because of its counts."""
-    try:
-        with absence_translated():
-            add(amounts)
-    except DatabaseAway:
-        add_later(amounts)
+    """Add at once; if the database is away, add with the next count. For a caller that must not fail because of
+    its counts."""
+    kept.put(amounts)
+    kept.write()
 
 
 def add_later(amounts: Mapping[Series, int]) -> None:
-    """Add within about a second, for events that change no row and may come as a flood, such as refused requests.
+    """Add at most once a second, for events that change no row and may come as a flood, such as refused requests.
+    The next event adds what this one has kept. In a transaction they are added after its commit.
 
-    What if the process is killed: what it counted in its last second is lost. What if the database is away: the
-    counts stay in memory, and the next attempt adds them; they are few, because series are few.
+    What if the process ends: what it keeps is lost.
     """
     kept.put(amounts)
+    if kept.is_due():
+        with suppress(DatabaseAway), absence_translated():
+            transaction.on_commit(kept.write)
 
 
 def labels_of(metric: str) -> list[str]:
@@ -129,8 +130,7 @@ class Histogram:
 
 
 class Kept:
-    """The counts of this process that are not in the database yet. A timer adds them in a thread of its own, so
-    one statement a second adds any number of them."""
+    """The counts of this process that are not in the database yet."""
 
     SECONDS = 1.0
 
@@ -141,38 +141,32 @@ class Kept:
         """Begin with no counts, also in a child process: the parent writes its own."""
         self._lock = threading.Lock()
         self._amounts: dict[Series, int] = {}
-        self._timer: threading.Timer | None = None
+        self._due_at = 0.0
 
     def put(self, amounts: Mapping[Series, int]) -> None:
         with self._lock:
             for key, amount in amounts.items():
                 self._amounts[key] = self._amounts.get(key, 0) + amount
-            if self._amounts and not (self._timer and self._timer.is_alive()):
-                self._timer = threading.Timer(self.SECONDS, self._write_and_close)
-                self._timer.daemon = True
-                self._timer.start()
+
+    def is_due(self) -> bool:
+        """Whether the caller is to write them: no caller was told so in the last second."""
+        with self._lock:
+            if time.monotonic() < self._due_at:
+                return False
+            self._due_at = time.monotonic() + self.SECONDS
+            return True
 
     def write(self) -> None:
-        """Add the counts that are kept. Counts that come meanwhile get a timer of their own."""
+        """Add the counts that are kept. If the database is away, they stay, and the next call adds them; they are
+        few, because series are few."""
         with self._lock:
-            amounts, self._amounts, self._timer = self._amounts, {}, None
+            amounts, self._amounts = self._amounts, {}
         try:
-            add(amounts)
-        except Exception:
-            self.put(amounts)  # whatever the reason, the next timer tries again
-            raise
-
-    def _write_and_close(self) -> None:
-        with suppress(Exception):
-            self.write()
-        connection.close()
-
-    def write_the_last(self) -> None:
-        """Add the counts that are kept when the process ends. If the database is away, they are lost."""
-        with suppress(Exception):
-            add(self._amounts)
+            with absence_translated():
+                add(amounts)
+        except DatabaseAway:
+            self.put(amounts)
 
 
 kept = Kept()
 os.register_at_fork(after_in_child=kept.begin)
-atexit.register(kept.write_the_last)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import run
 
 #: How many tasks are read. 10,000 take about 40 ms.
@@ -34,7 +35,14 @@ class Groups:
 
 def group_errors(*, execution_id: int | None = None, since: datetime | None = None) -> Groups:
     """Group the newest COMPARED errors, of one execution or of all, that ended since a moment."""
-    rows = run("group_errors", execution_id=execution_id, since=since, compared=COMPARED, most=MOST)
+    rows = run(
+        "group_errors",
+        execution_id=execution_id,
+        since=since,
+        compared=COMPARED,
+        any_status=is_attached(),
+        most=MOST,
+    )
     found: dict[str, list[Group]] = {"message": [], "vendor": [], "hour": []}
     for kind, message, vendor, hour, count, last_end, task_id, of_execution, _ in rows:
         key = {"message": message, "vendor": vendor, "hour": hour}[kind]

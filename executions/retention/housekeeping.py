@@ -23,7 +23,6 @@ from harbor_refresh.executions.models import (
     DeletedTask,
     Delivery,
     IdempotencyKey,
-    OldSecret,
     ReceivedMessage,
 )
 from harbor_refresh.executions.models.notifications import State
@@ -65,7 +64,6 @@ HOUSEKEEPING: tuple[Chore, ...] = (
     Chore("idempotency keys", older(IdempotencyKey.objects.all(), "at"), timedelta(hours=24)),
     Chore("tombstones of tasks", older(DeletedTask.objects.all(), "at"), tombstones.KEPT),
     Chore("ids of signed messages", older(ReceivedMessage.objects.all(), "at"), received_messages.KEPT),
-    Chore("old secrets of webhooks", older(OldSecret.objects.all(), "signs_until"), timedelta(0)),
     Chore("log of actions", audit.forget, timedelta(days=180)),
     # a dead letter can be sent again until then
     Chore("ended deliveries", older(DELIVERED_OR_DEAD, "ended_at"), timedelta(days=30)),

@@ -5,8 +5,7 @@
 -- :sending   bigint[]  the subscriptions of deliveries that the caller is sending, each of which takes one of the room
 -- :opens     int       so many failures in a row open the circuit: nothing is sent before its retry_at, and then one
 -- :lease     float     seconds until a claimed delivery is due again
--- returns    id, subscription_id, execution_id, vendor_type, revision, from_status, to_status, changed_at, attempts,
---            rotations of the subscription: the request is signed with the secret of this rotation or a later one
+-- returns    id, subscription_id, execution_id, vendor_type, revision, from_status, to_status, changed_at, attempts
 --
 -- Only the earliest pending delivery of each subscription and execution is claimed, so that they arrive in order. A
 -- later one becomes due when the result of the earlier one is committed.
@@ -77,4 +76,4 @@ SET attempts = d.attempts + 1, next_at = statement_timestamp() + make_interval(s
 WHERE d.id = ANY(ARRAY(SELECT id FROM due))
 RETURNING
     d.id, d.subscription_id, d.execution_id, d.vendor_type, d.revision, d.from_status, d.to_status, d.changed_at,
-    d.attempts, (SELECT s.rotations FROM execution_subscription s WHERE s.id = d.subscription_id)
+    d.attempts

@@ -3,17 +3,24 @@
 -- :execution_id  bigint       of one execution; NULL: of all
 -- :since         timestamptz  that ended since then; NULL: at any time
 -- :compared      int          how many tasks are read at most, those of the newest executions first
+-- :any_status    bool         whether tasks of any status are read: Harbor has no index on it
 -- :most          int          how many groups of each kind
 -- returns  kind (message, vendor, hour), the message (its first 200 characters), vendor or hour; how many; the last end;
 --          the newest of these tasks and its execution; how many tasks were read in all
 --
--- The index task_by_status finds the tasks; only the tasks that are read cost time.
+-- The index task_by_status finds the tasks; only the tasks that are read cost time. In Harbor's rows a NULL is an empty
+-- message, and an end in the year 1 is none.
 WITH newest AS MATERIALIZED (
-    SELECT id, execution_id, vendor_type, left(status_message, 200) AS message, end_time
+    SELECT
+        id,
+        execution_id,
+        vendor_type,
+        status,
+        left(coalesce(status_message, ''), 200) AS message,
+        CASE WHEN end_time > '0002-01-01' THEN end_time::timestamptz END AS end_time
     FROM task
     WHERE
-        status = 'Error'
-        AND status <> 'Success'
+        (%(any_status)s OR (status = 'Error' AND status <> 'Success'))
         AND (%(execution_id)s::bigint IS NULL OR execution_id = %(execution_id)s::bigint)
     ORDER BY execution_id DESC, id DESC
     LIMIT %(compared)s
@@ -31,7 +38,7 @@ grouped AS (
         max(id) AS task_id,
         (array_agg(execution_id ORDER BY id DESC))[1] AS execution_id
     FROM newest
-    WHERE %(since)s::timestamptz IS NULL OR end_time >= %(since)s::timestamptz
+    WHERE status = 'Error' AND (%(since)s::timestamptz IS NULL OR end_time >= %(since)s::timestamptz)
     GROUP BY GROUPING SETS ((message), (vendor_type), (date_trunc('hour', end_time, 'UTC')))
 ),
 ranked AS (
@@ -45,5 +52,5 @@ ranked AS (
 SELECT
     kind, message, vendor_type, hour, count, last_end, task_id, execution_id, (SELECT count(*) FROM newest) AS compared
 FROM ranked
-WHERE rank <= %(most)s
+WHERE rank <= %(most)s AND (kind <> 'hour' OR hour IS NOT NULL)
 ORDER BY kind, rank

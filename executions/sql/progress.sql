@@ -1,85 +1,70 @@
--- Counts the tasks of an execution by status, and measures how fast they end, from the index task_rollup alone.
--- The gate of an open execution does not count, nor does its end: it stands for tasks that may come.
+-- Counts the tasks of an execution by status, and those that ended recently; deep, those of all its descendants as well:
+-- the leaves. The gate of an open execution does not count. Deep, the task that stands for a child does not count,
+-- because the child's own tasks do. The task of a child that was deleted counts: nothing else is left of it.
 --
 -- :execution_id bigint
--- :long  interval     which ends are recent
--- :most  int          how many recent ends are looked at, the latest
--- :now   timestamptz  the moment; NULL: now
--- returns  status of the execution, status of tasks, how many; then the same in each row: how many ends are recent,
---          seconds from the start of the execution to their median and to the last, seconds from the first to the last,
---          the stride, the median of the seconds that a stride took, and whether the execution is open.
---          One row for each status of tasks, one with NULL if it has none, no row if there is no such execution
+-- :deep   bool         whether the tasks of descendants count
+-- :recent interval     how far back an end is recent
+-- :now    timestamptz  the moment; NULL: now
+-- returns  status of the execution, status of tasks, how many, how many of these ended recently; then the same in each
+--          row: the seconds since the start of the execution, at most those of :recent, and whether one of these
+--          executions is open. One row for each status of tasks, one with NULL if there are none, no row if there is no
+--          such execution
 --
--- A stride is from one end to another, so many ends later. It is a multiple of the jobs that run together, because those
--- may end together; and at least an eighth of the ends, because reports that come together have one moment. A time in
--- which nothing ended is in few of the strides, and does not move their median.
---
--- If no task is left, the ends are not read.
-WITH moment AS MATERIALIZED (
-    SELECT coalesce(%(now)s::timestamptz, now()) AS now
+-- It reads every task, from the index task_rollup: execution by execution, because a join may read the tasks of all
+-- executions. It ends, because a child has a higher id than its parent (link_leads_to_a_later_execution).
+WITH RECURSIVE family AS (
+    SELECT %(execution_id)s::bigint AS id
+    UNION ALL
+    SELECT l.child_id
+    FROM family f
+    JOIN execution_link l ON l.parent_id = f.id
+    WHERE %(deep)s
 ),
-gate AS MATERIALIZED (
+moment AS MATERIALIZED (
+    SELECT now, now - %(recent)s::interval AS recent FROM coalesce(%(now)s::timestamptz, now()) AS now
+),
+gates AS MATERIALIZED (
     SELECT t.status, t.status_code, t.end_time
-    FROM execution_gate g
-    JOIN task t ON t.id = g.task_id
-    WHERE g.execution_id = %(execution_id)s
+    FROM family f
+    JOIN execution_gate g ON g.execution_id = f.id
+    CROSS JOIN LATERAL (SELECT status, status_code, end_time FROM task WHERE id = g.task_id OFFSET 0) t
 ),
-counted AS MATERIALIZED (
-    SELECT c.status, c.status_code, c.count - CASE WHEN g.status IS NULL THEN 0 ELSE 1 END AS count
+uncounted AS (
+    SELECT status, end_time FROM gates
+    UNION ALL
+    SELECT t.status, t.end_time
+    FROM family f
+    JOIN execution_link l ON l.parent_id = f.id
+    CROSS JOIN LATERAL (SELECT status, end_time FROM task WHERE id = l.task_id OFFSET 0) t
+    WHERE %(deep)s
+),
+counted AS (
+    SELECT status, sum(tasks)::bigint AS tasks, sum(ends)::bigint AS ends
     FROM (
-        SELECT status, status_code, count(*) AS count
-        FROM task
-        WHERE execution_id = %(execution_id)s
-        GROUP BY status, status_code
-    ) c
-    LEFT JOIN gate g ON g.status = c.status
-    WHERE c.count > 1 OR g.status IS NULL
-),
-recent AS MATERIALIZED (
-    SELECT end_time
-    FROM task
-    WHERE
-        execution_id = %(execution_id)s
-        AND status_code = 3
-        AND end_time IS DISTINCT FROM (SELECT end_time FROM gate)
-        AND end_time > (SELECT now FROM moment) - %(long)s::interval
-        AND (SELECT coalesce(bool_or(status_code < 3), FALSE) FROM counted)
-    ORDER BY end_time DESC
-    LIMIT %(most)s
-),
-together AS (
-    SELECT greatest(1, sum(count) FILTER (WHERE status_code = 2))::int AS jobs FROM counted
-),
-width AS MATERIALIZED (
-    SELECT jobs * ceil(greatest(1, (SELECT count(*) FROM recent) / 8) / jobs::float8)::int AS width FROM together
-),
-strides AS (
-    SELECT r.end_time - lag(r.end_time, w.width) OVER (ORDER BY r.end_time) AS took
-    FROM recent r
-    CROSS JOIN width w
-),
-measured AS (
-    SELECT
-        count(*) AS ends,
-        percentile_cont(0.5) WITHIN GROUP (ORDER BY r.end_time - e.start_time) AS middle,
-        max(r.end_time - e.start_time) AS last,
-        coalesce(max(r.end_time) - min(r.end_time), interval '0') AS span
-    FROM recent r
-    CROSS JOIN (SELECT start_time FROM execution WHERE id = %(execution_id)s) e
+        SELECT t.status, t.tasks, t.ends
+        FROM family f
+        CROSS JOIN moment m
+        CROSS JOIN LATERAL (
+            SELECT status, count(*) AS tasks, count(*) FILTER (WHERE end_time > m.recent) AS ends
+            FROM task
+            WHERE execution_id = f.id
+            GROUP BY status
+        ) t
+        UNION ALL
+        SELECT u.status, -1, -coalesce((u.end_time > m.recent)::int, 0) FROM uncounted u CROSS JOIN moment m
+    ) one
+    GROUP BY status
+    HAVING sum(tasks) > 0
 )
 SELECT
     coalesce(e.status, ''),
     c.status,
-    c.count,
-    m.ends,
-    extract(epoch FROM m.middle)::float8,
-    extract(epoch FROM m.last)::float8,
-    extract(epoch FROM m.span)::float8,
-    w.width,
-    (SELECT extract(epoch FROM percentile_cont(0.5) WITHIN GROUP (ORDER BY took)) FROM strides)::float8,
-    coalesce((SELECT status_code < 3 FROM gate), FALSE)
+    c.tasks,
+    c.ends,
+    extract(epoch FROM least(%(recent)s::interval, m.now - e.start_time))::float8,
+    coalesce((SELECT bool_or(status_code < 3) FROM gates), FALSE)
 FROM execution e
-CROSS JOIN measured m
-CROSS JOIN width w
+CROSS JOIN moment m
 LEFT JOIN counted c ON TRUE
 WHERE e.id = %(execution_id)s

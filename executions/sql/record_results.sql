@@ -4,8 +4,6 @@
 -- :ids bigint[]  :attempts int[]  the claim that the result belongs to: an older claim records nothing
 -- :outcomes text[]  delivered, dead, again (after `delays`), unsent (due at once, and the attempt does not count), or
 --          lost (dead, because an earlier attempt was the last one, and this one does not count)
--- :rotations int[]  those of the subscription when the delivery was claimed. If its secret was rotated since, a
---          receiver may have refused the request because it was signed with older ones alone: it is tried again
 -- :delays float[]  :errors text[]
 -- :answered bool[]  the receiver answered in a way that shows that it works; NULL says nothing of it
 -- :max_attempts int  :max_age float  a delivery with so many attempts, or older than that at its next one, is dead
@@ -22,11 +20,10 @@ WITH given AS (
         %(ids)s::bigint[],
         %(attempts)s::int[],
         %(outcomes)s::text[],
-        %(rotations)s::int[],
         %(delays)s::float[],
         %(errors)s::text[],
         %(answered)s::bool[]
-    ) AS g (id, attempts, outcome, rotations, delay, error, answered)
+    ) AS g (id, attempts, outcome, delay, error, answered)
 ),
 movable AS MATERIALIZED (
     SELECT s.id
@@ -66,7 +63,7 @@ judged AS MATERIALIZED (
     SELECT
         g.*,
         CASE
-            WHEN g.outcome = 'delivered' OR (g.outcome = 'dead' AND s.rotations = g.rotations) THEN g.outcome
+            WHEN g.outcome IN ('delivered', 'dead') THEN g.outcome
             WHEN g.outcome = 'unsent' THEN 'pending'
             WHEN g.outcome = 'lost' THEN 'dead'
             WHEN
@@ -79,7 +76,6 @@ judged AS MATERIALIZED (
     FROM given g
     JOIN held h ON h.id = g.id
     JOIN execution_delivery d ON d.id = g.id
-    JOIN execution_subscription s ON s.id = d.subscription_id
 ),
 recorded AS (
     UPDATE execution_delivery d

@@ -10,47 +10,55 @@
 -- What is deleted is always the beginning of a history: it ends before the first row that is too young. In the
 -- same statement execution_shortened_history notes through which revision it was deleted, so that the check of
 -- the history knows which row is the first. The clock may have stepped back, so `at` need not grow with the
--- revision. The share lock keeps the execution from being deleted meanwhile, and delays no refresh and no
--- report.
+-- revision. The rows are counted, because the revisions of an attached Harbor have gaps. The share lock keeps the
+-- execution from being deleted meanwhile, and delays no refresh and no report.
 WITH page AS MATERIALIZED (
     SELECT id, revision FROM execution WHERE id > %(after_id)s ORDER BY id LIMIT %(page)s
 ),
 long AS MATERIALIZED (
-    SELECT e.id, coalesce(s.through, 0) AS through, p.revision - %(kept)s AS limit_of_number
+    SELECT p.id, beyond.revision AS limit_of_number
     FROM page p
     JOIN execution e ON e.id = p.id
-    LEFT JOIN execution_shortened_history s ON s.execution_id = p.id
-    WHERE p.revision - %(kept)s > coalesce(s.through, 0)
-    ORDER BY e.id
+    CROSS JOIN LATERAL (
+        SELECT c.revision
+        FROM execution_status_change c
+        WHERE c.execution_id = p.id
+        ORDER BY c.revision DESC
+        OFFSET %(kept)s
+        LIMIT 1
+    ) beyond
+    WHERE p.revision > %(kept)s -- an execution has no more changes than revisions
+    ORDER BY p.id
     LIMIT 10
     FOR KEY SHARE OF e SKIP LOCKED
 ),
-too_young AS (
-    SELECT l.id, min(c.revision) AS first -- of the rows that this page may delete
+oldest AS MATERIALIZED (
+    SELECT l.id, c.revision, bool_and(c.told AND c.at < now() - %(age)s::interval) OVER up_to_here AS is_deletable
     FROM long l
-    JOIN execution_status_change c
-        ON c.execution_id = l.id AND c.revision > l.through AND c.revision <= l.through + %(batch)s
-    WHERE NOT c.told OR c.at >= now() - %(age)s::interval
-    GROUP BY l.id
+    CROSS JOIN LATERAL (
+        SELECT revision, told, at
+        FROM execution_status_change
+        WHERE execution_id = l.id AND revision <= l.limit_of_number
+        ORDER BY revision
+        LIMIT %(batch)s
+    ) c
+    WINDOW up_to_here AS (PARTITION BY l.id ORDER BY c.revision)
 ),
 deletable AS MATERIALIZED (
-    SELECT
-        l.id,
-        l.through,
-        least(l.limit_of_number, l.through + %(batch)s, y.first - 1) AS new_through,
-        least(l.limit_of_number, y.first - 1) > l.through + %(batch)s AS has_more
-    FROM long l
-    LEFT JOIN too_young y ON y.id = l.id
+    SELECT o.id, min(o.revision) AS first, max(o.revision) AS through, count(*) = %(batch)s AS has_more
+    FROM oldest o
+    WHERE o.is_deletable
+    GROUP BY o.id
 ),
 deleted AS (
     DELETE FROM execution_status_change c
     USING deletable d
-    WHERE c.execution_id = d.id AND c.revision > d.through AND c.revision <= d.new_through
+    WHERE c.execution_id = d.id AND c.revision BETWEEN d.first AND d.through
     RETURNING c.id
 ),
 noted AS (
     INSERT INTO execution_shortened_history AS s (execution_id, through)
-    SELECT id, new_through FROM deletable WHERE new_through > through
+    SELECT id, through FROM deletable
     ON CONFLICT (execution_id) DO UPDATE SET through = greatest(s.through, excluded.through)
 )
 SELECT

@@ -6,6 +6,7 @@ is one. What cannot be read is no context. If Redis is away, only the context is
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from django.http import HttpRequest, HttpResponse
 from opentelemetry.context import Context, attach, detach
@@ -13,7 +14,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, get_current_span,
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks.queue.traces import Kept, traces
+from harbor_refresh.tasks.queue.traces import traces
 
 #: A longer `tracestate` is left out. W3C asks for at least so many characters.
 LONGEST_STATE = 512
@@ -44,26 +45,29 @@ def around(context: SpanContext) -> Context:
     return set_span_in_context(NonRecordingSpan(context), Context())
 
 
+class Kept(NamedTuple):
+    """The context of the latest report of a member, and the text that it is in Redis."""
+
+    member: str
+    report: SpanContext
+    text: str
+
+
 def keep(members: Sequence[str], context: SpanContext) -> None:
     with suppress(QueueUnavailable):
         traces().keep(members[:MOST_FOLLOWED], written(context))
 
 
-def kept_for(members: Sequence[str]) -> dict[str, Kept]:
+def kept_for(members: Sequence[str]) -> list[Kept]:
     with suppress(QueueUnavailable):
-        return traces().of(members)
-    return {}
+        found = ((member, read(*text.split(" ", 1)), text) for member, text in traces().of(members).items())
+        return [Kept(member, report, text) for member, report, text in found if report]
+    return []
 
 
 def drop(kept: Sequence[Kept]) -> None:
     with suppress(QueueUnavailable):
-        traces().drop(kept)
-
-
-def of_reports(kept: Kept) -> list[tuple[int, SpanContext]]:
-    """Return the moment and the context of each report, the latest last."""
-    found = ((stamp, read(*text.split(" ", 1))) for stamp, text in kept.contexts)
-    return [(stamp, context) for stamp, context in found if context]
+        traces().drop({one.member: one.text for one in kept})
 
 
 class OfRequests:

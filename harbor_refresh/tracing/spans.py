@@ -2,8 +2,8 @@
 once, gets the notes and the exception of the step, and ends the spans.
 
 A chunk has many executions, and so reports of many traces. Each execution with a sampled report has a `refresh` in
-the trace of its last report, with links to its earlier reports and to the chunk. In the traces of the earlier
-reports `merged` links to it. A claim of one execution with a sampled report needs no `refresh chunk`.
+the trace of its last report, with a link to the chunk. A claim of one execution with a sampled report needs no
+`refresh chunk`.
 
 If the process dies, its open spans are lost, and the contexts stay in Redis: the attempt that succeeds is in the
 same trace. If two claims hold the execution at once, each of them is an attempt.
@@ -97,11 +97,6 @@ def _of_member(member: str) -> dict[str, Any]:
     }
 
 
-def _seconds_between(before: int | str, after: int | str) -> float:
-    """Return the seconds between two moments of Redis's clock (us)."""
-    return max(0, int(after) - int(before)) / 1_000_000
-
-
 def _report(source: str) -> Spans:
     """The entry of the service if a caller has sent its context; else a part of the current span."""
     is_entry = trace.get_current_span().get_span_context().is_remote
@@ -134,17 +129,14 @@ def _claim(batch: Batch, chunks: Sequence[Claim]) -> Spans:
     began = time_ns()
     kept = contexts.kept_for([member for chunk in chunks for member in chunk.members])
     _, error = yield
-    for member, one in kept.items():
-        if reports := contexts.of_reports(one):
-            stamp, report = reports[-1]
-            attributes = {
-                **_of_member(member),
-                "executions": len(batch.claim),
-                "backlog": batch.backlog,
-                "failed_before": batch.attempts.get(member, 0),
-                "waited_seconds": _seconds_between(stamp, batch.claim.stamp),
-            }
-            _end(begun("claim", attributes, parent=contexts.around(report), at=began), _kind(error))
+    for one in kept:
+        attributes = {
+            **_of_member(one.member),
+            "executions": len(batch.claim),
+            "backlog": batch.backlog,
+            "failed_before": batch.attempts.get(one.member, 0),
+        }
+        _end(begun("claim", attributes, parent=contexts.around(one.report), at=began), _kind(error))
 
 
 @dataclass
@@ -170,44 +162,37 @@ def _followed(execution_ids: Sequence[int]) -> Iterator[_Refresh]:
 
 def _refresh(claim: Claim, mine: Claim) -> Spans:
     began = time_ns()
-    found = ((one, contexts.of_reports(one)) for one in contexts.kept_for(mine.members).values())
-    kept = [(one, [context for _, context in reports]) for one, reports in found if reports]
+    kept = contexts.kept_for(mine.members)
     chunk = None
     if len(mine) > 1 or not kept:
         attributes = {"executions": len(mine), "node": this_node.name}
-        links = [Link(reports[-1]) for _, reports in kept[:MOST_LINKS]]
+        links = [Link(one.report) for one in kept[:MOST_LINKS]]
         chunk = begun("refresh chunk", attributes, kind=SpanKind.CONSUMER, links=links)
     to_chunk = [Link(chunk.get_span_context())] if chunk and chunk.is_recording() else []
     attempts = []
-    for one, reports in kept:
+    for one in kept:
         attributes = {
             **_of_member(one.member),
             "executions": len(mine),
-            "reports": len(reports),
-            "in_broker_seconds": _seconds_between(claim.stamp, mine.stamp),
+            "in_broker_seconds": max(0, int(mine.stamp) - int(claim.stamp)) / 1_000_000,
         }
-        links = [*map(Link, reports[:-1]), *to_chunk]
-        parent = contexts.around(reports[-1])
-        attempts.append(begun("refresh", attributes, parent=parent, kind=SpanKind.CONSUMER, links=links, at=began))
-    ids = [names.execution_id(one.member) for one, _ in kept]
+        parent = contexts.around(one.report)
+        attempts.append(
+            begun("refresh", attributes, parent=parent, kind=SpanKind.CONSUMER, links=to_chunk, at=began)
+        )
+    ids = [names.execution_id(one.member) for one in kept]
     with _followed(ids) as refresh, _current(chunk or attempts[0]):
         notes, error = yield
     outcome: Refreshed | None = notes.get("outcome")
     done = []
-    for execution_id, span, (one, reports) in zip(ids, attempts, kept, strict=True):
+    for execution_id, span, one in zip(ids, attempts, kept, strict=True):
         result, why = _result(execution_id, outcome, refresh, error)
         _end(span, why, {"result": result, **refresh.changes.get(execution_id, {})})
-        if why:
-            continue
-        for report in reports[:-1]:
-            links = [Link(span.get_span_context())]
-            begun("merged", {}, parent=contexts.around(report), links=links, at=began).end()
-        if error is None:
+        if not why and error is None:
             done.append(one)
     if chunk:
         _end(chunk, _kind(error), {"changed": outcome.changed if outcome else 0})
-    if done:
-        contexts.drop(done)
+    contexts.drop(done)
 
 
 def _result(

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.broker.celery_queues import WORK
+from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, WORK
 from harbor_refresh.tasks.models.state import MAX_REASON
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from harbor_refresh.tasks.operations.queue_names import name_of
@@ -61,9 +61,11 @@ def _what_a_pause_does(queue: str) -> str:
             "No execution is claimed any more. Reports are stored as before, and their executions wait on the "
             f"queue. Executions that are claimed already are refreshed. {STAYS}"
         )
+    if queue == DELIVERIES:
+        return f"Notifications and handlers wait. Those that are under way still end. {STAYS}"
     return (
-        f"No worker takes a message from the queue {queue} any more; its messages wait. Messages that a worker "
-        f"has fetched already still run. {STAYS}"
+        f"Jobs of the queue {queue} that have not started wait. Running jobs continue. Plain Celery tasks are not "
+        f"paused. {STAYS}"
     )
 
 
@@ -73,7 +75,7 @@ VERBS: Mapping[str, Verb] = {
     "resume": Verb(
         "Resume {}",
         "Resume",
-        lambda queue: "The work that waits is taken at once, as fast as the workers can.",
+        lambda queue: "The work that waits is taken within seconds, as fast as the workers can.",
         _resume,
     ),
     "recover": Verb(

@@ -79,7 +79,8 @@ def get_queue(request: HttpRequest) -> Any:
     "/queue/pause", auth=may(Scope.MANAGE), response=answers({200: Changed}, 400, 404), summary="Pause a queue"
 )
 def pause_queue(request: HttpRequest, body: PauseIn) -> Any:
-    """Its work waits until it is resumed, even if all processes restart. Work that has begun continues."""
+    """Its work waits until it is resumed, even if all processes restart. Work that has begun continues, and plain
+    Celery tasks are not paused."""
     return {"changed": pause(body.queue, person_of(request), body.reason)}
 
 

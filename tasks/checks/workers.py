@@ -19,7 +19,6 @@ from harbor_refresh.tasks.checks.facts import Facts, celery_command
 from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.models.job import State as JobState
-from harbor_refresh.tasks.operations.pauses import paused
 from harbor_refresh.tasks.overview.state import State
 from harbor_refresh.tasks.pacing import SLACK_SECONDS
 from harbor_refresh.tasks.queue.node import host_of
@@ -210,10 +209,10 @@ def queues_of_jobs(facts: Facts) -> Iterator[CheckMessage]:
 
 def waiting_without_worker(taken: Collection[str]) -> dict[str, int]:
     """Count the jobs that wait in queues that no worker takes. They are counted in the database, so the broker is
-    not asked. `taken`: the queues that workers take. Paused queues are left out."""
+    not asked. `taken`: the queues that workers take."""
     waiting = Job.objects.filter(state__in=(JobState.WAITING, JobState.SENT))
     counts = dict(waiting.values_list("queue").annotate(Count("pk")).order_by())
-    return {name: counts[name] for name in sorted(counts.keys() - set(taken) - paused().keys())}
+    return {name: counts[name] for name in sorted(counts.keys() - set(taken))}
 
 
 @check("workers.tasks", "workers know every Celery task", *BOTH, shown=COMMANDS)

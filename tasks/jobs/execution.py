@@ -69,9 +69,9 @@ class TrackedExecution(Execution):
 
         Args:
             deep: Whether to count the jobs of child executions, at any depth, instead of the children. This query
-                reads each job, and its result has no `eta`.
+                reads each job.
         """
-        return of_tasks.progress_of_family(self.pk) if deep else of_tasks.progress(self.pk)
+        return of_tasks.progress(self.pk, deep=deep)
 
     def add(self, jobs: "Given", *, once: str = "", weight: float = 1) -> int:
         """Add jobs, and return how many. Raises ExecutionClosed after `close()`, and AlreadyFinal after the end.

@@ -117,6 +117,12 @@ def send_all(publish: Publish | None = None, queues: Sequence[str] | None = None
     return count
 
 
+def unsend(queue: str) -> None:
+    """Have the sent jobs of a queue wait, in the transaction that pauses it. When they are sent again, their old
+    messages are copies."""
+    run("unsend", queue=queue)
+
+
 def queues_with_jobs() -> list[str]:
     """Return the queues that have jobs to send, or sent ones."""
     with absence_translated():

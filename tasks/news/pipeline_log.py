@@ -119,18 +119,6 @@ def on_queue_resumed(queue: str, by: str, lasted: timedelta, **_: Any) -> None:
     log.warning("Queue %s is resumed by %s, after %d s", queue, by or "?", lasted.total_seconds())
 
 
-def on_queues_held(queues: Sequence[str], **_: Any) -> None:
-    log.info("This worker takes nothing from %s: paused", ", ".join(queues))
-
-
-def on_queues_taken(queues: Sequence[str], **_: Any) -> None:
-    log.info("This worker takes from %s again", ", ".join(queues))
-
-
-def on_pauses_unknown(error: str, **_: Any) -> None:
-    log.warning("Could not read which queues are paused, and tries again: %s", error)
-
-
 def on_lock_lost(**_: Any) -> None:
     log.warning("Lost the lock in the middle of a cycle: whoever has it now does the rest")
 

@@ -38,12 +38,6 @@ bulk_refused = Signal()
 queue_paused = Signal()
 #: A person resumed it after lasted seconds. With: queue, by, lasted.
 queue_resumed = Signal()
-#: A worker takes from these queues no more, because they are paused. With: queues.
-queues_held = Signal()
-#: A worker takes from these queues again. With: queues.
-queues_taken = Signal()
-#: A worker cannot read which queues are paused. With: error.
-pauses_unknown = Signal()
 #: A cycle of the strategy lock lost its lock and ended.
 lock_lost = Signal()
 #: A tick took Harbor's own marks onto the queue. With: count.

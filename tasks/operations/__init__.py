@@ -1,5 +1,4 @@
 """What people do to a running service: actions on many executions, and paused queues; and the runs that deliver.
 
-`pauses` has the verbs and the rows, `queue_names` knows which queues there are, `held_queues` is the part of a
-worker. Refreshing is paused before the claim (tasks/pipeline/dispatcher.py).
+`pauses` has the verbs and the rows, `queue_names` knows which queues there are.
 """

@@ -24,6 +24,7 @@ from harbor_refresh.executions.retention.lease import Lease
 from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES
 from harbor_refresh.tasks.broker.pooled import waiting
+from harbor_refresh.tasks.operations.pauses import paused
 from harbor_refresh.tasks.pipeline import tick
 from harbor_refresh.tasks.without_redis import agenda, mode
 
@@ -48,6 +49,10 @@ def on_worker_ready(**_: Any) -> None:
     tick.send(NAME)
 
 
+def is_paused() -> bool:
+    return DELIVERIES in paused()
+
+
 def recover() -> None:
     """Make what is too old dead letters. Wake a run for retries whose moment has come, for deliveries of dead
     processes, and for lost wake-ups."""
@@ -58,13 +63,14 @@ def recover() -> None:
 
 def _wake() -> None:
     """Send `tasks.deliver`, unless a run looks at this moment: when it has released its lease, it looks once
-    more."""
-    if not Lease(LEASE).is_held():
+    more. While deliveries are paused, recovery wakes the next run."""
+    if not Lease(LEASE).is_held() and not is_paused():
         tick.send(NAME)
 
 
 def run() -> None:
-    """Deliver what is due, unless another run looks for it: one that hangs with a receiver is enough.
+    """Deliver what is due, unless deliveries are paused or another run looks for it: one that hangs with a
+    receiver is enough.
 
     What if the process dies: the lease expires, and recovery wakes another run.
     """
@@ -78,7 +84,7 @@ def run() -> None:
     try:
         _prepare()
         with absence_translated():
-            if lease.take():
+            if is_paused() or lease.take():
                 return
         try:
             is_done = deliver(_ask_handlers, go_on, until)

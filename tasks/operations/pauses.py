@@ -1,9 +1,15 @@
 """Pause a queue, resume it, and say which queues are paused.
 
-A pause is a row in PostgreSQL, because it must outlive a worker's restart and an emptied Redis. A tick reads the
-rows before it claims executions (`harbor_refresh`, the queue of the refreshes), and each worker reads them every
-HEARTBEAT_SECONDS for the other queues (held_queues.py). Marks and messages wait; nothing is lost. Work
-that has begun goes on: executions that are claimed are refreshed, and jobs that a worker has fetched run.
+A pause is a row in PostgreSQL, because it must outlive a worker's restart and an emptied Redis. The row is read
+before work begins, so workers take messages as before:
+
+| queue                       | what reads the row                        | what waits                |
+| --------------------------- | ----------------------------------------- | ------------------------- |
+| `harbor_refresh`            | a tick, before it claims executions       | marks, in Redis           |
+| one of jobs                 | the sender (tasks/jobs/sql/pick.sql)      | jobs, in their rows       |
+| `harbor_refresh.deliveries` | a run of deliveries, and one of a handler | deliveries, in their rows |
+
+Work that has begun goes on. Plain Celery tasks are not paused.
 
 Not paused with refreshing: *Refresh now*, a report that stops a task, and a status that is set by hand. Each of
 these refreshes in its own process, because a person or a stop asked for it.
@@ -25,6 +31,7 @@ from harbor_refresh.executions.text import is_text
 from harbor_refresh.tasks.broker.celery_queues import TICKS, WORK
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.jobs.sender import unsend
 from harbor_refresh.tasks.models.state import MAX_REASON
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.operations.queue_names import known
@@ -54,10 +61,9 @@ def is_refreshing_paused() -> bool:
 def pause(queue: str, person: Person, reason: str = "") -> bool:
     """Pause the queue. False if it is paused already; then the first pause and its reason stand.
 
-    What if two people pause it at once: one row is written, and one entry of the log of actions. What if a tick
-    has read the rows a moment before: it claims once more, no more than the workers have room for. What if a
-    worker cannot read the rows: it goes on as it was. A worker that starts without the database takes from no
-    queue that may be paused.
+    Jobs that were sent, and have not begun, wait again in the same transaction. What if two people pause it at
+    once: one row is written, and one entry of the log of actions. What if a tick has read the rows a moment
+    before: it claims once more, no more than the workers have room for.
     """
     _refuse(queue, reason)
     reason, by = _in_one_line(reason), _in_one_line(person.name)[:MAX_NAME]
@@ -65,6 +71,7 @@ def pause(queue: str, person: Person, reason: str = "") -> bool:
         written = run("pause_queue", queue=queue, by=by, reason=reason)
         entry.skip, entry.detail = not written, reason
         if written:
+            unsend(queue)
             _tell_after_commit(signals.queue_paused, queue=queue, by=by, reason=reason)
     return bool(written)
 
@@ -72,8 +79,8 @@ def pause(queue: str, person: Person, reason: str = "") -> bool:
 def resume(queue: str, person: Person) -> bool:
     """Resume the queue. False if it is not paused.
 
-    What if the process dies after the commit and before the wake-up: the scheduled tick claims, and each worker
-    reads the rows within a heartbeat.
+    Within seconds nodes send the jobs that waited, and recovery wakes a deliverer. What if the process dies after
+    the commit and before the wake-up: the scheduled tick claims.
     """
     with noted(person, Word.RESUME, Kind.QUEUE, queue) as entry:
         lasted = run("resume_queue", queue=queue)

@@ -17,7 +17,7 @@ def declared() -> list[str]:
 
 def known() -> list[str]:
     """Return the declared queues, and then the other ones that a live worker takes from, that are paused, or that
-    have jobs to send or to begin. A worker takes from no queue that is paused. Raises DatabaseAway."""
+    have jobs to send or to begin. Raises DatabaseAway."""
     with absence_translated():
         found = {*Pause.objects.values_list("queue", flat=True)}
         found.update(*Node.objects.values_list("queues", flat=True))

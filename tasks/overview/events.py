@@ -1,4 +1,5 @@
-"""Events: what went wrong and how it healed in the last two days, as the dashboard lists it.
+"""Events: what went wrong and how it healed in the last two days, as the dashboard lists it; and counters of the
+metrics that follow the same signals.
 
 They come from signals that the log has as well, and from the nodes that Redis remembers as dead. What if the
 process dies before the event is written: it is missing here, and the log has its line. What if thousands come at
@@ -9,18 +10,18 @@ refuses the event, the change still stands. An outage of PostgreSQL or Redis is 
 written, and during the second each report would write the same row.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from operator import itemgetter
 from typing import Any
 
 from django.db import Error, transaction
 from django.dispatch import Signal
 
 from harbor_refresh.executions.news import signals as of_executions
+from harbor_refresh.executions.news.counters import add_or_keep
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.models.state import Event, Kind
 from harbor_refresh.tasks.news import signals
@@ -100,25 +101,38 @@ def _write(kind: Kind, count: int) -> None:
         run("add_event", kind=kind, subject="", count=count)
 
 
-#: The kind of the events of each signal, and how many a signal with these values tells of.
-KINDS: Mapping[Signal, tuple[Kind, Callable[[Mapping[str, Any]], int]]] = {
-    signals.recovered: (Kind.RECOVERED, itemgetter("count")),
-    signals.runs_released: (Kind.JOBS_RECOVERED, itemgetter("count")),
-    signals.reconciled: (Kind.DRIFT, lambda values: values["outcome"].marked),
-    of_executions.quarantined: (Kind.QUARANTINED, lambda values: len(values["execution_ids"])),
-    of_executions.released_from_quarantine: (
-        Kind.RELEASED_FROM_QUARANTINE,
-        lambda values: len(values["execution_ids"]),
-    ),
-    of_executions.deliveries_died: (Kind.DELIVERIES_DIED, lambda values: len(values["deliveries"])),
+#: What each signal adds to: a counter of the metrics, a kind of event, or both. What changes rows has no counter
+#: here, because it is counted with the rows (executions/news/counters.py).
+ADDS_TO: Mapping[Signal, tuple[str, Kind | None]] = {
+    signals.claimed: ("executions_claimed", None),
+    signals.marks_lost: ("marks_lost", None),
+    signals.recovered: ("executions_recovered", Kind.RECOVERED),
+    signals.reconciled: ("drift_marked", Kind.DRIFT),
+    signals.runs_released: ("jobs_recovered", Kind.JOBS_RECOVERED),
+    of_executions.quarantined: ("", Kind.QUARANTINED),
+    of_executions.released_from_quarantine: ("", Kind.RELEASED_FROM_QUARANTINE),
+    of_executions.deliveries_died: ("", Kind.DELIVERIES_DIED),
 }
 
 
-def note_signal(signal: Signal, **values: Any) -> None:
-    kind, how_many = KINDS[signal]
-    note(kind, how_many(values))
+def on_signal(
+    signal: Signal,
+    count: int = 0,
+    outcome: Any = None,
+    execution_ids: Sequence[int] = (),
+    deliveries: Sequence[Any] = (),
+    **_: Any,
+) -> None:
+    """Note it, and count it. Its count is not in the transaction of a change: if the process dies between the two,
+    the count is lost, and the log may have the line."""
+    counter, kind = ADDS_TO[signal]
+    how_many = outcome.marked if outcome else count or len(execution_ids or deliveries)
+    if kind:
+        note(kind, how_many)
+    if counter:
+        add_or_keep({(counter, ""): how_many})
 
 
 def connect() -> None:
-    for signal in KINDS:
-        signal.connect(note_signal, dispatch_uid=__name__)
+    for signal in ADDS_TO:
+        signal.connect(on_signal, dispatch_uid=__name__)

@@ -43,12 +43,7 @@ CATALOGUE = (
     Key("dead", "zset", "nodes that died, by their last heartbeat", "the latest 100"),
     Key("lock", "string", "strategy `lock`: the process that runs a cycle", "one value; expires"),
     Key("presence", "hash", "since when heartbeats have had no gap, and which server got them", "three fields"),
-    Key(
-        "traces",
-        "hash",
-        "`ID:VENDOR` → trace contexts of its latest reports",
-        "500 members, 4 each; expires after 10 min",
-    ),
+    Key("traces", "hash", "`ID:VENDOR` → trace context of its latest report", "about 500; expires after 10 min"),
     Key("broker", "string", "since when the broker has lost no messages", "one value"),
     Key("legacy", "hash", "how far ticks have scanned for Harbor's own marks", "three fields"),
 )

@@ -4,7 +4,13 @@
 -- :by      text  the name of the person or token that asked
 -- :reason  text
 -- returns  its name if it is paused now and was not before; of two callers at once, one gets it
+--
+-- It waits for a pick that is under way (tasks/jobs/sql/pick.sql), so that unsend.sql sees the jobs of that pick.
+WITH turn AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock(hashtext('harbor_refresh pick'), hashtext(%(queue)s))
+)
 INSERT INTO execution_pause (queue, by, reason)
-VALUES (%(queue)s, %(by)s, %(reason)s)
+SELECT %(queue)s, %(by)s, %(reason)s
+FROM turn
 ON CONFLICT DO NOTHING
 RETURNING queue

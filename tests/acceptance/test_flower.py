@@ -13,14 +13,12 @@ from django.test import Client
 from pytest_django import Settings
 from redis import Redis
 
-from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.flower import pages
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.services import FLOWER
-from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES
-from harbor_refresh.tasks.operations.pauses import pause
+from harbor_refresh.tasks.broker.celery_queues import QUEUES, TICKS, WORK
 from tests.faults.cluster import Cluster
 from tests.waiting import wait_for
 
@@ -99,8 +97,7 @@ def test_the_staff_of_the_admin_sees_the_executions_of_a_subtask_and_every_queue
     staff = User.objects.create(username="operator", is_staff=True)
     cookie = f"{settings.SESSION_COOKIE_NAME}={session_of(staff)}"
     browser = Browser(flower, Cookie=cookie)
-    pause(JOBS, Person("alice", Origin.TERMINAL))
-    worker = cluster.worker(queues=[*QUEUES, "examples"])
+    worker = cluster.worker(queues=[TICKS, WORK, "examples"])
     execution = create(NewExecution("REPLICATION", tasks=[NewTask()]))
     report([Report(execution.tasks.get().pk, "Success", 1)])
     seen: dict[str, str] = {}
@@ -117,7 +114,7 @@ def test_the_staff_of_the_admin_sees_the_executions_of_a_subtask_and_every_queue
     assert f'href="{ADMIN}/admin/">Admin</a>' in listed
     wait_for(lambda: "examples" in browser.get("/broker"), "the queue that only a worker names", log=worker.log)
     shown = browser.get("/broker")
-    assert [name for name in QUEUES if name not in shown] == [], "also the paused one, which no worker takes from"
+    assert [name for name in QUEUES if name not in shown] == [], "also those that no worker takes from"
 
     with _opener.open(urllib.request.Request(f"{flower}/tasks", headers=browser.headers)) as page:  # noqa: S310
         assert page.headers["X-Frame-Options"] == "DENY"

@@ -30,5 +30,5 @@ def test_a_secret_is_rotated_and_shown_once(open_page: OpenPage, service: Servic
     page.get_by_role("link", name="I have copied it").click()
     expect(page.get_by_text(re.compile("2 secrets until"))).to_be_visible()
     assert row.secret not in page.content()
-    assert Subscription.objects.get(pk=row.pk).rotations == 1
+    assert Subscription.objects.get(pk=row.pk).secret == row.secret
     row.delete()

@@ -199,9 +199,6 @@ def test_a_paused_queue_stays_paused_over_a_killed_rabbitmq_and_is_freed(
 ) -> None:
     beat, worker = stage.beat(), stage.worker()
     pause(JOBS, ALICE)
-    wait_for(
-        lambda: f"This worker takes nothing from {JOBS}: paused" in worker.text(), "the pause", log=worker.log
-    )
     start("SCAN", jobs=[team.copy.s("a")])
     stage.broker.restart(immediate=True)
     succeed(many(3))

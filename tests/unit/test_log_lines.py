@@ -13,7 +13,7 @@ from harbor_refresh.executions.news import execution_log
 from harbor_refresh.executions.news import signals as signals_of_executions
 from harbor_refresh.executions.retention.lease import Held
 from harbor_refresh.tasks.jobs.silent_jobs import Reaped
-from harbor_refresh.tasks.news import event_counts, pipeline_log, signals
+from harbor_refresh.tasks.news import pipeline_log, signals
 from harbor_refresh.tasks.overview import events
 from harbor_refresh.tasks.pipeline.reconciliation import Reconciled
 from harbor_refresh.tasks.queue.claim import Claim
@@ -22,7 +22,7 @@ from harbor_refresh.tasks.queue.claim import Claim
 @pytest.fixture(autouse=True)
 def nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """The events are also counted and noted in the database, which is tested elsewhere."""
-    monkeypatch.setattr(event_counts, "add_or_keep", lambda amounts: None)
+    monkeypatch.setattr(events, "add_or_keep", lambda amounts: None)
     monkeypatch.setattr(events, "note", lambda kind, count: None)
 
 

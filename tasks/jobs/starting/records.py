@@ -24,9 +24,10 @@ from harbor_refresh.executions.lifecycle.creation import (
     create,
     hold_open,
 )
-from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.structure import Added
+from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import MAX_JSON, is_text, is_whole, json_text, said_by, shown
 from harbor_refresh.tasks.jobs import limits, sender, terms
 from harbor_refresh.tasks.jobs.database import run
@@ -188,7 +189,7 @@ def _record(
     if left_out and not count:
         raise AlreadyUnderWay
     if not count and new.open_seconds is None:
-        finish_as_success(execution.pk, "it had no jobs")
+        finish(execution.pk, Status.SUCCESS, "it had no jobs")
     return execution, True
 
 

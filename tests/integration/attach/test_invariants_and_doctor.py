@@ -79,7 +79,7 @@ def test_the_doctor_says_how_a_role_behind_a_pooler_finds_the_tables(attached: s
     connection.close()
     connection.settings_dict["OPTIONS"]["options"] = ""
     ((level, what),) = found("database.search_path")
-    assert (level, what.split(", and ")[0]) == (E, "REFRESH_ATTACH is harbor")
+    assert (level, what.split(", but ")[0]) == (E, "REFRESH_ATTACH is harbor")
     (problem,) = problems("database.search_path")
     with psycopg.connect(servers.postgres.url_for(attached), autocommit=True) as server:
         server.execute(str(problem.hint).removeprefix("manage.py migrate makes the schema. ").encode())

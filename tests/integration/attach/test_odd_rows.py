@@ -125,7 +125,7 @@ def test_a_notification_tells_of_them(rows: dict[str, int]) -> None:
     """The rows of what is told, for a webhook of every status."""
     moment = T1.replace(tzinfo=UTC)
     told = read_changes(
-        [Claimed(number, 1, pk, "A", 1, "", "Error", moment, 1, 0) for number, pk in enumerate(rows.values())]
+        [Claimed(number, 1, pk, "A", 1, "", "Error", moment, 1) for number, pk in enumerate(rows.values())]
     )
     assert len(told) == len(rows)
     for change in told.values():

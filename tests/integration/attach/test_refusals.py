@@ -20,6 +20,7 @@ from harbor_refresh.executions.lifecycle.reports import Report
 from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.models.operations import Origin, Verb
 from harbor_refresh.executions.queries.filters import Filter
+from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import again
 from harbor_refresh.tasks.jobs.starting import records
 from harbor_refresh.tasks.jobs.starting.records import NewJob
@@ -41,7 +42,7 @@ USE_CASES: dict[str, Callable[[int], Any]] = {
     "report": lambda pk: reports.report([Report(1, "Success", 1)]),
     "stop": stops.stop,
     "stop a task": lambda pk: stops.stop_task(1),
-    "finish": manual_status.finish_as_success,
+    "finish": lambda pk: manual_status.finish(pk, Status.SUCCESS),
     "delete": lambda pk: deletion.delete([pk]),
     "delete one that has ended": deletion.delete_ended,
     "delete those that have ended": lambda pk: deletion.delete_many_ended([pk]),

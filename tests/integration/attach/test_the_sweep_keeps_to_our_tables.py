@@ -61,7 +61,7 @@ def test_a_long_history_with_gaps_keeps_its_newest_rows(
 ) -> None:
     monkeypatch.setattr(housekeeping, "HISTORY_KEPT", 4)
     monkeypatch.setattr(housekeeping, "BATCH", 3)
-    of, short = execution(), execution()
+    of, short = execution(revision=1_200), execution(revision=400)
     old = datetime.now(UTC) - timedelta(days=31)
     StatusChange.objects.bulk_create(
         StatusChange(
@@ -79,7 +79,7 @@ def test_a_long_history_with_gaps_keeps_its_newest_rows(
 
 def test_young_and_untold_rows_of_a_long_history_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(housekeeping, "HISTORY_KEPT", 2)
-    of = execution()
+    of = execution(revision=6)
     old, now = datetime.now(UTC) - timedelta(days=31), datetime.now(UTC)
     for number, (at, told) in enumerate(
         [(old, True), (old, True), (now, True), (old, True), (old, True), (old, True)]

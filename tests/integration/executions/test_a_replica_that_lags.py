@@ -6,10 +6,11 @@ from django.db import router
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.deletion import delete
-from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Quarantine, Task
+from harbor_refresh.executions.status import Status
 from tests.integration.sample_executions import made, status_of
 
 pytestmark = pytest.mark.usefixtures("replica")
@@ -28,6 +29,6 @@ def test_reports_refreshes_stops_and_hand_set_statuses_see_changes_of_a_moment_a
     assert status_of(execution) == "Stopped"
     assert execution.tasks.get(pk=tasks[1]).execution.status == "Stopped"
     alone = create(NewExecution("TEST"))
-    finish_as_success(alone.pk)
+    finish(alone.pk, Status.SUCCESS)
     assert status_of(alone) == "Success"
     assert delete([alone.pk]) == 1

@@ -144,32 +144,14 @@ def test_executions_after_the_highest_are_in_no_page() -> None:
     assert (page.ids, page.cursor) == (ids[:10], ids[9])
 
 
-@pytest.mark.parametrize("seconds", [60, -1], ids=["found", "not found in time"])
-@pytest.mark.parametrize(("rows", "each"), [(0, 0), (1, 1), (3, 3), (23, 3), (24, 3), (25, 6), (95, 12)])
-def test_ranges_hold_equally_many_executions_and_are_bounded_in_number(
-    rows: int, each: int, seconds: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in (("RANGE", 3), ("RANGES", 8), ("FIND_SECONDS", seconds)):
+@pytest.mark.parametrize(("highest", "width"), [(0, 0), (1, 1), (3, 3), (23, 3), (24, 3), (25, 4), (95, 12)])
+def test_ranges_are_even_and_bounded_in_number(highest: int, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("RANGE", 3), ("RANGES", 8)):
         monkeypatch.setattr(chosen_pages, name, value)
-    ids = created(rows)
-    found = ranges(Filter(), ids[-1] if ids else 0)
-    held = [[pk for pk in ids if after < pk <= up_to] for after, up_to in found]
-    assert [pk for part in held for pk in part] == ids
-    assert {len(part) for part in held[:-1]} <= {each}
+    found = ranges(Filter(), highest)
+    assert [pk for after, up_to in found for pk in range(after + 1, up_to + 1)] == [*range(1, highest + 1)]
+    assert {up_to - after for after, up_to in found[:-1]} <= {width}
     assert len(found) <= 8
-
-
-def test_few_that_are_chosen_in_a_large_table_are_in_few_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("RANGE", 3), ("WINDOW", 20), ("FIND_SECONDS", 60)):
-        monkeypatch.setattr(chosen_pages, name, value)
-    ids = created(95)
-    assert ranges(Filter(vendor_type="SCAN"), ids[-1]) == [
-        (0, ids[20]),
-        (ids[20], ids[50]),
-        (ids[50], ids[80]),
-        (ids[80], ids[94]),
-    ]
-    assert ranges(Filter(vendor_type="NONE"), ids[-1]) == [(0, ids[-1])]
 
 
 def test_ranges_of_given_ids_begin_and_end_with_them() -> None:

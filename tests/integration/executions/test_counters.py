@@ -1,14 +1,16 @@
 """The counters: right to the unit, whatever happens to the transactions that add to them, and never waited for."""
 
 from collections.abc import Callable
+from typing import Any
 
 import psycopg
 import pytest
 from django.db import connection, transaction
 
+from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import Counter
 from harbor_refresh.executions.news import counters
-from harbor_refresh.executions.news.counters import REPORT_TO_TRUE_SECONDS, SUM, Histogram, add, totals
+from harbor_refresh.executions.news.counters import REPORT_TO_TRUE_SECONDS, SUM, Histogram, add, add_later, totals
 from tests import servers
 from tests.integration.concurrency import at_once, transaction_held_open
 
@@ -31,6 +33,36 @@ def test_a_count_is_rolled_back_with_the_change_it_counts() -> None:
         add({CHANGED: 10, FAILED: 1})
         transaction.set_rollback(True)
     assert totals() == {CHANGED: 1}
+
+
+def test_a_flood_is_counted_by_one_statement_a_second(
+    monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+) -> None:
+    now = 1_000.0
+    monkeypatch.setattr(counters.time, "monotonic", lambda: now)
+    with django_assert_num_queries(1):
+        for _ in range(5):
+            add_later({FAILED: 1})
+    assert totals() == {FAILED: 1}
+    now += 1
+    with transaction.atomic():
+        add_later({FAILED: 1})
+        transaction.set_rollback(True)
+    assert totals() == {FAILED: 1}, "a transaction that is rolled back adds nothing"
+    now += 1
+    add_later({FAILED: 1})
+    assert totals() == {FAILED: 7}
+
+
+def test_what_is_counted_while_the_database_is_away_is_added_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise DatabaseAway("away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(counters, "add", fail)
+        counters.add_or_keep({CHANGED: 2})
+    counters.add_or_keep({CHANGED: 1})
+    assert totals() == {CHANGED: 3}
 
 
 def test_no_transaction_waits_for_another_one_that_has_counted() -> None:

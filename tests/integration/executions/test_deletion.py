@@ -9,10 +9,11 @@ from django.db import connection
 from harbor_refresh.executions.errors import NoSuchExecution, StillReferenced
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.deletion import delete, delete_ended, delete_many_ended
-from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
+from harbor_refresh.executions.status import Status
 from tests import servers
 from tests.integration.concurrency import in_background, wait_until
 from tests.integration.database_state import rows, waiting_for_locks
@@ -29,7 +30,7 @@ def test_of_many_only_those_that_have_ended_are_deleted() -> None:
     )
     tasks = {one: list(one.tasks.order_by("pk").values_list("pk", flat=True)) for one in (ended, half)}
     report([Report(pk, "Success") for pk in (*tasks[ended], tasks[half][0])])
-    finish_as_success(finished.pk)
+    finish(finished.pk, Status.SUCCESS)
     ids = [one.pk for one in (ended, half, going, finished, empty)]
     assert sorted(delete_many_ended([*ids[::-1], 7_777])) == [ended.pk, finished.pk]
     assert sorted(rows(Execution)) == [half.pk, going.pk, empty.pk]
@@ -44,7 +45,7 @@ def test_an_execution_that_a_row_of_the_project_names_stays_and_the_error_says_w
 ) -> None:
     free, named = (create(NewExecution("TEST")) for _ in range(2))
     for one in (free, named):
-        finish_as_success(one.pk)
+        finish(one.pk, Status.SUCCESS)
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE TABLE export (batch bigint REFERENCES execution (id) {constraint})")
         cursor.execute("INSERT INTO export VALUES (%s)", [named.pk])

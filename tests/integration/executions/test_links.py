@@ -11,7 +11,7 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, 
 from harbor_refresh.executions.lifecycle.deletion import delete, delete_ended, delete_final
 from harbor_refresh.executions.lifecycle.gates import close
 from harbor_refresh.executions.lifecycle.links import family
-from harbor_refresh.executions.lifecycle.manual_status import finish_as_error
+from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop, stop_many, stop_task
@@ -20,6 +20,7 @@ from harbor_refresh.executions.news.after_commit import Member
 from harbor_refresh.executions.queries.progress import progress
 from harbor_refresh.executions.retention import rules as retention
 from harbor_refresh.executions.retention.rules import Retention
+from harbor_refresh.executions.status import Status
 from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
 from tests.integration.database_state import deadlocks_so_far, rows, waiting_for_locks
 from tests.integration.sample_executions import status_of
@@ -143,7 +144,7 @@ def test_a_batch_of_children_tells_their_parent_once_and_costs_a_refresh_one_sta
 def test_an_execution_without_tasks_that_is_ended_by_hand_tells_its_parent(changed: list[Member]) -> None:
     root = made(tasks=0)
     child = made(root, tasks=0)
-    finish_as_error(child.pk)
+    finish(child.pk, Status.ERROR)
     assert drain(changed) == 1
     assert statuses(root, child) == ["Error", "Error"]
 

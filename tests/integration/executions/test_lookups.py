@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.lifecycle.manual_status import finish_as_error
+from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -71,7 +71,7 @@ def test_executions_in_quarantine_are_found_at_any_age(monkeypatch: pytest.Monke
 def test_executions_without_tasks_are_found_among_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = made(), made()
     for pk in (old, new):
-        finish_as_error(pk)
+        finish(pk, Status.ERROR)
     made("Success")
     monkeypatch.setattr(listing, "NEWEST", 2)
 

@@ -1,4 +1,4 @@
-"""The time left of an execution follows the latest ends of its tasks, and no time in which nothing was done."""
+"""The time left of an execution follows the ends of its tasks in the last hour."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -37,71 +37,26 @@ def seconds_left(pk: int) -> float | None:
     return None if found is None else round(found.total_seconds(), 1)
 
 
-def waves(count: int, each: float, parallel: int, since: float = 0.0) -> list[float]:
-    """The ends of so many jobs that take so long each, so many of them together. The last wave ended `since`."""
-    return [since + (number // parallel) * each + (number % parallel) * 0.01 for number in range(count)]
+def each(seconds: float, count: int, since: float = 0.0) -> list[float]:
+    """The ends of so many jobs, one after the other. The last one ended `since`."""
+    return [since + number * seconds for number in range(count)]
 
 
 #: What has ended, and the rest; how many seconds are left.
 CASES: dict[str, tuple[dict[str, Any], float | None]] = {
-    "one after the other, 10 s each": ({"ended": waves(5, 10, 1), "running": 1, "waiting": 99}, 1000.0),
-    "of the first four that began together three have ended, after 60 s": (
-        {"ended": [1, 1, 1], "running": 4, "waiting": 93, "began": 61},
-        97 * 60 / 4,
+    "10 s each since the start": ({"ended": each(10, 5), "running": 1, "waiting": 99, "began": 50}, 1000.0),
+    "the first has ended": ({"ended": [5], "running": 1, "waiting": 9, "began": 65}, 650.0),
+    "no worker ran for half an hour, which counts": (
+        {"ended": [*each(10, 20), *each(10, 20, since=2000)], "running": 1, "waiting": 99, "began": 2200},
+        5500.0,
     ),
-    "the first of one has ended": ({"ended": [5], "running": 1, "waiting": 9, "began": 65}, 600.0),
-    "four together, 60 s each": (
-        {"ended": waves(40, 60, 4), "running": 4, "waiting": 96, "began": 620},
-        100 * 60 / 4,
-    ),
-    "no worker ran for half an hour in between": (
-        {
-            "ended": [*waves(20, 10, 1), *waves(20, 10, 1, since=1800 + 200)],
-            "running": 1,
-            "waiting": 99,
-            "began": 2300,
-        },
+    "of a night only the last hour counts": (
+        {"ended": [*each(100, 36), *each(10, 50, since=2 * HOUR)], "running": 1, "waiting": 9, "began": NIGHT},
         1000.0,
-    ),
-    "no worker runs since half an hour": (
-        {"ended": waves(20, 10, 1, since=1800), "running": 1, "waiting": 99, "began": 2100},
-        1000.0,
-    ),
-    "no worker ran for a night; three have ended since": (
-        {
-            "ended": [*waves(3, 10, 1), *waves(50, 99, 1, since=NIGHT)],
-            "running": 1,
-            "waiting": 9,
-            "began": 2 * NIGHT,
-        },
-        100.0,
-    ),
-    "no worker ran for a night; of four together two have ended since": (
-        {"ended": [0, 30, *waves(50, 99, 1, since=NIGHT)], "running": 4, "waiting": 6, "began": 2 * NIGHT},
-        300.0,
-    ),
-    "no worker ran for a night; one has ended since, which says nothing": (
-        {"ended": [0, *waves(50, 99, 1, since=NIGHT)], "running": 4, "waiting": 6, "began": 2 * NIGHT},
-        None,
-    ),
-    "reports of 63 come together, every 5 s": (
-        {"ended": [5.0 * (number // 63) for number in range(1_008)], "running": 2, "waiting": 1_006, "began": 100},
-        1_008 * 5 / 63,
-    ),
-    "the first fifty reports came together": (
-        {"ended": [0.0] * 50, "running": 2, "waiting": 48, "began": 10},
-        50 * 10 / 50,
-    ),
-    "no worker ran for a night before the first ten ended, of which an hour counts": (
-        {"ended": [0.0] * 10, "running": 10, "waiting": 10, "began": NIGHT},
-        20 * HOUR / 10,
     ),
     "nothing has ended yet": ({"ended": [], "running": 4, "waiting": 96}, None),
-    "nothing has ended for more than an hour": (
-        {"ended": waves(20, 10, 1, since=HOUR), "running": 1, "began": 2 * HOUR},
-        None,
-    ),
-    "nothing is left": ({"ended": waves(20, 10, 1)}, None),
+    "nothing has ended for an hour": ({"ended": each(10, 20, since=HOUR), "running": 1, "began": 2 * HOUR}, None),
+    "nothing is left": ({"ended": each(10, 20)}, None),
 }
 
 
@@ -112,7 +67,7 @@ def test_the_time_left(name: str) -> None:
 
 
 def test_progress_counts_the_tasks() -> None:
-    pk = execution(waves(3, 10, 1), running=1, waiting=2)
+    pk = execution(each(10, 3), running=1, waiting=2)
     found = progress(pk, now=NOW)
     assert (found.counts, found.total, found.done, found.share) == (
         {"Success": 3, "Running": 1, "Pending": 2},

@@ -1,10 +1,12 @@
-"""Which signatures are right. They are checked before anything else, so these tests need no database."""
+"""Which signatures are right. They are checked before anything else, so these tests need no database: the counts
+of refused requests are kept."""
 
 from collections.abc import Callable
 
 import pytest
 from pytest_django import Settings
 
+from harbor_refresh.executions.news.counters import kept
 from tests.integration.executions.hook_requests import NEXT, SECRET, SIGNING, answer, is_hidden, signed, wire
 
 BODY = wire("j")
@@ -12,8 +14,9 @@ OTHER = "whsec_" + "C" * 40
 
 
 @pytest.fixture(autouse=True)
-def secrets(settings: Settings) -> None:
+def secrets(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.REFRESH_SIGNING_SECRETS = f"{SIGNING},{NEXT}"
+    monkeypatch.setattr(kept, "is_due", lambda: False)
 
 
 def _with(**changed: str) -> Callable[[], dict[str, str]]:

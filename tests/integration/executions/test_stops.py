@@ -5,12 +5,13 @@ import pytest
 from django.db import connection, transaction
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create
-from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import Stopped, stop, stop_many
 from harbor_refresh.executions.models import Execution, Quarantine, Release, StatusChange, Task
 from harbor_refresh.executions.news.after_commit import Member
+from harbor_refresh.executions.status import Status
 from tests import servers
 from tests.integration.concurrency import in_background, transaction_held_open, wait_until
 from tests.integration.database_state import rows, waiting_for_locks
@@ -71,7 +72,7 @@ def test_many_are_stopped_in_one_transaction_and_only_what_had_not_ended_is_name
     going, ended, empty, done = made(2)[0], made(1)[0], create(NewExecution("TEST")), create(NewExecution("TEST"))
     report([Report(pk, "Error") for pk in ended.tasks.values_list("pk", flat=True)])
     refresh([ended.pk])
-    finish_as_success(done.pk)
+    finish(done.pk, Status.SUCCESS)
     changed.clear()
     ids = [one.pk for one in (going, ended, empty, done)]
     assert stop_many([*ids[::-1], 7_777]) == Stopped(found=4, tasks=2, executions=[going.pk, empty.pk])

@@ -15,13 +15,14 @@ from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle import vendor_keys
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create, create_many
 from harbor_refresh.executions.lifecycle.deletion import delete
-from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.vendor_keys import key_of, number_of
 from harbor_refresh.executions.models import Execution, VendorKey
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.queries.listing import page
 from harbor_refresh.executions.retention.sweep import sweep
+from harbor_refresh.executions.status import Status
 from tests.integration.database_state import rows
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -128,7 +129,7 @@ def test_the_newest_of_each_text_are_kept() -> None:
     keys = ["a", "b", "a", "b", 7]
     executions = create_many(NewExecution("IMAGE_SCAN", key) for key in keys)
     for one in executions:
-        finish_as_success(one.pk)
+        finish(one.pk, Status.SUCCESS)
     assert sweep().executions == 2
     assert sorted(rows(Execution)) == [one.pk for one in executions[2:]]
     assert {pk: row["key"] for pk, row in rows(VendorKey).items()} == {

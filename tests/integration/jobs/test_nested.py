@@ -61,10 +61,11 @@ def test_deep_progress_counts_the_jobs_of_all_descendants_and_no_task_that_stand
     with django_assert_num_queries(1):
         found = root.progress(deep=True)
     # not the gate, nor the tasks of child, leaf and empty; that of the deleted child is all that is left of it
-    assert found == Progress("Running", {"Pending": 3, "Running": 1, "Success": 3}, 7, 3, None, is_open=True)
-    assert found.share == 3 / 7
+    assert found == Progress("Running", {"Pending": 3, "Running": 1, "Success": 3}, 7, 3, found.eta, is_open=True)
+    assert (found.share, found.eta is None) == (3 / 7, False)
     assert root.progress().counts == {"Pending": 1, "Running": 2}
-    assert child.progress(deep=True) == Progress("Running", {"Pending": 2, "Success": 3}, 5, 3, None)
+    of_child = child.progress(deep=True)
+    assert of_child == Progress("Running", {"Pending": 2, "Success": 3}, 5, 3, of_child.eta)
     assert leaf.progress(deep=True) == Progress("Success", {"Success": 3}, 3, 3, None)
     assert empty.progress(deep=True) == Progress("Success", {}, 0, 0, None)
     with pytest.raises(NoSuchExecution):

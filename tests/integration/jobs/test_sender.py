@@ -18,6 +18,8 @@ from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from tests import servers
+from tests.integration.concurrency import in_background, transaction_held_open, wait_until
+from tests.integration.database_state import waiting_for_locks
 from tests.integration.jobs.sample_jobs import (
     NODE,
     QUEUE,
@@ -93,6 +95,37 @@ def test_jobs_of_a_paused_queue_wait(outbox: Outbox) -> None:
     resume(QUEUE, Person("a person", Origin.API))
     sender.send_all()
     assert outbox.taken() == [("j", 0)]
+
+
+def test_sent_jobs_of_a_queue_wait_again_when_it_is_paused_and_each_begins_once(outbox: Outbox) -> None:
+    beats()
+    recorded("a", "b")
+    old, running = outbox.take()
+    assert begun(running)
+    pause(QUEUE, Person("a person", Origin.API))
+    assert rows() == {"a": ("waiting", 0), "b": ("running", 1)}
+    assert begun(old) is None
+    sender.send_all()
+    assert outbox.take() == []
+    resume(QUEUE, Person("a person", Origin.API))
+    sender.send_all()
+    (new,) = outbox.take()
+    assert begun(old)
+    assert begun(new) is None
+    assert rows() == {"a": ("running", 1), "b": ("running", 1)}
+
+
+def test_a_pause_waits_for_a_pick_that_is_under_way(outbox: Outbox) -> None:
+    person = Person("a person", Origin.API)
+    pause(QUEUE, person)
+    recorded("j")
+    resume(QUEUE, person)
+    sends, pauses = lambda: sender.send([QUEUE]), lambda: pause(QUEUE, person)
+    with transaction_held_open(sends) as commit, in_background(pauses) as result:
+        wait_until(waiting_for_locks, "the pause to wait")
+        assert commit() == 1
+        assert result()
+    assert rows() == {"j": ("waiting", 0)}
 
 
 def test_a_broker_that_is_away_keeps_no_caller_and_the_jobs_are_sent_when_it_is_back(outbox: Outbox) -> None:

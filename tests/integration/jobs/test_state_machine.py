@@ -1,13 +1,13 @@
 """A hypothesis state machine drives jobs against what must hold of their rows, on a real PostgreSQL.
 
-Two workers, a sender, a stop, a retry, a program that reports by itself, and a clock that goes on: in any order.
-Messages are kept, and come late, twice, or to a dead worker, and so do outcomes of runs that are over. Each step
-is one transaction, as it is in the program, so the order of the steps is every interleaving of them.
+Two workers, a sender, a pause, a stop, a retry, a program that reports by itself, and a clock that goes on: in any
+order. Messages are kept, and come late, twice, or to a dead worker, and so do outcomes of runs that are over. Each
+step is one transaction, as it is in the program, so the order of the steps is every interleaving of them.
 
 After every step, from a ledger that knows of begins and ends alone: no job has two runs that stand; none begins
 more often than it may, nor after it has succeeded; a job has ended if, and only if, its task is final; a key is
-held by one job; a limit has no more places than it may; and each job that has not ended is somewhere: waiting,
-sent, or run by a node that is known or will be missed.
+held by one job; none is sent while its queue is paused; a limit has no more places than it may; and each job that
+has not ended is somewhere: waiting, sent, or run by a node that is known or will be missed.
 """
 
 from collections import Counter
@@ -29,6 +29,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.executions.errors import AlreadyUnderWay
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
@@ -43,11 +44,13 @@ from harbor_refresh.tasks.jobs.starting.records import NewJob, NewNeed, add, sta
 from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.models import Job, Limit, Need, Pause
 from harbor_refresh.tasks.models.job import State, Takes
+from harbor_refresh.tasks.operations.pauses import pause, resume
 
 WORKERS = (1, 2)
 ATTEMPTS = 3
 LIMIT = 1
 QUEUE = "harbor_refresh.jobs"
+OPERATOR = Person("an operator", Origin.TERMINAL)
 ENDS = (Status.SUCCESS, Status.ERROR, Status.STOPPED)
 
 workers = st.sampled_from(WORKERS)
@@ -170,9 +173,7 @@ class Jobs(RuleBasedStateMachine):
 
     @rule(is_paused=st.booleans())
     def pause(self, is_paused: bool) -> None:
-        Pause.objects.all().delete()
-        if is_paused:
-            Pause.objects.create(queue=QUEUE)
+        (pause if is_paused else resume)(QUEUE, OPERATOR)
 
     # people, and other programs
 
@@ -217,6 +218,10 @@ class Jobs(RuleBasedStateMachine):
     def a_job_has_ended_if_its_task_is_final(self) -> None:
         for job in Job.objects.select_related("task"):
             assert (job.state == State.ENDED) == is_final(job.task.status), job
+
+    @invariant()
+    def no_job_is_sent_while_its_queue_is_paused(self) -> None:
+        assert not (Pause.objects.exists() and Job.objects.filter(state=State.SENT).exists())
 
     @invariant()
     def one_run_of_a_job_stands(self) -> None:

@@ -28,10 +28,10 @@ from harbor_refresh.api import api
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Subscription, Task
-from harbor_refresh.executions.status import MAX_ID
+from harbor_refresh.executions.status import MAX_ID, Status
 from tests.integration.service.web import Web
 
 DEEP = "FUZZ_EXAMPLES" in os.environ
@@ -109,7 +109,7 @@ def sample_rows(web: Web) -> None:
     report([Report(task, "Success", 1) for task in range(TASKS[0], TASKS[0] + 30)])
     _continue_at(ENDED[0], "execution")
     for _ in range(ENDED[0], ENDED[1] + 1):
-        finish_as_success(create(NewExecution("SLACK", 7)).pk, "")
+        finish(create(NewExecution("SLACK", 7)).pk, Status.SUCCESS)
     for number in range(FEW[0], FEW[1] + 1):
         subscriptions.create(Wish(f"webhook {number}", NOWHERE))
     _continue_at(TRIED[0], Subscription._meta.db_table)

@@ -10,10 +10,11 @@ from django.db.models import F
 
 from harbor_refresh import invariants
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
+from harbor_refresh.executions.status import Status
 from harbor_refresh.invariants import Violation, set_aside, violations
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
@@ -49,7 +50,7 @@ def names() -> list[str]:
 
 
 def test_the_checks_find_nothing_wrong_after_the_use_cases(rerun: Execution) -> None:
-    finish_as_success(create(NewExecution("SLACK")).pk)
+    finish(create(NewExecution("SLACK")).pk, Status.SUCCESS)
     assert violations() == []
     assert set_aside() == []
 
@@ -259,7 +260,7 @@ def test_k3_accepts_a_history_whose_beginning_was_deleted_and_noted(rerun: Execu
 def test_k1_sees_a_child_whose_task_in_its_parent_says_something_else(queue: ExecutionQueue) -> None:
     parent = create(NewExecution("SLACK"))
     child = create(NewExecution("SLACK", parent=parent.pk))
-    finish_as_success(child.pk)
+    finish(child.pk, Status.SUCCESS)
     refresh([parent.pk])
     drain(queue)
     assert names() == []

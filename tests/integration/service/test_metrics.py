@@ -45,13 +45,6 @@ def scrape() -> Scrape:
     return scraped(answer.content.decode())
 
 
-@pytest.fixture
-def counts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until the test writes them: no timer is at it meanwhile."""
-    monkeypatch.setattr(counters.kept, "SECONDS", 3_600.0)
-
-
-@pytest.mark.usefixtures("counts_are_kept")
 def test_what_is_counted_is_what_the_rows_say() -> None:
     ids = [one.pk for one in create_many(NewExecution("TEST", tasks=[NewTask()] * 2) for _ in range(5))]
     tasks = list(Task.objects.order_by("pk").values_list("pk", flat=True))
@@ -139,7 +132,6 @@ def test_a_network_opens_the_page_to_its_own_connections_alone(
     assert Client(REMOTE_ADDR=address).get("/metrics", headers=headers).status_code == status
 
 
-@pytest.mark.usefixtures("counts_are_kept")
 def test_refused_requests_are_counted_by_door_and_status() -> None:
     client = Client()
     for path in ("/api/v1/queue", "/api/v1/queue", "/metrics"):

@@ -80,7 +80,6 @@ def test_a_report_over_http_is_one_trace_from_the_span_of_its_caller_to_the_comp
         "claim": {"backlog": 1, "failed_before": 0, "execution.vendor_type": "TEST", **about},
         "refresh": {
             "execution.vendor_type": "TEST",
-            "reports": 1,
             "result": "changed",
             "status.from": "Running",
             "status.to": "Error",
@@ -112,7 +111,6 @@ def test_after_a_worker_was_killed_between_claim_and_commit_the_trace_completes_
         "executions": 1,
         "execution.id": execution.pk,
         "execution.vendor_type": "TEST",
-        "reports": 1,
         "result": "changed",
         "status.from": "?",
         "status.to": "Success",

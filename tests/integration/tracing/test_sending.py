@@ -37,7 +37,7 @@ def test_while_the_collector_hangs_reports_and_refreshes_continue_and_the_oldest
     assert traced.spans() == []
     traced.answers.set()
     # the last span ends last; before it, at most the queue and the batches that were on their way
-    wait_for(lambda: traced.spans("merged"), "the last spans")
+    wait_for(lambda: traced.spans("refresh"), "the last spans")
     assert len(traced.spans()) <= 20
 
 

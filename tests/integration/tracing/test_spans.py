@@ -72,26 +72,20 @@ def linked(span: Received, *others: Received) -> bool:
     return sorted(span.links) == sorted(one.id for one in others)
 
 
-def test_two_reports_of_one_refresh_link_to_it_and_it_is_the_child_of_the_last(
+def test_of_two_reports_of_one_refresh_the_last_has_it_as_a_child_and_the_trace_of_the_first_ends_at_its_mark(
     traced: Collector, redis: Redis
 ) -> None:
     _, (task,) = made(1)
     report([Report(task, "Running")])
     report([Report(task, "Success")])
-    assert len(next(iter(kept(redis).values())).splitlines()) == 2
     refreshed()
     refresh = traced.span("refresh")
-    merged = traced.span("merged")
     traced.span("complete")
     first, last = traced.spans("report")
     assert first.trace != last.trace
     assert traced.names(last.trace) == ["claim", "complete", "mark", "refresh", "report", "write"]
-    assert traced.names(first.trace) == ["mark", "merged", "report"]
+    assert traced.names(first.trace) == ["mark", "report"]
     assert (refresh.parent, refresh.trace) == (last.id, last.trace)
-    assert (merged.parent, merged.trace) == (first.id, first.trace)
-    assert linked(refresh, first)
-    assert linked(merged, refresh)
-    assert refresh.attributes["harbor_refresh.reports"] == 2
     assert kept(redis) == {}
 
 
@@ -157,13 +151,12 @@ def test_a_report_that_comes_while_its_execution_is_refreshed_belongs_to_the_nex
 
     monkeypatch.setattr(crash_points, "handlers", [report_once])
     refreshed()
-    assert len(next(iter(kept(redis).values())).splitlines()) == 1
+    assert len(kept(redis)) == 1
     refreshed()
     traced.span("refresh", count=2)
     first, second = traced.spans("refresh")
     roots = {one.trace: one.id for one in traced.spans("report")}
     assert [first.parent, second.parent] == [roots.pop(first.trace), roots.pop(second.trace)]
-    assert traced.spans("merged") == []
     assert kept(redis) == {}
 
 
@@ -213,11 +206,11 @@ def test_a_redis_that_forgot_the_context_costs_the_trace_its_refresh_and_nothing
     assert traced.names(root.trace) == ["mark", "report"]
 
 
-@pytest.mark.parametrize("lines", ["no context", "1 00-0-0-01", "x 00-1", "\n\n", "1"])
-def test_a_context_that_cannot_be_read_is_none(lines: str, traced: Collector, redis: Redis) -> None:
+@pytest.mark.parametrize("text", ["no context", "00-0-0-01 x", "\n\n", ""])
+def test_a_context_that_cannot_be_read_is_none(text: str, traced: Collector, redis: Redis) -> None:
     execution, (task,) = made(1)
     report([Report(task, "Success")])
-    redis.hset("cache:execution:refresh:traces", member(execution), lines)
+    redis.hset("cache:execution:refresh:traces", member(execution), text)
     refreshed()
     assert status_of(execution) == "Success"
     assert traced.span("refresh chunk").links == ()

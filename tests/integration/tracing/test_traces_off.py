@@ -17,7 +17,6 @@ from harbor_refresh.tasks.pipeline import legacy_marks, wakeup
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.queue.traces import traces
 from tests import servers
 from tests.faults.cluster import ROOT
 from tests.integration.sample_executions import made, status_of
@@ -83,7 +82,7 @@ def commands(redis: redis_library.Redis, monkeypatch: pytest.MonkeyPatch) -> lis
     monkeypatch.setattr(wakeup, "send_tick", lambda: None)
     monkeypatch.setattr(wakeup, "check_later", lambda *_, **__: None)
     _refresh_one()  # loads the scripts
-    names = {one.sha: name for verbs in (execution_queue(), traces()) for name, one in verbs._registered.items()}
+    names = {one.sha: name for name, one in execution_queue()._registered.items()}
     monkeypatch.setattr(legacy_marks._Rest, "until", float("inf"))  # no look for marks of an old release is due
     monkeypatch.setattr(redis_library.Redis, "execute_command", noting)
     return sent

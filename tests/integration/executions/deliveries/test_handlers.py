@@ -12,11 +12,12 @@ from harbor_refresh.executions.deliveries.handler_subscriptions import keep_rows
 from harbor_refresh.executions.deliveries.outbox import write_deliveries
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
-from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.news import handlers as registry
 from harbor_refresh.executions.news.after_commit import execution_changed
 from harbor_refresh.executions.news.handlers import Change, Failure, on_execution
+from harbor_refresh.executions.status import Status
 from tests.integration.concurrency import at_once
 from tests.integration.executions.deliveries.changed_executions import (
     end,
@@ -83,7 +84,7 @@ def test_a_handler_is_told_the_object_by_the_text_that_was_given() -> None:
 
     keep_rows()
     for key in ("disk/a", 7):
-        finish_as_success(create(NewExecution("KEYED", key)).pk)
+        finish(create(NewExecution("KEYED", key)).pk, Status.SUCCESS)
     tell()
     assert sorted(told) == [("7", False), ("disk/a", True)]
 

@@ -14,7 +14,7 @@ from harbor_refresh.executions.deliveries.outbox import write_deliveries
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.deletion import delete
-from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Delivery, StatusChange, Subscription
 from harbor_refresh.executions.news.after_commit import changes_written
@@ -36,7 +36,7 @@ def listed() -> list[tuple[int, int, int]]:
 
 def test_without_a_subscription_changes_are_told_when_they_are_written() -> None:
     ended(3)
-    finish_as_success(create(NewExecution("SCAN_ALL")).pk)
+    finish(create(NewExecution("SCAN_ALL")).pk, Status.SUCCESS)
     assert list(StatusChange.objects.values_list("told", flat=True)) == [True] * 4
     assert write_deliveries() == 0
 
@@ -57,7 +57,7 @@ def test_each_writer_leaves_its_change_in_the_outbox_and_says_so(subscribed: Sub
     subscription = subscribed(URL)
     (refreshed,) = ended(1)
     finished = create(NewExecution("SCAN_ALL"))
-    finish_as_success(finished.pk)
+    finish(finished.pk, Status.SUCCESS)
     refresh([refreshed.pk])  # nothing differs, so nothing is to be told
     changes_written.disconnect(listen)
     assert told == ["written"] * 2

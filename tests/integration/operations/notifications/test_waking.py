@@ -8,6 +8,7 @@ import pytest
 from django.db.models.functions import Now
 from pytest_django import Settings
 
+from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.executions.deliveries import deliverer, outbox, subscriptions
 from harbor_refresh.executions.deliveries.claims import with_due
 from harbor_refresh.executions.deliveries.handler_runs import due_handlers
@@ -21,6 +22,7 @@ from harbor_refresh.tasks.broker.celery_queues import DELIVERIES
 from harbor_refresh.tasks.broker.pooled import waiting
 from harbor_refresh.tasks.celery_tasks import deliver, recover_stale, run_handlers
 from harbor_refresh.tasks.operations import delivery_runs
+from harbor_refresh.tasks.operations.pauses import pause, resume
 from tests.integration.concurrency import at_once
 from tests.integration.executions.deliveries.changed_executions import ended, move_clock, states
 from tests.integration.executions.deliveries.receiver import Received, receiver
@@ -175,6 +177,41 @@ def test_a_handler_is_asked_for_by_a_run_and_called_by_its_task(monkeypatch: pyt
     run_handlers(Subscription.objects.get().pk)
     assert len(told) == 2
     assert set(Delivery.objects.values_list("state", flat=True)) == {"delivered"}
+
+
+def test_while_deliveries_are_paused_nothing_is_delivered_and_recovery_wakes_the_next_run(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from harbor_refresh.executions.news import handlers as registry
+
+    person = Person("alice", Origin.TERMINAL)
+    told: list[Change] = []
+    monkeypatch.setattr(registry, "_registered", [])
+
+    @on_execution()
+    def note(change: Change) -> None:
+        told.append(change)
+
+    with receiver() as good:
+        subscriptions.create(Wish("x", good.url))
+        deliver()
+        handler = Subscription.objects.get(kind="handler").pk
+        redis.delete(DELIVERIES)
+        pause(DELIVERIES, person)
+        ended(1)
+        assert waiting(DELIVERIES) == 0
+        outbox.write_deliveries()
+        recover_stale()
+        deliver()
+        run_handlers(handler)
+        assert (good.received, told, states()) == ([], [], {"pending": 2})
+        redis.delete(DELIVERIES)
+        resume(DELIVERIES, person)
+        recover_stale()
+        assert waiting(DELIVERIES) == 1
+        deliver()
+        run_handlers(handler)
+        assert (len(good.received), len(told), states()) == (1, 1, {"delivered": 2})
 
 
 @pytest.fixture(autouse=True)

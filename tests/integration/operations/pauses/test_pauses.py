@@ -165,7 +165,7 @@ def test_a_queue_that_a_worker_takes_from_can_be_paused_by_its_name() -> None:
     assert pause("examples", ALICE)
     node.queues = [JOBS]
     node.save()
-    assert not pause("examples", ALICE), "it is paused already, and the worker takes from it no more"
+    assert not pause("examples", ALICE), "it is paused already, and known without a worker"
 
 
 def test_a_queue_that_has_jobs_can_be_paused_without_a_worker() -> None:
