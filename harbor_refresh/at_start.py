@@ -5,7 +5,6 @@ Django's commands run system checks; web, workers and beat do not run them, or i
 
 import logging
 import sys
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,17 +26,3 @@ def exit_on_bad_settings(tags: Sequence[str] | None = (OURS,), **_: Any) -> None
             log.warning("At the start: %s", line)
     if is_over:
         raise SystemExit(1)
-
-
-def look_at_redis_in_a_thread(**_: Any) -> None:
-    """Look whether Redis is set up so that it loses or refuses work. A worker does not wait for that."""
-    threading.Thread(target=look_at_redis, name="at_start", daemon=True).start()
-
-
-def look_at_redis() -> None:
-    from harbor_refresh.tasks.checks.examination import results  # the checks import much that no worker needs
-    from harbor_refresh.tasks.checks.registry import Shown
-
-    for result in results(Shown.START):
-        for one in () if result.check.answers_for else result.problems:  # others tell that Redis is away
-            log.warning("Redis may lose or refuse work: %s %s", one.msg, one.hint)

@@ -7,7 +7,7 @@ from typing import Any
 from celery import Celery, signals
 from kombu import Queue
 
-from harbor_refresh.at_start import exit_on_bad_settings, look_at_redis_in_a_thread
+from harbor_refresh.at_start import exit_on_bad_settings
 from harbor_refresh.redis_transport import register_transport
 from harbor_refresh.tasks.broker.amqp_connection import mend_connections
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
@@ -29,7 +29,6 @@ app.autodiscover_tasks(["harbor_refresh.tasks"], related_name="celery_tasks")
 
 signals.celeryd_init.connect(exit_on_bad_settings)
 signals.beat_init.connect(exit_on_bad_settings)
-signals.worker_ready.connect(look_at_redis_in_a_thread)
 
 
 @signals.setup_logging.connect

@@ -42,7 +42,6 @@ class Word(StrEnum):
     DELETE = "delete"
     FINISH = "finish"
     SWEEP = "sweep"
-    MARK = "mark"
     RELEASE = "release"
     RECOVER = "recover"
     RECONCILE = "reconcile"

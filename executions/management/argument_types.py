@@ -5,8 +5,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 from datetime import timedelta
 
-from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR
-from harbor_refresh.executions.text import is_text
+from harbor_refresh.executions.status import MAX_ID
 
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 LONGEST_DAYS = 36_500
@@ -23,22 +22,6 @@ def count(at_least: int, at_most: int) -> Callable[[str], int]:
 
 
 positive_integer = count(1, MAX_ID)
-
-
-def seconds(text: str) -> float:
-    try:
-        given = float(text)
-    except ValueError:
-        given = 0.0
-    if not 0.1 <= given <= 3_600:
-        raise ArgumentTypeError(f"{text[:40]!r} is not a number of seconds from 0.1 to 3,600")
-    return given
-
-
-def vendor_type(text: str) -> str:
-    if not is_text(text, MAX_VENDOR, at_least=1):
-        raise ArgumentTypeError(f"got {text[:40]!r}, takes a vendor type")
-    return text
 
 
 def age(text: str) -> timedelta:

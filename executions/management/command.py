@@ -36,21 +36,12 @@ class Subcommand:
 
 class VerbCommand(AnswerCommand):
     """A command with verbs. Each verb is a Subcommand, or a module with HELP, arguments() and answer(), or with
-    HELP and VERBS.
-
-    A verb with an option --watch has watch() too, which shows its answer again and again.
-    """
+    HELP and VERBS."""
 
     verbs: ClassVar[dict[str, Any]] = {}
 
     def add_arguments(self, parser: CommandParser) -> None:
         _add_verbs(parser, self.verbs, "verb")
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        if options.get("watch"):
-            self.verbs[options["verb"]].watch(options, self.stdout)
-        else:
-            super().handle(*args, **options)
 
     def answer(self, options: dict[str, Any]) -> Answer:
         verb = self.verbs[options["verb"]]

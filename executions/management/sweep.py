@@ -4,18 +4,14 @@ One sweep runs at a time.
 """
 
 from collections import Counter
-from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from harbor_refresh.executions import pacing
 from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
 from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
-from harbor_refresh.executions.management.argument_types import age, vendor_type
-from harbor_refresh.executions.management.bar import Show, bar_shown
+from harbor_refresh.executions.management.bar import bar_shown
 from harbor_refresh.executions.management.output import Answer, Failed, table
-from harbor_refresh.executions.retention import dangling
 from harbor_refresh.executions.retention.rules import DryRunCount, Retention, count
 from harbor_refresh.executions.retention.sweep import Swept, sweep
 from harbor_refresh.executions.text import plural
@@ -24,30 +20,17 @@ HELP = "delete what retention does not keep; refresh executions whose tasks no l
 
 
 def arguments(parser: CommandParser) -> None:
-    add = parser.add_argument
-    add("--dry-run", action="store_true", help="only count what would be deleted; write nothing")
-    text = "delete only executions of this vendor type, and no other rows"
-    add("--vendor", type=vendor_type, metavar="X", help=text)
-    text = (
-        "delete by age and not by the settings: all executions that ended longer ago than this (12h, 30d, 8w), "
-        "and no other rows"
-    )
-    add("--older-than", type=age, metavar="AGE", help=text)
+    parser.add_argument("--dry-run", action="store_true", help="only count what would be deleted; write nothing")
 
 
 def answer(options: dict[str, Any]) -> Answer:
     refuse_if_attached(Operation.DELETE)
-    vendor, older_than = options["vendor"], options["older_than"]
-    rules = Retention.by_age(older_than, vendor) if older_than else Retention.of_settings(vendor)
-    everything = not (vendor or older_than)
     with bar_shown("counting") as show:
-        found = count(rules, show)
-        doomed = sum(one.executions for one in found.values())
+        found = count(Retention.of_settings(), show)
         if options["dry_run"]:
-            return _counted(found, _count_dangling(show) if everything else Swept())
-        outcome = sweep(
-            None if everything else rules, progress=lambda now: show(now.executions, doomed, "deleting")
-        )
+            return _counted(found)
+        doomed = sum(one.executions for one in found.values())
+        outcome = sweep(progress=lambda now: show(now.executions, doomed, "deleting"))
     if outcome.held:
         raise Failed(
             "another sweep is running, so this one did nothing. Repeat it when that has ended. "
@@ -55,43 +38,16 @@ def answer(options: dict[str, Any]) -> Answer:
         )
     if outcome.lease_lost:
         raise Failed("this sweep stood still for so long that another took over, so it ended early.")
-    note(at_terminal(), Word.SWEEP, Kind.EXECUTION, _named(options), count=outcome.executions)
+    note(at_terminal(), Word.SWEEP, Kind.EXECUTION, count=outcome.executions)
     return _done(found, outcome)
-
-
-def _named(options: dict[str, Any]) -> str:
-    """Name what was swept, for the log of actions."""
-    age_given = options["older_than"] and f"older than {options['older_than']}"
-    return ", ".join(filter(None, (options["vendor"], age_given)))
-
-
-def _count_dangling(show: Show) -> Swept:
-    counted = Swept(dangling_hours=pacing.DANGLING_HOURS)
-    after: int | None = 0
-    while after is not None:
-        page = dangling.find(timedelta(hours=counted.dangling_hours), after)
-        counted.looked_at += page.looked_at
-        counted.refreshed += len(page.refreshable)
-        counted.leave(page.unfinished)
-        show(counted.looked_at, None, "looking for dangling executions")
-        after = page.next
-    return counted
 
 
 def _as_data(found: dict[str, DryRunCount]) -> dict[str, dict[str, int]]:
     return {vendor: {"executions": one.executions, "tasks": one.tasks} for vendor, one in found.items()}
 
 
-def _dangling_data(outcome: Swept) -> dict[str, Any]:
-    return {"refreshed": outcome.refreshed, "left": outcome.left, "first_left": outcome.left_ids}
-
-
-def _passed_data(outcome: Swept) -> dict[str, Any]:
-    return {"executions": outcome.passed, "example": outcome.example}
-
-
-def _counted(found: dict[str, DryRunCount], dangling: Swept) -> Answer:
-    data = {"dry_run": True, "found": _as_data(found), "dangling": _dangling_data(dangling)}
+def _counted(found: dict[str, DryRunCount]) -> Answer:
+    data = {"dry_run": True, "found": _as_data(found)}
     executions, tasks = (sum(getattr(one, what) for one in found.values()) for what in ("executions", "tasks"))
     shown: list[Any] = [
         f"Would delete {plural(executions, 'execution')} with {plural(tasks, 'task')}. "
@@ -103,7 +59,7 @@ def _counted(found: dict[str, DryRunCount], dangling: Swept) -> Answer:
     passed = sum((one.passed for one in found.values()), Counter[str]())
     for column, number in passed.items():
         shown.append(f"{number:,} more stay, because rows name them in {column}.")
-    return Answer(data, [*shown, *_about(dangling, "Would refresh")])
+    return Answer(data, shown)
 
 
 def _done(found: dict[str, DryRunCount], outcome: Swept) -> Answer:
@@ -113,9 +69,9 @@ def _done(found: dict[str, DryRunCount], outcome: Swept) -> Answer:
         "executions": outcome.executions,
         "tasks": outcome.tasks,
         "old_rows": outcome.forgotten,
-        "passed": _passed_data(outcome),
+        "passed": {"executions": outcome.passed, "example": outcome.example},
         "failed": {step: str(error) for step, error in outcome.failed.items()},
-        "dangling": _dangling_data(outcome),
+        "dangling": {"refreshed": outcome.refreshed, "left": outcome.left, "first_left": outcome.left_ids},
     }
     rows = sum(outcome.forgotten.values())
     summary = (
@@ -131,18 +87,17 @@ def _done(found: dict[str, DryRunCount], outcome: Swept) -> Answer:
             f"{outcome.example}."
         )
     failure = "; ".join(f"the step {step!r} failed: {error}" for step, error in outcome.failed.items())
-    return Answer(data, [summary, *more, *_about(outcome, "Refreshed")], failure=failure)
+    return Answer(data, [summary, *more, *_dangling(outcome)], failure=failure)
 
 
-def _about(outcome: Swept, verb: str) -> list[str]:
+def _dangling(outcome: Swept) -> list[str]:
     if not outcome.refreshed and not outcome.left:
         return []
     count = plural(outcome.refreshed, "execution")
-    told = f"{verb} {count} of which no task moved for {outcome.dangling_hours:g} hours."
-    if not outcome.left:
-        return [told]
-    ids = ", ".join(map(str, outcome.left_ids)) + (" …" if outcome.left > len(outcome.left_ids) else "")
-    return [
-        told,
-        f"{outcome.left:,} more stay as they are, because they have an unfinished task or no task: {ids}",
-    ]
+    told = [f"Refreshed {count} of which no task moved for {outcome.dangling_hours:g} hours."]
+    if outcome.left:
+        ids = ", ".join(map(str, outcome.left_ids)) + (" …" if outcome.left > len(outcome.left_ids) else "")
+        told.append(
+            f"{outcome.left:,} more stay as they are, because they have an unfinished task or no task: {ids}"
+        )
+    return told

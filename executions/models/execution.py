@@ -1,5 +1,5 @@
 from collections.abc import Collection, Mapping
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 from django.db import models
 from django.db.models import Q
@@ -38,15 +38,6 @@ def _none() -> None:
     return None
 
 
-#: Execution, or a proxy of it.
-Row = TypeVar("Row", bound="Execution")
-
-
-class ExecutionQuerySet(models.QuerySet[Row]):
-    def unfinished(self) -> Self:
-        return self.filter(end_time__isnull=True)
-
-
 class Execution(HarborsRow):
     """One piece of work. Its status is rolled up from its tasks and is never edited by hand."""
 
@@ -63,8 +54,6 @@ class Execution(HarborsRow):
     update_time = models.DateTimeField(db_default=Now())
     end_time = models.DateTimeField(null=True, blank=True)
     revision = models.BigIntegerField(default=0)
-
-    objects = ExecutionQuerySet.as_manager()
 
     class Meta:
         db_table = "execution"

@@ -36,29 +36,23 @@ class BatchSize:
 class Retention:
     """`counts`: how many of the newest executions to keep of these vendor types, for each vendor id; `others`: of
     each other vendor type, None keeps all. `older_than`: delete executions that ended so long ago, whatever their
-    number. `vendor`: delete executions of this vendor type only."""
+    number."""
 
     counts: Mapping[str, int]
     others: int | None
     older_than: timedelta | None = None
-    vendor: str | None = None
 
     @classmethod
-    def of_settings(cls, vendor: str | None = None) -> "Retention":
+    def of_settings(cls) -> "Retention":
         conf = intake_settings()
         counts = conf.kept
         others = counts.pop(OTHERS, None)
         age = timedelta(days=conf.retention_days) if conf.retention_days else None
-        return cls(counts, others, age, vendor)
+        return cls(counts, others, age)
 
     @property
     def keeps_everything(self) -> bool:
         return not self.counts and self.others is None and self.older_than is None
-
-    @classmethod
-    def by_age(cls, older_than: timedelta, vendor: str | None = None) -> "Retention":
-        """Delete by age alone."""
-        return cls({}, None, older_than, vendor)
 
 
 @dataclass(frozen=True)
@@ -118,7 +112,6 @@ def find(retention: Retention, after: Position) -> Page:
         after_id=after.execution_id,
         seen=after.seen,
         page=PAGE,
-        vendor=retention.vendor,
         named=list(retention.counts),
         counts=list(retention.counts.values()),
         others=retention.others,

@@ -89,11 +89,7 @@ Step = Callable[..., tuple[Any, ...] | None]
 
 
 def sweep(
-    rules: Retention | None = None,
-    *,
-    begin: Place | None = None,
-    seconds: float | None = None,
-    progress: Progress = lambda outcome: None,
+    *, begin: Place | None = None, seconds: float | None = None, progress: Progress = lambda outcome: None
 ) -> Swept:
     """Sweep, page by page; each page commits by itself, and memory holds one page.
 
@@ -108,8 +104,8 @@ def sweep(
 
     A step that fails is left, and the next one is done.
 
-    With `rules` only step 2 is done, by these rules; without, by those of the settings. With `seconds` it stops
-    after the transaction in which they are over, and `stopped_at` says where; `begin` goes on there.
+    With `seconds` it stops after the transaction in which they are over, and `stopped_at` says where; `begin` goes
+    on there.
 
     What if the process dies: its lease expires, what was committed is deleted, and the next sweep finds the rest.
     What if two processes do it at once: the second reports that a sweep is running, and returns. What if the
@@ -121,7 +117,7 @@ def sweep(
     outcome.held = lease.take()
     if not outcome.held:
         try:
-            _Sweep(rules, outcome, lease, progress, seconds).work(begin or Place(EXECUTIONS))
+            _Sweep(outcome, lease, progress, seconds).work(begin or Place(EXECUTIONS))
         except LeaseLost:
             outcome.lease_lost = True
         finally:
@@ -141,11 +137,9 @@ def _tell(outcome: Swept) -> None:
 class _Sweep:
     """The steps of one sweep."""
 
-    def __init__(
-        self, rules: Retention | None, outcome: Swept, lease: Lease, progress: Progress, seconds: float | None
-    ) -> None:
+    def __init__(self, outcome: Swept, lease: Lease, progress: Progress, seconds: float | None) -> None:
         self.ends_at = inf if seconds is None else time.monotonic() + seconds
-        self.rules = rules or Retention.of_settings()
+        self.rules = Retention.of_settings()
         self.outcome, self.lease, self.progress = outcome, lease, progress
         self.size = BatchSize()
         self.took = 0.0
@@ -154,11 +148,10 @@ class _Sweep:
             self.steps |= {ORPHANS: self._forgets(ORPHANS, orphans.forget)}
         else:
             self.steps |= {} if self.rules.keeps_everything else {EXECUTIONS: self._executions}
-            self.steps |= {DANGLING: self._dangling} if rules is None else {}
-        if rules is None:
-            if days := intake_settings().history_days:
-                self.steps |= {HISTORY: self._forgets(HISTORY, partial(shorten_histories, timedelta(days=days)))}
-            self.steps |= {chore.name: self._forgets(chore.name, chore.page) for chore in HOUSEKEEPING}
+            self.steps |= {DANGLING: self._dangling}
+        if days := intake_settings().history_days:
+            self.steps |= {HISTORY: self._forgets(HISTORY, partial(shorten_histories, timedelta(days=days)))}
+        self.steps |= {chore.name: self._forgets(chore.name, chore.page) for chore in HOUSEKEEPING}
 
     @property
     def is_over(self) -> bool:

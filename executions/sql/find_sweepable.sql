@@ -4,7 +4,6 @@
 -- :after_vendor text  :after_vendor_id bigint  :after_id bigint  the last execution of the page before; '', 0, 0: none
 -- :seen bigint      how many executions of that vendor type and vendor id were read so far
 -- :page int         how many to read
--- :vendor text      only this vendor type; NULL: all
 -- :named text[]  :counts bigint[]  how many of each named vendor type to keep; :others bigint  of each other one.
 --                   NULL: no execution is deleted because of its number
 -- :older_than interval  delete those that ended before that, whatever their number; NULL: none
@@ -25,16 +24,13 @@ WITH rest_of_the_last AS (
         vendor_type = %(after_vendor)s
         AND vendor_id = %(after_vendor_id)s
         AND id < %(after_id)s
-        AND (%(vendor)s::text IS NULL OR vendor_type = %(vendor)s)
     ORDER BY id DESC
     LIMIT %(page)s
 ),
 following AS (
     SELECT id, vendor_type, vendor_id, status, end_time
     FROM execution
-    WHERE
-        (vendor_type, vendor_id) > (%(after_vendor)s, %(after_vendor_id)s)
-        AND (%(vendor)s::text IS NULL OR vendor_type = %(vendor)s)
+    WHERE (vendor_type, vendor_id) > (%(after_vendor)s, %(after_vendor_id)s)
     ORDER BY vendor_type, vendor_id, id DESC
     LIMIT %(page)s
 ),

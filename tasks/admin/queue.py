@@ -1,4 +1,4 @@
-"""The page of the queue: pauses, the claims of each node, the executions that wait; and its verbs.
+"""The page of the queue: pauses, the nodes, the executions that wait; and its verbs.
 
 A link of the page asks for a verb, and its confirmation carries it out. The page keeps itself up to date, and
 reads a bounded number of rows and keys. Without Redis it shows what the database knows.
@@ -42,9 +42,7 @@ def parts(*, may_change: bool) -> dict[str, SafeString]:
     """Look, and return the parts of the page by name. With Redis away, those that it knows are empty."""
     found = queue_tables(may_change=may_change)
     tables = {
-        name: render_to_string(
-            "executions/admin/table.html", {"table": found[name], "footer": found[name].get("footer"), **look}
-        )
+        name: render_to_string("executions/admin/table.html", {"table": found[name], **look})
         if name in found
         else SafeString("")
         for name, look in TABLES.items()

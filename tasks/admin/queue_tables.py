@@ -17,18 +17,17 @@ from harbor_refresh.tasks.operations.pauses import Paused, paused
 from harbor_refresh.tasks.operations.queue_names import known as known_queues
 from harbor_refresh.tasks.operations.queue_names import name_of, what_of
 from harbor_refresh.tasks.overview import of_broker
+from harbor_refresh.tasks.overview.state import LATELY_SECONDS
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.queue.claim_overview import ClaimOverview, claims_in_flight
 from harbor_refresh.tasks.queue.members import execution_id
+from harbor_refresh.tasks.queue.replies import Stats
 
-MOST_CLAIMS = 30
 MOST_WAITING = 20
 #: The tables in their order, and how each is shown.
 TABLES: Mapping[str, Mapping[str, Any]] = {
     "queues": {"title": "Queues of the broker"},
     "limits": {"title": "Limits of jobs"},
     "nodes": {"title": "Nodes", "height": 360},
-    "claims": {"title": "Claims in flight, the oldest first", "height": 360},
     "waiting": {"title": "Executions that wait, the oldest first", "height": 360},
 }
 
@@ -43,7 +42,7 @@ def queue_tables(*, may_change: bool) -> dict[str, Any]:
     is_away = False
     try:
         queue = execution_queue()
-        look, claims, waiting = queue.stats(), claims_in_flight(queue), queue.oldest_waiting(MOST_WAITING)
+        look, waiting = queue.stats(), queue.oldest_waiting(MOST_WAITING)
         shown |= {
             "numbers": (
                 ("Waiting", look.backlog, "executions on the queue"),
@@ -51,8 +50,7 @@ def queue_tables(*, may_change: bool) -> dict[str, Any]:
                 ("Failed before", look.failed_before, "of these two"),
                 ("Live nodes", len(look.nodes), "worker processes"),
             ),
-            "nodes": _nodes(claims),
-            "claims": _claims(claims),
+            "nodes": _nodes(look),
             "waiting": _waiting([(member, look.ago(since)) for member, since in waiting]),
         }
     except QueueUnavailable as exc:
@@ -137,56 +135,15 @@ def _button(verb: str, target: object) -> SafeString:
     return format_html('<a class="harbor-button" href="?{}" title="{} {}">{}</a>', query, text, target, text)
 
 
-def _nodes(seen: ClaimOverview) -> dict[str, Any]:
+def _nodes(seen: Stats) -> dict[str, Any]:
+    """The live nodes, and those that died lately."""
+    alive = [(name, label("alive", "success"), seen.ago(heard)) for name, heard in seen.signs]
+    silent = [(name, label("silent", "danger"), seen.ago(heard)) for name, heard in seen.dead]
+    lately = [row for row in silent if row[2] <= LATELY_SECONDS]
     return {
-        "headers": ["Node", "State", "Last heartbeat", "Works on", "Waiting for it", "Oldest claim"],
-        "rows": [
-            [
-                one.name,
-                label("alive", "success") if one.is_alive else label("silent", "danger"),
-                NOTHING if one.silent is None else ago(one.silent),
-                f"{one.works_on:,}",
-                f"{one.waiting:,}",
-                NOTHING if one.oldest is None else age(one.oldest),
-            ]
-            for one in seen.nodes
-        ],
+        "headers": ["Node", "State", "Last heartbeat"],
+        "rows": [[name, state, ago(seconds)] for name, state, seconds in (*sorted(alive), *lately)],
     }
-
-
-def _claims(seen: ClaimOverview) -> dict[str, Any]:
-    return {
-        "footer": _of_the_claims(seen),
-        "headers": ["Executions", "One of them", "Node", "State", "Age"],
-        "rows": [
-            [
-                f"{one.count:,}",
-                execution_link(one.first),
-                one.node,
-                _claim_state(is_waiting=one.is_waiting, is_alive=one.is_alive),
-                age(one.age),
-            ]
-            for one in seen.claims[:MOST_CLAIMS]
-        ],
-    }
-
-
-def _of_the_claims(seen: ClaimOverview) -> str:
-    """Say what the table leaves out."""
-    notes = []
-    if len(seen.claims) > MOST_CLAIMS:
-        notes.append(f"The {MOST_CLAIMS} oldest of {len(seen.claims):,} claims.")
-    if seen.read < seen.in_flight:
-        notes.append(f"{seen.read:,} of {seen.in_flight:,} executions in flight were read.")
-    if seen.unreadable:
-        notes.append(f"{seen.unreadable:,} entries cannot be read; Recover now drops them.")
-    return " ".join(notes)
-
-
-def _claim_state(*, is_waiting: bool, is_alive: bool) -> SafeString:
-    if not is_alive:
-        return label("its node is silent", "danger")
-    return label("waits for a worker", "default") if is_waiting else label("is worked on", "info")
 
 
 def _waiting(found: Sequence[tuple[str, float]]) -> dict[str, Any]:

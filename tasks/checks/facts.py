@@ -1,8 +1,7 @@
 """What the checks look at. Each fact is read once, and only if a check asks for it. Reading changes nothing."""
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cached_property
 from types import SimpleNamespace
@@ -95,10 +94,6 @@ class Workers:
     def settings(self) -> dict[str, dict[str, Any]]:
         return self._ask("conf")
 
-    @cached_property
-    def stats(self) -> dict[str, dict[str, Any]]:
-        return self._ask("stats")
-
     def _ask(self, question: str) -> dict[str, Any]:
         """Ask all workers that answered the ping; return as soon as each has answered."""
         if not self.names:
@@ -114,11 +109,9 @@ MIGRATED = frozenset({*LABELS, "django_celery_beat"})
 
 
 class Facts:
-    """`glance`: the state that a page shows already. The checks of the dashboard then ask no server. `clock` is
-    this machine's clock; a test passes a wrong one."""
+    """`glance`: the state that a page shows already. The checks of the dashboard then ask no server."""
 
-    def __init__(self, clock: Callable[[], float] = time.time, glance: State | None = None) -> None:
-        self.clock = clock
+    def __init__(self, glance: State | None = None) -> None:
         self.glance = glance
         self.workers = Workers()
 

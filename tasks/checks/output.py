@@ -35,11 +35,11 @@ def as_data(results: Sequence[Result]) -> dict[str, Any]:
 
 def as_text(results: Sequence[Result]) -> list[Text | str]:
     """Lines are not broken, so that a command can be copied in one piece."""
-    shown = [_problem(problem) for result in results for problem in result.problems]
+    shown = [problem_text(problem) for result in results for problem in result.problems]
     return [*shown, _summary(results)]
 
 
-def _problem(problem: CheckMessage) -> Text:
+def problem_text(problem: CheckMessage) -> Text:
     level = level_of(problem)
     return Text.assemble(
         (f"{level:<8} ", STYLES[level]),

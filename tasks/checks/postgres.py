@@ -13,8 +13,6 @@ from harbor_refresh.tasks.checks.facts import Facts, place_of, rows, run
 from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
 
 LONGEST_TIMEOUT_MS = 60_000
-#: Nearly all connections are taken.
-FULL = 0.9
 LONG_TRANSACTION = timedelta(minutes=10)
 
 
@@ -138,16 +136,6 @@ def other_roles(facts: Facts) -> Iterator[CheckMessage]:
             "cannot see the transactions of other roles. Reconcile could miss a report that stays uncommitted for "
             "long.",
             f"GRANT pg_read_all_stats TO {_quoted(facts.database.role)};",
-        )
-
-
-@check("database.connections", "connections are left", Need.DATABASE)
-def connections(facts: Facts) -> Iterator[CheckMessage]:
-    state = facts.database
-    if state.sessions >= FULL * state.room:
-        yield Warning(
-            f"{state.sessions} of {state.room} connections are taken. The next process may find none.",
-            "Run fewer processes, raise max_connections, or put a PgBouncer before it (DATABASE_POOLED=true).",
         )
 
 

@@ -1,11 +1,11 @@
-"""Checks of Redis, the queue's and the broker's if that is another; of RabbitMQ; and of the clocks."""
+"""Checks of Redis, the queue's and the broker's if that is another; and of RabbitMQ."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from django.core.checks import CheckMessage, Error, Warning
 
-from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
-from harbor_refresh.tasks.checks.facts import Facts, place_of, run
+from harbor_refresh.executions.errors import QueueRefused
+from harbor_refresh.tasks.checks.facts import Facts, place_of
 from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
 from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.queue.keys import Keys
@@ -21,10 +21,6 @@ TYPES = {
     "nodes": b"zset",
     "presence": b"hash",
 }
-#: A difference of clocks that a person notices on a screen.
-NOTICEABLE = 5.0
-#: Near the 5 minutes at which signed reports are refused. At an hour, ticks expire before they run.
-TOO_LARGE = 240.0
 
 
 @check(
@@ -95,12 +91,7 @@ def version(facts: Facts) -> Iterator[CheckMessage]:
             )
 
 
-@check(
-    "redis.eviction",
-    "Redis evicts no keys",
-    Need.REDIS,
-    shown=(Shown.DOCTOR, Shown.ATTACH, Shown.START),
-)
+@check("redis.eviction", "Redis evicts no keys", Need.REDIS, shown=(Shown.DOCTOR, Shown.ATTACH))
 def eviction(facts: Facts) -> Iterator[CheckMessage]:
     for server in facts.redis_servers:
         policy = str(server.info.get("maxmemory_policy", "noeviction"))
@@ -130,7 +121,7 @@ def persistence(facts: Facts) -> Iterator[CheckMessage]:
             )
 
 
-@check("redis.memory", "Redis has memory left", Need.REDIS, shown=(Shown.DOCTOR, Shown.START))
+@check("redis.memory", "Redis has memory left", Need.REDIS)
 def memory(facts: Facts) -> Iterator[CheckMessage]:
     for server in facts.redis_servers:
         most, used = int(server.info.get("maxmemory", 0)), int(server.info.get("used_memory", 0))
@@ -154,43 +145,3 @@ def key_types(facts: Facts) -> Iterator[CheckMessage]:
                 "Give this service a REFRESH_KEY_PREFIX or a Redis database of its own, then: redis-cli del "
                 f"'{name}'",
             )
-
-
-@check("clocks", "the clocks agree", Need.DATABASE)
-def clocks(facts: Facts) -> Iterator[CheckMessage]:
-    readings: dict[str, Callable[[], float]] = {
-        "PostgreSQL": lambda: float(run("clock")[0][0]),
-        "Redis": lambda: _clock_of_redis(facts),
-    }
-    for name, read in readings.items():
-        try:
-            away = _difference(facts, read)
-        except QueueUnavailable:
-            continue
-        if abs(away) < NOTICEABLE:
-            continue
-        order = "ahead of" if away > 0 else "behind"
-        what = f"The clock of this machine is {abs(away):,.0f} s {order} that of {name}."
-        todo = "timedatectl set-ntp true, on both machines"
-        if abs(away) < TOO_LARGE:
-            yield Warning(f"{what}\nAges on screens are off by the same amount.", todo)
-        else:
-            yield Error(
-                f"{what}\nSigned reports are refused after 5 minutes of difference; after an hour ticks expire "
-                "before they run.",
-                todo,
-            )
-
-
-def _difference(facts: Facts, read: Callable[[], float]) -> float:
-    """Return how many seconds this machine's clock is ahead. The server is taken to have read its clock half-way
-    between question and answer."""
-    before = facts.clock()
-    there = read()
-    return (before + facts.clock()) / 2 - there
-
-
-def _clock_of_redis(facts: Facts) -> float:
-    with facts.redis.asked() as client:
-        seconds, microseconds = client.time()
-    return float(seconds) + float(microseconds) / 1_000_000

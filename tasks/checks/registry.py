@@ -35,13 +35,12 @@ class Shown(StrEnum):
     ATTACH = "manage.py attach check"
     DASHBOARD = "the dashboard"
     READY = "/readyz"
-    START = "the log of a worker at its start"
 
 
 #: The doctor, the check of a project, and the dashboard.
 PRESENT = (Shown.DOCTOR, Shown.PROJECT, Shown.DASHBOARD)
 #: In this order.
-GROUPS = ("settings", "database", "tables", "redis", "broker", "clocks", "beat", "workers", "status", "attach")
+GROUPS = ("settings", "database", "tables", "redis", "broker", "beat", "workers", "status", "attach")
 
 
 @dataclass(frozen=True)

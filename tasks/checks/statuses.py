@@ -10,7 +10,7 @@ from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.checks.registry import Need, Shown, check
+from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline.reconciliation import look_for_drift
 from harbor_refresh.tasks.queue import execution_queue
@@ -35,7 +35,7 @@ SEEN = (Shown.DOCTOR, Shown.DASHBOARD)
     "status.readable",
     "the tables of executions and of the schedule can be read",
     Need.DATABASE,
-    shown=(Shown.DOCTOR, Shown.PROJECT),
+    shown=PRESENT,
     answers_for=Need.DATABASE,
 )
 def readable(facts: Facts) -> Iterator[CheckMessage]:

@@ -1,4 +1,4 @@
-"""Checks of our tables: that they are there, that this role may use them, and that PostgreSQL looks after them."""
+"""Checks of our tables: that they are there, that this role may use them, and for how long rows are kept."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.retention.rules import Retention
 from harbor_refresh.executions.status import FINAL
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.checks.facts import LABELS, Facts, rows, run
+from harbor_refresh.tasks.checks.facts import LABELS, Facts, run
 from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
 
 #: The functions of ours that the database has.
@@ -28,10 +28,6 @@ FUNCTIONS = (
     "execution_turn",
     "report_task_by_job",
 )
-#: Autovacuum does not keep up if there are this many times the dead rows at which it begins.
-BEHIND = 5
-#: Fewer dead rows are no problem.
-FEW_ROWS = 10_000
 
 
 @check("tables.migrations", "every migration is applied", Need.DATABASE, shown=(*PRESENT, Shown.READY))
@@ -82,40 +78,6 @@ def rights(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("tables.autovacuum", "autovacuum keeps up with executions, tasks and jobs", Need.DATABASE)
-def autovacuum(facts: Facts) -> Iterator[CheckMessage]:
-    if not facts.database.vacuums:
-        yield Error(
-            "Autovacuum is off for the whole server (autovacuum or track_counts), so the tables only grow, and "
-            "every query gets slower.",
-            "ALTER SYSTEM SET autovacuum = on; ALTER SYSTEM SET track_counts = on; SELECT pg_reload_conf();",
-        )
-    for table in rows("table_state"):
-        if table.vacuum_is_off:
-            yield Error(
-                f"Autovacuum is off for the table {table.name}, which every refresh writes or reads.",
-                f"ALTER TABLE {table.name} RESET (autovacuum_enabled);",
-            )
-        if table.xid_age > 2 * table.freeze_at:
-            yield Error(
-                f"{table.name} has not been frozen for {table.xid_age:,} transactions. PostgreSQL stops taking "
-                "writes at 2,000 million.",
-                f"VACUUM (FREEZE, VERBOSE) {table.name}; and look for an old transaction or replication slot.",
-            )
-        elif table.dead > max(FEW_ROWS, BEHIND * table.vacuum_begins_at):
-            yield Warning(
-                f"{table.name} has {table.dead:,} dead rows beside {table.live:,} live ones: autovacuum does "
-                "not keep up.",
-                f"VACUUM (ANALYZE, VERBOSE) {table.name}; it says what holds it up, such as an old transaction.",
-            )
-        elif table.changed_since_analyzed > max(FEW_ROWS, BEHIND * table.analyze_begins_at):
-            yield Warning(
-                f"{table.changed_since_analyzed:,} rows of {table.name} have changed since PostgreSQL counted "
-                "them, so it may choose slow plans.",
-                f"ANALYZE {table.name};",
-            )
-
-
 @check("tables.retention", "the project has chosen a retention", Need.DATABASE)
 def retention(facts: Facts) -> Iterator[CheckMessage]:
     """Tell a project that keeps everything, unless it has said so (`RETENTION_DAYS` is 0)."""
@@ -125,8 +87,8 @@ def retention(facts: Facts) -> Iterator[CheckMessage]:
         yield Warning(
             f"Nothing is deleted: {plural(ended, 'execution')} {'has' if ended == 1 else 'have'} ended and stay, "
             "with tasks, jobs and results, so the tables grow.",
-            "Count what 90 days would leave: manage.py harbor sweep --dry-run --older-than 90d. Then say what to "
-            'keep: HARBOR_REFRESH = {"RETENTION_DAYS": 90}, or 0 to keep everything.',
+            "Count what started more than 90 days ago: manage.py harbor delete --older-than 90d --dry-run. Then "
+            'set the days kept after the end: HARBOR_REFRESH = {"RETENTION_DAYS": 90}, or 0 to keep everything.',
         )
 
 

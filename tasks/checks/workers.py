@@ -240,17 +240,6 @@ def task_names(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("workers.processes", "refreshes share a process", *BOTH, shown=COMMANDS)
-def processes(facts: Facts) -> Iterator[CheckMessage]:
-    for worker, stats in facts.workers.stats.items():
-        refreshes = facts.workers.queues.get(worker, set()) & {TICKS, WORK}
-        if refreshes and (stats.get("pool") or {}).get("max-tasks-per-child") == 1:
-            yield Warning(
-                f"{worker} refreshes executions, and starts a process for each task.",
-                "Start it with --max-tasks-per-child 1000000.",
-            )
-
-
 @check("workers.settings", "workers run with the same settings", *BOTH)
 def same_settings(facts: Facts) -> Iterator[CheckMessage]:
     """Compare the settings of each worker with ours. Celery's remote control tells them, without secrets."""

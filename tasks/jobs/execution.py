@@ -13,7 +13,6 @@ from django.db import connection
 from harbor_refresh.executions.errors import NoSuchExecution, NotCommitted, StillRunning
 from harbor_refresh.executions.lifecycle import gates
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.models.execution import ExecutionQuerySet
 from harbor_refresh.executions.queries import progress as of_tasks
 from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.executions.status import is_final
@@ -52,9 +51,6 @@ class TrackedExecution(Execution):
     back, each operation raises NoSuchExecution. Each operation has an asynchronous twin: `aprogress`, `aadd`,
     `aclose`, `astop`, `aretry_failed` and `aresume_stopped`.
     """
-
-    # its own, so that its rows are typed as TrackedExecution; what mypy says of it depends on its cache
-    objects = ExecutionQuerySet["TrackedExecution"].as_manager()  # type: ignore[misc,unused-ignore,django-manager-missing]
 
     is_new = False
     """Whether this call of `start` created the execution. False: `once` found it."""

@@ -76,7 +76,7 @@ _PAUSED = "It waits on the queue, and refreshing is paused. `harbor unpause` let
 _LOST = (
     "It is neither on the queue nor claimed, so its mark was lost. Reconcile finds it within a minute, if beat "
     "runs. "
-    "`harbor marks add {id}` puts it on the queue now."
+    "`harbor repair refresh {id}` refreshes it now."
 )
 
 

@@ -33,7 +33,10 @@ TRAFFIC = {"demo": ["-m", "examples.simulation", "--demo"], "mirrors": ["-m", "e
 ENOUGH = 60
 FOR_A_WHILE = 75_000
 STATUS = [sys.executable, "manage.py", "harbor", "status"]
-TYPED = "<pre style='margin:0;padding:20px;background:#111;color:#eee;font:15px/1.45 monospace'>$ {}\n{}</pre>"
+TYPED = (
+    "<pre style='margin:0;padding:20px;background:#111;color:#eee;font:15px/1.45 monospace;white-space:pre-wrap'>"
+    "$ {}\n{}</pre>"
+)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from redis import Redis
 from harbor_refresh.executions.models import Quarantine, StatusChange, Task
 from harbor_refresh.tasks.jobs import start
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.queue.claim_overview import claims_in_flight
+from harbor_refresh.tasks.queue.members import Token
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, statuses, succeed
@@ -37,7 +37,8 @@ def ends(worker: Member) -> None:
 
 def in_progress() -> list[str]:
     """The nodes that work on a claim."""
-    return [claim.node for claim in claims_in_flight(execution_queue()).claims if not claim.is_waiting]
+    tokens = (token for token in execution_queue().tokens() if isinstance(token, Token))
+    return [token.node for token in tokens if not token.is_waiting]
 
 
 @pytest.mark.parametrize("point", variants("deciding", "claimed", "committed"))

@@ -97,4 +97,4 @@ def test_a_command_as_a_newcomer_types_it_says_which_server_it_found(running: Pa
     )
     assert ran.returncode == 1
     assert "127.0.0.1:1" in ran.stderr
-    assert "Redis is away" in ran.stderr
+    assert "Redis is away" in ran.stdout

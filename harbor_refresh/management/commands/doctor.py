@@ -22,7 +22,7 @@ def check_name(text: str) -> str:
 
 class Command(AnswerCommand):
     help = (
-        "Check settings, PostgreSQL, Redis, the broker, clocks, beat, workers and statuses. Say for each "
+        "Check settings, PostgreSQL, Redis, the broker, beat, workers and statuses. Say for each "
         "problem what is wrong and what to type. Changes nothing. Exits with 1 if there is an error."
     )
     requires_system_checks = ()  # they are among the checks

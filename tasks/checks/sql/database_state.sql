@@ -1,8 +1,7 @@
 -- Reads the state of the server and of this session that the checks of PostgreSQL look at.
 --
 -- returns  one JSON object: is_standby, is_read_only, lock_timeout and idle_timeout
---          (milliseconds, 0 is none), tracks_activities, vacuums, fsync, full_page_writes, sessions (of clients),
---          room (for clients), role, database
+--          (milliseconds, 0 is none), tracks_activities, fsync, full_page_writes, role, database
 SELECT to_jsonb(state) FROM (
     SELECT
         pg_is_in_recovery() AS is_standby,
@@ -10,12 +9,8 @@ SELECT to_jsonb(state) FROM (
         (SELECT setting::bigint FROM pg_settings WHERE name = 'lock_timeout') AS lock_timeout,
         (SELECT setting::bigint FROM pg_settings WHERE name = 'idle_in_transaction_session_timeout') AS idle_timeout,
         current_setting('track_activities')::bool AS tracks_activities,
-        current_setting('autovacuum')::bool AND current_setting('track_counts')::bool AS vacuums,
         current_setting('fsync')::bool AS fsync,
         current_setting('full_page_writes')::bool AS full_page_writes,
-        -- pg_stat_activity would hide the sessions of other roles
-        (SELECT sum(numbackends)::int FROM pg_stat_database) AS sessions,
-        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int AS room,
         current_user::text AS role,
         current_database()::text AS database
 ) state

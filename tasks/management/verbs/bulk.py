@@ -15,18 +15,19 @@ from django.core.management.base import CommandParser
 from harbor_refresh.executions.access.audit import Kind, Outcome, at_terminal, note
 from harbor_refresh.executions.attached.ownership import refuse_if_attached
 from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.management.bar import bar_shown
 from harbor_refresh.executions.management.command import Subcommand
 from harbor_refresh.executions.management.output import Answer, Failed, Misused
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.executions.queries.chosen_pages import Counted, count
+from harbor_refresh.executions.queries.chosen_pages import Counted, count, span
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks.jobs.stops import KILL_AFTER, stop_jobs
 from harbor_refresh.tasks.management.verbs import filter_options
-from harbor_refresh.tasks.management.verbs.bulk_run import run_to_end
 from harbor_refresh.tasks.operations.bulk import OPERATIONS, first_of
-from harbor_refresh.tasks.operations.bulk_verbs import VERBS
+from harbor_refresh.tasks.operations.bulk_verbs import VERBS, Done
+from harbor_refresh.tasks.operations.bulk_walk import walk
 
 COUNT_SECONDS = 60
 SHOWN = 20
@@ -73,7 +74,7 @@ def _answer(verb: Verb, options: dict[str, Any]) -> Answer:
         _ask_person(f"{verb.capitalize()} {_how_many(counted)}? [y/N] ")
     total = counted.count if counted.is_complete else None
     entry = note(at_terminal(), verb, Kind.MANY, detail=chosen.as_text() or "all")
-    done, is_all = run_to_end(verb, chosen, counted.highest, total)
+    done, is_all = _run(verb, chosen, counted.highest, total)
     entry.count = done.changed
     entry.outcome = Outcome.FAILED if done.failed else Outcome.DONE if done.changed else Outcome.UNCHANGED
     entry.save(update_fields=["count", "outcome"])
@@ -90,6 +91,17 @@ def _answer(verb: Verb, options: dict[str, Any]) -> Answer:
         with suppress(NoSuchExecution):  # it was deleted meanwhile
             stop_jobs(execution_id, kill_after=kill_after)
     return Answer({**known, "is_complete": is_all, "total": total, **counts, "error": error}, [summary], failure)
+
+
+def _run(verb: Verb, chosen: Filter, highest: int, total: int | None) -> tuple[Done, bool]:
+    """Return what was done, and whether that is all. Ctrl-C rolls back the portion in progress, and ends it."""
+    done = Done()
+    with suppress(KeyboardInterrupt), bar_shown(verb, total) as show:
+        for _, one in walk(verb, chosen, *span(chosen, highest)):
+            done += one
+            show(done.count)
+        return done, True
+    return done, False
 
 
 def _bulk(verb: Verb, help: str, takes: Callable[[CommandParser], None] = arguments) -> Subcommand:

@@ -1,90 +1,81 @@
-"""Show the state of the queue, which is cheap at any size; the claims in flight; or the jobs in progress."""
+"""Show the state of the service, which is cheap at any size; the claims in flight; or the jobs in progress."""
 
+from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from harbor_refresh.executions.management.argument_types import positive_integer, seconds
-from harbor_refresh.executions.management.output import Answer, printable, table
-from harbor_refresh.executions.models import Quarantine
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.executions.durations import age, ago
+from harbor_refresh.executions.management.output import Answer, table
+from harbor_refresh.tasks.checks.examination import problems
+from harbor_refresh.tasks.checks.facts import Facts
+from harbor_refresh.tasks.checks.output import problem_text
+from harbor_refresh.tasks.checks.registry import Shown, told
 from harbor_refresh.tasks.management.verbs import claims, job_stats
-from harbor_refresh.tasks.management.verbs.queue_watch import watch
-from harbor_refresh.tasks.operations.pauses import Paused, paused
-from harbor_refresh.tasks.operations.queue_names import name_of
-from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.overview.state import State
 from harbor_refresh.tasks.strategies import strategy
 
-__all__ = ["HELP", "answer", "arguments", "watch"]
-
-HELP = "count the executions that wait, are in flight or failed before; list the live nodes"
+HELP = "show the queue, the live nodes, the jobs, the schedule, and what is wrong"
 
 
 def arguments(parser: CommandParser) -> None:
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--watch", action="store_true", help="show a live screen until Ctrl-C")
     which.add_argument("--claims", action="store_true", help=claims.HELP)
     which.add_argument("--jobs", action="store_true", help=job_stats.HELP)
     claims.arguments(parser)
-    parser.add_argument(
-        "--interval",
-        type=seconds,
-        default=1.0,
-        metavar="SECONDS",
-        help="with --watch: seconds between two updates (1)",
-    )
-    parser.add_argument("--times", type=positive_integer, metavar="N", help="with --watch: end after N updates")
 
 
 def answer(options: dict[str, Any]) -> Answer:
+    """Show what is known, even if a server is away. Then the command fails, because the rest is unknown."""
     if options["claims"]:
         return claims.answer(options)
     if options["jobs"]:
         return job_stats.answer(options)
-    stats, design = execution_queue().stats(), strategy()
-    known = paused()
-    quarantined = Quarantine.objects.count()
-    backlog = stats.backlog if design.marks_on_queue else design.backlog()
-    data = {
-        "strategy": design.name,
-        "backlog": backlog,
-        "in_flight": stats.in_flight,
-        "failed_before": stats.failed_before,
-        "quarantined": quarantined,
-        "paused_ms": stats.pause_ms,
-        "nodes": list(stats.nodes),
-        "paused": [
-            {"queue": one.queue, "at": one.at.isoformat(), "by": one.by, "reason": one.reason}
-            for one in known.values()
-        ],
-        "in_process": refresh_settings().in_process,
-    }
-    rows = [
-        ("backlog", backlog, "wait to be claimed"),
-        ("in flight", stats.in_flight, "claimed and not finished"),
-        ("failed before", stats.failed_before, "of these two, failed at least once"),
-        ("quarantined", quarantined, "set aside: harbor quarantine"),
-        (
-            "live nodes",
-            len(stats.nodes),
-            ", ".join(stats.nodes) or "no worker sends a heartbeat",
-        ),
-    ]
-    shown = [table(("", "count", ""), rows)]
-    notes: list[str] = []
-    notes += [_of_a_pause(one) for one in known.values()]
-    if stats.pause_ms:
-        notes.append(f"No node claims for {stats.pause_ms} ms more, because the database was away.")
-    if refresh_settings().in_process:
+    facts = Facts()
+    found = problems(Shown.DASHBOARD, facts)
+    state, design = facts.state, strategy()
+    backlog = state.backlog if design.marks_on_queue else design.backlog()
+    data = {**asdict(state), "backlog": backlog, "findings": [told(one) for one in found]}
+    parts = ((("", "count", ""), [*_counts(state, backlog)]), (("", "", ""), [*_times(state)]))
+    shown = [table(columns, rows) for columns, rows in parts if rows]
+    notes: list[Any] = []
+    if state.in_process:
         notes.append("The interval is 0 or less: the reporting process refreshes, and the queue is not used.")
     if design.runs_cycles:
         notes.append(f"The strategy is {design.name}.")
-    return Answer(data, [*shown, *notes])
+    notes += [problem_text(one) for one in found] or ["Nothing is wrong."]
+    failure = "; ".join(reason for server, reason in state.absent.items() if server != "broker")
+    return Answer(data, [*shown, *notes], failure)
 
 
-def _of_a_pause(one: Paused) -> str:
-    reason = f": {printable(one.reason)}" if one.reason else ""
-    return (
-        f"{name_of(one.queue)} is paused since {one.at:%Y-%m-%d %H:%M:%S %Z} by {printable(one.by)}{reason}. "
-        f"`harbor unpause {one.queue}` ends it."
-    )
+def _counts(state: State, backlog: int | None) -> Iterator[tuple[str, Any, str]]:
+    """Count what each server knows that answers."""
+    if "redis" not in state.absent:
+        yield "backlog", backlog, "wait to be claimed"
+        yield "in flight", state.in_flight, "claimed and not finished"
+        yield "failed before", state.failed_before, "of these two, failed at least once"
+        nodes = sorted(node.name for node in state.nodes or ())
+        yield "live nodes", len(nodes), ", ".join(nodes) or "no worker sends a heartbeat"
+    if "broker" not in state.absent:
+        messages = state.messages or {}
+        waiting = ", ".join(f"{name} {count:,}" for name, count in messages.items() if count)
+        yield "messages", sum(messages.values()), waiting or "none waits with the broker"
+    if "database" not in state.absent:
+        yield "quarantined", state.quarantined, "set aside: harbor quarantine"
+        yield "running jobs", state.jobs_in_progress, "harbor status --jobs"
+        yield "dead letters", state.dead_letters, "notifications that were given up"
+
+
+def _times(state: State) -> Iterator[tuple[str, str, str]]:
+    """Say how long ago the parts worked."""
+    if "redis" not in state.absent:
+        oldest = state.oldest_waiting
+        waited = "unknown" if oldest is None else age(oldest) if oldest else "none waits"
+        yield "oldest", waited, "on the queue"
+        yield "last tick", ago(state.last_tick), "a worker looked for work"
+        yield "last claim", ago(state.last_claim), "a worker claimed executions"
+    if "database" not in state.absent:
+        yield "last reconcile", ago(state.last_reconcile), "the last complete pass began"
+    if state.schedule is not None:
+        yield "beat", ago(state.beat_silent), "sent a task"

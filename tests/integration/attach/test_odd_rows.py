@@ -113,7 +113,7 @@ def test_every_command_goes_on(rows: dict[str, int]) -> None:
         *(("harbor", "why", pk) for pk in rows.values()),
         ("harbor", "status"),
         ("harbor", "quarantine"),
-        ("harbor", "marks", "add", *rows.values()),
+        ("harbor", "repair", "refresh", *rows.values()),
         ("harbor", "repair", "drift", "--full"),
         ("harbor", "repair", "drift"),
     ):

@@ -144,7 +144,6 @@ def test_a_command_fails_with_the_sentence(redis: Redis) -> None:
     execution("Success", None, "Success")
     for words in (
         ("harbor", "sweep"),
-        ("harbor", "sweep", "--older-than", "1d"),
         ("harbor", "stop", "--all", "--yes"),
         ("harbor", "delete", "--all", "--yes"),
     ):

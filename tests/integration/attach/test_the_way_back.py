@@ -14,8 +14,8 @@ from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.pipeline.legacy_marks import legacy_marks
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Claim
-from harbor_refresh.tasks.queue.claim_overview import claims_in_flight
 from harbor_refresh.tasks.queue.keys import HARBORS_SET
+from harbor_refresh.tasks.queue.members import Token
 from tests.faults.cluster import Cluster, Member
 from tests.harbor.databases import ATTACHED, manage_attached
 from tests.harbor.rows import asked, execution, task
@@ -154,7 +154,7 @@ def test_a_worker_that_is_told_to_end_under_load_leaves_its_messages_to_the_next
 ) -> None:
     end_by_sigterm(*busy)
     assert redis.hlen("unacked") == 0
-    assert {claim.is_waiting for claim in claims_in_flight(execution_queue()).claims} == {True}
+    assert {isinstance(token, Token) and token.is_waiting for token in execution_queue().tokens()} == {True}
     heir = cluster.worker("heir", **PATIENCE)
     wait_for(lambda: not unrefreshed(), "the heir to refresh the rest", log=heir.log)
     wait_for(lambda: not redis.exists(HARBORS_SET, f"{OURS}processing"), "the claims to be completed")

@@ -1,6 +1,5 @@
 """Faults of PostgreSQL, put there on purpose: the doctor names each, and what it says to type ends it."""
 
-import time
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -10,10 +9,8 @@ from django.db import connection
 
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.tasks.checks import postgres, tables
-from harbor_refresh.tasks.checks.facts import Facts
 from tests import servers
 from tests.integration.checks.examined import E, W, found, problems, reconnect, typed
-from tests.integration.sample_executions import made
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -106,12 +103,6 @@ def test_another_role_whose_transactions_this_one_cannot_see(role: str) -> None:
     assert found("database.roles") == []
 
 
-def test_hardly_a_connection_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres, "FULL", 0.0)
-    ((level, what),) = found("database.connections")
-    assert (level, what.endswith("connections are taken. The next process may find none.")) == (W, True)
-
-
 def test_a_transaction_that_is_open_for_long(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres, "LONG_TRANSACTION", timedelta(0))
     with psycopg.connect(servers.postgres.url_for(database), application_name="forgotten") as other:
@@ -189,45 +180,6 @@ def test_the_rights_on_every_function_of_ours_are_looked_at() -> None:
             " WHERE pronamespace = 'public'::regnamespace AND lanname IN ('sql', 'plpgsql')"
         )
         assert sorted(name for (name,) in cursor.fetchall()) == sorted(tables.FUNCTIONS)
-
-
-def test_a_table_without_autovacuum() -> None:
-    sql("ALTER TABLE task SET (autovacuum_enabled = false)")
-    assert found("tables.autovacuum") == [
-        (E, "Autovacuum is off for the table task, which every refresh writes or reads.")
-    ]
-    typed("tables.autovacuum")
-    assert found("tables.autovacuum") == []
-
-
-def test_dead_rows_that_autovacuum_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "FEW_ROWS", 10)
-    monkeypatch.setattr(tables, "BEHIND", 0)
-    sql("ALTER TABLE execution SET (autovacuum_enabled = false)")
-    execution, _ = made(1)
-    for _ in range(20):
-        sql(f"UPDATE execution SET vendor_id = vendor_id + 1 WHERE id = {execution.pk}")
-    sql("SELECT pg_stat_force_next_flush()")
-    told = [what for _, what in found("tables.autovacuum")]
-    assert told[0] == "Autovacuum is off for the table execution, which every refresh writes or reads."
-    assert told[1].startswith("execution has 2")
-    assert told[1].endswith("autovacuum does not keep up.")
-
-
-def test_a_clock_that_is_a_minute_off_and_one_that_is_an_hour_off(redis: object) -> None:
-    def off_by(seconds: float) -> list[tuple[str, str]]:
-        told = found("clocks", Facts(clock=lambda: time.time() + seconds))
-        return [(level, f"{what.split('. ')[0]}.") for level, what in told]
-
-    def is_told(level: str, off: str) -> list[tuple[str, str]]:
-        return [(level, f"The clock of this machine is {off} that of {of}.") for of in ("PostgreSQL", "Redis")]
-
-    # a look during which this process stands still cannot tell the second
-    wait_for(lambda: off_by(0) == [], "no difference to be told")
-    wait_for(lambda: off_by(60) == is_told(W, "60 s ahead of"), "a minute to be told")
-    wait_for(lambda: off_by(-4_000) == is_told(E, "4,000 s behind"), "an hour to be told")
-    told = [what.split(". ", 1)[1] for _, what in found("clocks", Facts(clock=lambda: time.time() + 60))]
-    assert told == ["Ages on screens are off by the same amount."] * 2
 
 
 def test_a_check_that_fails_is_a_problem_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh import at_start
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.tasks.checks.facts import Facts, RedisServer
@@ -94,19 +93,6 @@ def test_a_key_that_another_program_has_written(facts_of_redis: Facts) -> None:
     assert found("redis.keys", facts_of_redis) == [
         (E, "The key cache:execution:refresh:queue:v2 is a string and not a set: another program wrote it.")
     ]
-
-
-def test_a_worker_tells_at_its_start_that_redis_evicts(
-    facts_of_redis: Facts, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("harbor_refresh.tasks.checks.examination.Facts", lambda: facts_of_redis)
-    at_start.look_at_redis()
-    assert caplog.messages == []
-    facts_of_redis.redis.client.config_set("maxmemory-policy", "allkeys-lru")
-    del facts_of_redis.redis.info
-    at_start.look_at_redis()
-    (line,) = caplog.messages
-    assert line.startswith("Redis may lose or refuse work: Redis evicts keys when its memory is full")
 
 
 def test_a_broker_of_its_own_is_held_to_the_same(facts_of_redis: Facts, redis: Any) -> None:

@@ -71,11 +71,11 @@ def test_each_command_of_the_page_does_what_the_page_says(typed: Typed) -> None:
 
 def test_a_warning_is_a_failure_for_the_last_command_alone(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--only` narrows the examination to the one check that has a warning here."""
-    from harbor_refresh.tasks.checks import postgres
+    from harbor_refresh.tasks.checks import statuses
 
-    monkeypatch.setattr(postgres, "FULL", 0.0)
+    monkeypatch.setattr(statuses, "LONG_BACKLOG", -1)
     *_, option, level = STRICT.split()
-    assert failing("doctor", "--only", "database.connections", option, level)[1] == "1 problem"
+    assert failing("doctor", "--only", "status.waiting", option, level)[1] == "1 problem"
 
 
 def test_the_three_commands_of_redis_that_are_stable_answer_as_the_page_says(

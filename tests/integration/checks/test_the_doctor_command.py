@@ -23,11 +23,11 @@ def test_a_problem_is_a_line_of_what_is_wrong_and_one_of_what_to_do(no_full_page
 
 
 def test_a_warning_fails_only_if_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    from harbor_refresh.tasks.checks import postgres
+    from harbor_refresh.tasks.checks import statuses
 
-    monkeypatch.setattr(postgres, "FULL", 0.0)
-    assert "warning  database.connections" in said("doctor", "--only", "database.connections")
-    assert failing("doctor", "--only", "database.connections", "--fail-level", "warning")[1] == "1 problem"
+    monkeypatch.setattr(statuses, "LONG_BACKLOG", -1)
+    assert "warning  status.waiting" in said("doctor", "--only", "status.waiting")
+    assert failing("doctor", "--only", "status.waiting", "--fail-level", "warning")[1] == "1 problem"
 
 
 def test_json_has_each_check_with_its_verdict() -> None:

@@ -140,7 +140,7 @@ def work_until(enough: Callable[[], bool], keep: int = 500) -> list[str]:
 
 
 def refresh_all() -> None:
-    refresh(list(Execution.objects.unfinished().values_list("pk", flat=True)))
+    refresh(list(Execution.objects.filter(end_time__isnull=True).values_list("pk", flat=True)))
 
 
 def test_the_demo_ends_its_executions() -> None:

@@ -91,7 +91,7 @@ def test_an_act_says_how_it_ended_what_it_made_or_that_there_was_nothing_to_do()
 def test_what_cannot_be_stored_is_shortened_and_replaced() -> None:
     note(
         Person("\x00" + "n" * 999, Origin.TERMINAL, "a" * 999),
-        Word.MARK,
+        Word.STOP,
         Kind.EXECUTION,
         "t" * 999,
         detail="d" * 9999,
@@ -101,7 +101,7 @@ def test_what_cannot_be_stored_is_shortened_and_replaced() -> None:
             by="?" + "n" * 149,
             origin="terminal",
             address="a" * 150,
-            verb="mark",
+            verb="stop",
             target="t" * 200,
             detail="d" * 1_000,
         )

@@ -48,7 +48,6 @@ RULES = st.builds(
     counts=st.dictionaries(st.sampled_from(["A", "IMAGE_SCAN", "OTHER"]), st.integers(1, 3)),
     others=st.none() | st.integers(1, 4),
     older_than=st.none() | st.integers(0, 4).map(lambda days: timedelta(days=days, hours=-12)),
-    vendor=st.none() | st.just("A"),
 )
 
 
@@ -61,8 +60,7 @@ def kept(executions: list[Made], rules: Retention) -> set[int]:
         too_many = limit is not None and len(newer) >= limit
         too_old = rules.older_than is not None and timedelta(days=one.days) > rules.older_than
         has_ended = one.status in FINAL and "Running" not in one.tasks
-        is_asked = rules.vendor in (None, one.vendor)
-        if not (has_ended and is_asked and (too_many or too_old)):
+        if not (has_ended and (too_many or too_old)):
             stays.add(one.pk)
     return stays
 
@@ -92,14 +90,14 @@ def test_the_sweep_deletes_what_the_model_deletes_whatever_the_size_of_its_pages
         patch.setattr(retention, "PAGE", page)
         patch.setattr(retention, "BATCH", batch)
         patch.setattr(retention, "LEAST_BATCH", 1)
+        patch.setattr(Retention, "of_settings", lambda: rules)
         told = sum(one.executions for one in count(rules).values())
-        outcome = sweep(rules)
+        outcome = sweep()
     assert set(Execution.objects.values_list("pk", flat=True)) == stays
     assert set(StatusChange.objects.values_list("execution_id", flat=True)) == stays
     assert Task.objects.count() == sum(len(one.tasks) for one in executions if one.pk in stays)
     assert outcome.executions == told == len(executions) - len(stays)
-    looked_at = [one for one in executions if rules.vendor in (None, one.vendor)]
-    assert outcome.looked_at == (0 if rules.keeps_everything else len(looked_at))
+    assert outcome.looked_at == (0 if rules.keeps_everything else len(executions))
 
 
 def test_the_service_keeps_as_many_as_harbor_of_what_its_environment_does_not_name(
@@ -120,7 +118,7 @@ def test_what_no_setting_names_is_kept(settings: Settings) -> None:
     assert (outcome.looked_at, Execution.objects.count()) == (0, 60)
     settings.VENDOR_EXECUTION_RETENTION_COUNT = {"SBOM": 1}
     settings.REFRESH_RETENTION_DAYS = 30
-    assert Retention.of_settings("SBOM") == Retention({"SBOM": 1}, None, timedelta(days=30), "SBOM")
+    assert Retention.of_settings() == Retention({"SBOM": 1}, None, timedelta(days=30))
 
 
 def test_what_belongs_to_a_swept_execution_goes_with_it() -> None:
@@ -181,7 +179,7 @@ def test_a_page_is_read_by_the_indexes_alone() -> None:
             "EXPLAIN " + sql.text("harbor_refresh.executions", "find_sweepable"),
             {
                 **{"after_vendor": "REPLICATION", "after_vendor_id": 1, "after_id": 200, "seen": 100},
-                **{"page": 50, "vendor": None, "named": [], "counts": [], "others": 50, "older_than": None},
+                **{"page": 50, "named": [], "counts": [], "others": 50, "older_than": None},
             },
         )
         plan = "\n".join(row[0] for row in cursor.fetchall())
@@ -190,10 +188,11 @@ def test_a_page_is_read_by_the_indexes_alone() -> None:
     assert "Seq Scan" not in plan
 
 
-def test_an_execution_that_is_added_meanwhile_is_kept() -> None:
+def test_an_execution_that_is_added_meanwhile_is_kept(settings: Settings) -> None:
+    settings.VENDOR_EXECUTION_RETENTION_COUNT = {"*": 1}
     ended(4)
-    first = find(Retention({}, others=1), Position())
+    first = find(Retention.of_settings(), Position())
     assert len(first.ids) == 3
     ended(1)
-    sweep(Retention({}, others=1))
+    sweep()
     assert Execution.objects.count() == 1

@@ -104,7 +104,7 @@ def resume_refreshing(admin: Client, execution: Execution) -> None:
 
 def look_by_command(admin: Client, execution: Execution) -> None:
     with pytest.raises(Failed, match="Redis is away"):
-        call_command("harbor", "status")
+        call_command("harbor", "status", "--claims")
 
 
 def ask_many_times(admin: Client, execution: Execution) -> None:

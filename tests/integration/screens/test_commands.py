@@ -7,7 +7,6 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.db import connection
 from redis import Redis
 
@@ -16,7 +15,7 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, 
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.management.output import Misused, printable
+from harbor_refresh.executions.management.output import printable
 from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.executions.models import Lease as LeaseRow
 from harbor_refresh.executions.retention.lease import Lease
@@ -39,8 +38,7 @@ def redis_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     queue = ExecutionQueue(refresh_settings(), lonely, lonely)
     for module in ("pipeline.recovery", "pipeline.wakeup", "strategies.claim"):
         monkeypatch.setattr(f"harbor_refresh.tasks.{module}.execution_queue", lambda: queue)
-    for module in ("status", "claims", "marks"):
-        monkeypatch.setattr(f"harbor_refresh.tasks.management.verbs.{module}.execution_queue", lambda: queue)
+    monkeypatch.setattr("harbor_refresh.tasks.management.verbs.claims.execution_queue", lambda: queue)
     yield
     lonely.close()
 
@@ -82,25 +80,33 @@ def test_stats_shows_the_backlog_the_work_in_flight_and_the_live_nodes(queue: Ex
     queue.claim("node-1", 3)
     held = made_held(queue)
 
-    assert data("harbor", "status") == {
-        "strategy": "claim",
-        "backlog": 1_231,
-        "in_flight": 3,
-        "failed_before": 0,
-        "quarantined": 1,
-        "paused_ms": 0,
-        "nodes": ["node-1"],
-        "paused": [],
-        "in_process": False,
-    }
-    assert said("harbor", "status").splitlines() == [
+    found = data("harbor", "status")
+    counts = ("backlog", "in_flight", "failed_before", "quarantined", "jobs_in_progress", "dead_letters")
+    assert [found[name] for name in counts] == [1_231, 3, 0, 1, 0, 0]
+    assert [node["name"] for node in found["nodes"]] == ["node-1"]
+    assert (found["strategy"], found["absent"], found["paused"]) == ("claim", {}, [])
+    assert [one["id"] for one in found["findings"]] == ["beat.alive", "status.quarantine"]
+    lines = said("harbor", "status").splitlines()
+    assert lines[:10] == [
         "               count",
         "backlog        1,231  wait to be claimed",
         "in flight          3  claimed and not finished",
         "failed before      0  of these two, failed at least once",
-        "quarantined        1  set aside: harbor quarantine",
         "live nodes         1  node-1",
+        "messages           0  none waits with the broker",
+        "quarantined        1  set aside: harbor quarantine",
+        "running jobs       0  harbor status --jobs",
+        "dead letters       0  notifications that were given up",
+        "",
     ]
+    assert [line.split("  ")[0] for line in lines[10:15]] == [
+        "oldest",
+        "last tick",
+        "last claim",
+        "last reconcile",
+        "beat",
+    ]
+    assert lines[15].startswith("error    beat.alive  Beat has never sent anything.")
     assert Quarantine.objects.get().execution_id == held
 
 
@@ -117,11 +123,25 @@ def test_stats_says_when_claiming_pauses_and_when_the_queue_is_not_used(
     queue.pause()
     settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0
 
-    *_, paused, unused = said("harbor", "status").splitlines()
+    shown = said("harbor", "status")
 
-    assert paused.startswith("No node claims for ")
-    assert paused.endswith(" ms more, because the database was away.")
-    assert unused == "The interval is 0 or less: the reporting process refreshes, and the queue is not used."
+    assert "so no worker claims for" in shown
+    assert "The interval is 0 or less: the reporting process refreshes, and the queue is not used.\n" in shown
+
+
+def test_stats_goes_on_while_redis_is_away_and_fails() -> None:
+    done = manage("harbor", "status", REDIS_URL=NOBODY)
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("Failed: Redis: ConnectionError: ")
+    assert "backlog" not in done.stdout
+    assert "quarantined   " in done.stdout
+    assert "error    redis.reachable  Redis is away, or does not answer in time." in done.stdout
+
+
+def test_the_name_of_a_node_cannot_move_the_cursor(queue: ExecutionQueue) -> None:
+    queue.heartbeat("n\x1b[2J1")
+    assert "live nodes         1  n\\x1b[2J1" in said("harbor", "status")
 
 
 def test_claims_lists_which_node_processes_what_with_the_oldest_first(queue: ExecutionQueue, redis: Redis) -> None:
@@ -163,76 +183,6 @@ def test_claims_lists_which_node_processes_what_with_the_oldest_first(queue: Exe
         "  \\xff\\x1b[2J",
     ]
     assert limited[2] == "1 of 2 claims in flight."
-
-
-def test_mark_puts_executions_on_the_queue_by_id(redis: Redis) -> None:
-    one, other, _ = made("SCAN_ALL"), made("RETENTION"), made()
-
-    assert said("harbor", "marks", "add", one.pk, other.pk, one.pk) == "Marked 2 executions."
-    assert on_the_queue(redis) == members(one, other)
-    assert data("harbor", "marks", "add", one.pk) == {"marked": 1, "unknown": []}
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (["--vendor", "SCAN_ALL"], ["scan", "scan done"]),
-        (["--status", "Success"], ["gc done", "scan done"]),
-        (["--all-unfinished"], ["scan"]),
-        (["--vendor", "SCAN_ALL", "--status", "Success"], ["scan done"]),
-        (["--all-unfinished", "--vendor", "NOBODY"], []),
-    ],
-)
-def test_mark_puts_executions_on_the_queue_by_vendor_and_status(
-    redis: Redis, options: list[str], expected: list[str]
-) -> None:
-    names = {
-        members(made("SCAN_ALL"))[0]: "scan",
-        members(made("SCAN_ALL", "Success"))[0]: "scan done",
-        members(made("GARBAGE_COLLECTION", "Success"))[0]: "gc done",
-    }
-
-    assert data("harbor", "marks", "add", *options) == {"marked": len(expected), "unknown": []}
-    assert sorted(names[member] for member in on_the_queue(redis)) == expected
-
-
-def test_mark_names_unknown_ids_and_marks_the_rest(redis: Redis) -> None:
-    known = made()
-
-    printed, failure = failing("harbor", "marks", "add", 99_998, known.pk, 99_999)
-
-    assert printed == "Marked 1 execution.\n"
-    assert failure == "there is no execution 99998, 99999"
-    assert on_the_queue(redis) == members(known)
-
-
-@pytest.mark.parametrize("words", [[], ["1", "--vendor", "SCAN_ALL"], ["1", "--all-unfinished"]])
-def test_mark_takes_ids_or_filters(redis: Redis, words: list[str]) -> None:
-    with pytest.raises(Misused) as misuse:
-        call_command("harbor", "marks", "add", *words)
-
-    assert misuse.value.returncode == 2
-    assert str(misuse.value) == (
-        "name executions by their ids, or by --vendor, --status, --all-unfinished "
-        "(together they narrow), and not by both"
-    )
-    assert redis.keys() == []
-
-
-def test_a_vendor_with_nul_is_misuse_also_for_a_program_that_calls_the_command(redis: Redis) -> None:
-    with pytest.raises(CommandError, match="takes a vendor type"):
-        call_command("harbor", "marks", "add", "--vendor", "a\x00b")
-    assert redis.keys() == []
-
-
-def test_mark_refreshes_at_once_if_no_queue_is_used(redis: Redis, settings: Any) -> None:
-    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0
-    wrong = made_wrong()
-
-    assert said("harbor", "marks", "add", wrong.pk) == "Marked 1 execution."
-    wrong.refresh_from_db()
-    assert wrong.status == "Running"
-    assert redis.keys() == []
 
 
 def test_recover_releases_the_claims_of_dead_nodes(queue: ExecutionQueue, redis: Redis) -> None:
@@ -390,9 +340,7 @@ def test_reconcile_says_why_it_looked_at_everything(redis: Redis) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ["harbor", "status"],
         ["harbor", "status", "--claims"],
-        ["harbor", "marks", "add", "--all-unfinished"],
         ["harbor", "repair", "claims"],
         ["harbor", "repair", "drift", "--full"],
     ],
@@ -419,7 +367,7 @@ def test_a_command_that_succeeds_ends_with_0() -> None:
 
 
 def test_a_command_without_redis_ends_with_1_and_one_line() -> None:
-    done = manage("harbor", "status", REDIS_URL=NOBODY)
+    done = manage("harbor", "status", "--claims", REDIS_URL=NOBODY)
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
@@ -441,14 +389,10 @@ def test_a_command_without_a_database_ends_with_1_and_one_line() -> None:
     ("words", "line"),
     [
         (["harbor"], "the following arguments are required: VERB"),
-        (["harbor", "marks", "add"], "Misused: name executions by their ids"),
-        (["harbor", "marks", "add", "x"], "argument ID: got 'x', takes a whole number from 1"),
-        (
-            ["harbor", "marks", "add", "9223372036854775808"],
-            "got '9223372036854775808', takes a whole number from 1",
-        ),
-        (["harbor", "marks", "add", "9" * 5000], f"argument ID: got '{'9' * 40}', takes a whole number from 1 to"),
-        (["harbor", "stop", "9" * 5000], f"argument ID: got '{'9' * 40}', takes a whole number"),
+        (["harbor", "stop"], "Misused: choose executions by an ID or an option"),
+        (["harbor", "stop", "x"], "argument ID: got 'x', takes a whole number from 1"),
+        (["harbor", "stop", "9223372036854775808"], "got '9223372036854775808', takes a whole number from 1"),
+        (["harbor", "stop", "9" * 5000], f"argument ID: got '{'9' * 40}', takes a whole number from 1 to"),
         (["harbor", "status", "--claims", "--limit", "0"], "got '0', takes a whole number from 1"),
         (["harbor", "repair", "drift", "--fast"], "unrecognized arguments: --fast"),
     ],
@@ -458,10 +402,10 @@ def test_a_misused_command_ends_with_2(words: list[str], line: str, capsys: pyte
 
 
 def test_a_word_that_is_no_text_is_misuse() -> None:
-    done = manage("harbor", "marks", "add", "--vendor", "\udcff")
+    done = manage("harbor", "list", "--vendor", "\udcff")
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert "argument --vendor: got '\\udcff', takes a vendor type" in done.stderr
+    assert "vendor_type takes at most 64 characters, and got" in done.stderr
 
 
 def test_control_characters_are_printed_escaped() -> None:

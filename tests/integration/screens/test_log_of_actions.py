@@ -125,23 +125,21 @@ def test_the_terminal_writes_every_act() -> None:
     pk = str(execution.pk)
     said("harbor", "resume", pk)
     said("harbor", "stop", pk)
-    said("harbor", "marks", "add", pk)
     said("harbor", "repair", "claims")
     quarantine([execution.pk], 5)
     said("harbor", "quarantine", "--release", pk)
     said("harbor", "repair", "drift")
-    said("harbor", "sweep", "--vendor", "NONE")
+    said("harbor", "sweep")
     said("harbor", "repair", "refresh", "--vendor", "SCAN", "--yes")
     said("harbor", "token", "runner")
     made = api_tokens.ApiToken.objects.get().pk
     assert log() == [
         ("resume", "executions", "", "done"),
         ("stop", "executions", "", "done"),
-        ("mark", "execution", pk, "done"),
         ("recover", "queue", "", "done"),
         ("release", "quarantine", pk, "done"),
         ("reconcile", "queue", "", "done"),
-        ("sweep", "execution", "NONE", "done"),
+        ("sweep", "execution", "", "done"),
         ("refresh", "executions", "", "unchanged"),
         ("create", "token", str(made), "done"),
     ]

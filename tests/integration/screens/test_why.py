@@ -81,7 +81,7 @@ def test_an_execution_that_is_nowhere_has_lost_its_mark(wrong: Execution, redis:
         "findings": [
             "It is neither on the queue nor claimed, so its mark was lost. Reconcile finds it within a minute, if "
             "beat runs. "
-            f"`harbor marks add {wrong.pk}` puts it on the queue now."
+            f"`harbor repair refresh {wrong.pk}` refreshes it now."
         ],
     }
     assert whole_redis(redis) == {}

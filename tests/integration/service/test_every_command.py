@@ -83,10 +83,8 @@ def filled(command: str) -> list[str]:
     words = " ".join(values.get(word, word) for word in command.split()).split()
     if "--release" in command.split():
         quarantine([execution.pk], 5, {execution.pk: "a row is bad"})
-    if "--watch" in words:
-        words.append("--json")  # without it, it needs a terminal
     if words == ["shell"]:
-        words += ["--command", "pass"]  # the same
+        words += ["--command", "pass"]  # without it, it needs a terminal
     is_act = words[:2] == ["harbor", "delete"] or ("FILTER" in command and words[1] != "list")
     return [*words, "--yes"] if is_act else words
 
