@@ -215,11 +215,10 @@ class _Sweep:
         self.lease.extend()
         age = timedelta(hours=self.outcome.dangling_hours)
         with self._rest_after():
-            page = dangling.find(age, after_id)
-        refreshed, left = dangling.repair(page)
+            refreshed, left, after = dangling.refresh_page(age, after_id)
         self.outcome.refreshed += refreshed
-        self.outcome.leave(sorted([*page.unfinished, *left]))
-        return (page.next,) if page.next else None
+        self.outcome.leave(left)
+        return (after,) if after else None
 
     def _forgets(self, step: str, delete: Callable[[int], tuple[int, int | None]]) -> Step:
         """Return a step that deletes old rows: `delete` returns how many, and the id to go on after."""

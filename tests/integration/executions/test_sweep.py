@@ -611,7 +611,7 @@ def test_a_sweep_without_a_database_ends_at_once(monkeypatch: pytest.MonkeyPatch
         raise OperationalError("the connection was lost")
 
     monkeypatch.setattr(retention, "find", away)
-    monkeypatch.setattr(sweeping.dangling, "find", lambda *_: steps.append("dangling"))
+    monkeypatch.setattr(sweeping.dangling, "refresh_page", lambda *_: steps.append("dangling"))
     with pytest.raises(DatabaseAway):
         sweep()
     assert steps == ["executions"]

@@ -119,7 +119,7 @@ def test_a_step_that_fails_fails_the_command_after_the_others_were_done(monkeypa
     def broken(*_: object) -> None:
         raise ValueError("no such table")
 
-    monkeypatch.setattr(dangling, "find", broken)
+    monkeypatch.setattr(dangling, "refresh_page", broken)
     some()
     printed, failure = failing("harbor", "sweep")
     assert printed.startswith("Deleted 5 executions")
