@@ -6,6 +6,7 @@ In CI (the variable CI is set) it fails: a test that is skipped there proves not
 
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -75,6 +76,12 @@ def install(packages: str) -> None:
         subprocess.run(
             command, env=quiet, check=False, timeout=INSTALL_SECONDS, capture_output=True, stdin=subprocess.DEVNULL
         )
+
+
+def packaged_postgres() -> list[Path]:
+    """The versioned folders of Debian and Red Hat, newest first; they are not on PATH."""
+    folders = [*Path("/usr/lib/postgresql").glob("*/bin"), *Path("/usr").glob("pgsql-*/bin")]
+    return sorted(folders, key=lambda folder: [int(one) for one in re.findall(r"\d+", str(folder))], reverse=True)
 
 
 def refresh_lists() -> None:

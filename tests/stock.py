@@ -9,8 +9,7 @@ import shutil
 import subprocess
 import sys
 
-from harbor_refresh.local.binaries import packaged_postgres
-from tests.programs import install
+from tests.programs import install, packaged_postgres
 
 USUAL = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder"]
 

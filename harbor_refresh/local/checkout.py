@@ -1,10 +1,12 @@
 """The files that `make up` keeps in the checkout: the directory `.local`, private to its owner."""
 
+import hashlib
 import os
 import secrets
 import shutil
 from pathlib import Path
 
+from harbor_refresh.local.accounts import public_home, server_account
 from harbor_refresh.local.errors import LocalError
 
 LARGEST_LOG = 20_000_000
@@ -17,7 +19,14 @@ class Checkout:
         self.root = root
         self.local = root / ".local"
         self.logs, self.lock = self.local / "logs", self.local / "up.lock"
-        self.postgres, self.redis = self.local / "postgres", self.local / "redis"
+        self.redis = self.local / "redis"
+
+    @property
+    def postgres(self) -> Path:
+        """If we are root, PostgreSQL runs as an account that cannot enter `.local`."""
+        if server_account() is None:
+            return self.local / "postgres"
+        return public_home() / hashlib.sha256(os.fsencode(self.local.resolve())).hexdigest()[:16]
 
     def prepare(self) -> None:
         """Make the directories; LocalError if another account owns them."""

@@ -1,6 +1,5 @@
-"""The embedded PostgreSQL: the wheel's, or one on PATH."""
+"""The embedded PostgreSQL."""
 
-import hashlib
 import os
 import shutil
 import signal
@@ -12,7 +11,7 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from harbor_refresh.local.accounts import can_enter, public_home, server_account
+from harbor_refresh.local.accounts import server_account
 from harbor_refresh.local.binaries import find_postgres
 from harbor_refresh.local.errors import LocalError
 from harbor_refresh.local.ports import LOOPBACK
@@ -35,8 +34,7 @@ class EmbeddedPostgres(EmbeddedServer):
     `parameters` are server parameters over the defaults; statements are counted
     (`pg_stat_statements`) where the library is there, and `CREATE EXTENSION` is left to the caller.
 
-    If we are root, it runs as the owner of its data, at first `nobody`. If that account cannot enter `directory`,
-    the data are under `public_home()` instead, where the directory's path finds them again.
+    If we are root, it runs as `nobody`, so this account must be able to enter the parent of `directory`.
     """
 
     name = "PostgreSQL"
@@ -55,12 +53,7 @@ class EmbeddedPostgres(EmbeddedServer):
         super().__init__(directory, port, log=log, give_up=give_up)
         self.parameters = {**_DEFAULTS, **(parameters or {})}
         self.database = database
-        self._account = server_account(self._data)
-        self.directory.parent.mkdir(parents=True, exist_ok=True)
-        if not can_enter(self.directory.parent, self._account):
-            name = hashlib.sha256(os.fsencode(self.directory.resolve())).hexdigest()[:16]
-            self.directory = public_home() / name
-            self._account = server_account(self._data)
+        self._account = server_account()
 
     @property
     def url(self) -> str:
@@ -75,7 +68,7 @@ class EmbeddedPostgres(EmbeddedServer):
         return self.directory / "data"
 
     def _launch(self) -> subprocess.Popen[bytes]:
-        programs = find_postgres(self._account)
+        programs = find_postgres()
         if not self._data.exists():
             self._make_data(programs)
         self._refuse_data_of_another_version(programs)
@@ -91,14 +84,14 @@ class EmbeddedPostgres(EmbeddedServer):
 
     def _make_data(self, programs: Path) -> None:
         """Run `initdb` beside the data's place and rename, so that the data are either complete or absent."""
-        self.directory.mkdir(exist_ok=True)
+        self.directory.mkdir(parents=True, exist_ok=True)
         if self._account:
             self.directory.chmod(self.directory.stat().st_mode | 0o111)
         making = self.directory / "data.making"
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir(mode=0o700)
         if self._account:
-            os.chown(making, self._account.uid, self._account.gid)
+            os.chown(making, self._account.pw_uid, self._account.pw_gid)
         locale = "C.UTF-8" if sys.platform == "linux" else "C"
         options = ["-U", ROLE, "-A", "trust", "-E", "UTF8", f"--locale={locale}", "--no-sync"]
         made = spawn(

@@ -7,6 +7,7 @@ signal: a killed parent may leave its children behind, and the servers' next sta
 import contextlib
 import ctypes
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -17,8 +18,6 @@ from functools import cache
 from pathlib import Path
 
 import psutil
-
-from harbor_refresh.local.accounts import Account
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -35,7 +34,7 @@ def spawn(
     *,
     log: Path,
     death_signal: signal.Signals,
-    account: Account | None = None,
+    account: pwd.struct_passwd | None = None,
     cwd: Path = Path("/"),
     env: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
@@ -56,8 +55,8 @@ def spawn(
                 cwd=cwd,
                 env=env,
                 start_new_session=True,
-                user=account.uid if account else None,
-                group=account.gid if account else None,
+                user=account.pw_uid if account else None,
+                group=account.pw_gid if account else None,
                 extra_groups=[] if account else None,
                 preexec_fn=prepare,  # noqa: PLW1509 - it makes two system calls and no more
             )

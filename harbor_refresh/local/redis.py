@@ -1,4 +1,4 @@
-"""The embedded Redis: Valkey from its wheel, or a Redis on PATH."""
+"""The embedded Redis: the Valkey of the wheel."""
 
 import signal
 import subprocess

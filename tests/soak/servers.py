@@ -141,7 +141,7 @@ class Standby(EmbeddedPostgres):
         self.directory.chmod(0o755)
         self._data.mkdir(mode=0o700)
         if self._account:
-            os.chown(self._data, self._account.uid, self._account.gid)
+            os.chown(self._data, self._account.pw_uid, self._account.pw_gid)
         source = f"host={HOST} port={self.primary.port} user={ROLE} application_name=standby"
         words = ["-D", self._data, "-d", source, "-R", "-X", "stream", "-c", "fast", "--no-sync"]
         made = spawn(

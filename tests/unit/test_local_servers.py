@@ -18,21 +18,28 @@ from harbor_refresh.local.errors import LocalError
 from harbor_refresh.local.ports import LOOPBACK
 from harbor_refresh.local.postgres import EmbeddedPostgres
 from harbor_refresh.local.redis import EmbeddedRedis
+from tests import servers
 from tests.waiting import wait_for
 
 QUICK = {"fsync": "off"}
 
 
 @pytest.fixture
-def postgres(tmp_path: Path) -> Iterator[EmbeddedPostgres]:
-    server = EmbeddedPostgres(tmp_path / "postgres", parameters=QUICK).start()
+def folder(tmp_path: Path) -> Path:
+    """A folder that `nobody` can enter, as whom PostgreSQL runs if we are root."""
+    return servers.directory / tmp_path.name
+
+
+@pytest.fixture
+def postgres(folder: Path) -> Iterator[EmbeddedPostgres]:
+    server = EmbeddedPostgres(folder / "postgres", parameters=QUICK).start()
     yield server
     server.discard()
 
 
 @pytest.fixture
-def redis(tmp_path: Path) -> Iterator[EmbeddedRedis]:
-    server = EmbeddedRedis(tmp_path / "redis").start()
+def redis(folder: Path) -> Iterator[EmbeddedRedis]:
+    server = EmbeddedRedis(folder / "redis").start()
     yield server
     server.discard()
 
@@ -92,8 +99,8 @@ def test_data_of_another_major_version_are_refused_with_a_reason(
         postgres.start()
 
 
-def test_a_setting_that_postgres_refuses_is_reported_with_the_end_of_its_log(tmp_path: Path) -> None:
-    server = EmbeddedPostgres(tmp_path / "postgres", parameters={"max_connections": "many"})
+def test_a_setting_that_postgres_refuses_is_reported_with_the_end_of_its_log(folder: Path) -> None:
+    server = EmbeddedPostgres(folder / "postgres", parameters={"max_connections": "many"})
     try:
         with pytest.raises(LocalError, match="invalid value for parameter"):
             server.start()
@@ -121,18 +128,18 @@ def test_redis_never_evicts_and_persists_everything(redis: EmbeddedRedis) -> Non
     assert told == {"maxmemory-policy": "noeviction", "appendonly": "yes", "save": ""}
 
 
-def test_a_taken_port_is_left_to_its_owner_and_reported(tmp_path: Path) -> None:
+def test_a_taken_port_is_left_to_its_owner_and_reported(folder: Path) -> None:
     with socket.socket() as other:
         other.bind((LOOPBACK, 0))
         other.listen(1)
         wished = other.getsockname()[1]
-        server = EmbeddedRedis(tmp_path / "redis", wished)
+        server = EmbeddedRedis(folder / "redis", wished)
         with server:
             assert server.port != wished
 
 
-def test_a_port_lost_between_its_choice_and_the_start_is_replaced(tmp_path: Path) -> None:
-    server = EmbeddedRedis(tmp_path / "redis")
+def test_a_port_lost_between_its_choice_and_the_start_is_replaced(folder: Path) -> None:
+    server = EmbeddedRedis(folder / "redis")
     with socket.socket() as other:
         other.bind((LOOPBACK, server.port))
         other.listen(1)
@@ -142,15 +149,13 @@ def test_a_port_lost_between_its_choice_and_the_start_is_replaced(tmp_path: Path
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process its parent ended")
-def test_the_servers_of_a_killed_process_end_and_the_next_start_finds_their_data(
-    tmp_path: Path,
-) -> None:
+def test_the_servers_of_a_killed_process_end_and_the_next_start_finds_their_data(folder: Path) -> None:
     program = textwrap.dedent(
         f"""
         import os, pathlib, signal
         from harbor_refresh.local.postgres import EmbeddedPostgres
         from harbor_refresh.local.redis import EmbeddedRedis
-        folder = pathlib.Path({str(tmp_path)!r})
+        folder = pathlib.Path({str(folder)!r})
         postgres = EmbeddedPostgres(folder / "postgres", parameters={QUICK!r}).start()
         redis = EmbeddedRedis(folder / "redis").start()
         print(postgres.pid, redis.pid, flush=True)
@@ -163,7 +168,7 @@ def test_the_servers_of_a_killed_process_end_and_the_next_start_finds_their_data
     pids = [int(word) for word in killed.stdout.split()]
     wait_for(lambda: not any(is_alive(pid) for pid in pids), "the servers to end")
 
-    again = EmbeddedPostgres(tmp_path / "postgres", parameters=QUICK)
+    again = EmbeddedPostgres(folder / "postgres", parameters=QUICK)
     try:
         assert ask(again.start(), "SELECT 1") == 1
     finally:

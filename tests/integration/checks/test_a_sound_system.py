@@ -12,6 +12,7 @@ import pytest
 
 from harbor_refresh.local.postgres import EmbeddedPostgres
 from harbor_refresh.local.redis import EmbeddedRedis
+from tests import servers
 from tests.faults.cluster import ROOT, Cluster
 from tests.integration.checks.examined import CHECKS
 from tests.waiting import wait_for
@@ -22,7 +23,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     """A system on servers of its own, because those of the tests do not write to their disk."""
-    with EmbeddedPostgres(tmp_path / "postgres") as postgres, EmbeddedRedis(tmp_path / "redis") as redis:
+    data = servers.directory / tmp_path.name  # `nobody` can enter it, as whom PostgreSQL runs if we are root
+    with EmbeddedPostgres(data / "postgres") as postgres, EmbeddedRedis(data / "redis") as redis:
         made = Cluster("", tmp_path)
         made.every.clear()
         made.env = {

@@ -43,7 +43,7 @@ class PgBouncer:
 
     def start(self) -> None:
         program = needs("pgbouncer")
-        account = server_account(self._directory)  # it does not run as root
+        account = server_account()  # it does not run as root
         self._directory.mkdir()
         self._directory.chmod(0o755)
         users = self._directory / "users.txt"
