@@ -5,12 +5,11 @@ host name, whether on two ports or behind one proxy. A user who logs out of the 
 access to Flower within REMEMBERED_SECONDS. With FLOWER_BASIC_AUTH, Flower's own check applies instead.
 """
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from time import monotonic
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user
@@ -27,8 +26,6 @@ REMEMBERED_SECONDS = 3.0
 MOST_REMEMBERED = 1_000
 #: How long a request waits for the database.
 PATIENCE_SECONDS = 5.0
-
-T = TypeVar("T")
 
 _of_flower = BaseHandler.get_current_user
 _remembered: dict[str, tuple[float, str]] = {}
@@ -48,16 +45,6 @@ def current_user(handler: Any) -> Any:
     return staff_of(handler.get_cookie(settings.SESSION_COOKIE_NAME) or "")
 
 
-def asked(question: Callable[[], T]) -> T:
-    """Return what the database answers. Raises what the question raises, or TimeoutError."""
-
-    def ask() -> T:
-        close_old_connections()
-        return question()
-
-    return _thread.submit(ask).result(PATIENCE_SECONDS)
-
-
 def staff_of(session: str) -> str | None:
     """Return the name of the user of this session; None if the session has no user who may use the admin, or if
     the database is away."""
@@ -65,7 +52,7 @@ def staff_of(session: str) -> str | None:
     until, name = _remembered.get(session, (0.0, ""))
     if now >= until:
         try:
-            name = asked(lambda: _look_up(session))
+            name = _thread.submit(_look_up, session).result(PATIENCE_SECONDS)
         except Exception:
             return None
         if len(_remembered) >= MOST_REMEMBERED:
@@ -77,6 +64,7 @@ def staff_of(session: str) -> str | None:
 def _look_up(session: str) -> str:
     if not session:
         return ""
+    close_old_connections()
     store = import_module(settings.SESSION_ENGINE).SessionStore(session)
     user = get_user(SimpleNamespace(session=store))  # type: ignore[arg-type]  # it reads the session alone
     return user.get_username() if user.is_active and user.is_staff else ""
