@@ -3,20 +3,17 @@
 That needs PostgreSQL with our tables, and nothing else. Without Redis reports are still taken, and reconcile finds
 the executions that were not marked. If an outage of Redis made every web process unready, the load balancer would
 refuse all reports. So the answer names Redis, and Redis does not decide it.
-
-These are checks of the registry (tasks/checks) that have Shown.READY.
 """
 
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 from harbor_refresh.monitoring.flights import Flight, Late
-from harbor_refresh.tasks.checks.examination import selection
-from harbor_refresh.tasks.checks.facts import Facts, RedisServer
-from harbor_refresh.tasks.checks.registry import Shown, examine, told
+from harbor_refresh.tasks.checks import postgres, redis_servers, tables  # noqa: F401  # they register the checks
+from harbor_refresh.tasks.checks.facts import Facts
+from harbor_refresh.tasks.checks.registry import REGISTERED, examine, told
 
 SECONDS = 3.0
-MIGRATIONS = "tables.migrations"
 
 
 @dataclass(frozen=True)
@@ -31,27 +28,14 @@ class Readiness:
         return not self.database
 
 
-#: Checks that need not be made again: the tables are looked up until they are found, because they stay.
-passed: set[str] = set()
-
-
-@cache
-def _redis() -> RedisServer:
-    """Probes come every few seconds, and share one connection."""
-    return Facts().redis
-
-
-def _trouble(*groups: str) -> str:
-    chosen = [one for one in selection(Shown.READY) if one.id.startswith(groups) and one.id not in passed]
-    facts = Facts()
-    facts.redis = _redis()
-    results = list(examine(chosen, facts))
-    passed.update(one.check.id for one in results if one.check.id == MIGRATIONS and one.verdict == "sound")
+def _trouble(facts: Facts, *checks: str) -> str:
+    results = examine([REGISTERED[name] for name in checks], facts)
     return " ".join(told(problem)["what"] for result in results for problem in result.problems)
 
 
-databases = Flight(partial(_trouble, "database.", "tables."))
-redises = Flight(partial(_trouble, "redis."))
+databases = Flight(lambda: _trouble(Facts(), "database.reachable", "database.writable", "tables.migrations"))
+#: All probes share the connection of these facts.
+redises = Flight(partial(_trouble, Facts(), "redis.reachable"))
 
 
 def ready() -> Readiness:

@@ -19,7 +19,7 @@ LONG_TRANSACTION = timedelta(minutes=10)
 @check(
     "database.reachable",
     "PostgreSQL answers, and lets this program in",
-    shown=(*PRESENT, Shown.ATTACH, Shown.READY),
+    shown=(*PRESENT, Shown.ATTACH),
     answers_for=Need.DATABASE,
 )
 def reachable(facts: Facts) -> Iterator[CheckMessage]:
@@ -44,9 +44,7 @@ def reachable(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check(
-    "database.writable", "PostgreSQL takes writes", Need.DATABASE, shown=(Shown.DOCTOR, Shown.ATTACH, Shown.READY)
-)
+@check("database.writable", "PostgreSQL takes writes", Need.DATABASE, shown=(Shown.DOCTOR, Shown.ATTACH))
 def writable(facts: Facts) -> Iterator[CheckMessage]:
     state = facts.database
     if state.is_standby:

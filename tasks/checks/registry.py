@@ -34,7 +34,6 @@ class Shown(StrEnum):
     PROJECT = "manage.py harbor check"
     ATTACH = "manage.py attach check"
     DASHBOARD = "the dashboard"
-    READY = "/readyz"
 
 
 #: The doctor, the check of a project, and the dashboard.

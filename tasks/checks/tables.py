@@ -13,7 +13,7 @@ from harbor_refresh.executions.retention.rules import Retention
 from harbor_refresh.executions.status import FINAL
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.facts import LABELS, Facts, run
-from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
+from harbor_refresh.tasks.checks.registry import PRESENT, Need, check
 
 #: The functions of ours that the database has.
 FUNCTIONS = (
@@ -30,7 +30,7 @@ FUNCTIONS = (
 )
 
 
-@check("tables.migrations", "every migration is applied", Need.DATABASE, shown=(*PRESENT, Shown.READY))
+@check("tables.migrations", "every migration is applied", Need.DATABASE, shown=PRESENT)
 def migrations(facts: Facts) -> Iterator[CheckMessage]:
     if missing := facts.unapplied:
         names = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
