@@ -16,6 +16,7 @@ from redis import Redis
 from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Quarantine, Task
+from tests import servers
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses
 from tests.soak.proxy import HOST, Proxy
@@ -31,9 +32,9 @@ BATCH = 25
 @pytest.fixture
 def tier(tmp_path: Path, redis: Redis, django_db_blocker: DjangoDbBlocker) -> Iterator[PostgresTier]:
     """A primary behind a fixed address, migrated, which Django uses in this process as well."""
-    tmp_path.chmod(0o755)
     proxy = Proxy("postgres")
-    tier = PostgresTier(tmp_path, proxy)
+    # `nobody` can enter it, as whom PostgreSQL runs if we are root
+    tier = PostgresTier(servers.directory / tmp_path.name, proxy)
     mine = connections["default"]
     before = dict(mine.settings_dict)
     with django_db_blocker.unblock():
