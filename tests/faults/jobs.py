@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from celery.exceptions import SoftTimeLimitExceeded
 from django.db import connection
 
 from harbor_refresh.celery import app
@@ -211,20 +210,20 @@ async def async_copy(job: Handle, name: str, seconds: float = 0.0, failures: int
     note("async_copy", name, await Execution.objects.acount())
     await asyncio.sleep(seconds)
     if failures:
-        job.retry(args=[name, seconds, failures - 1], countdown=0)
+        job.retry(args=[name, seconds, failures - 1], kwargs={}, countdown=0)
     return name
 
 
 @app.task(base=TrackedJob, name="tests.async_limited")
 async def async_limited(job: Handle, name: str, hears: bool) -> None:
     note("async_limited", name)
-    while True:
-        try:
-            await asyncio.sleep(600)
-        except SoftTimeLimitExceeded:
-            note("limited", name)
-            if hears:
-                raise
+    try:
+        await asyncio.sleep(600)
+    except asyncio.CancelledError:
+        note("limited", name)
+        if hears:
+            raise
+    await asyncio.sleep(600)
 
 
 @app.task(base=TrackedJob, name="tests.async_endless")
