@@ -438,12 +438,14 @@ class Client:
             return
         self._closed = "the client is closed"
         _open_clients.discard(self)
-        self._flush(self._close_timeout if timeout is None else timeout)
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
-            lost = [Report.from_line(line) for line in self._lines]
-        self._http.close()  # a request that still runs fails
+        try:
+            self._flush(self._close_timeout if timeout is None else timeout)
+        finally:  # also if a signal interrupts it
+            with self._changed:
+                self._ended = True
+                self._changed.notify_all()
+                lost = [Report.from_line(line) for line in self._lines]
+            self._http.close()  # a request that still runs fails
         if lost:
             log.error("Lost %d reports that could not be sent in time: %s", len(lost), self._trouble)
             raise NotSent(f"{len(lost):,} reports could not be sent: {self._trouble}", lost)
@@ -688,6 +690,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except Unusable as exc:
         sys.stderr.write(f"error: {exc}\n")
         return 2
+    except NotSent as exc:
+        sys.stderr.write(f"error: {exc}\n")
+        return 3
     except (ClientError, OSError) as exc:
         sys.stderr.write(f"error: {exc}\n")
         return 1

@@ -46,7 +46,7 @@ from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.attached.ownership import page_context
 from harbor_refresh.executions.errors import NoSuchExecution, Refused
 from harbor_refresh.executions.models import Execution, StatusChange
-from harbor_refresh.executions.queries.listing import MOST, NEWEST, bounded
+from harbor_refresh.executions.queries.listing import MOST, bounded
 
 
 @page(Execution)
@@ -140,12 +140,12 @@ class ExecutionAdmin(ReadOnlyAdmin):
         """All parameters of the list narrow it at once. A page that completes an id has its term alone."""
         query = request.GET if "term" not in request.GET else QueryDict(urlencode({"q": search_term}))
         try:
-            rows, is_complete = bounded(filter_of(query), queryset)
+            rows, compared = bounded(filter_of(query), queryset)
         except Refused as exc:
             add_bound(request, f"Nothing is listed: {exc}.")
             return queryset.none(), False
-        if not is_complete:
-            add_bound(request, f"Of the newest {NEWEST:,} executions, {MOST:,} at most.")
+        if compared is not None:
+            add_bound(request, f"Of the newest {compared:,} executions, {MOST:,} at most.")
         return rows, False
 
     @admin.display(description="Status")

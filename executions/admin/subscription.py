@@ -160,7 +160,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         try:
             with _noted(request, audit.Word.ROTATE, chosen) as entry:
                 row = rotation.rotate(chosen.pk, seconds)
-                entry.detail = rotation.in_words(seconds)
+                entry.detail = rotation.in_words(row)
         except Refused as exc:
             messages.error(request, f"The secret is not rotated: {exc}.")
             return None

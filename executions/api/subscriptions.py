@@ -204,7 +204,7 @@ def rotate_secret(request: HttpRequest, subscription_id: SubscriptionId, body: R
         audit.person_of(request), audit.Word.ROTATE, audit.Kind.SUBSCRIPTION, subscription_id
     ) as entry:
         row = rotation.rotate(subscription_id, body.old_secret_seconds)
-        entry.detail = rotation.in_words(body.old_secret_seconds)
+        entry.detail = rotation.in_words(row)
     return {**as_dict(row, SubscriptionOut), "secret": row.secret}
 
 

@@ -8,8 +8,10 @@ from email.utils import parsedate_to_datetime
 from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result
 from harbor_refresh.executions.text import made_storable
 
-#: Refusals that may pass: 401 and 403 when the receiver has the new secret. Any other 4xx is final.
-MAY_PASS = frozenset({401, 403, 408, 409, 425, 429})
+#: Refusals that pass when the receiver has the new secret. They do not say whether the receiver works.
+OF_SECRET = frozenset({401, 403})
+#: Refusals that may pass. Any other 4xx is final.
+MAY_PASS = OF_SECRET | {408, 409, 425, 429}
 #: The longest delay doubles from the first to the last.
 FIRST_DELAY = 5.0
 MAX_DELAY = 86_400.0
@@ -38,7 +40,7 @@ def result(claimed: Claimed, answer: Answer) -> Result:
     if status is not None and 400 <= status < 500 and status not in MAY_PASS:
         return Result(claimed, Outcome.DEAD, error, answered=True)
     delay = max(backoff(claimed.attempt), seconds_of(answer.retry_after))
-    return Result(claimed, Outcome.AGAIN, error, delay, answered=False)
+    return Result(claimed, Outcome.AGAIN, error, delay, answered=None if status in OF_SECRET else False)
 
 
 def backoff(attempt: int) -> float:

@@ -44,6 +44,7 @@ def rotate(subscription_id: int, old_secret_seconds: int = OLD_SECRET_SECONDS) -
     return row
 
 
-def in_words(old_secret_seconds: int) -> str:
+def in_words(row: Subscription) -> str:
     """Say how long the old secret signs, for the log of actions."""
-    return f"the old secret signs for {old_secret_seconds:,} s" if old_secret_seconds else "no old secret signs"
+    until = row.old_secret_until
+    return f"the old secret signs until {until:%Y-%m-%d %H:%M:%S} UTC" if until else "no old secret signs"

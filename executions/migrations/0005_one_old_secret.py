@@ -1,4 +1,4 @@
-"""The old secret of a webhook is a column. Of several, the one that signs longest stays."""
+"""The old secret of a webhook is a column. Of several, the first stays, because the receiver may know no other."""
 
 from django.db import migrations, models
 
@@ -6,9 +6,10 @@ KEPT = """
 UPDATE execution_subscription s
 SET old_secret = o.secret, old_secret_ends_at = o.signs_until
 FROM (
-    SELECT DISTINCT ON (subscription_id) subscription_id, secret, signs_until
+    SELECT subscription_id, (array_agg(secret ORDER BY id))[1] AS secret, max(signs_until) AS signs_until
     FROM execution_old_secret
-    ORDER BY subscription_id, signs_until DESC
+    WHERE signs_until > now()
+    GROUP BY subscription_id
 ) o
 WHERE s.id = o.subscription_id
 """

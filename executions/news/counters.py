@@ -69,7 +69,7 @@ def add_later(amounts: Mapping[Series, int]) -> None:
     kept.put(amounts)
     if kept.is_due():
         with suppress(DatabaseAway), absence_translated():
-            transaction.on_commit(kept.write)
+            transaction.on_commit(kept.write, robust=True)
 
 
 def labels_of(metric: str) -> list[str]:
@@ -157,8 +157,8 @@ class Kept:
             return True
 
     def write(self) -> None:
-        """Add the counts that are kept. If the database is away, they stay, and the next call adds them; they are
-        few, because series are few."""
+        """Add the counts that are kept. If the database refuses them, they stay, and the next call adds them; they
+        are few, because series are few."""
         with self._lock:
             amounts, self._amounts = self._amounts, {}
         try:
@@ -166,6 +166,9 @@ class Kept:
                 add(amounts)
         except DatabaseAway:
             self.put(amounts)
+        except Exception:
+            self.put(amounts)
+            raise
 
 
 kept = Kept()

@@ -23,7 +23,7 @@ WINDOW = 20_000
 COUNTED_WINDOW = 100_000
 #: Ids in a range at least, and how many ranges there are at most: each is a job, which takes some 30 ms although
 #: nothing is chosen in it.
-RANGE, RANGES = 500, 50
+RANGE, RANGES = 500, 200
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ from harbor_refresh.executions.status import Status, is_final
 COMPARED = 20_000
 #: The most executions that the list of the admin compares, and the most that it then shows.
 NEWEST, MOST = 50_000, 2_000
+#: The same for a filter that has to look at the tasks of each.
+NEWEST_WITH_JOBS = 5_000
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,8 @@ def _has_index_of_id(chosen: Filter) -> bool:
     return isinstance(chosen.vendor_id, str) or (chosen.vendor_id is not None and bool(chosen.vendor_type))
 
 
-def bounded(chosen: Filter, rows: QuerySet[Execution]) -> tuple[QuerySet[Execution], bool]:
-    """Return the rows that meet the filter, and whether these are all of them.
+def bounded(chosen: Filter, rows: QuerySet[Execution]) -> tuple[QuerySet[Execution], int | None]:
+    """Return the rows that meet the filter, and how many of the newest were compared if these are not all.
 
     Indexes answer for the vendor, the start and ids. The other conditions are compared with the newest NEWEST of
     the rows that are left, and MOST ids are passed on, so that no order can make the list slow. MOST executions of
@@ -81,36 +83,39 @@ def bounded(chosen: Filter, rows: QuerySet[Execution]) -> tuple[QuerySet[Executi
     )
     left = by_index.apply(rows)
     if chosen == by_index:
-        return left, True
-    floor = lowest_of_the_newest(left, NEWEST)
+        return left, None
+    compared = NEWEST if chosen.has_jobs is None else NEWEST_WITH_JOBS
+    floor = lowest_of_the_newest(left, compared)
     newest = left if floor is None else left.filter(pk__gte=floor)
     ids = set(chosen.apply(newest).order_by("-pk").values_list("pk", flat=True)[:MOST])
     is_complete = floor is None and len(ids) < MOST
-    if not is_complete and (found := _of_any_age(chosen)) is not None:
+    if not is_complete:
+        found, is_complete = _of_any_age(chosen)
         ids.update(chosen.apply(left.filter(among(found))).values_list("pk", flat=True))
-        is_complete = len(found) < MOST
-    return rows.filter(among(ids)), is_complete
+    return rows.filter(among(ids)), None if is_complete else compared
 
 
-def _of_any_age(chosen: Filter) -> Sequence[int] | None:
-    """Return the newest MOST executions in quarantine or of the status; None if no index finds them."""
+def _of_any_age(chosen: Filter) -> tuple[Sequence[int], bool]:
+    """Return the newest executions in quarantine or of the status, and whether these are all; none, if no index
+    finds them."""
     if chosen.quarantined:
-        return list(Quarantine.objects.order_by("-pk").values_list("pk", flat=True)[:MOST])
-    if len(chosen.statuses) == 1 and not is_attached():
+        found = list(Quarantine.objects.order_by("-pk").values_list("pk", flat=True)[:MOST])
+        return found, len(found) < MOST
+    if len(chosen.statuses) == 1 and chosen.statuses[0] != Status.SUCCESS and not is_attached():
         return find_by_status(chosen.statuses[0])
-    return None
+    return [], False
 
 
-def find_by_status(status: str) -> Sequence[int] | None:
-    """Return the newest MOST executions of this status, by their tasks; None for Success, which has no index.
+def find_by_status(status: str) -> tuple[Sequence[int], bool]:
+    """Return the newest executions of this status, which is not Success, and whether these are all. They are found
+    by their tasks, MOST of which are looked at.
 
     An unfinished execution has an unfinished task, one with an error has a task with an error, and one that was
     stopped has a stopped task. Executions without tasks are not found.
     """
-    if status == Status.SUCCESS:
-        return None
     of_tasks = [status] if is_final(status) else [one for one in Status.values if not is_final(one)]
-    return [pk for (pk,) in run("find_by_status", status=status, task_statuses=of_tasks, most=MOST)]
+    rows = run("find_by_status", status=status, task_statuses=of_tasks, most=MOST)
+    return [pk for pk, _ in rows if pk is not None], rows[0][1] < MOST
 
 
 def lowest_of_the_newest(rows: QuerySet[Any], count: int) -> int | None:

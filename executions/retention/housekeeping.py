@@ -16,6 +16,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.access import audit, received_messages
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import delete_first, run
 from harbor_refresh.executions.lifecycle import tombstones
 from harbor_refresh.executions.models import (
@@ -24,6 +25,7 @@ from harbor_refresh.executions.models import (
     Delivery,
     IdempotencyKey,
     ReceivedMessage,
+    Subscription,
 )
 from harbor_refresh.executions.models.notifications import State
 
@@ -58,6 +60,11 @@ def older(rows: QuerySet[Any], column: str) -> Forget:
     return lambda before: delete_first(rows.filter(**{f"{column}__lt": before}).order_by(column), BATCH)
 
 
+def forget_old_secrets(before: Any) -> int:
+    expired = Subscription.objects.filter(old_secret_ends_at__lt=before)
+    return expired.update(old_secret="", old_secret_ends_at=None)
+
+
 DELIVERED_OR_DEAD = Delivery.objects.exclude(state=State.PENDING)
 HOUSEKEEPING: tuple[Chore, ...] = (
     # a sender tries again for minutes, and a key that is older is not worth its row
@@ -67,6 +74,7 @@ HOUSEKEEPING: tuple[Chore, ...] = (
     Chore("log of actions", audit.forget, timedelta(days=180)),
     # a dead letter can be sent again until then
     Chore("ended deliveries", older(DELIVERED_OR_DEAD, "ended_at"), timedelta(days=30)),
+    Chore("old secrets of webhooks", forget_old_secrets, timedelta(0)),
     Chore("callbacks of deleted executions", older(Callback.objects.all(), "orphaned_at"), timedelta(days=60)),
 )
 
@@ -74,11 +82,18 @@ HOUSEKEEPING: tuple[Chore, ...] = (
 def shorten_histories(age: timedelta, after_id: int) -> tuple[int, int | None]:
     """Delete the oldest changes of the next page of executions; return how many, and the id to go on after.
 
-    A history has one row for each revision, so only executions with more than HISTORY_KEPT revisions are looked
-    at. The rest of a history is as complete as before: what is deleted is noted in the same statement. If two
-    processes do it at once, then the second finds nothing left of what the first deleted.
+    A history has one row for each revision, so only executions with more than HISTORY_KEPT are looked at.
+    Attached, all are, because Harbor resets its revisions. The rest of a history is as complete as before: what is
+    deleted is noted in the same statement. If two processes do it at once, then the second finds nothing left of
+    what the first deleted.
     """
     _, after, deleted = run(
-        "shorten_history", after_id=after_id, page=HISTORY_PAGE, kept=HISTORY_KEPT, age=age, batch=BATCH
+        "shorten_history",
+        after_id=after_id,
+        page=HISTORY_PAGE,
+        kept=HISTORY_KEPT,
+        age=age,
+        batch=BATCH,
+        any_revision=is_attached(),
     )[0]
     return deleted, after

@@ -3,7 +3,7 @@
 -- :status         text
 -- :task_statuses  text[]  an execution of this status has a task of one of these
 -- :most           int     how many at most
--- returns  id
+-- returns  id, how many executions were looked at; without any of this status, one row without an id
 --
 -- It jumps through the index task_by_status from one execution to the next, so the cost follows `most` and not the
 -- size of a table.
@@ -23,10 +23,13 @@ WITH RECURSIVE jump (execution_id) AS (
     )
     FROM jump j
     WHERE j.execution_id IS NOT NULL
+),
+looked_at AS (
+    SELECT array_agg(execution_id) AS ids, count(*) AS count
+    FROM (SELECT execution_id FROM jump OFFSET 1 LIMIT %(most)s) j
+    WHERE execution_id IS NOT NULL
 )
-SELECT e.id
-FROM execution e
-WHERE
-    e.id = ANY(ARRAY(SELECT execution_id FROM jump LIMIT %(most)s + 1))
-    AND e.status = %(status)s
+SELECT e.id, l.count
+FROM looked_at l
+LEFT JOIN execution e ON e.id = ANY(l.ids) AND e.status = %(status)s
 ORDER BY e.id DESC

@@ -62,7 +62,7 @@ SELECT
     c.status,
     c.tasks,
     c.ends,
-    extract(epoch FROM least(%(recent)s::interval, m.now - e.start_time))::float8,
+    greatest(extract(epoch FROM least(%(recent)s::interval, m.now - e.start_time)), 0)::float8,
     coalesce((SELECT bool_or(status_code < 3) FROM gates), FALSE)
 FROM execution e
 CROSS JOIN moment m

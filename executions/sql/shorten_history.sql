@@ -4,6 +4,7 @@
 -- :page int         how many executions to read
 -- :kept bigint      the newest changes of each execution that stay
 -- :age interval     younger changes stay, too, and those that subscribers have not been told
+-- :any_revision bool  look also at executions of fewer revisions, because Harbor resets its revisions
 -- :batch bigint     the most changes to delete of one execution; of ten executions at most
 -- returns  one row: looked_at, next_id, deleted. next_id is the id to go on after, NULL if this was the last page
 --
@@ -27,7 +28,7 @@ long AS MATERIALIZED (
         OFFSET %(kept)s
         LIMIT 1
     ) beyond
-    WHERE p.revision > %(kept)s -- an execution has no more changes than revisions
+    WHERE p.revision > %(kept)s OR %(any_revision)s
     ORDER BY p.id
     LIMIT 10
     FOR KEY SHARE OF e SKIP LOCKED

@@ -14,6 +14,7 @@ from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import Contended, DatabaseAway, OwnedByHarbor, QueueUnavailable
 from harbor_refresh.executions.lifecycle.quarantines import release
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import BULK
@@ -49,7 +50,14 @@ def harbors() -> set[str]:
 def act_now(request: HttpRequest, verb: Verb, ids: Sequence[int]) -> None:
     """Do the verb to these executions in this request, one after another."""
     one = VERBS[verb]
-    _act(request, ids, word=Word(verb), kind=Kind.EXECUTION, act=one.act, did=one.did)
+    act = _refresh if verb == Verb.REFRESH else one.act
+    _act(request, ids, word=Word(verb), kind=Kind.EXECUTION, act=act, did=one.did)
+
+
+def _refresh(ids: Sequence[int]) -> Done:
+    """Unlike that of an action on many, it waits for rows that another transaction has locked."""
+    outcome = refresh(ids)
+    return Done(outcome.changed, len(ids) - outcome.changed - len(outcome.failed), outcome.failed)
 
 
 def release_now(request: HttpRequest, ids: Sequence[int]) -> None:

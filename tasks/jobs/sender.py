@@ -110,6 +110,7 @@ def send_all(publish: Publish | None = None, queues: Sequence[str] | None = None
     often = {"patience": PATIENCE_SECONDS, "long": LONG_SECONDS, "limited": limited}
     for queue in queues:
         with absence_translated():
+            unsend(queue)
             rows = run("resend", queue=queue, most=EACH, **often)
         if rows:
             (publish or _publish)(rows)
@@ -118,8 +119,7 @@ def send_all(publish: Publish | None = None, queues: Sequence[str] | None = None
 
 
 def unsend(queue: str) -> None:
-    """Have the sent jobs of a queue wait, in the transaction that pauses it. When they are sent again, their old
-    messages are copies."""
+    """Have the sent jobs of a queue wait if it is paused. Sent again, they have copies of their messages."""
     run("unsend", queue=queue)
 
 

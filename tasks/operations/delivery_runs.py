@@ -63,8 +63,8 @@ def recover() -> None:
 
 def _wake() -> None:
     """Send `tasks.deliver`, unless a run looks at this moment: when it has released its lease, it looks once
-    more. While deliveries are paused, recovery wakes the next run."""
-    if not Lease(LEASE).is_held() and not is_paused():
+    more."""
+    if not Lease(LEASE).is_held():
         tick.send(NAME)
 
 

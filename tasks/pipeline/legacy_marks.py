@@ -81,7 +81,8 @@ class LegacyMarks(Verbs):
             is_due = self._redis.set(rest, 1, nx=True, px=round(LOOKS_A_TICK * of_a_page))
             noted = cast("bytes | None", self._redis.get(self.keys.legacy_cursor)) or b""
         if is_due:
-            found = list(islice(self.pages(int(noted) if noted.isdigit() else 0), LOOKS_A_TICK))
+            begin = int(noted) if noted.isdigit() and len(noted) < 20 else 0
+            found = list(islice(self.pages(begin), LOOKS_A_TICK))
             taken, cursor = sum(page.taken for _, page in found), found[-1][0]
             with redis_errors_translated():
                 self._redis.set(self.keys.legacy_cursor, cursor)

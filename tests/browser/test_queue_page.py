@@ -64,7 +64,7 @@ def test_an_execution_in_quarantine_is_released_on_its_page(open_page: OpenPage,
     quarantine([execution.pk], 5)
     page = open_page(page_of(execution))
     confirm(page, "Release from quarantine", "Release")
-    expect(page.get_by_text("1 execution is free again and will be refreshed soon.")).to_be_visible()
+    expect(page.get_by_text("1 execution released from quarantine and will be refreshed soon.")).to_be_visible()
     assert not Quarantine.objects.filter(pk=execution.pk).exists()
 
 
@@ -84,7 +84,7 @@ def test_a_quarantined_execution_says_why_leads_to_its_quarantine_and_is_release
     row = page.get_by_role("row").filter(has_text="its row was locked for an hour")
     row.get_by_role("checkbox").check()
     run_on_rows(page, "Release")
-    expect(page.get_by_text("1 execution is free again and will be refreshed soon.")).to_be_visible()
+    expect(page.get_by_text("1 execution released from quarantine and will be refreshed soon.")).to_be_visible()
     wait_for(lambda: not Quarantine.objects.filter(pk=execution.pk).exists(), "the release")
     status_becomes(execution, "Success")
     page.goto(page_of(execution))

@@ -10,6 +10,7 @@ from harbor_refresh.tasks.jobs import TrackedExecution, start
 from harbor_refresh.tasks.models import Job
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
+from tests.variants import variants
 from tests.waiting import wait_for
 
 
@@ -93,7 +94,7 @@ def test_a_run_that_was_stopped_before_is_killed_by_a_second_stop(
     holds()
 
 
-@pytest.mark.parametrize("pool", ["threads", "solo", "gevent"])
+@pytest.mark.parametrize("pool", variants("threads", "solo", "gevent"))
 def test_a_pool_without_processes_says_once_that_it_cannot(
     pool: str, worker: Callable[..., Member], log: Path
 ) -> None:

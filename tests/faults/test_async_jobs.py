@@ -10,6 +10,7 @@ from harbor_refresh.tasks.jobs import start
 from harbor_refresh.tasks.models import Job
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
+from tests.variants import variants
 from tests.waiting import wait_for
 
 
@@ -21,7 +22,7 @@ def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
     return begin
 
 
-@pytest.mark.parametrize("pool", ["prefork", "threads", "solo"])
+@pytest.mark.parametrize("pool", variants("prefork", "threads", "solo"))
 def test_each_pool_runs_them_and_they_hear_a_stop(
     pool: str, worker: Callable[..., Member], log: Path, holds: Callable[..., None]
 ) -> None:
@@ -63,6 +64,7 @@ def test_a_soft_limit_is_raised_in_them_and_a_hard_limit_ends_their_process(
     assert not member.died()
 
 
+@pytest.mark.slow
 def test_a_killed_worker_leaves_them_to_the_next(
     worker: Callable[..., Member], log: Path, holds: Callable[..., None]
 ) -> None:

@@ -14,7 +14,7 @@ from harbor_refresh.tasks.models import Limit
 from harbor_refresh.tasks.models.job import Job
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
-from tests.waiting import slowness, wait_for
+from tests.waiting import wait_for
 
 LIMIT = 3
 
@@ -137,5 +137,5 @@ def test_three_jobs_behind_many_slow_ones_are_done_soon(workers: Callable[[int],
     few = start("SCAN", jobs=[team.copy.s("b") for _ in range(3)])
     wait_for(lambda: not few.tasks.exclude(status="Success").exists(), "the three to end", log=member.log)
     seconds = time.monotonic() - began
-    assert seconds < 4 * slowness(), f"{seconds:.1f} s"
+    assert seconds < 30, f"{seconds:.1f} s, and the slow ones take 1,000"
     many.stop()

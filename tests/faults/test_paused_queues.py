@@ -63,6 +63,7 @@ def test_a_paused_queue_of_jobs_stays_paused_through_a_kill_a_broken_connection_
     holds()
 
 
+@pytest.mark.slow
 def test_refreshing_stays_paused_through_a_kill_of_every_worker_and_an_emptied_redis(
     cluster: Cluster, redis: Redis, holds: Callable[..., None]
 ) -> None:

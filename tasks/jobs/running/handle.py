@@ -9,6 +9,7 @@ from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.text import is_whole, made_storable, shown
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.execution import TrackedExecution
+from harbor_refresh.tasks.jobs.limits import is_limited
 from harbor_refresh.tasks.jobs.outcomes import MAX_MESSAGE, Begun, Outcome, Run, take
 from harbor_refresh.tasks.jobs.running import writer
 from harbor_refresh.tasks.jobs.running.coroutines import outside_of_the_loop
@@ -103,9 +104,10 @@ class Handle:
         raise self._task.retry(**options)
 
     def take(self, outcome: Outcome) -> None:
-        """Have this run end, or wait for another one. It is written a moment later, with others."""
+        """Have this run end, or wait for another one. It is written soon."""
         if self._current:
-            writer.of_this_process.get().end(outcome, self.given.queue)
+            is_awaited = outcome.is_needed or is_limited(self._task)
+            writer.of_this_process.get().end(outcome, self.given.queue, is_awaited=is_awaited)
         else:
             outside_of_the_loop(partial(take, [outcome]))
             outside_of_the_loop(partial(sender.send_behind, [self.given.queue], [outcome]))

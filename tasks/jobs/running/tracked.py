@@ -1,6 +1,7 @@
 """TrackedJob: the base of Celery tasks that are tasks of an execution. A run in its process: begin, run, end,
 retry."""
 
+import inspect
 import logging
 import os
 import time
@@ -180,9 +181,7 @@ class TrackedJob(JobTask):
         if job := self.request.get(HANDLE):
             refuse_options_of_retry(self, options)
             job.reason = made_storable(said_by(exc) if exc else "it asked for another try")[:MAX_MESSAGE]
-        # Celery would combine those that are given with the others as if the handle were the first of them
-        args = self.request.args if args is None else args
-        kwargs = self.request.kwargs if kwargs is None else kwargs
+        args, kwargs = _merged(self.run, self.request, args, kwargs)
         if job is None or not mode.is_eager():
             return super().retry(args, kwargs, exc, **options)
         # to Celery another try in eager mode is part of this one
@@ -230,6 +229,23 @@ class TrackedJob(JobTask):
                     retries=retries,
                 )
             )
+
+
+def _merged(run: Any, request: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """Return the arguments of another try. Those that are not given stay, except where those that are given take
+    their place, as in Celery, which would take the handle for the first of them."""
+    if (args is None) == (kwargs is None):
+        return args, kwargs
+    parameters = list(inspect.signature(run).parameters.values())[1:]
+    named = [one.name if one.kind is one.POSITIONAL_OR_KEYWORD else None for one in parameters]
+    if args is not None:
+        placed = {*named[: len(args)]}
+        return args, {name: value for name, value in (request.kwargs or {}).items() if name not in placed}
+    args, kwargs = list(request.args or ()), dict(kwargs)
+    for place, name in enumerate(named[: len(args)]):
+        if name in kwargs:
+            args[place] = kwargs.pop(name)
+    return args, kwargs
 
 
 def _delay_of(options: dict[str, Any]) -> float:

@@ -1,8 +1,8 @@
 """The writer: one thread in each process that runs jobs. It writes what becomes of their runs, many at once.
 
-An end is written a moment after it has come, together with those that come meanwhile; then the next jobs of their
-queues are sent. A run that goes on for longer is shown as Running, and its check-ins are written once a second,
-which also says whether it still stands.
+An end is written soon after it has come, together with others; then the next jobs of their queues are sent. A run
+that goes on for longer is shown as Running, and its check-ins are written once a second, which also says whether
+it still stands.
 
 If the process dies before an end is written, the job runs again, although its work was done. If the database is
 away, ends wait here; if they are lost with their process, it is the same as above. If it went away while a run
@@ -35,7 +35,7 @@ from harbor_refresh.tasks.jobs.running.per_process import PerProcess
 log = logging.getLogger("harbor_refresh")
 
 #: Seconds between two transactions while ends keep coming; longer after a larger batch, and shorter after one of a
-#: few. A transaction, and the refresh that follows, cost as much as ten jobs that do nothing.
+#: few that are awaited. A transaction, and the refresh that follows, cost as much as ten jobs that do nothing.
 MOMENT, EACH, LONGEST, FEW = 0.1, 0.005, 1.0, 0.02
 #: A run that is over sooner is never shown as Running: only its end is written.
 SHOWN_SECONDS = 0.2
@@ -66,11 +66,13 @@ class CurrentRun:
 
 
 class End(NamedTuple):
-    """What becomes of a run that is over in this process. `is_lost`: this process knew that it was given up."""
+    """What becomes of a run that is over in this process. `is_lost`: this process knew that it was given up.
+    `is_awaited`: another job may wait for this end, in a chain or for a limit."""
 
     outcome: Outcome
     queue: str
     is_lost: bool
+    is_awaited: bool
 
 
 class Writer:
@@ -78,7 +80,7 @@ class Writer:
         self.current: dict[Run, CurrentRun] = {}
         self._ends: deque[End] = deque()
         self._has_come = threading.Event()
-        self._ending = self._is_idle = False
+        self._ending = self._is_idle = self._are_awaited = False
         self._looked_at = self._searched_at = time.monotonic()
         self._end_by = 0.0
         self._is_logged = False
@@ -104,11 +106,11 @@ class Writer:
     def forget(self, its: Run) -> None:
         self.current.pop(its, None)
 
-    def end(self, outcome: Outcome, queue: str) -> None:
+    def end(self, outcome: Outcome, queue: str, *, is_awaited: bool = False) -> None:
         """Write this end soon."""
         one = self.current.pop(outcome.run, None)
         self._here[outcome.run.task_id, outcome.run.number] = True
-        self._ends.append(End(outcome, queue, is_lost=one is None or one.is_lost))
+        self._ends.append(End(outcome, queue, one is None or one.is_lost, is_awaited))
         self._has_come.set()
 
     @contextmanager
@@ -142,8 +144,13 @@ class Writer:
             written = self._write_ends()
             is_done = written is not None and self._look()
             if not self._ending:
-                self._rest(_rest_after(written or 0) if is_done else PAUSE_SECONDS)
+                self._rest(self._rest_after(written or 0) if is_done else PAUSE_SECONDS)
         connection.close()
+
+    def _rest_after(self, written: int) -> float:
+        """After few ends that other jobs wait for, the next are written sooner; after a single one, at once."""
+        usual = min(MOMENT + EACH * written, LONGEST)
+        return min(FEW * (written - 1), usual) if written and self._are_awaited else usual
 
     def _rest(self, seconds: float) -> None:
         """Wait while ends keep coming, until they fill a transaction."""
@@ -171,6 +178,7 @@ class Writer:
             for one in batch:
                 self._here.pop((one.outcome.run.task_id, one.outcome.run.number), None)
             self._together = TOGETHER
+            self._are_awaited = any(one.is_awaited for one in batch)
             count += len(batch)
             self._is_logged = False
             sender.send_behind({one.queue for one in batch}, [one.outcome for one in batch])
@@ -244,11 +252,6 @@ class Writer:
         if not self._is_logged:
             log.warning("Ends of jobs cannot be written, trying again: %s", exc)
         self._is_logged = True
-
-
-def _rest_after(written: int) -> float:
-    """A single end is written at once, because the next job may wait for it: in a chain, or for a limit."""
-    return min(FEW * max(written - 1, 0), MOMENT + EACH * written, LONGEST)
 
 
 def _begun_again(ends: Sequence[End], known: Sequence[Outcome]) -> list[Outcome]:

@@ -93,6 +93,7 @@ UNTAKEN = {
 }
 #: The options of another try.
 OF_RETRY = ("countdown", "eta", "max_retries", "throw")
+TAKEN_BY_RETRY = "takes args, kwargs, exc, countdown, eta and max_retries"
 #: The options that a task may set, and that break its messages if their value is invalid.
 ON_THE_TASK = ("priority", "expires", "time_limit", "soft_time_limit")
 
@@ -107,6 +108,9 @@ def refuse_options(owner: str, options: Mapping[str, Any]) -> None:
 def refuse_options_of_task(task: Any) -> None:
     """Raise Refused if an option that the task sets would break all its messages."""
     refuse_options(task.name, {name: getattr(task, name, None) for name in ON_THE_TASK})
+    of_autoretry = getattr(task, "retry_kwargs", None) or {}
+    if others := sorted(of_autoretry.keys() - {*OF_RETRY, "args", "kwargs", "exc"}):
+        raise Refused(f"{task.name}: retry_kwargs {TAKEN_BY_RETRY}; got {', '.join(others)}")
 
 
 def refuse_options_of_retry(task: Any, options: Mapping[str, Any]) -> None:
@@ -114,7 +118,7 @@ def refuse_options_of_retry(task: Any, options: Mapping[str, Any]) -> None:
     task, that would break the message."""
     owner = f"another try of {task.name}"
     if others := sorted(options.keys() - {*OF_RETRY}):
-        raise Refused(f"{owner}: takes args, kwargs, exc, countdown, eta and max_retries; got {', '.join(others)}")
+        raise Refused(f"{owner}: {TAKEN_BY_RETRY}; got {', '.join(others)}")
     has_delay = options.get("eta") or options.get("countdown") is not None
     delay = {} if has_delay else {"countdown": task.default_retry_delay}
     refuse_options(owner, {**options, **delay})

@@ -23,7 +23,7 @@ def _queue(parser: CommandParser) -> None:
 
 def _queue_and_reason(parser: CommandParser) -> None:
     _queue(parser)
-    parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, shown on status pages")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, shown on the page Queue")
 
 
 def _pause(options: dict[str, Any]) -> Answer:
@@ -40,5 +40,7 @@ def _resume(options: dict[str, Any]) -> Answer:
     return Answer({"queue": queue, "paused": False, "changed": was_paused}, [said])
 
 
-PAUSE = Subcommand("pause refreshing, or a queue of the broker, until it is resumed", _pause, _queue_and_reason)
-UNPAUSE = Subcommand("resume refreshing, or a queue of the broker", _resume, _queue)
+PAUSE = Subcommand(
+    "pause refreshing, or the tracked jobs of a queue, until it is resumed", _pause, _queue_and_reason
+)
+UNPAUSE = Subcommand("resume refreshing, or the jobs of a queue", _resume, _queue)

@@ -33,9 +33,10 @@ def answer(options: dict[str, Any]) -> Answer:
     if options["jobs"]:
         return job_stats.answer(options)
     facts = Facts()
-    found = problems(Shown.DASHBOARD, facts)
+    found = sorted(problems(Shown.DASHBOARD, facts), key=lambda one: not one.is_serious())
     state, design = facts.state, strategy()
-    backlog = state.backlog if design.marks_on_queue else design.backlog()
+    is_elsewhere = not design.marks_on_queue and "redis" not in state.absent
+    backlog = design.backlog() if is_elsewhere else state.backlog
     data = {**asdict(state), "backlog": backlog, "findings": [told(one) for one in found]}
     parts = ((("", "count", ""), [*_counts(state, backlog)]), (("", "", ""), [*_times(state)]))
     shown = [table(columns, rows) for columns, rows in parts if rows]

@@ -32,8 +32,8 @@ def made(*statuses: str, **attributes: Any) -> int:
 
 
 def found(**conditions: Any) -> tuple[list[int], bool]:
-    rows, is_complete = bounded(Filter(**conditions), Execution.objects.order_by("-pk"))
-    return list(rows.values_list("pk", flat=True)), is_complete
+    rows, compared = bounded(Filter(**conditions), Execution.objects.order_by("-pk"))
+    return list(rows.values_list("pk", flat=True)), compared is None
 
 
 def test_each_status_is_found_at_any_age_by_its_tasks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,7 +67,7 @@ class AtOnce:
         self.current[its] = one = CurrentRun(its, queue)
         return one
 
-    def end(self, outcome: Outcome, queue: str) -> None:
+    def end(self, outcome: Outcome, queue: str, *, is_awaited: bool) -> None:
         self.current.pop(outcome.run, None)
         self.ends.append(outcome)
         take([outcome])

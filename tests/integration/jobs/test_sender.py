@@ -15,6 +15,7 @@ from harbor_refresh.tasks.jobs import database, sender
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
+from harbor_refresh.tasks.models import Pause
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from tests import servers
@@ -126,6 +127,16 @@ def test_a_pause_waits_for_a_pick_that_is_under_way(outbox: Outbox) -> None:
         assert commit() == 1
         assert result()
     assert rows() == {"j": ("waiting", 0)}
+
+
+def test_a_job_that_is_sent_in_spite_of_a_pause_waits_after_the_next_pass(outbox: Outbox) -> None:
+    """As by a pick that had not seen the pause, or because another transaction held the job."""
+    recorded("j")
+    (message,) = outbox.take()
+    Pause.objects.create(queue=QUEUE, by="a person")
+    sender.send_all()
+    assert rows() == {"j": ("waiting", 0)}
+    assert begun(message) is None
 
 
 def test_a_broker_that_is_away_keeps_no_caller_and_the_jobs_are_sent_when_it_is_back(outbox: Outbox) -> None:

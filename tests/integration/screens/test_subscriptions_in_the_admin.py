@@ -184,7 +184,8 @@ def test_a_secret_is_rotated_after_a_question_and_shown_once(admin: Client) -> N
     assert "2 secrets until" in shown
     assert row.secret not in shown
     entry = AuditEntry.objects.get()
-    assert (entry.verb, entry.target, entry.detail) == ("rotate", str(old.pk), "the old secret signs for 3,600 s")
+    detail = f"the old secret signs until {row.old_secret_until:%Y-%m-%d %H:%M:%S} UTC"
+    assert (entry.verb, entry.target, entry.detail) == ("rotate", str(old.pk), detail)
 
 
 def test_a_rotation_with_a_time_that_is_not_offered_asks_again(admin: Client) -> None:

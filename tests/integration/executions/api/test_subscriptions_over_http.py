@@ -163,7 +163,7 @@ def test_a_rotation_shows_the_new_secret_once_and_tells_how_long_the_old_one_sig
         "rotate",
         "subscription",
         str(made["id"]),
-        "the old secret signs for 3,600 s",
+        f"the old secret signs until {until:%Y-%m-%d %H:%M:%S} UTC",
     )
     program.post(f"{path}/rotate-secret", {})  # for a day
     program.post(f"{path}/rotate-secret", {"old_secret_seconds": 0})

@@ -196,10 +196,8 @@ def test_while_deliveries_are_paused_nothing_is_delivered_and_recovery_wakes_the
         subscriptions.create(Wish("x", good.url))
         deliver()
         handler = Subscription.objects.get(kind="handler").pk
-        redis.delete(DELIVERIES)
         pause(DELIVERIES, person)
         ended(1)
-        assert waiting(DELIVERIES) == 0
         outbox.write_deliveries()
         recover_stale()
         deliver()
