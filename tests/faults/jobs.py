@@ -210,7 +210,7 @@ async def async_copy(job: Handle, name: str, seconds: float = 0.0, failures: int
     note("async_copy", name, await Execution.objects.acount())
     await asyncio.sleep(seconds)
     if failures:
-        job.retry(args=[name, seconds, failures - 1], kwargs={}, countdown=0)
+        job.retry(args=[name, seconds, failures - 1], countdown=0)
     return name
 
 
