@@ -10,7 +10,7 @@ Green threads share one thread, where a second loop fails, so their pools are re
 import asyncio
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -78,21 +78,17 @@ class _Coroutine:
         self._request = self._celery_task.request_stack.top if self._celery_task else None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
-        self._is_over_limit = False
+        self._struck: SoftTimeLimitExceeded | None = None
 
     async def main(self) -> Any:
         # where `sync_to_async` looks for it
         _thread_of_the_job.set(getattr(AsyncToSync.executors, "current", None))
         self._task, self._loop = asyncio.current_task(), asyncio.get_running_loop()
-        if self._is_over_limit:
+        if self._struck:
             self.cancel()
         try:
             with self._as_current():
-                return await self._make()
-        except asyncio.CancelledError:
-            if self._is_over_limit:
-                raise SoftTimeLimitExceeded from None
-            raise
+                return await _Interruptible(self._make(), self._take_limit)
         finally:
             self._loop = None
 
@@ -117,18 +113,45 @@ class _Coroutine:
 
     @contextmanager
     def soft_limit(self) -> Iterator[None]:
-        """Let a soft time limit cancel the coroutine, and not interrupt this thread, where its signal arrives.
-        This thread waits until the coroutine has ended."""
+        """Raise a soft time limit in the coroutine, and not in this thread, where its signal arrives."""
         is_main = threading.current_thread() is threading.main_thread()
         if not is_main or signal.getsignal(signal.SIGUSR1) is not soft_timeout_sighandler:
             yield
             return
-        signal.signal(signal.SIGUSR1, self._exceed_limit)
+        signal.signal(signal.SIGUSR1, self._strike)
         try:
             yield
         finally:
             signal.signal(signal.SIGUSR1, soft_timeout_sighandler)
 
-    def _exceed_limit(self, *_: Any) -> None:
-        self._is_over_limit = True
+    def _strike(self, *_: Any) -> None:
+        self._struck = SoftTimeLimitExceeded()
         self.cancel()
+
+    def _take_limit(self) -> SoftTimeLimitExceeded | None:
+        struck, self._struck = self._struck, None
+        if struck and self._task:
+            self._task.uncancel()
+        return struck
+
+
+class _Interruptible:
+    """Awaits a coroutine. A cancellation that stands for something else is raised in it as that."""
+
+    def __init__(self, made: Coroutine[Any, Any, Any], stands_for: Callable[[], BaseException | None]) -> None:
+        self._made, self._stands_for = made, stands_for
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        thrown: BaseException | None = None
+        while True:
+            try:
+                waits_for = self._made.throw(thrown) if thrown else self._made.send(None)
+            except StopIteration as end:
+                return end.value
+            thrown = None
+            try:
+                yield waits_for
+            except asyncio.CancelledError as exc:
+                thrown = self._stands_for() or exc
+            except BaseException as exc:
+                thrown = exc

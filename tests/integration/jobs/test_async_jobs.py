@@ -252,12 +252,11 @@ def limit_strikes(after: float = 0.2) -> None:
 
 
 @pytest.mark.usefixtures("soft_limits")
-def test_a_soft_time_limit_cancels_the_coroutine_where_it_waits() -> None:
+def test_a_soft_time_limit_is_raised_where_the_coroutine_waits() -> None:
     async def waits(catches: bool) -> str:
         try:
             await asyncio.gather(asyncio.sleep(600), asyncio.Event().wait())
-        except asyncio.CancelledError:
-            said.append(await Group.objects.acount())
+        except SoftTimeLimitExceeded:
             if not catches:
                 raise
             await asyncio.sleep(0.05)
@@ -269,11 +268,10 @@ def test_a_soft_time_limit_cancels_the_coroutine_where_it_waits() -> None:
     limit_strikes()
     with pytest.raises(SoftTimeLimitExceeded):
         coroutines.plain(waits)(False)
-    assert len(said) == 2, "it queries while it tidies up"
 
 
 @pytest.mark.usefixtures("soft_limits")
-def test_a_soft_time_limit_ends_the_coroutine_behind_a_query_of_the_job() -> None:
+def test_a_soft_time_limit_is_raised_behind_a_query_of_the_job() -> None:
     async def asks() -> None:
         await sync_to_async(time.sleep)(0.6)
         said.append("never")
