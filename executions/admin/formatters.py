@@ -204,10 +204,3 @@ def status_bar(counts: Mapping[str, int]) -> SafeString | str:
     shares = ((status, f"{counts[status] / total * 100:.2f}") for status in BAR_COLOURS if counts.get(status))
     parts = [(BAR_COLOURS[status], status, share, share) for status, share in shares]
     return format_html('<div class="harbor-progress">{}</div>', format_html_join("", PART_OF_BAR, parts))
-
-
-def percent_bar(percent: float) -> SafeString:
-    return format_html(
-        '<div class="harbor-progress">{}</div>',
-        format_html(PART_OF_BAR, "harbor-running", "Done", percent, percent),
-    )

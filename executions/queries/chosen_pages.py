@@ -73,10 +73,9 @@ def chooses_bulk(chosen: Filter) -> bool:
     return bool(chosen.ids) or chosen.vendor_type == BULK
 
 
-def count(chosen: Filter, *, highest: int | None = None, seconds: float, at_most: int | None = None) -> Counted:
+def count(chosen: Filter, *, seconds: float, at_most: int | None = None) -> Counted:
     """Count, and give up after so many seconds, or when there are more than `at_most`; then `count` is that."""
-    if highest is None:
-        highest = highest_id()
+    highest = highest_id()
     deadline = monotonic() + seconds
     found, cursor = 0, 0
     while cursor < highest:

@@ -1,6 +1,7 @@
 """The dashboard's page, and the two addresses that it asks while it is open."""
 
 import json
+from functools import partial
 from typing import Any
 
 from django.contrib import admin
@@ -11,10 +12,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from harbor_refresh.dashboard.cards import cards
-from harbor_refresh.dashboard.charts import CHARTS, SERIES, all_data, data, told
+from harbor_refresh.dashboard.charts import CHARTS, SERIES, all_data, data, points_of, told
 from harbor_refresh.dashboard.latest import Overview, latest
 from harbor_refresh.executions.admin import live as live_page
-from harbor_refresh.executions.admin.live import permissions_of, remembered_permissions
 from harbor_refresh.tasks.checks.registry import told as told_of
 from harbor_refresh.tasks.conf import refresh_settings
 
@@ -33,10 +33,10 @@ PLACES = {
 def index_context(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Unfold calls this for the first page of the admin (DASHBOARD_CALLBACK)."""
     context["title"] = "Dashboard"
-    if not permissions_of(request, PERMISSION):
+    if not _may_view(request):
         return context
     overview = latest()
-    points = [] if "database" in overview.state.absent else SERIES["hour"].value() or []
+    points = [] if "database" in overview.state.absent else points_of("hour")
     return context | {
         "is_shown": True,
         "cards": cards(overview),
@@ -55,18 +55,27 @@ def index_context(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
 @require_safe
 def live(request: HttpRequest) -> HttpResponseBase:
     """Answer an open page: what has changed since it was sent, or 304."""
-    if not remembered_permissions(request, admin.site, PERMISSION):
-        return HttpResponse(status=403)
-    return live_page.answer(request, _body(latest()))
+
+    def news() -> dict[str, Any]:
+        overview = latest()
+        return {
+            "cards": [card.as_json() for card in cards(overview)],
+            "parts": _parts(overview),
+            "summary": summary(overview),
+        }
+
+    return live_page.answer(request, partial(_may_view, request), news)
 
 
 @require_safe
 def chart_data(request: HttpRequest, span: str) -> HttpResponseBase:
-    if not remembered_permissions(request, admin.site, PERMISSION):
-        return HttpResponse(status=403)
     if span not in SERIES:
         return HttpResponse(status=404)
-    return live_page.answer(request, all_data(SERIES[span].value() or []).encode())
+    return live_page.answer(request, partial(_may_view, request), lambda: all_data(points_of(span)))
+
+
+def _may_view(request: HttpRequest) -> bool:
+    return admin.site.has_permission(request) and request.user.has_perm(PERMISSION)
 
 
 def summary(overview: Overview) -> str:
@@ -75,24 +84,6 @@ def summary(overview: Overview) -> str:
     if not wrong:
         return "All is well."
     return told_of(wrong[0])["what"] if len(wrong) == 1 else f"{len(wrong)} things are wrong."
-
-
-_rendered: tuple[Overview, bytes] | None = None
-
-
-def _body(overview: Overview) -> bytes:
-    """Return the answer for this overview, rendered once for all pages. If two threads render at once, both are
-    right."""
-    global _rendered  # noqa: PLW0603
-    known = _rendered
-    if known is None or known[0] is not overview:
-        content = {
-            "cards": [card.as_json() for card in cards(overview)],
-            "parts": _parts(overview),
-            "summary": summary(overview),
-        }
-        known = _rendered = (overview, live_page.encoded(content))
-    return known[1]
 
 
 def _parts(overview: Overview) -> dict[str, str]:

@@ -2,10 +2,6 @@
 
 A link of the page asks for a verb, and its confirmation carries it out. The page keeps itself up to date, and
 reads a bounded number of rows and keys. Without Redis it shows what the database knows.
-
-Open pages ask every EVERY_MS. They share one look: a process makes the parts once in FRESH_SECONDS for all pages
-of a site whose users may do the same. A page that is loaded, for example after a pause, always looks by itself.
-FRESH_SECONDS is shorter than EVERY_MS, so that page is not told afterwards what was before.
 """
 
 from typing import Any
@@ -16,26 +12,18 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_safe
 
-from harbor_refresh.executions.admin import live
 from harbor_refresh.executions.admin.base import ModelAdmin
 from harbor_refresh.executions.admin.confirmation import Question, ask, is_confirmed
-from harbor_refresh.executions.admin.live import Shared, remembered_permissions
+from harbor_refresh.executions.admin.live import live_view
 from harbor_refresh.executions.admin.site_pages import page
-from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable, Refused
+from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.tasks.admin.queue_tables import TABLES, queue_tables
-from harbor_refresh.tasks.admin.queue_verbs import CHANGE, VERBS, VIEW
+from harbor_refresh.tasks.admin.queue_verbs import CHANGE, VERBS
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.models import Pause
 
 EVERY_MS = 3_000
-FRESH_SECONDS = 2.5
-STALE_SECONDS = 10.0
-
-#: The answers for open pages: by the name of the site, because links stay on it, and by what the user may do.
-_answers: dict[tuple[str, bool], Shared[bytes]] = {}
 
 
 def parts(*, may_change: bool) -> dict[str, SafeString]:
@@ -55,19 +43,11 @@ class QueueAdmin(ModelAdmin):
     """Its list is the page of the queue, which keeps itself up to date; a pause has no page of its own."""
 
     def get_urls(self) -> list[URLPattern]:
-        return [path("live/", require_safe(self.live), name="harbor_tasks_pause_live"), *super().get_urls()]
+        live = path("live/", live_view(self, self.live), name="harbor_tasks_pause_live")
+        return [live, *super().get_urls()]
 
-    def live(self, request: HttpRequest) -> HttpResponse:
-        """Answer an open page: what has changed since it was sent, or 304."""
-        found = remembered_permissions(request, self.admin_site, VIEW, CHANGE)
-        if not found:
-            return HttpResponse(status=403)
-        try:
-            with absence_translated():
-                news = self._answers(may_change=CHANGE in found).value()
-        except DatabaseAway:
-            news = None
-        return HttpResponse(status=503) if news is None else live.answer(request, news)
+    def live(self, request: HttpRequest) -> dict[str, Any]:
+        return {"parts": parts(may_change=request.user.has_perm(CHANGE))}
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -108,10 +88,3 @@ class QueueAdmin(ModelAdmin):
             parts=parts(may_change=may_change),
             every=EVERY_MS,
         )
-
-    def _answers(self, *, may_change: bool) -> Shared[bytes]:
-        def make() -> bytes:
-            return live.encoded({"parts": parts(may_change=may_change)})
-
-        key = (self.admin_site.name, may_change)
-        return _answers.setdefault(key, Shared(make, fresh=FRESH_SECONDS, stale=STALE_SECONDS))

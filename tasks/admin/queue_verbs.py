@@ -69,7 +69,7 @@ def _what_a_pause_does(queue: str) -> str:
     )
 
 
-VIEW, CHANGE = "harbor_tasks.view_pause", "harbor_tasks.change_pause"
+CHANGE = "harbor_tasks.change_pause"
 VERBS: Mapping[str, Verb] = {
     "pause": Verb("Pause {}", "Pause", _what_a_pause_does, _pause, form=ReasonForm),
     "resume": Verb(

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from harbor_refresh.executions.admin.live import AWAY
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from tests.browser.acting import started, status_becomes
 from tests.browser.conftest import OpenPage
@@ -39,6 +40,17 @@ def test_after_a_kill_of_the_worker_the_dashboard_says_so_and_then_how_it_healed
     expect(page.locator("[data-part=events]")).to_contain_text(re.compile("died"))
     expect(page.locator("[data-part=events]").get_by_text("healing").first).to_be_visible()
     assert page.evaluate("window.notLoadedAgain")
+
+
+def test_an_open_page_says_within_a_round_that_the_database_is_away(open_page: OpenPage) -> None:
+    page = open_page("/admin/")
+    page.evaluate(
+        "headers => { [window.asks, fetch] = [fetch, async () => new Response(null, { status: 503, headers })]; }",
+        AWAY,
+    )
+    expect(page.locator("[data-trouble]")).to_have_text(" · PostgreSQL is unavailable")
+    page.evaluate("() => { fetch = window.asks; }")
+    expect(page.locator("[data-trouble]")).to_have_text("")
 
 
 def test_the_charts_change_from_the_hour_to_the_day(open_page: OpenPage) -> None:

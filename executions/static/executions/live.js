@@ -1,6 +1,6 @@
 // Keeps an open page up to date. Each element with `data-live` names the address that is asked every `data-every`
 // milliseconds, and with `data-at-once` when the page is loaded; in it, `data-part` are the pieces that the answer
-// replaces, `data-at` is the time of the last answer, and `data-trouble` says since when the service has not answered.
+// replaces, `data-at` is the time of the last answer, and `data-trouble` says why there is no newer one.
 // A hidden page asks nothing.
 //
 // A page that shows more than pieces, as the dashboard does, adds functions: `live.onNews` is called with each answer,
@@ -27,11 +27,11 @@ const follow = (page) => {
     const ask = async (address) => {
         const headers = etags.has(address) ? { "If-None-Match": etags.get(address) } : {};
         const answer = await fetch(address, { headers, cache: "no-store", signal: AbortSignal.timeout(10000) });
-        if (answer.redirected) {
-            throw new Error("403");
+        if (answer.redirected || answer.status === 403) {
+            throw new Error("refused", { cause: "you are signed out: reload the page" });
         }
         if (!answer.ok && answer.status !== 304) {
-            throw new Error(String(answer.status));
+            throw new Error(String(answer.status), { cause: answer.headers.get("X-Trouble") });
         }
         const at = new Date(answer.headers.get("Date") ?? Date.now());
         setText(page.querySelector("[data-at]"), at.toISOString().slice(11, 19));
@@ -72,10 +72,8 @@ const follow = (page) => {
     const showTrouble = (error) => {
         troubleSince = troubleSince || Date.now();
         const seconds = Math.round((Date.now() - troubleSince) / 1000);
-        const said = error.message === "403"
-            ? " · you are signed out: reload the page"
-            : ` · the service has not answered for ${seconds} s`;
-        setText(page.querySelector("[data-trouble]"), said);
+        const said = error.cause ?? `the service has not answered for ${seconds} s`;
+        setText(page.querySelector("[data-trouble]"), ` · ${said}`);
         delay = Math.min(delay * 1.5, LONGEST_MS);
     };
 

@@ -5,13 +5,9 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.executions.admin import live as live_pages
 from harbor_refresh.executions.models import AuditEntry
-from harbor_refresh.tasks.admin import queue as queue_page
 from harbor_refresh.tasks.admin.queue_tables import queue_tables
 from harbor_refresh.tasks.broker.celery_queues import JOBS, TICKS, WORK
 from harbor_refresh.tasks.operations.pauses import paused
@@ -97,44 +93,20 @@ def test_a_page_without_any_work_says_that_there_is_none(admin: Client) -> None:
 # An open page
 
 
-@pytest.fixture(autouse=True)
-def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test begins with a process that has looked at nothing and remembers no session. Its clock stands still,
-    however slow the machine; `later` moves it."""
-    queue_page._answers.clear()
-    live_pages._remembered.clear()
-    monkeypatch.setattr(live_pages, "monotonic", lambda: 1_000.0)
-
-
 def live(client: Client, **headers: Any) -> Any:
     return client.get(f"{PAGE}live/", headers=headers)
 
 
-def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    now = live_pages.monotonic()
-    monkeypatch.setattr(live_pages, "monotonic", lambda: now + seconds)
-
-
-def test_an_open_page_is_told_what_has_changed_and_nothing_twice(
-    admin: Client, queue: ExecutionQueue, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_open_page_is_told_what_has_changed_and_nothing_twice(admin: Client, queue: ExecutionQueue) -> None:
     page = admin.get(PAGE).content.decode()
     assert f'data-live="{PAGE}live/" data-every="3000"' in page
     first = live(admin)
     assert all(f'data-part="{name}"' in page for name in first.json()["parts"])
+    assert live(admin, if_none_match=first["ETag"]).status_code == 304
     queue.mark(["10:REPLICATION"])
-    assert live(admin, if_none_match=first["ETag"]).status_code == 304, "the look before is fresh"
-    later(monkeypatch, queue_page.FRESH_SECONDS)
     news = live(admin, if_none_match=first["ETag"])
     assert "REPLICATION" in news.json()["parts"]["waiting"]
     assert "REPLICATION" not in first.json()["parts"]["waiting"]
-
-
-def test_open_pages_share_one_look(admin: Client) -> None:
-    live(admin)
-    with CaptureQueriesContext(connection) as captured:
-        assert {live(admin).status_code for _ in range(50)} == {200}
-    assert len(captured) == 0
 
 
 def test_a_viewers_open_page_gets_no_buttons_beside_an_operators(queue: ExecutionQueue) -> None:
@@ -148,19 +120,6 @@ def test_a_viewers_open_page_gets_no_buttons_beside_an_operators(queue: Executio
 def test_an_open_page_without_the_permission_is_refused(queue: ExecutionQueue) -> None:
     assert live(signed_in("view_execution")).status_code == 403
     assert live(Client()).status_code == 403
-
-
-def test_while_a_look_hangs_open_pages_get_the_look_before_and_then_none(
-    admin: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = live(admin)
-    (shared,) = queue_page._answers.values()
-    shared._lock.acquire()
-    later(monkeypatch, queue_page.STALE_SECONDS - 1)
-    assert live(admin).content == first.content
-    later(monkeypatch, 1)
-    shared.stale = 0.1
-    assert live(admin).status_code == 503
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume", "recover"])
