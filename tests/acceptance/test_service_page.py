@@ -42,5 +42,6 @@ def test_a_person_reports_a_batch_and_another_after_a_worker_was_killed(checkout
     look, kill = pages.lines(KILL)
     node, pid = re.findall(r"([\w.-]+-(\d+)-[0-9a-f]+)", typed(look, checkout))[0]
     typed(kill.replace("PID", pid), checkout)
-    wait_for(lambda: node not in typed(look, checkout), "the node to count as dead", log=up.log)
+    died = f"The last heartbeat of {node} came"
+    wait_for(lambda: died in " ".join(typed(look, checkout).split()), "the node to count as dead", log=up.log)
     assert reported(address, "another", checkout) == "Success"
