@@ -25,8 +25,8 @@ def rotate(subscription_id: int, old_secret_seconds: int = OLD_SECRET_SECONDS) -
     If an old secret signs already, it stays the old one, for the longer of the two times. So a rotation whose
     answer was lost can be repeated: the receiver still knows the old secret. The secret in between signs no more.
 
-    What if a delivery was claimed before the commit and is sent after it: it is signed with the secret of before
-    alone. A receiver that knows only the new one refuses it, and it is tried again (answers.py).
+    If a delivery was claimed before the commit and is sent after it, only the replaced secret signs it. A receiver
+    that knows only the new secret refuses it, and it is tried again (answers.py).
     """
     if not 0 <= old_secret_seconds <= MAX_OLD_SECRET_SECONDS:
         raise Refused(f"old_secret_seconds takes 0 to {MAX_OLD_SECRET_SECONDS:,}, and got {old_secret_seconds:,}")

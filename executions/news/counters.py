@@ -64,7 +64,7 @@ def add_later(amounts: Mapping[Series, int]) -> None:
     """Add at most once a second, for events that change no row and may come as a flood, such as refused requests.
     The next event adds what this one has kept. In a transaction they are added after its commit.
 
-    What if the process ends: what it keeps is lost.
+    If the process ends, the counts that it keeps are lost.
     """
     kept.put(amounts)
     if kept.is_due():

@@ -91,7 +91,8 @@ def bounded(chosen: Filter, rows: QuerySet[Execution]) -> tuple[QuerySet[Executi
     is_complete = floor is None and len(ids) < MOST
     if not is_complete:
         found, is_complete = _of_any_age(chosen)
-        ids.update(chosen.apply(left.filter(among(found))).values_list("pk", flat=True))
+        if found:
+            ids.update(chosen.apply(left.filter(among(found))).values_list("pk", flat=True))
     return rows.filter(among(ids)), None if is_complete else compared
 
 

@@ -19,7 +19,7 @@ from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.executions.text import id_list, plural
-from harbor_refresh.tasks.operations.bulk_verbs import VERBS, Done
+from harbor_refresh.tasks.operations.bulk_verbs import VERBS, Done, done_of
 from harbor_refresh.tasks.queue.connection import absence_remembered
 
 #: The most executions that one request acts on, and the most ids that a message lists.
@@ -56,8 +56,7 @@ def act_now(request: HttpRequest, verb: Verb, ids: Sequence[int]) -> None:
 
 def _refresh(ids: Sequence[int]) -> Done:
     """Unlike that of an action on many, it waits for rows that another transaction has locked."""
-    outcome = refresh(ids)
-    return Done(outcome.changed, len(ids) - outcome.changed - len(outcome.failed), outcome.failed)
+    return done_of(refresh(ids), len(ids))
 
 
 def release_now(request: HttpRequest, ids: Sequence[int]) -> None:

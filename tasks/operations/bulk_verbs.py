@@ -12,7 +12,7 @@ from django.db.models import Count, Exists, OuterRef, Q
 
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
-from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from harbor_refresh.executions.models import Execution, Gate, Link, Task
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.news.after_commit import tell_touched_after_commit
@@ -76,7 +76,11 @@ def _refresh(ids: Sequence[int]) -> Done:
     outcome = refresh(ids, wait=False)
     later = Execution.objects.filter(pk__in=[*outcome.locked, *outcome.failed])
     tell_touched_after_commit(later.values_list("pk", "vendor_type"))
-    return Done(outcome.changed, len(ids) - outcome.changed - len(outcome.failed), outcome.failed)
+    return done_of(outcome, len(ids))
+
+
+def done_of(outcome: Refreshed, count: int) -> Done:
+    return Done(outcome.changed, count - outcome.changed - len(outcome.failed), outcome.failed)
 
 
 def _delete(ids: Sequence[int]) -> Done:

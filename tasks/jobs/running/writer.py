@@ -149,8 +149,10 @@ class Writer:
 
     def _rest_after(self, written: int) -> float:
         """After few ends that other jobs wait for, the next are written sooner; after a single one, at once."""
-        usual = min(MOMENT + EACH * written, LONGEST) if written else 0.0
-        return min(FEW * (written - 1), usual) if written and self._are_awaited else usual
+        if not written:
+            return 0.0
+        usual = min(MOMENT + EACH * written, LONGEST)
+        return min(FEW * (written - 1), usual) if self._are_awaited else usual
 
     def _rest(self, seconds: float) -> None:
         """Wait while ends keep coming, until they fill a transaction."""
