@@ -10,7 +10,7 @@ PACKAGES = (
     "harbor_refresh.tasks",
     "harbor_refresh.tasks.checks",
     "harbor_refresh.tasks.strategies",
-    "harbor_refresh",
+    "examples.simulation",
     "harbor_refresh.attach",
     "harbor_refresh.tracing",
 )
