@@ -37,10 +37,6 @@ NEEDED = {
 }
 #: A table with fewer rows is read soon enough without the index.
 MANY_TASKS = 10_000
-INDEX = (
-    "CREATE INDEX CONCURRENTLY task_execution_id_status_end_time ON {schema}.task (execution_id) "
-    "INCLUDE (status, end_time);"
-)
 UPGRADE = "Attach to Harbor 2.9 or newer, and name its database in DATABASE_URL."
 
 
@@ -90,7 +86,10 @@ def covering_index(facts: AttachFacts) -> Iterator[CheckMessage]:
 
 
 def proposal(schema: str) -> str:
-    return INDEX.format(schema=schema)
+    return (
+        f"CREATE INDEX CONCURRENTLY task_execution_id_status_end_time ON {schema}.task (execution_id) "
+        "INCLUDE (status, end_time);"
+    )
 
 
 @check("attach.migrations", "our tables exist", Need.DATABASE, shown=(Shown.ATTACH,))
@@ -119,7 +118,7 @@ def statuses(facts: AttachFacts) -> Iterator[CheckMessage]:
         return
     found = facts.wrong
     if found.wrong:
-        which = ", ".join(str(one.execution_id) for one in found.examples[:3])
+        which = ", ".join(str(one.execution_id) for one in found.first_wrong[:3])
         differ = plural(found.wrong, "execution has a status or an end", "executions have a status or an end")
         yield Warning(
             f"{differ} that does not follow from the tasks, such as {which}. This includes executions that were "

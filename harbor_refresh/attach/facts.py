@@ -8,8 +8,8 @@ from typing import NamedTuple, cast
 
 from redis import Redis
 
-from harbor_refresh.attach.dead_tasks import DeadTasks, find
-from harbor_refresh.attach.wrong_statuses import Findings, Progress, look
+from harbor_refresh.attach.dead_tasks import DeadTasks, end
+from harbor_refresh.attach.wrong_statuses import Findings, Progress, repair
 from harbor_refresh.executions.attached.attachment import SCHEMA
 from harbor_refresh.executions.database import Statements
 from harbor_refresh.tasks.checks.facts import Facts
@@ -119,8 +119,8 @@ class AttachFacts(Facts):
 
     @cached_property
     def wrong(self) -> Findings:
-        return look(self._progress)
+        return repair(dry_run=True, progress=self._progress)
 
     @cached_property
     def dead(self) -> DeadTasks | None:
-        return find(self._job_service, self._progress) if self._job_service else None
+        return end(self._job_service, self._progress, dry_run=True) if self._job_service else None

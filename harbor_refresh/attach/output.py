@@ -1,7 +1,7 @@
 """What `manage.py attach` prints beside the problems of the checks."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from typing import Any, cast
 
 from harbor_refresh.attach.dead_tasks import DeadTasks
@@ -25,7 +25,7 @@ def known(facts: AttachFacts) -> tuple[dict[str, Any], list[Any]]:
             f"`cache:` and {marks.without_cache:,} without{more}."
         )
     if wrong is not None:
-        data["executions"] = findings_data(wrong)
+        data["executions"] = asdict(wrong)
         shown.append(
             f"Looked at {wrong.looked_at:,} executions: {wrong.unfinished:,} have not ended, {wrong.wrong:,} are "
             f"wrong, {wrong.given_up:,} with waiting tasks were given up by Harbor's sweep and are left."
@@ -38,54 +38,29 @@ def known(facts: AttachFacts) -> tuple[dict[str, Any], list[Any]]:
             f"{wrong.wrong:,} wrong ones."
         )
     if dead is not None:
-        data["dead_tasks"] = dead.as_data()
+        data["dead_tasks"] = asdict(dead)
         shown += dead_text(dead)
     return data, shown
 
 
 def dead_text(found: DeadTasks) -> list[Any]:
-    shown: list[Any] = [
-        f"Looked at {found.looked_at:,} tasks: {found.unfinished:,} with a job have not ended, "
-        "and have not changed for an hour."
+    rows = [
+        (str(one.task_id), str(one.execution_id), one.vendor_type, one.stored, one.status, one.reason)
+        for one in found.examples
     ]
-    if found.examples:
-        rows = [
-            (str(one.task_id), str(one.execution_id), one.vendor_type, one.stored, one.status, one.reason)
-            for one in found.examples
-        ]
-        shown.append(table(("task", "execution", "vendor", "stored", "true", "why"), rows))
-    if found.dead > len(found.examples):
-        shown.append(f"… and {found.dead - len(found.examples):,} more.")
-    return shown
-
-
-def findings_data(found: Findings) -> dict[str, Any]:
-    return {
-        "looked_at": found.looked_at,
-        "unfinished": found.unfinished,
-        "wrong": found.wrong,
-        "given_up": found.given_up,
-        "first_wrong": [asdict(one) for one in found.examples],
-    }
+    return [
+        f"Looked at {found.looked_at:,} tasks: {found.unfinished:,} with a job have not ended, "
+        "and have not changed for an hour.",
+        *_first(("task", "execution", "vendor", "stored", "true", "why"), rows, found.dead),
+    ]
 
 
 def examples(found: Findings) -> list[Any]:
-    if not found.examples:
-        return []
-    rows = [
-        (
-            str(one.execution_id),
-            one.vendor_type,
-            *_sides(one.stored, one.stored_end),
-            *_sides(one.true, one.true_end),
-        )
-        for one in found.examples
-    ]
-    shown: list[Any] = [table(("execution", "vendor", "stored", "its end", "true", "its end"), rows)]
-    if found.wrong > len(rows):
-        shown.append(f"… and {found.wrong - len(rows):,} more.")
-    return shown
+    rows = [tuple(str(value or "none") for value in astuple(one)) for one in found.first_wrong]
+    return _first(("execution", "vendor", "stored", "its end", "true", "its end"), rows, found.wrong)
 
 
-def _sides(status: str | None, end: str | None) -> Sequence[str]:
-    return status or "none", end or "none"
+def _first(columns: Sequence[str], rows: Sequence[Sequence[str]], total: int) -> list[Any]:
+    """The table of the first rows, if there are any, and how many more there are."""
+    more = [f"… and {total - len(rows):,} more."] if total > len(rows) else []
+    return [table(columns, rows), *more] if rows else []
