@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from harbor_refresh.local.ports import LOOPBACK
 
+#: Flower's options.
+FLOWER = "harbor_refresh/flower/flowerconfig.py"
+
 
 @dataclass(frozen=True)
 class Service:
@@ -51,10 +54,7 @@ def services(web_port: int, flower_port: int) -> list[Service]:
         Service("beat", (*celery, "beat", "--pidfile=")),
         Service(
             "flower",
-            (
-                *(*celery, "flower", "--conf=harbor_refresh/flower/flowerconfig.py"),
-                *(f"--address={LOOPBACK}", f"--port={flower_port}"),
-            ),
+            (*celery, "flower", f"--conf={FLOWER}", f"--address={LOOPBACK}", f"--port={flower_port}"),
             environ={"REFRESH_PUBLIC_URL": f"http://{LOOPBACK}:{web_port}"},
         ),
         Service("demo", ("-m", "examples.simulation", "--demo")),
