@@ -12,7 +12,6 @@ PACKAGES = (
     "harbor_refresh.tasks.strategies",
     "examples.simulation",
     "harbor_refresh.attach",
-    "harbor_refresh.tracing",
 )
 #: Statements that make something, which a migration runs, and those that set something.
 NOT_PLANNED = ("CREATE ", "ALTER ", "SET ")
