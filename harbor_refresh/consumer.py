@@ -31,7 +31,6 @@ class Consumer(consumer.Consumer):
         super().__init__(*args, **options)
 
     def loop_args(self) -> Any:
-        """Return the arguments of the loop, which begins next."""
         mend(self.pool)
         return super().loop_args()
 

@@ -91,9 +91,7 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
 ]
 
-LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
-USE_TZ = True
 FORMAT_MODULE_PATH = ["settings.formats"]
 LOGIN_REDIRECT_URL = "admin:index"
 STATIC_URL = "static/"
@@ -217,7 +215,6 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_SEND_TASK_EVENTS = True
 CELERY_WORKER_CONSUMER = "harbor_refresh.consumer:Consumer"
-CELERY_TASK_SEND_SENT_EVENT = False
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 # Celery closes the database connection around every task unless this says how often it may be used again.
 CELERY_DB_REUSE_MAX = 1_000_000

@@ -104,10 +104,11 @@ def migrations(facts: AttachFacts) -> Iterator[CheckMessage]:
 
 @check("attach.marks", "Redis is Harbor's", Need.REDIS, shown=(Shown.ATTACH,))
 def marks(facts: AttachFacts) -> Iterator[CheckMessage]:
-    found = facts.marks
-    if found.set_type not in ("set", "none"):
+    with facts.redis.asked() as client:
+        kind = client.type(HARBORS_SET).decode()
+    if kind not in ("set", "none"):
         yield Error(
-            f"The key {HARBORS_SET} is a {found.set_type} and not a set, so this is not Harbor's Redis database.",
+            f"The key {HARBORS_SET} is a {kind} and not a set, so this is not Harbor's Redis database.",
             "Name the database of _REDIS_URL_HARBOR, or if that is empty of _REDIS_URL_CORE, in REDIS_URL.",
         )
 

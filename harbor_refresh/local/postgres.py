@@ -56,7 +56,6 @@ class EmbeddedPostgres(EmbeddedServer):
         return self.url_for(self.database)
 
     def url_for(self, database: str) -> str:
-        """The address of one of its databases."""
         return f"postgresql://{ROLE}@{LOOPBACK}:{self.port}/{database}"
 
     @property

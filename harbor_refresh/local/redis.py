@@ -33,7 +33,6 @@ class EmbeddedRedis(EmbeddedServer):
         return self.url_for(0)
 
     def url_for(self, database: int) -> str:
-        """The address of one of its numbered databases."""
         return f"redis://{LOOPBACK}:{self.port}/{database}"
 
     def _launch(self) -> subprocess.Popen[bytes]:

@@ -37,7 +37,6 @@ class EmbeddedServer(ABC):
 
     @property
     def pid(self) -> int | None:
-        """The id of the running process, or None."""
         return self._process.pid if self._process and self.running else None
 
     @property
@@ -98,7 +97,6 @@ class EmbeddedServer(ABC):
         self.start()
 
     def discard(self) -> None:
-        """Stop at once and remove the data."""
         self.kill()
         shutil.rmtree(self.directory, ignore_errors=True)
 
