@@ -2,6 +2,7 @@
 
 import random
 import socket
+from itertools import chain
 
 LOOPBACK = "127.0.0.1"
 
@@ -23,7 +24,7 @@ def is_free(port: int) -> bool:
 def choose_port(wished: int | None = None) -> int:
     """The wished port if it is free, else the next free port above it; any free port if none is wished."""
     near = range(0) if wished is None else range(wished, min(wished + _NEIGHBOURS, 65_536))
-    for port in (*near, *random.sample(_RANGE, k=200)):
+    for port in chain(near, random.sample(_RANGE, k=200)):
         if is_free(port):
             return port
     raise OSError("no free TCP port was found on 127.0.0.1 in 200 tries")
