@@ -11,7 +11,7 @@ from typing import Any
 from django.db import ProgrammingError, connection, transaction
 from psycopg.errors import InsufficientPrivilege
 
-from harbor_refresh import invariants
+from examples.simulation import invariants
 from harbor_refresh.tasks.queue.members import member
 from harbor_refresh.tasks.strategies import Strategy
 

@@ -245,8 +245,9 @@ def metrics() -> str:
     rows = []
     for one in METRICS:
         kind = {"Counted": "counter", "Timed": "histogram", "Gauge": "gauge"}[type(one).__name__]
-        labels = getattr(one, "labels", ()) or [(name, ()) for name in getattr(one, "label_names", ())]
-        shown = "; ".join(f"`{name}`" + ": " * bool(values) + ", ".join(values) for name, values in labels)
+        shown = "; ".join(
+            f"`{name}`" + ": " * bool(values) + ", ".join(values) for name, values in one.labels.items()
+        )
         rows.append((code(one.name), kind, shown, sentence(one.meaning)))
     return table("metric|kind|labels|meaning", rows)
 

@@ -69,37 +69,19 @@ __all__ = [
     "start",
 ]
 
-#: The module of each public name.
+#: The public names of each module.
 _MODULES = {
-    "harbor_refresh.executions.admin.execution_inline": ("ExecutionInline",),
-    "harbor_refresh.executions.admin.site_pages": ("register_admin",),
-    "harbor_refresh.executions.errors": (
-        "AlreadyFinal",
-        "AlreadyUnderWay",
-        "Contended",
-        "ExecutionClosed",
-        "NoSuchExecution",
-        "NotCommitted",
-        "RefreshError",
-        "Refused",
-        "StillRunning",
-    ),
-    "harbor_refresh.executions.news.handlers": ("Change", "on_execution"),
-    "harbor_refresh.executions.hook.check_ins": ("CheckIn", "on_check_in"),
-    "harbor_refresh.executions.queries.host_views": ("execution_urls",),
-    "harbor_refresh.executions.news.after_commit": ("execution_changed",),
-    "harbor_refresh.tasks.host": ("connect",),
-    "harbor_refresh.tasks.jobs": (
-        "EndedExecution",
-        "Handle",
-        "JobResult",
-        "TrackedExecution",
-        "TrackedJob",
-        "astart",
-        "job",
-        "needs",
-        "start",
-    ),
+    "harbor_refresh.executions.admin.execution_inline": "ExecutionInline",
+    "harbor_refresh.executions.admin.site_pages": "register_admin",
+    "harbor_refresh.executions.errors": "AlreadyFinal AlreadyUnderWay Contended ExecutionClosed NoSuchExecution "
+    "NotCommitted RefreshError Refused StillRunning",
+    "harbor_refresh.executions.news.handlers": "Change on_execution",
+    "harbor_refresh.executions.hook.check_ins": "CheckIn on_check_in",
+    "harbor_refresh.executions.queries.host_views": "execution_urls",
+    "harbor_refresh.executions.news.after_commit": "execution_changed",
+    "harbor_refresh.tasks.host": "connect",
+    "harbor_refresh.tasks.jobs": "EndedExecution Handle JobResult TrackedExecution TrackedJob "
+    "astart job needs start",
 }
 
 
@@ -108,7 +90,7 @@ if not TYPE_CHECKING:
 
     def __getattr__(name):
         for module, names in _MODULES.items():
-            if name in names:
+            if name in names.split():
                 found = globals()[name] = getattr(import_module(module), name)
                 return found
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

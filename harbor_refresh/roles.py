@@ -1,10 +1,4 @@
-"""The ready roles: three groups, which `migrate` makes, with the permissions that each needs.
-
-| group | may |
-| --- | --- |
-| viewer | see every page, the log of actions included; not tokens and users |
-| operator | also act: refresh, stop, retry and resume, release, pause, send dead letters again |
-| administrator | also delete executions, and edit tokens, subscriptions and the schedule; see users and groups |
+"""The ready roles: three groups, which `migrate` makes, with the permissions of docs/howto/admin.md.
 
 A group gets its permissions when it is made. Later, `migrate` adds only permissions that it has made itself at
 that moment, for new tables. So what a person took away from a group stays away, and a release never gives it back.
@@ -52,7 +46,6 @@ class Migration:
         self.groups: set[str] = set()
 
     def before(self, app_config: AppConfig, using: str, **_: Any) -> None:
-        """Remember the groups and the permissions that there are."""
         from django.contrib.auth.models import Group, Permission
 
         if Permission._meta.db_table not in connections[using].introspection.table_names():

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from datetime import datetime
 from importlib import import_module
 from traceback import format_exception
 from typing import Any
@@ -137,9 +136,8 @@ class TrackedBackend(backends.BaseTaskBackend):  # type: ignore[misc]
         try:
             value = plain(task.func)(*context, *args, **kwargs)
         except Exception as exc:
-            error = base.TaskError(
-                exception_class_path=_path_of(type(exc)), traceback="".join(format_exception(exc))
-            )
+            path = f"{type(exc).__module__}.{type(exc).__qualname__}"
+            error = base.TaskError(exception_class_path=path, traceback="".join(format_exception(exc)))
             self._finish(result, base.TaskResultStatus.FAILED, errors=[error])
             raise
         self._finish(result, base.TaskResultStatus.SUCCESSFUL, value)
@@ -162,15 +160,11 @@ def _options_of(task: Any) -> dict[str, Any]:
     return options
 
 
-def _moment_of(job: Job) -> datetime | None:
-    eta = job.options.get("eta")
-    return moment_of(eta) if eta else None
-
-
 def _result_of(job: Job) -> TrackedResult:
     path, args, kwargs, using = job.args
     row = job.task
-    task = import_string(path).using(**using, run_after=_moment_of(job))
+    eta = job.options.get("eta")
+    task = import_string(path).using(**using, run_after=moment_of(eta) if eta else None)
     end = kept.end_of(job.pk)
     errors = []
     if row.status in (Status.ERROR, Status.STOPPED):
@@ -210,7 +204,3 @@ def _result(task: Any, job_id: str, args: list[Any], kwargs: dict[str, Any], **k
         "worker_ids": [],
     }
     return TrackedResult(task=task, id=job_id, args=args, kwargs=kwargs, backend=task.backend, **unknown | known)
-
-
-def _path_of(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"

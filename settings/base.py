@@ -91,9 +91,7 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
 ]
 
-LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
-USE_TZ = True
 FORMAT_MODULE_PATH = ["settings.formats"]
 LOGIN_REDIRECT_URL = "admin:index"
 STATIC_URL = "static/"
@@ -217,7 +215,6 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_SEND_TASK_EVENTS = True
 CELERY_WORKER_CONSUMER = "harbor_refresh.consumer:Consumer"
-CELERY_TASK_SEND_SENT_EVENT = False
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 # Celery closes the database connection around every task unless this says how often it may be used again.
 CELERY_DB_REUSE_MAX = 1_000_000
@@ -266,6 +263,10 @@ def _page(title: str, icon: str, app: str, model: str) -> dict[str, Any]:
     }
 
 
+def _group(title: str, *pages: dict[str, Any]) -> dict[str, Any]:
+    return {"title": title, "separator": True, "items": pages}
+
+
 def _is_of_tasks(request: "HttpRequest") -> bool:
     """The page of errors lies below the list of tasks, and has an entry of its own."""
     errors = reverse("admin:harbor_executions_task_errors")
@@ -289,11 +290,7 @@ UNFOLD = {
     "SHOW_VIEW_ON_SITE": False,
     "DASHBOARD_CALLBACK": "harbor_refresh.dashboard.views.index_context",
     "SITE_FAVICONS": [
-        {
-            "rel": "icon",
-            "type": "image/svg+xml",
-            "href": lambda request: static("executions/favicon.svg"),
-        }
+        {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("executions/favicon.svg")}
     ],
     "STYLES": [
         lambda request: static("executions/parts.css"),
@@ -322,50 +319,38 @@ UNFOLD = {
                 "items": [
                     {"title": "Dashboard", "icon": "monitoring", "link": reverse_lazy("admin:index")},
                     *([FLOWER] if declared["REFRESH_FLOWER_URL"] else []),
-                ],
+                ]
             },
-            {
-                "title": "Executions",
-                "separator": True,
-                "items": [
-                    _page("Executions", "sync", "harbor_executions", "execution"),
-                    _page("Tasks", "task_alt", "harbor_executions", "task") | {"active": _is_of_tasks},
-                    _page("Jobs", "work", "harbor_tasks", "job"),
-                    _page("Errors", "error", "harbor_executions", "task")
-                    | {"link": reverse_lazy("admin:harbor_executions_task_errors")},
-                    _page("History", "history", "harbor_executions", "statuschange"),
-                    _page("Queue", "stacks", "harbor_tasks", "pause"),
-                    _page("Limits", "speed", "harbor_tasks", "limit"),
-                    _page("Quarantine", "report", "harbor_executions", "quarantine"),
-                ],
-            },
-            {
-                "title": "Notifications",
-                "separator": True,
-                "items": [
-                    _page("Subscriptions", "notifications", "harbor_executions", "subscription"),
-                    _page("Deliveries", "send", "harbor_executions", "delivery"),
-                ],
-            },
-            {
-                "title": "Schedule",
-                "separator": True,
-                "items": [
-                    _page("Periodic tasks", "schedule", "django_celery_beat", "periodictask"),
-                    _page("Intervals", "timer", "django_celery_beat", "intervalschedule"),
-                    _page("Crontabs", "calendar_month", "django_celery_beat", "crontabschedule"),
-                ],
-            },
-            {
-                "title": "Access",
-                "separator": True,
-                "items": [
-                    _page("Log of actions", "list_alt", "harbor_executions", "auditentry"),
-                    _page("API tokens", "key", "harbor_executions", "apitoken"),
-                    _page("Users", "person", "auth", "user"),
-                    _page("Groups", "group", "auth", "group"),
-                ],
-            },
+            _group(
+                "Executions",
+                _page("Executions", "sync", "harbor_executions", "execution"),
+                _page("Tasks", "task_alt", "harbor_executions", "task") | {"active": _is_of_tasks},
+                _page("Jobs", "work", "harbor_tasks", "job"),
+                _page("Errors", "error", "harbor_executions", "task")
+                | {"link": reverse_lazy("admin:harbor_executions_task_errors")},
+                _page("History", "history", "harbor_executions", "statuschange"),
+                _page("Queue", "stacks", "harbor_tasks", "pause"),
+                _page("Limits", "speed", "harbor_tasks", "limit"),
+                _page("Quarantine", "report", "harbor_executions", "quarantine"),
+            ),
+            _group(
+                "Notifications",
+                _page("Subscriptions", "notifications", "harbor_executions", "subscription"),
+                _page("Deliveries", "send", "harbor_executions", "delivery"),
+            ),
+            _group(
+                "Schedule",
+                _page("Periodic tasks", "schedule", "django_celery_beat", "periodictask"),
+                _page("Intervals", "timer", "django_celery_beat", "intervalschedule"),
+                _page("Crontabs", "calendar_month", "django_celery_beat", "crontabschedule"),
+            ),
+            _group(
+                "Access",
+                _page("Log of actions", "list_alt", "harbor_executions", "auditentry"),
+                _page("API tokens", "key", "harbor_executions", "apitoken"),
+                _page("Users", "person", "auth", "user"),
+                _page("Groups", "group", "auth", "group"),
+            ),
         ],
     },
 }

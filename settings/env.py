@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -109,17 +109,15 @@ def secret(name: str, default: str | None = None) -> str:
 
 
 def refuse_missing_packages(name: str, modules: tuple[str, ...], requirements: str) -> None:
-    """End the program if it lacks packages that this variable asks for."""
-    if missing := [module for module in modules if not _is_installed(module)]:
-        takes = f"the packages of {requirements}, and {', '.join(missing)} is missing"
-        raise BadSetting(f"{name}: got {text(name)!r}, takes {takes}. Install them, or remove {name}.")
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:  # of the package that it is in
-        return False
+    """End the program if it lacks packages that this variable asks for, and which it will import."""
+    for module in modules:
+        try:
+            import_module(module)
+        except ModuleNotFoundError:
+            takes = f"the packages of {requirements}, and {module} is missing"
+            raise BadSetting(
+                f"{name}: got {text(name)!r}, takes {takes}. Install them, or remove {name}."
+            ) from None
 
 
 def refuse_known_secret(name: str) -> None:

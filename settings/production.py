@@ -29,9 +29,7 @@ SECURE_HSTS_SECONDS = env.value("SECURE_HSTS_SECONDS", "integer", 31_536_000, at
 SECURE_HSTS_INCLUDE_SUBDOMAINS = True
 SECURE_HSTS_PRELOAD = True
 SESSION_COOKIE_SECURE = True
-SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SECURE = True
-X_FRAME_OPTIONS = "DENY"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},

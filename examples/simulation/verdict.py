@@ -4,12 +4,12 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from examples.simulation.invariants import Violation, violations
 from examples.simulation.plan import Mix, Plan
 from examples.simulation.prediction import outcomes
 from examples.simulation.runners import Created, Tally
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.text import plural
-from harbor_refresh.invariants import Violation, violations
 
 NAMES = ("K1", "K2", "K3", "K4")
 POLL_SECONDS = 0.2

@@ -37,10 +37,6 @@ NEEDED = {
 }
 #: A table with fewer rows is read soon enough without the index.
 MANY_TASKS = 10_000
-INDEX = (
-    "CREATE INDEX CONCURRENTLY task_execution_id_status_end_time ON {schema}.task (execution_id) "
-    "INCLUDE (status, end_time);"
-)
 UPGRADE = "Attach to Harbor 2.9 or newer, and name its database in DATABASE_URL."
 
 
@@ -90,7 +86,10 @@ def covering_index(facts: AttachFacts) -> Iterator[CheckMessage]:
 
 
 def proposal(schema: str) -> str:
-    return INDEX.format(schema=schema)
+    return (
+        f"CREATE INDEX CONCURRENTLY task_execution_id_status_end_time ON {schema}.task (execution_id) "
+        "INCLUDE (status, end_time);"
+    )
 
 
 @check("attach.migrations", "our tables exist", Need.DATABASE, shown=(Shown.ATTACH,))
@@ -105,10 +104,11 @@ def migrations(facts: AttachFacts) -> Iterator[CheckMessage]:
 
 @check("attach.marks", "Redis is Harbor's", Need.REDIS, shown=(Shown.ATTACH,))
 def marks(facts: AttachFacts) -> Iterator[CheckMessage]:
-    found = facts.marks
-    if found.set_type not in ("set", "none"):
+    with facts.redis.asked() as client:
+        kind = client.type(HARBORS_SET).decode()
+    if kind not in ("set", "none"):
         yield Error(
-            f"The key {HARBORS_SET} is a {found.set_type} and not a set, so this is not Harbor's Redis database.",
+            f"The key {HARBORS_SET} is a {kind} and not a set, so this is not Harbor's Redis database.",
             "Name the database of _REDIS_URL_HARBOR, or if that is empty of _REDIS_URL_CORE, in REDIS_URL.",
         )
 
@@ -119,7 +119,7 @@ def statuses(facts: AttachFacts) -> Iterator[CheckMessage]:
         return
     found = facts.wrong
     if found.wrong:
-        which = ", ".join(str(one.execution_id) for one in found.examples[:3])
+        which = ", ".join(str(one.execution_id) for one in found.first_wrong[:3])
         differ = plural(found.wrong, "execution has a status or an end", "executions have a status or an end")
         yield Warning(
             f"{differ} that does not follow from the tasks, such as {which}. This includes executions that were "

@@ -12,12 +12,12 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, cast
 
 from django.core.management.base import CommandParser
-from django.db import transaction
+from django.db import connection, transaction
 from redis import Redis
 from redis.exceptions import RedisError
 
@@ -43,6 +43,8 @@ GONE_AFTER = timedelta(hours=24)
 LOST_AFTER = timedelta(hours=1)
 #: So many tasks are read by one statement, and at most so many are locked and written by one transaction.
 PAGE = 1_000
+#: The columns that a report writes.
+WRITTEN = "status, status_code, status_revision, status_message, run_count, start_time, update_time, end_time"
 #: A worker pool of the job service writes its heartbeat every 5 s. After this time it counts as dead.
 HEARTBEAT_SECONDS = 60
 GONE = "The job service no longer knows this job, so its outcome is unknown: it may have succeeded."
@@ -73,9 +75,6 @@ class DeadTasks:
     ended: int = 0
     examples: list[DeadTask] = field(default_factory=list)
 
-    def as_data(self) -> dict[str, Any]:
-        return {**asdict(self), "examples": [asdict(one) for one in self.examples]}
-
 
 def add_job_service(parser: CommandParser) -> None:
     parser.add_argument(
@@ -86,18 +85,10 @@ def add_job_service(parser: CommandParser) -> None:
     )
 
 
-def find(url: str, progress: Progress = lambda looked_at: None) -> DeadTasks:
-    """Look at every task; write nothing."""
-    return _each_page(url, progress, end=False)
-
-
-def end(url: str, progress: Progress = lambda looked_at: None) -> DeadTasks:
-    """End them, page by page. A page, its log entries and nothing else is one transaction. The rule for reports
-    decides again under the lock of each row, so a task that Harbor has changed meanwhile is left alone."""
-    return _each_page(url, progress, end=True)
-
-
-def _each_page(url: str, progress: Progress, *, end: bool) -> DeadTasks:
+def end(url: str, progress: Progress = lambda looked_at: None, *, dry_run: bool = False) -> DeadTasks:
+    """Look at every task and end the dead ones, page by page. A page, its log entries and nothing else is one
+    transaction. The rule for reports decides again under the lock of each row, so a task that Harbor has changed
+    meanwhile is left alone. A dry run writes nothing."""
     found, after = DeadTasks(), 0
     with _job_service(url) as client:
         periodic = _periodic(client)
@@ -106,17 +97,16 @@ def _each_page(url: str, progress: Progress, *, end: bool) -> DeadTasks:
                 "find_unfinished", after=after, page=PAGE, lost=LOST_AFTER, gone=GONE_AFTER
             )
             if last is None:
-                break
+                return found
             page = [one for one in _dead(client, rows) if one.job_id not in periodic]
             found.looked_at += int(read)
             found.unfinished += len(rows)
             found.dead += len(page)
             found.examples += page[: EXAMPLES - len(found.examples)]
-            if end and page:
+            if page and not dry_run:
                 found.ended += _end(page)
             progress(found.looked_at)
             after = last
-    return found
 
 
 def _end(page: list[DeadTask]) -> int:
@@ -128,13 +118,11 @@ def _end(page: list[DeadTask]) -> int:
                 detail = f"{one.stored} became {one.status}; job {one.job_id}: {one.reason}"
                 note(at_terminal(), Word.FINISH, Kind.TASK, one.task_id, detail=detail)
     except RightMissing as exc:
-        ((role, missing),) = run("task_rights")
-        if missing is None:
-            raise
-        right = f"UPDATE ({missing})"
+        connection.ensure_connection()  # the error has closed it
+        role = connection.connection.info.user
         raise Failed(
             f"the role {role} lacks a right on Harbor's tasks, so as their owner type "
-            f"GRANT {right} ON public.task TO {role}; and then repeat this command."
+            f"GRANT UPDATE ({WRITTEN}) ON public.task TO {role}; and then repeat this command."
         ) from exc
     return outcome.applied
 

@@ -1,27 +1,15 @@
 """What the checks look at, beside the facts of the doctor."""
 
-import re
-from dataclasses import dataclass
 from functools import cached_property
-from time import monotonic
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from redis import Redis
-
-from harbor_refresh.attach.dead_tasks import DeadTasks, find
-from harbor_refresh.attach.wrong_statuses import Findings, Progress, look
+from harbor_refresh.attach.dead_tasks import DeadTasks, end
+from harbor_refresh.attach.wrong_statuses import Findings, Progress, repair
 from harbor_refresh.executions.attached.attachment import SCHEMA
 from harbor_refresh.executions.database import Statements
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.queue.keys import HARBORS_PATTERN, HARBORS_SET
 
 run = Statements(__package__)
-
-KEY = re.compile(rb"(cache:)?execution:id:[^:]+:vendor:[^:]+:status_outdate", re.DOTALL)
-#: Keys that Redis looks at in one step.
-STEP = 1_000
-#: Harbor's Redis may hold millions of other keys. After so long the rest is not looked at.
-SECONDS = 10.0
 
 
 class Table(NamedTuple):
@@ -53,38 +41,6 @@ class Size(NamedTuple):
     bytes: int
 
 
-@dataclass(frozen=True)
-class Marks:
-    """How many marks there are: members of the set, keys with and without `cache:` before them. `set_type` is the
-    type of the key of the set, `none` if there is no such key. `is_complete`: every key was looked at."""
-
-    set_type: str
-    in_set: int
-    with_cache: int
-    without_cache: int
-    is_complete: bool
-
-    @property
-    def total(self) -> int:
-        return self.in_set + self.with_cache + self.without_cache
-
-
-def count_marks(client: Redis, seconds: float = SECONDS) -> Marks:
-    """Count the marks. A key that is written or deleted meanwhile may be counted or not."""
-    set_type = cast("bytes", client.type(HARBORS_SET)).decode()
-    in_set = int(client.scard(HARBORS_SET)) if set_type == "set" else 0
-    found: dict[bool, set[bytes]] = {True: set(), False: set()}
-    cursor, ends_at = 0, monotonic() + seconds
-    while True:
-        cursor, keys = cast("tuple[int, list[bytes]]", client.scan(cursor, match=HARBORS_PATTERN, count=STEP))
-        for key in keys:
-            if match := KEY.fullmatch(key):
-                found[bool(match[1])].add(key)
-        if not cursor or monotonic() > ends_at:
-            break
-    return Marks(set_type, in_set, len(found[True]), len(found[False]), not cursor)
-
-
 class AttachFacts(Facts):
     """`progress` is told how many executions were looked at. `job_service`: the address of the Redis of
     Harbor's job service, or empty."""
@@ -113,14 +69,9 @@ class AttachFacts(Facts):
         return Size(*rows[0]) if rows else None
 
     @cached_property
-    def marks(self) -> Marks:
-        with self.redis.asked() as client:
-            return count_marks(client)
-
-    @cached_property
     def wrong(self) -> Findings:
-        return look(self._progress)
+        return repair(dry_run=True, progress=self._progress)
 
     @cached_property
     def dead(self) -> DeadTasks | None:
-        return find(self._job_service, self._progress) if self._job_service else None
+        return end(self._job_service, self._progress, dry_run=True) if self._job_service else None

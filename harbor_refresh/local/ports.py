@@ -2,6 +2,7 @@
 
 import random
 import socket
+from itertools import chain
 
 LOOPBACK = "127.0.0.1"
 
@@ -13,23 +14,17 @@ _NEIGHBOURS = 20
 
 def is_free(port: int) -> bool:
     """Whether a server could listen on `port` now; connections that linger do not count."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((LOOPBACK, port))
-            probe.listen(1)
-        except OSError:
-            return False
+    try:
+        socket.create_server((LOOPBACK, port)).close()
+    except OSError:
+        return False
     return True
 
 
 def choose_port(wished: int | None = None) -> int:
     """The wished port if it is free, else the next free port above it; any free port if none is wished."""
-    if wished is not None:
-        for port in range(wished, min(wished + _NEIGHBOURS, 65_536)):
-            if is_free(port):
-                return port
-    for port in random.sample(_RANGE, k=200):
+    near = range(0) if wished is None else range(wished, min(wished + _NEIGHBOURS, 65_536))
+    for port in chain(near, random.sample(_RANGE, k=200)):
         if is_free(port):
             return port
     raise OSError("no free TCP port was found on 127.0.0.1 in 200 tries")

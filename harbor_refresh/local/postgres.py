@@ -5,7 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import psycopg
@@ -31,10 +31,8 @@ _DEFAULTS = {
 class EmbeddedPostgres(EmbeddedServer):
     """A PostgreSQL with one empty database, UTF-8 and UTC, that trusts connections from loopback.
 
-    `parameters` are server parameters over the defaults; statements are counted
-    (`pg_stat_statements`) where the library is there, and `CREATE EXTENSION` is left to the caller.
-
-    If we are root, it runs as `nobody`, so this account must be able to enter the parent of `directory`.
+    `parameters` are server parameters over the defaults. If we are root, it runs as `nobody`, so this account must
+    be able to enter the parent of `directory`.
     """
 
     name = "PostgreSQL"
@@ -47,10 +45,8 @@ class EmbeddedPostgres(EmbeddedServer):
         *,
         parameters: Mapping[str, str] | None = None,
         database: str = "harbor_refresh",
-        log: Path | None = None,
-        give_up: Callable[[], bool] = lambda: False,
     ) -> None:
-        super().__init__(directory, port, log=log, give_up=give_up)
+        super().__init__(directory, port)
         self.parameters = {**_DEFAULTS, **(parameters or {})}
         self.database = database
         self._account = server_account()
@@ -60,7 +56,6 @@ class EmbeddedPostgres(EmbeddedServer):
         return self.url_for(self.database)
 
     def url_for(self, database: str) -> str:
-        """The address of one of its databases."""
         return f"postgresql://{ROLE}@{LOOPBACK}:{self.port}/{database}"
 
     @property
@@ -75,12 +70,8 @@ class EmbeddedPostgres(EmbeddedServer):
         end_leftover(self._data / "postmaster.pid", self._data, signal.SIGINT)
         parameters = {**_counting_statements(programs), **self.parameters, "port": str(self.port)}
         words = [word for name, value in parameters.items() for word in ("-c", f"{name}={value}")]
-        return spawn(
-            [programs / "postgres", "-D", self._data, *words],
-            log=self.log,
-            death_signal=signal.SIGINT,
-            account=self._account,
-        )
+        argv: list[str | Path] = [programs / "postgres", "-D", self._data, *words]
+        return spawn(argv, log=self.log, death_signal=signal.SIGINT, account=self._account)
 
     def _make_data(self, programs: Path) -> None:
         """Run `initdb` beside the data's place and rename, so that the data are either complete or absent."""
@@ -94,13 +85,8 @@ class EmbeddedPostgres(EmbeddedServer):
             os.chown(making, self._account.pw_uid, self._account.pw_gid)
         locale = "C.UTF-8" if sys.platform == "linux" else "C"
         options = ["-U", ROLE, "-A", "trust", "-E", "UTF8", f"--locale={locale}", "--no-sync"]
-        made = spawn(
-            [programs / "initdb", "-D", making, *options],
-            log=self.log,
-            death_signal=signal.SIGKILL,
-            account=self._account,
-        )
-        if made.wait() != 0:
+        words: list[str | Path] = [programs / "initdb", "-D", making, *options]
+        if spawn(words, log=self.log, death_signal=signal.SIGKILL, account=self._account).wait() != 0:
             raise LocalError(
                 f"initdb could not make a database in {making}. Its log ({self.log}) ends:\n{tail(self.log)}"
             )
@@ -130,12 +116,11 @@ class EmbeddedPostgres(EmbeddedServer):
         with psycopg.connect(self.url_for("postgres"), autocommit=True) as connection:
             known = "SELECT 1 FROM pg_database WHERE datname = %s"
             if connection.execute(known, [self.database]).fetchone() is None:
-                create = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(self.database))
-                connection.execute(create)
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(self.database)))
 
 
 def _counting_statements(programs: Path) -> dict[str, str]:
-    """Preload `pg_stat_statements` where this PostgreSQL has it."""
+    """Preload `pg_stat_statements` where this PostgreSQL has it. `CREATE EXTENSION` is left to the caller."""
     library = "pg_stat_statements.so" if sys.platform == "linux" else "pg_stat_statements.dylib"
     folders = (programs.parent / "lib", programs.parent / "lib" / "postgresql")
     if any((folder / library).exists() for folder in folders):

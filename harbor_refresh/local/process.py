@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -43,7 +43,12 @@ def spawn(
     A thread that lives as long as this process starts it, because the kernel sends the parent-death signal when
     the *thread* that forked ends.
     """
-    prepare = _dying_with(os.getpid(), death_signal)
+    parent = os.getpid()
+
+    def prepare() -> None:
+        die_with_parent(death_signal)
+        if os.getppid() != parent:  # the parent ended before the kernel was asked
+            os._exit(1)
 
     def start() -> subprocess.Popen[bytes]:
         with log.open("ab") as output:
@@ -61,22 +66,13 @@ def spawn(
                 preexec_fn=prepare,  # noqa: PLW1509 - it makes two system calls and no more
             )
 
-    return _spawner(os.getpid()).submit(start).result()
+    return _spawner(parent).submit(start).result()
 
 
 @cache
 def _spawner(_pid: int) -> ThreadPoolExecutor:
     """One lasting thread for each process; keyed by process id, because a thread does not survive a fork."""
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
-
-
-def _dying_with(parent: int, death_signal: signal.Signals) -> Callable[[], None]:
-    def prepare() -> None:
-        die_with_parent(death_signal)
-        if os.getppid() != parent:  # the parent ended before the kernel was asked
-            os._exit(1)
-
-    return prepare
 
 
 def tail(log: Path, lines: int = 20) -> str:
@@ -93,10 +89,14 @@ def kill_tree(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(psutil.Error):
         family = psutil.Process(process.pid).children(recursive=True)
     process.kill()
+    _kill(family)
+    process.wait()
+
+
+def _kill(family: list[psutil.Process]) -> None:
     for member in family:
         with contextlib.suppress(psutil.Error):
             member.kill()
-    process.wait()
     _wait_gone(family, seconds=2)
 
 
@@ -130,8 +130,5 @@ def end_leftover(pid_file: Path, directory: Path, gentle: signal.Signals) -> Non
             family = [leftover, *leftover.children(recursive=True)]
             leftover.send_signal(gentle)
             _wait_gone(family, seconds=5)
-            for member in family:
-                with contextlib.suppress(psutil.Error):
-                    member.kill()
-            _wait_gone(family, seconds=2)
+            _kill(family)
     pid_file.unlink(missing_ok=True)

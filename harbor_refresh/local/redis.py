@@ -2,7 +2,7 @@
 
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from redis import Redis, RedisError
@@ -24,16 +24,8 @@ class EmbeddedRedis(EmbeddedServer):
 
     name = "Valkey"
 
-    def __init__(
-        self,
-        directory: Path,
-        port: int | None = None,
-        *,
-        extra: Sequence[str] = (),
-        log: Path | None = None,
-        give_up: Callable[[], bool] = lambda: False,
-    ) -> None:
-        super().__init__(directory, port, log=log, give_up=give_up)
+    def __init__(self, directory: Path, port: int | None = None, *, extra: Sequence[str] = ()) -> None:
+        super().__init__(directory, port)
         self.extra = tuple(extra)
 
     @property
@@ -41,7 +33,6 @@ class EmbeddedRedis(EmbeddedServer):
         return self.url_for(0)
 
     def url_for(self, database: int) -> str:
-        """The address of one of its numbered databases."""
         return f"redis://{LOOPBACK}:{self.port}/{database}"
 
     def _launch(self) -> subprocess.Popen[bytes]:

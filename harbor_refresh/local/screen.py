@@ -36,7 +36,6 @@ class Screen:
         self._console.print(escape(text))
 
     def addresses(self, rows: list[tuple[str, str]]) -> None:
-        """Show the table of what runs, and where."""
         table = Table(title="Harbor Refresh is up", title_justify="left", show_header=False)
         table.add_column(style="bold", no_wrap=True)
         table.add_column(overflow="fold")

@@ -8,48 +8,35 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from harbor_refresh.local.errors import LocalError
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.process import kill_tree, tail
 
-_PORT_TRIES = 5
-
 
 class EmbeddedServer(ABC):
     """A real server that this process owns; its data stays in `directory` between starts.
 
     The port is chosen when the object is made and stays the same over restarts. If the wished port is taken,
-    another is chosen. `start` returns when the server answers, or raises LocalError
-    with the tail of its log; it calls `give_up` while it waits.
+    another is chosen. `start` returns when the server answers, or raises LocalError with the tail of its log, as
+    soon as `give_up` says so.
     """
 
     name: str
     #: The signal for a clean stop.
     stop_signal = signal.SIGTERM
     answer_within_seconds = 60.0
+    give_up: Callable[[], bool] = staticmethod(lambda: False)
 
-    def __init__(
-        self,
-        directory: Path,
-        port: int | None = None,
-        *,
-        log: Path | None = None,
-        give_up: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self.wished_port = port
+    def __init__(self, directory: Path, port: int | None = None) -> None:
         self.port = choose_port(port)
         self.directory = directory.absolute()
-        self.log = log or self.directory / "server.log"
-        self._give_up = give_up
+        self.log = self.directory / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
-        self._has_run = False
 
     @property
     def pid(self) -> int | None:
-        """The id of the running process, or None."""
         return self._process.pid if self._process and self.running else None
 
     @property
@@ -78,17 +65,14 @@ class EmbeddedServer(ABC):
         if self.running:
             return self
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        for _ in range(_PORT_TRIES):
-            log_size = self.log.stat().st_size if self.log.exists() else 0
-            self._process = self._launch()
-            if self._wait():
+        process = self._process = self._launch()
+        deadline = time.monotonic() + self.answer_within_seconds
+        while process.poll() is None and time.monotonic() < deadline and not self.give_up():
+            if self._answers():
                 self._once_up()
-                self._has_run = True
                 return self
-            self.kill()
-            if self._has_run or not self._port_was_lost(log_size):
-                break
-            self.port = choose_port(self.wished_port)
+            time.sleep(0.02)
+        self.kill()
         raise LocalError(
             f"{self.name} did not start on 127.0.0.1:{self.port}. Its log ({self.log}) ends:\n{tail(self.log)}"
         )
@@ -113,31 +97,11 @@ class EmbeddedServer(ABC):
         self.start()
 
     def discard(self) -> None:
-        """Stop at once and remove the data."""
         self.kill()
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
-
-    def _wait(self) -> bool:
-        deadline = time.monotonic() + self.answer_within_seconds
-        while self.running and time.monotonic() < deadline and not self._give_up():
-            if self._answers():
-                return True
-            time.sleep(0.02)
-        return False
-
-    def _port_was_lost(self, log_size: int) -> bool:
-        """Whether this start failed because another process took the port meanwhile."""
-        with self.log.open("rb") as log:
-            log.seek(log_size)
-            return b"ddress already in use" in log.read()

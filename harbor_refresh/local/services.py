@@ -9,7 +9,6 @@ from harbor_refresh.local.ports import LOOPBACK
 
 #: Flower's options.
 FLOWER = "harbor_refresh/flower/flowerconfig.py"
-WEB_WORKER = "harbor_refresh.web_worker.WebWorker"
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,6 @@ class Service:
 def services(web_port: int, flower_port: int) -> list[Service]:
     """Web, two workers, one more for the example's jobs, beat, Flower, the demo and its mirrors, in that order."""
     celery = ("-m", "celery", "-A", "harbor_refresh")
-    admin = f"http://{LOOPBACK}:{web_port}"
     jobs = ("-Q", "examples", "--include", "examples.mirror")
     return [
         Service(
@@ -37,7 +35,7 @@ def services(web_port: int, flower_port: int) -> list[Service]:
             (
                 *("-m", "gunicorn", "harbor_refresh.wsgi:application"),
                 *("--bind", f"{LOOPBACK}:{web_port}", "--workers", "2", "--threads", "4"),
-                *("--worker-class", WEB_WORKER),
+                *("--worker-class", "harbor_refresh.web_worker.WebWorker"),
                 *("--graceful-timeout", "3", "--no-control-socket", "--access-logfile", "-"),
             ),
             environ={"REFRESH_FLOWER_URL": f"http://{LOOPBACK}:{flower_port}/"},
@@ -57,7 +55,7 @@ def services(web_port: int, flower_port: int) -> list[Service]:
         Service(
             "flower",
             (*celery, "flower", f"--conf={FLOWER}", f"--address={LOOPBACK}", f"--port={flower_port}"),
-            environ={"REFRESH_PUBLIC_URL": admin},
+            environ={"REFRESH_PUBLIC_URL": f"http://{LOOPBACK}:{web_port}"},
         ),
         Service("demo", ("-m", "examples.simulation", "--demo")),
         Service("mirrors", ("-m", "examples.traffic")),

@@ -176,9 +176,6 @@ class Up:
         """Note a signal. It raises nothing, because an exception in the middle of a start could lose a process."""
         self._is_stopping = True
 
-    def _gives_up(self) -> bool:
-        return self._is_stopping
-
     def _start(self, announce: Announce) -> None:
         database_url, redis_url = self._database(), self._redis()
         self._environ = startup.environment(self._checkout, database_url, redis_url)
@@ -216,17 +213,16 @@ class Up:
         if given := startup.given_database():
             self._screen.note("DATABASE_URL is set: it is used, and no PostgreSQL is started.")
             return given
-        log = self._checkout.fresh_log("postgres")
-        return self._up(EmbeddedPostgres(self._checkout.postgres, POSTGRES_PORT, log=log, give_up=self._gives_up))
+        return self._up(EmbeddedPostgres(self._checkout.postgres, POSTGRES_PORT), "postgres", POSTGRES_PORT)
 
     def _redis(self) -> str:
         if given := startup.given_redis():
             self._screen.note("REDIS_URL is set: it is used, and no Valkey is started.")
             return given
-        log = self._checkout.fresh_log("redis")
-        return self._up(EmbeddedRedis(self._checkout.redis, REDIS_PORT, log=log, give_up=self._gives_up))
+        return self._up(EmbeddedRedis(self._checkout.redis, REDIS_PORT), "redis", REDIS_PORT)
 
-    def _up(self, server: EmbeddedServer) -> str:
+    def _up(self, server: EmbeddedServer, log: str, wished: int) -> str:
+        server.log, server.give_up = self._checkout.fresh_log(log), lambda: self._is_stopping
         self._servers.append(server)
         try:
             with self._screen.step(f"Start {server.name}"):
@@ -235,7 +231,7 @@ class Up:
             if self._is_stopping:
                 raise StopRequested from None
             raise
-        self._say_if_moved(server.name, server.port, server.wished_port)
+        self._say_if_moved(server.name, server.port, wished)
         return server.url
 
     def _port(self, what: str, wished: int) -> int:
@@ -243,7 +239,7 @@ class Up:
         self._say_if_moved(what, port, wished)
         return port
 
-    def _say_if_moved(self, what: str, port: int, wished: int | None) -> None:
+    def _say_if_moved(self, what: str, port: int, wished: int) -> None:
         if port != wished:
             self._screen.note(f"{what} listens on port {port}, because {wished} was taken.")
 

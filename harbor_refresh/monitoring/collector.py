@@ -4,7 +4,8 @@ Nothing is counted in this process. So any web process gives the same answer, af
 costs one look (a script in Redis, a statement in PostgreSQL) and one statement that adds up the counters.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import accumulate
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -12,17 +13,16 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.news.counters import Histogram, Totals, totals
-from harbor_refresh.monitoring.catalogue import COUNTERS, GAUGES, HISTOGRAMS, Counted, Gauge, Timed
+from harbor_refresh.monitoring.catalogue import COUNTERS, GAUGES, HISTOGRAMS
 from harbor_refresh.monitoring.flights import Flight, Late
 from harbor_refresh.tasks.overview.state import State, look
 
 #: The look has time limits of its own for Redis, and for a slow PostgreSQL. This limit is for a stopped
 #: PostgreSQL.
 SECONDS = 3.0
-HANGS = "it does not answer"
 
 
-def _counted() -> Totals | None:
+def _totals() -> Totals | None:
     """Return the counters; None if the database is away, or not migrated."""
     try:
         with absence_translated():
@@ -32,7 +32,7 @@ def _counted() -> Totals | None:
 
 
 looks = Flight(look)
-counts = Flight(_counted)
+counts = Flight(_totals)
 
 
 class Collector:
@@ -40,47 +40,30 @@ class Collector:
     says which server is away."""
 
     def collect(self) -> Iterator[Metric]:
-        state = self._state()
+        try:
+            state = looks.answer(SECONDS)
+        except Late:  # Redis and the broker are waited for within the look
+            state = State(absent={"database": "it does not answer"})
         for gauge in GAUGES:
-            yield _gauge(gauge, state)
-        if (found := self._totals()) is not None:
-            for counter in COUNTERS:
-                yield _counter(counter, found)
-            for histogram in HISTOGRAMS:
-                yield _histogram(histogram, found)
-
-    def _state(self) -> State:
-        """Redis and the broker are waited for within the look, so a look that is late waits for PostgreSQL."""
-        try:
-            return looks.answer(SECONDS)
-        except Late:
-            return State(absent={"database": HANGS})
-
-    def _totals(self) -> Totals | None:
-        try:
-            return counts.answer(SECONDS)
-        except Late:
-            return None
+            known = gauge.read(state)
+            family = GaugeMetricFamily(gauge.name, gauge.meaning, labels=list(gauge.labels))
+            for label, value in known.items() if isinstance(known, Mapping) else [("", known)]:
+                if value is not None:
+                    family.add_metric([label] if gauge.labels else [], value)
+            yield family
+        with suppress(Late):
+            if (found := counts.answer(SECONDS)) is not None:
+                yield from _counted(found)
 
 
-def _gauge(gauge: Gauge, state: State) -> Metric:
-    family = GaugeMetricFamily(gauge.name, gauge.meaning, labels=gauge.label_names)
-    for labels, value in gauge.read(state):
-        if value is not None:
-            family.add_metric(labels, value)
-    return family
-
-
-def _counter(counter: Counted, found: Totals) -> Metric:
-    family = CounterMetricFamily(counter.name, counter.meaning, labels=counter.label_names)
-    for labels, series in counter.series():
-        family.add_metric(labels, found.get((counter.metric, series), 0))
-    return family
-
-
-def _histogram(histogram: Timed, found: Totals) -> Metric:
-    family = HistogramMetricFamily(histogram.name, histogram.meaning)
-    known = Histogram.of(histogram.metric, found)
-    bounds = [*(f"{bound:g}" for bound in known.bounds), "+Inf"]
-    family.add_metric([], list(zip(bounds, accumulate(known.buckets), strict=True)), known.sum)
-    return family
+def _counted(found: Totals) -> Iterator[Metric]:
+    for counter in COUNTERS:
+        total = CounterMetricFamily(counter.name, counter.meaning, labels=list(counter.labels))
+        for labels, series in counter.series():
+            total.add_metric(labels, found.get((counter.metric, series), 0))
+        yield total
+    for timed in HISTOGRAMS:
+        known = Histogram.of(timed.metric, found)
+        bounds = [*(f"{bound:g}" for bound in known.bounds), "+Inf"]
+        buckets = list(zip(bounds, accumulate(known.buckets), strict=True))
+        yield HistogramMetricFamily(timed.name, timed.meaning, buckets=buckets, sum_value=known.sum)

@@ -5,7 +5,6 @@ the executions that were not marked. If an outage of Redis made every web proces
 refuse all reports. So the answer names Redis, and Redis does not decide it.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 from harbor_refresh.monitoring.flights import Flight, Late
@@ -14,18 +13,6 @@ from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import REGISTERED, examine, told
 
 SECONDS = 3.0
-
-
-@dataclass(frozen=True)
-class Readiness:
-    """`database`: empty if it can be used, else why not. `redis`: the same, for information only."""
-
-    database: str = ""
-    redis: str = ""
-
-    @property
-    def is_ready(self) -> bool:
-        return not self.database
 
 
 def _trouble(facts: Facts, *checks: str) -> str:
@@ -38,12 +25,12 @@ databases = Flight(lambda: _trouble(Facts(), "database.reachable", "database.wri
 redises = Flight(partial(_trouble, Facts(), "redis.reachable"))
 
 
-def ready() -> Readiness:
-    return Readiness(*(_answer(flight) for flight in (databases, redises)))
-
-
-def _answer(flight: Flight[str]) -> str:
-    try:
-        return flight.answer(SECONDS)
-    except Late:
-        return f"no answer within {SECONDS:g} s"
+def troubles() -> dict[str, str]:
+    """Return why each server cannot be used; an empty text if it can. The process is ready if the database can."""
+    found = {}
+    for name, flight in (("database", databases), ("redis", redises)):
+        try:
+            found[name] = flight.answer(SECONDS)
+        except Late:
+            found[name] = f"no answer within {SECONDS:g} s"
+    return found

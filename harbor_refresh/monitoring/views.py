@@ -25,15 +25,9 @@ from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.monitoring.collector import Collector
-from harbor_refresh.monitoring.readiness import ready
+from harbor_refresh.monitoring.readiness import troubles
 
 OF_A_PROXY = ("X-Forwarded-For", "Forwarded", "X-Real-Ip")
-
-
-def refuse_strangers(request: HttpRequest) -> None:
-    """Raise Problem if the request may not read the metrics."""
-    if not _is_near(request) and not may(Scope.READ)(request):
-        raise unauthorized()
 
 
 def came_through_a_proxy(request: HttpRequest) -> bool:
@@ -65,13 +59,10 @@ def readyz(request: HttpRequest) -> HttpResponse:
     Why it is away is told to a probe, which asks the process itself, and not through a proxy: the reason names
     addresses of our network.
     """
-    found = ready()
-    is_stranger = came_through_a_proxy(request)
-    told = {
-        name: ("away" if is_stranger else trouble) if trouble else "ok"
-        for name, trouble in (("database", found.database), ("redis", found.redis))
-    }
-    return JsonResponse({"ready": found.is_ready, **told}, status=200 if found.is_ready else 503)
+    found = troubles()
+    is_ready, is_stranger = not found["database"], came_through_a_proxy(request)
+    told = {name: (trouble and ("away" if is_stranger else trouble)) or "ok" for name, trouble in found.items()}
+    return JsonResponse({"ready": is_ready, **told}, status=200 if is_ready else 503)
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
@@ -79,7 +70,8 @@ def metrics(request: HttpRequest) -> HttpResponse:
     notices."""
     try:
         with absence_translated():
-            refuse_strangers(request)
+            if not _is_near(request) and not may(Scope.READ)(request):
+                raise unauthorized()
     except Problem as problem:
         return answer(request, problem)
     except DatabaseAway as exc:

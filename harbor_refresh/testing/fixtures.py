@@ -3,15 +3,11 @@
 pytest loads this before Django is set up, so what needs Django is imported in the fixtures.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
-
-
-class FailJob(Protocol):
-    def __call__(self, name: str, *, times: int | None = None, with_: BaseException | None = None) -> None: ...
 
 
 @pytest.fixture
@@ -33,7 +29,7 @@ def harbor_jobs(transactional_db: None) -> Iterator[None]:
 
 
 @pytest.fixture
-def fail_job() -> Iterator[FailJob]:
+def fail_job() -> Iterator[Callable[..., None]]:
     """Make a job fail until the end of this test: `fail_job("shop.copy", times=2, with_=OSError("disk"))`."""
     from harbor_refresh.testing import failures
 

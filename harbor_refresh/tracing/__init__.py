@@ -4,12 +4,6 @@ Nothing here is used unless REFRESH_TRACES is set, and only then opentelemetry i
 service imports it. The queue is a set of ids and carries no contexts. Those of sampled reports wait beside it, in
 a bounded hash, from before the mark until a refresh has included the report. A context that Redis forgot costs
 its trace the end, and nothing else.
-
-| module | owns |
-| --- | --- |
-| `spans` | the spans of each step, and the follower that makes them |
-| `contexts` | contexts as text: in the headers of a request, and beside the queue in Redis |
-| `tracer` | the tracer of a process, and its end |
 """
 
 from django.conf import settings

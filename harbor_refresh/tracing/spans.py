@@ -11,19 +11,15 @@ same trace. If two claims hold the execution at once, each of them is an attempt
 
 import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from contextlib import contextmanager, nullcontext
 from time import time_ns
 from types import TracebackType
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError, transaction
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
 
-from harbor_refresh.executions.database import Statements
 from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.executions.news import steps
 from harbor_refresh.logs import context as log_context
@@ -34,7 +30,6 @@ from harbor_refresh.tracing import contexts
 from harbor_refresh.tracing.tracer import of_this_process
 
 log = logging.getLogger("harbor_refresh")
-run = Statements(__package__)
 
 LONGEST_ERROR = 300
 #: The SDK keeps so many links of a span.
@@ -139,27 +134,6 @@ def _claim(batch: Batch, chunks: Sequence[Claim]) -> Spans:
         _end(begun("claim", attributes, parent=contexts.around(one.report), at=began), _kind(error))
 
 
-@dataclass
-class _Refresh:
-    """The followed executions of a refresh, and what it has changed of them: the attributes of each change."""
-
-    followed: Sequence[int]
-    changes: dict[int, dict[str, Any]] = field(default_factory=dict)
-
-
-_of_this_refresh: ContextVar[_Refresh | None] = ContextVar("harbor_refresh_traced_refresh", default=None)
-
-
-@contextmanager
-def _followed(execution_ids: Sequence[int]) -> Iterator[_Refresh]:
-    refresh = _Refresh(execution_ids)
-    token = _of_this_refresh.set(refresh)
-    try:
-        yield refresh
-    finally:
-        _of_this_refresh.reset(token)
-
-
 def _refresh(claim: Claim, mine: Claim) -> Spans:
     began = time_ns()
     kept = contexts.kept_for(mine.members)
@@ -180,14 +154,19 @@ def _refresh(claim: Claim, mine: Claim) -> Spans:
         attempts.append(
             begun("refresh", attributes, parent=parent, kind=SpanKind.CONSUMER, links=to_chunk, at=began)
         )
-    ids = [names.execution_id(one.member) for one in kept]
-    with _followed(ids) as refresh, _current(chunk or attempts[0]):
+    with _current(chunk or attempts[0]):
         notes, error = yield
     outcome: Refreshed | None = notes.get("outcome")
     done = []
-    for execution_id, span, one in zip(ids, attempts, kept, strict=True):
-        result, why = _result(execution_id, outcome, refresh, error)
-        _end(span, why, {"result": result, **refresh.changes.get(execution_id, {})})
+    for span, one in zip(attempts, kept, strict=True):
+        execution_id, result, why = names.execution_id(one.member), "refreshed", ""
+        if outcome is None:
+            result, why = "failed", _kind(error) or "?"
+        elif execution_id in outcome.failed:
+            result, why = "failed", outcome.failed[execution_id]
+        elif execution_id in outcome.locked:
+            result, why = "locked", "another transaction has locked the row"
+        _end(span, why, {"result": result})
         if not why and error is None:
             done.append(one)
     if chunk:
@@ -195,51 +174,24 @@ def _refresh(claim: Claim, mine: Claim) -> Spans:
     contexts.drop(done)
 
 
-def _result(
-    execution_id: int, outcome: Refreshed | None, refresh: _Refresh, error: BaseException | None
-) -> tuple[str, str]:
-    """Return the result, and why it is no success."""
-    if outcome is None:
-        return "failed", _kind(error) or "?"
-    if execution_id in outcome.failed:
-        return "failed", outcome.failed[execution_id]
-    if execution_id in outcome.locked:
-        return "locked", "another transaction has locked the row"
-    return ("changed" if execution_id in refresh.changes else "unchanged"), ""
-
-
 def _refresh_at_once(execution_ids: Sequence[int]) -> Spans:
     """The refresh in the process that reports: there is no queue, or a report has stopped a task."""
     span = begun("refresh", _about(execution_ids))
-    followed = sorted(execution_ids)[: contexts.MOST_FOLLOWED] if span.is_recording() else ()
-    with _followed(followed) as refresh, _current(span):
+    with _current(span):
         notes, error = yield
     outcome: Refreshed = notes.get("outcome") or Refreshed()
     why = _kind(error) or next(iter(outcome.failed.values()), "")
-    result = "failed" if why else "changed" if outcome.changed else "unchanged"
-    change = next(iter(refresh.changes.values()), {}) if len(followed) == 1 else {}
-    _end(span, why, {"result": result, **change})
+    _end(span, why, {"result": "failed" if why else "refreshed"})
 
 
 def _write(execution_ids: Sequence[int]) -> Spans:
-    """The span ends inside the transaction, so it can read what this transaction has written, and only that. A
-    write outside a refresh, such as that of a stop, has no span."""
-    refresh = _of_this_refresh.get()
-    if refresh is None:
+    """A write outside a traced refresh, such as that of a stop, has no span."""
+    if not trace.get_current_span().is_recording():
         return
     span = begun("write", {"executions": len(execution_ids)})
     with _current(span):
         notes, error = yield
-    changed = notes.get("changed", 0)
-    _end(span, _kind(error), {"changed": changed})
-    followed = set(refresh.followed).intersection(execution_ids)
-    if error is None and changed and followed:
-        # a savepoint: the refresh does not fail with it
-        with suppress(DatabaseError, InterfaceError), transaction.atomic():
-            for execution_id, *row in run("find_written_changes", ids=sorted(followed)):
-                refresh.changes[execution_id] = dict(
-                    zip(("revision", "status.from", "status.to"), row, strict=True)
-                )
+    _end(span, _kind(error), {"changed": notes.get("changed", 0)})
 
 
 def _complete(claim: Claim) -> Spans:

@@ -23,7 +23,6 @@ OF_THE_SERVICE = (
     "celery",
     "dashboard",
     "html_pages",
-    "invariants",
     "logs",
     "management",
     "redis_cache",

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
+from examples.simulation.invariants import violations
 from harbor_refresh.executions.models import Quarantine, StatusChange
-from harbor_refresh.invariants import violations
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.queue import execution_queue
 from tests.faults.cluster import Cluster

@@ -10,9 +10,8 @@ PACKAGES = (
     "harbor_refresh.tasks",
     "harbor_refresh.tasks.checks",
     "harbor_refresh.tasks.strategies",
-    "harbor_refresh",
+    "examples.simulation",
     "harbor_refresh.attach",
-    "harbor_refresh.tracing",
 )
 #: Statements that make something, which a migration runs, and those that set something.
 NOT_PLANNED = ("CREATE ", "ALTER ", "SET ")

@@ -1,6 +1,6 @@
 """The conditions that must hold for jobs, as functions over the evidence.
 
-harbor_refresh/invariants.py checks K1 to K4, and `seed` checks K5.
+examples/simulation/invariants.py checks K1 to K4, and `seed` checks K5.
 
 | violation              | a job                                                                           |
 | ---------------------- | ------------------------------------------------------------------------------- |

@@ -175,7 +175,7 @@ class Soak:
 
     def what_does_not_hold(self) -> list[str]:
         """Check K1 to K5, as the fault tests do."""
-        from harbor_refresh.invariants import set_aside, violations
+        from examples.simulation.invariants import set_aside, violations
         from tests.faults.conftest import EXPECTED, REPLIES
 
         client = self.redis.client()

@@ -138,16 +138,6 @@ def test_a_taken_port_is_left_to_its_owner_and_reported(folder: Path) -> None:
             assert server.port != wished
 
 
-def test_a_port_lost_between_its_choice_and_the_start_is_replaced(folder: Path) -> None:
-    server = EmbeddedRedis(folder / "redis")
-    with socket.socket() as other:
-        other.bind((LOOPBACK, server.port))
-        other.listen(1)
-        lost = server.port
-        with server:
-            assert server.port != lost
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process its parent ended")
 def test_the_servers_of_a_killed_process_end_and_the_next_start_finds_their_data(folder: Path) -> None:
     program = textwrap.dedent(

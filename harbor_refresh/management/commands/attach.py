@@ -1,13 +1,14 @@
 """`manage.py attach`: look whether this service can be attached to a Harbor; put wrong statuses right there."""
 
+from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from harbor_refresh.attach import checks, dead_tasks, rights  # noqa: F401  # checks register themselves
 from harbor_refresh.attach.facts import AttachFacts
-from harbor_refresh.attach.output import dead_text, examples, findings_data, known
-from harbor_refresh.attach.wrong_statuses import Repaired, repair
+from harbor_refresh.attach.output import dead_text, examples, known
+from harbor_refresh.attach.wrong_statuses import Findings, repair
 from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.management.bar import bar_shown
@@ -61,33 +62,22 @@ def _end_dead_tasks(url: str, dry_run: bool) -> Answer:
     if not url:
         raise Failed(f"name the Redis of Harbor's job service: --job-service-redis URL, or {dead_tasks.VARIABLE}")
     with bar_shown("looked at") as progress:
-        found = (dead_tasks.find if dry_run else dead_tasks.end)(url, progress)
+        found = dead_tasks.end(url, progress, dry_run=dry_run)
     done = "dry run: nothing written" if dry_run else f"{found.ended:,} ended"
-    return Answer({"dry_run": dry_run, **found.as_data()}, [*dead_text(found), f"{found.dead:,} dead, {done}."])
+    return Answer({"dry_run": dry_run, **asdict(found)}, [*dead_text(found), f"{found.dead:,} dead, {done}."])
 
 
-def _repaired(outcome: Repaired, dry_run: bool) -> Answer:
-    data = {
-        "dry_run": dry_run,
-        **findings_data(outcome),
-        "repaired": outcome.repaired,
-        "held": outcome.held,
-        "failed": outcome.failures,
-        "first_failed": {str(pk): reason for pk, reason in outcome.failed.items()},
-    }
+def _repaired(outcome: Findings, dry_run: bool) -> Answer:
     done = "dry run: nothing written" if dry_run else f"{outcome.repaired:,} repaired"
     held = f", {outcome.held:,} left because another transaction holds them" if outcome.held else ""
     summary = f"Looked at {outcome.looked_at:,} executions: {outcome.wrong:,} wrong, {done}{held}."
     shown: list[Any] = [summary, *examples(outcome)]
+    failure = ""
     if outcome.failed:
-        shown.append(
-            table(
-                ("execution", "why it could not be refreshed"),
-                [(str(pk), reason) for pk, reason in outcome.failed.items()],
-            )
-        )
-    failure = f"{plural(outcome.failures, 'execution')} could not be refreshed" if outcome.failures else ""
-    return Answer(data, shown, failure)
+        rows = [(str(pk), reason) for pk, reason in outcome.first_failed.items()]
+        shown.append(table(("execution", "why it could not be refreshed"), rows))
+        failure = f"{plural(outcome.failed, 'execution')} could not be refreshed"
+    return Answer({"dry_run": dry_run, **asdict(outcome)}, shown, failure)
 
 
 VERBS = {

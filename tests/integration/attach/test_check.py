@@ -10,7 +10,6 @@ from pytest_django import DjangoDbBlocker, Settings
 from redis import Redis
 
 from harbor_refresh.attach.checks import proposal
-from harbor_refresh.attach.facts import count_marks
 from harbor_refresh.executions.attached.attachment import HARBOR
 from harbor_refresh.tasks.checks.examination import selection
 from harbor_refresh.tasks.checks.registry import Shown
@@ -46,23 +45,12 @@ def test_on_an_untouched_harbor_only_the_migrations_are_missing(untouched: None,
     wrong = execution("Running", None, "Success", "Success")
     execution("Running", None, "Running")
     redis.sadd("execution:status_outdate", "1:REPLICATION", "2:REPLICATION")
-    redis.set("cache:execution:id:2:vendor:REPLICATION:status_outdate", "")
-    redis.mset({f"execution:id:{number}:vendor:X:status_outdate": "" for number in range(3)})
     before = everything()
     answer = data("attach", "check")
     assert list(problems(answer)) == ["attach.index", "attach.migrations", "attach.statuses"]
-    assert answer["marks"] == {
-        "set_type": "set",
-        "in_set": 2,
-        "with_cache": 1,
-        "without_cache": 3,
-        "is_complete": True,
-        "total": 6,
-    }
     found = answer["executions"]
     assert (found["looked_at"], found["unfinished"], found["wrong"]) == (2, 2, 1)
     assert [one["execution_id"] for one in found["first_wrong"]] == [wrong]
-    assert answer["would_refresh"] == 7
     assert everything() == before
     assert sql("SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('harbor_refresh')") == [(0,)]
 
@@ -71,7 +59,6 @@ def test_it_prints_what_it_found_for_people(untouched: None, redis: Redis) -> No
     execution("Running", None, "Success")
     redis.sadd("execution:status_outdate", "1:REPLICATION")
     text = said("attach", "check")
-    assert "Redis holds 1 marks in the set execution:status_outdate, 0 keys with `cache:` and 0 without." in text
     assert "Looked at 1 executions: 1 have not ended, 1 are wrong, 0 with" in text
     checks = len(selection(Shown.ATTACH))
     assert f"{checks} checks: {checks - 3} sound, 3 warnings." in text
@@ -139,11 +126,3 @@ def test_without_the_setting_it_says_so(database: str, redis: Redis, settings: S
 
 def test_a_misused_command_line_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert "invalid choice: 'mend'" in misuse(capsys, "attach", "mend")
-
-
-def test_a_large_redis_is_not_looked_at_for_ever(redis: Redis) -> None:
-    redis.mset({f"execution:id:{number}:vendor:X:status_outdate": "" for number in range(5_000)})
-    found = count_marks(redis, seconds=0)
-    assert not found.is_complete
-    assert 0 < found.without_cache < 5_000
-    assert count_marks(redis).without_cache == 5_000

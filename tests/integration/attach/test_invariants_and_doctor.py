@@ -5,10 +5,10 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
+from examples.simulation.invariants import violations
 from harbor_refresh.executions.attached.attachment import SEARCH_PATH
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import StatusChange
-from harbor_refresh.invariants import violations
 from tests import servers
 from tests.harbor.rows import NEVER, T1, T2, asked, execution, task
 from tests.integration.checks.examined import E, found, problems

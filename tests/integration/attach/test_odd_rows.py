@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from examples.simulation.invariants import violations
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.deliveries.changes import read_changes
 from harbor_refresh.executions.deliveries.claims import Claimed
@@ -14,7 +15,6 @@ from harbor_refresh.executions.deliveries.payload import body_of
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models.notifications import Payload
-from harbor_refresh.invariants import violations
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import examine
 from tests.harbor.rows import NEVER, T1, asked, execution, task

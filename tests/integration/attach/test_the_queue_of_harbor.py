@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from redis import Redis
 
-from harbor_refresh.invariants import violations
+from examples.simulation.invariants import violations
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.queue import execution_queue

@@ -8,14 +8,14 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from harbor_refresh import invariants
+from examples.simulation import invariants
+from examples.simulation.invariants import Violation, set_aside, violations
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.invariants import Violation, set_aside, violations
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.jobs.sample_jobs import in_a_row

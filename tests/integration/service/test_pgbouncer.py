@@ -11,11 +11,11 @@ import psycopg
 import pytest
 from redis import Redis
 
+from examples.simulation.invariants import violations
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, StatusChange
-from harbor_refresh.invariants import violations
 from tests import servers
 from tests.faults.cluster import Cluster
 from tests.integration.admin_client import signed_in

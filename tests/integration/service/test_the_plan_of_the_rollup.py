@@ -26,7 +26,7 @@ def test_the_index_alone_answers_the_rollup_and_no_function_is_called() -> None:
             ("harbor_refresh.executions", "refresh_executions"),
             ("harbor_refresh.executions", "compare_with_tasks"),
             ("harbor_refresh.tasks", "find_drift"),
-            ("harbor_refresh", "check_rollup"),
+            ("examples.simulation", "check_rollup"),
         ):
             cursor.execute(f"EXPLAIN {text(package, name)}", {**given, "dangling": None})
             plan = "\n".join(line for (line,) in cursor.fetchall())

@@ -11,12 +11,12 @@ from django.db import connection
 from pytest_django import Settings
 
 from benchmarks.designs import STRATEGIES, strategy
+from examples.simulation.invariants import violations
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create, create_many
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
-from harbor_refresh.invariants import violations
 from harbor_refresh.tasks import conf
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.pipeline.marks import mark

@@ -9,12 +9,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks.designs import strategy
+from examples.simulation.invariants import violations
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, StatusChange, Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.invariants import violations
 from harbor_refresh.tasks.strategies.original_refresh import OVERTAKEN, refresh_one, roll_up
 from tests.integration.concurrency import Pause, in_background
 from tests.integration.strategies.marked_executions import marked, refuse

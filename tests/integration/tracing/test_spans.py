@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
-from django.test.utils import CaptureQueriesContext
 from opentelemetry import context
 from pytest_django import Settings
 
@@ -133,7 +132,7 @@ def test_a_second_attempt_after_a_failure_is_a_second_span_of_the_trace(traced: 
     traced.span("complete")
     (root,) = traced.spans("report")
     assert (first.parent, second.parent) == (root.id, root.id)
-    assert (second.attributes[RESULT], second.error) == ("changed", "")
+    assert (second.attributes[RESULT], second.error) == ("refreshed", "")
     assert [one.attributes["harbor_refresh.failed_before"] for one in traced.spans("claim")] == [0, 1]
     assert kept(redis) == {}
 
@@ -250,11 +249,8 @@ def test_a_report_of_a_stop_shows_the_refresh_that_follows_at_once(traced: Colle
     root = traced.span("report")  # it ends last
     (refresh,) = traced.spans("refresh")
     assert refresh.parent == root.id
-    assert {
-        name: refresh.attributes[f"harbor_refresh.{name}"] for name in ("result", "status.to", "execution.id")
-    } == {
-        "result": "changed",
-        "status.to": "Stopped",
+    assert {name: refresh.attributes[f"harbor_refresh.{name}"] for name in ("result", "execution.id")} == {
+        "result": "refreshed",
         "execution.id": execution.pk,
     }
 
@@ -282,7 +278,7 @@ def test_a_report_of_many_executions_is_followed_to_the_first_hundred(traced: Co
     traced.span("refresh", count=100)
     (root,) = traced.spans("report")
     assert {one.trace for one in traced.spans("refresh")} == {root.trace}
-    assert {one.attributes[RESULT] for one in traced.spans("refresh")} == {"changed"}
+    assert {one.attributes[RESULT] for one in traced.spans("refresh")} == {"refreshed"}
 
 
 def test_lines_that_are_logged_inside_a_sampled_report_have_the_id_of_its_trace(
@@ -311,11 +307,3 @@ def test_a_trouble_of_the_tracer_fails_no_report_and_no_refresh_and_is_told_once
     told = [one.getMessage() for one in caplog.records if "traced" in one.getMessage()]
     assert told == ["A step could not be traced; the next ones are tried"]
     monkeypatch.setattr(spans, "_is_logged", False)
-
-
-def test_the_changes_of_a_refresh_are_read_only_for_executions_that_are_followed(traced: Collector) -> None:
-    _, (task,) = made(1)
-    with CaptureQueriesContext(connection) as captured, unsampled():
-        report([Report(task, "Success")])
-        refreshed()
-    assert [one for one in captured.captured_queries if "followed" in one["sql"]] == []

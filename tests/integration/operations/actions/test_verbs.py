@@ -5,13 +5,13 @@ import json
 import pytest
 from django.db import connection
 
+from examples.simulation.invariants import violations
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
 from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.invariants import violations
 from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.jobs.queries import executions_with_jobs
 from harbor_refresh.tasks.models.job import Job, State
