@@ -90,10 +90,6 @@ class Workers:
     def task_names(self) -> dict[str, set[str]]:
         return {name: {one.split()[0] for one in found} for name, found in self._ask("registered").items()}
 
-    @cached_property
-    def settings(self) -> dict[str, dict[str, Any]]:
-        return self._ask("conf")
-
     def _ask(self, question: str) -> dict[str, Any]:
         """Ask all workers that answered the ping; return as soon as each has answered."""
         if not self.names:

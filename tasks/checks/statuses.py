@@ -11,7 +11,6 @@ from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
-from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline.reconciliation import look_for_drift
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import Token
@@ -19,8 +18,6 @@ from harbor_refresh.tasks.schedule import interval_of
 
 #: How long to look for drift. A longer search is `reconcile --dry-run`.
 LOOK_SECONDS = 3.0
-#: A watermark this far behind makes each pass of reconcile read much.
-FAR_BEHIND = timedelta(hours=1)
 #: Pages of claims that are looked at for old ones.
 PAGES = 10
 #: A longer backlog is told.
@@ -67,21 +64,6 @@ def drift(facts: Facts) -> Iterator[CheckMessage]:
         yield Warning(
             f"{what}The next pass of reconcile marks them.",
             "Do nothing, or mark them at once: manage.py harbor repair drift",
-        )
-
-
-@check("status.watermark", "reconcile's watermark keeps up", Need.DATABASE)
-def watermark(facts: Facts) -> Iterator[CheckMessage]:
-    mark = Watermark.objects.filter(pk=1).first()
-    if mark is None or mark.last_pass_at is None:
-        return
-    behind = mark.last_pass_at - mark.settled_before
-    if behind > FAR_BEHIND:
-        yield Warning(
-            f"The watermark of reconcile is {timedelta(seconds=round(behind.total_seconds()))} behind, so each "
-            "pass reads more. Either a transaction has been open since then, or a status that differs from its "
-            "tasks is not refreshed.",
-            "manage.py harbor repair drift --dry-run",
         )
 
 

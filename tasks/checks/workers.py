@@ -1,12 +1,10 @@
-"""Checks of beat and of the workers: that they live, follow the schedule, take every queue, know our tasks, and
-run with these settings."""
+"""Checks of beat and of the workers: that they live, follow the schedule, take every queue, and know our
+tasks."""
 
 from collections.abc import Collection, Iterator
 
 from celery import current_app
-from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
-from django.db import connection
 from django.db.models import Count
 
 from harbor_refresh.executions.declarations import is_service
@@ -39,17 +37,6 @@ PURPOSES = {
 }
 #: The worker of a project that refreshes. It has a name, because the project has a worker already.
 REFRESHES = f"-n refresh@%h -Q {WORK},{TICKS},{DELIVERIES}"
-#: Settings that must be the same in every process.
-SHARED = (
-    "CELERY_TASK_ACKS_LATE",
-    "CELERY_TASK_REJECT_ON_WORKER_LOST",
-    "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS",
-    "REFRESH_STRATEGY",
-    "REFRESH_VISIBILITY_TIMEOUT_SECONDS",
-)
-#: What Celery shows in the place of a secret.
-HIDDEN = "********"
-
 BOTH = (Need.REDIS, Need.BROKER)
 COMMANDS = (Shown.DOCTOR, Shown.PROJECT)
 
@@ -238,23 +225,3 @@ def task_names(facts: Facts) -> Iterator[CheckMessage]:
             "Add app.autodiscover_tasks() where the project makes its Celery app, or name their modules in the "
             "setting CELERY_IMPORTS. Then start the workers again.",
         )
-
-
-@check("workers.settings", "workers run with the same settings", *BOTH)
-def same_settings(facts: Facts) -> Iterator[CheckMessage]:
-    """Compare the settings of each worker with ours. Celery's remote control tells them, without secrets."""
-    for worker, theirs in facts.workers.settings.items():
-        for name in SHARED:
-            ours = getattr(settings, name, None)
-            if name in theirs and theirs[name] not in (ours, HIDDEN):
-                yield Warning(
-                    f"{worker} runs with {name} = {theirs[name]}, but this command with {ours}.",
-                    "Give every process the same environment, and restart the worker.",
-                )
-        ours = connection.settings_dict["NAME"]
-        database = theirs.get("DATABASES", {}).get("default", {}).get("NAME")
-        if database not in (None, ours):
-            yield Error(
-                f"{worker} works on the database {database}, but this command on {ours}.",
-                "Correct DATABASE_URL of one of them, or give each system a broker of its own.",
-            )
