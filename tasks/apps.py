@@ -35,10 +35,7 @@ class TasksConfig(AppConfig):
         self._listen_to_celery()
 
     def _listen_to_news(self) -> None:
-        from harbor_refresh.executions.news.after_commit import (
-            changes_written,
-            executions_touched,
-        )
+        from harbor_refresh.executions.news.after_commit import changes_written, executions_touched
         from harbor_refresh.tasks.jobs import report_target, sender
         from harbor_refresh.tasks.operations import delivery_runs
         from harbor_refresh.tasks.pipeline import marks

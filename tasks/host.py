@@ -8,8 +8,8 @@ It adds what the project lacks, and changes nothing that the project has set:
 4. two steps of its workers: one refuses a message that would end them (tasks/jobs/messages/guard.py), and one has
    them beat (tasks/jobs/nodes.py).
 
-The settings are read when Celery reads them, and not here, because this is called while they are being imported. A
-worker and a beat tell at their start what the checks find (tasks/checks), and go on.
+The settings are read when Celery reads them, because this is called while they are being imported. A worker and a
+beat tell at their start what the checks find (tasks/checks), and go on.
 """
 
 import logging

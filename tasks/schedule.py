@@ -46,12 +46,7 @@ CLAIM = Scheduled(
 )
 ROWS = (
     CLAIM,
-    Scheduled(
-        "Recover stale claims",
-        "tasks.recover_stale",
-        5.0,
-        "Gives back what dead nodes had claimed.",
-    ),
+    Scheduled("Recover stale claims", "tasks.recover_stale", 5.0, "Gives back what dead nodes had claimed."),
     Scheduled(
         "Reconcile",
         "tasks.reconcile",
@@ -77,30 +72,25 @@ ROWS = (
         "Deletes old executions and other old rows, and refreshes executions that dangle.",
     ),
     Scheduled(
-        "Sample",
-        "tasks.sample",
-        10.0,
-        "Writes down the state of the service, for the charts of the dashboard.",
+        "Sample", "tasks.sample", 10.0, "Writes down the state of the service, for the charts of the dashboard."
     ),
 )
 
 
 def as_interval(seconds: float) -> dict[str, Any]:
-    """Use whole seconds where possible, so that the admin shows what a person would write."""
     if seconds == int(seconds):
         return {"every": int(seconds), "period": "seconds"}
     return {"every": round(seconds * 1_000_000), "period": "microseconds"}
 
 
 def _interval(model: Any, seconds: float) -> Any:
-    """Get or create the interval. If an administrator has created it twice, get the first."""
-    values = as_interval(seconds)
+    values = as_interval(seconds)  # an administrator may have created it twice
     return model.objects.filter(**values).order_by("pk").first() or model.objects.create(**values)
 
 
 def create_rows(interval_model: Any, task_model: Any) -> bool:
-    """Create the missing rows; return whether any was missing. An existing row stays as it is, because an
-    administrator may have edited it. If another process creates a row at this moment, that one stays."""
+    """Create the missing rows; return whether any was missing. If another process creates a row at this moment,
+    that one stays."""
     there = set(task_model.objects.values_list("name", flat=True))
     missing = [
         task_model(
@@ -117,8 +107,7 @@ def create_rows(interval_model: Any, task_model: Any) -> bool:
 
 
 def restore_rows(**_: Any) -> None:
-    """Create the missing rows, after a migration and before beat reads its schedule. Any number of processes may
-    do it at once, because the name of a row is unique."""
+    """Create the missing rows, after a migration and before beat reads its schedule."""
     if not has_rows():
         return
     from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks

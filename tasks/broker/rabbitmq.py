@@ -1,8 +1,8 @@
 """What is sent to RabbitMQ itself, besides the messages of Celery, and what its errors mean.
 
-A passive declaration of a queue asks about it and changes nothing: the answer holds the count of its messages,
-or is 404 if there is no such queue. It also renews the time after which an unused queue expires. A queue whose
-node of a cluster is down is 404 as well; it is there, and only the words of the answer tell the two apart.
+A passive declaration of a queue returns the count of its messages, or is 404 if there is no such queue. It also
+renews the time after which an unused queue expires. A queue whose node of a cluster is down is 404 as well; only
+the words of the answer tell the two apart.
 """
 
 import threading
@@ -46,11 +46,9 @@ def _count(channel: Any, queue: str) -> int | None:
 
 
 class Glance:
-    """A connection for looks that many pages share: it gives up soon and never tries again.
-
-    It stays open, because to open one takes longer than the look. One thread at a time uses it. If it breaks,
-    or an answer comes too late, it is closed, and the next look opens another.
-    """
+    """A connection for looks that many pages share: it gives up soon and never tries again. It stays open, because
+    to open one takes longer than the look, and one thread at a time uses it. If it fails, the next look opens
+    another."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

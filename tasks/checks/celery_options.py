@@ -34,8 +34,8 @@ def check_celery(**_: Any) -> list[CheckMessage]:
 
 
 def _names() -> Iterator[CheckMessage]:
-    """Of two Celery tasks with one name Celery keeps the first and drops the other without a word. A project whose
-    module `tasks` has a function `sweep` names it `tasks.sweep`, as ours is named."""
+    """Of two Celery tasks with one name Celery drops the second without a word. A project whose module `tasks` has
+    a function `sweep` names it `tasks.sweep`, as ours is named."""
     for name in sorted(ROUTES):
         task = current_app.tasks.get(name)
         theirs = set() if task is None or _is_ours(task) else {type(task).__module__}
@@ -56,11 +56,8 @@ def _is_ours(task: Any) -> bool:
 
 
 def jobs() -> dict[str, TrackedJob]:
-    """The jobs of the project, by their names.
-
-    A worker and beat import what their app names. To import more here would hide what it does not name, such as a
-    missing `autodiscover_tasks()`.
-    """
+    """The jobs of the project, by their names. A worker and beat import what their app names; to import more there
+    would hide a missing `autodiscover_tasks()`."""
     if not current_app.loader.worker_initialized:
         with suppress(Exception):  # a module that cannot be imported is told by the worker that needs it
             autodiscover_modules("tasks")

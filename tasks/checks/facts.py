@@ -70,8 +70,7 @@ class RedisServer:
 
 
 class Workers:
-    """The answers of Celery's remote control, by the names of the workers. A worker that is busy in a pool without
-    processes (solo) does not answer."""
+    """The answers of Celery's remote control, by worker. One that is busy in the pool `solo` does not answer."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -83,7 +82,6 @@ class Workers:
 
     @cached_property
     def taken(self) -> set[str]:
-        """The queues that workers take."""
         return set().union(*self.queues.values())
 
     @cached_property
@@ -91,7 +89,6 @@ class Workers:
         return {name: {one.split()[0] for one in found} for name, found in self._ask("registered").items()}
 
     def _ask(self, question: str) -> dict[str, Any]:
-        """Ask all workers that answered the ping; return as soon as each has answered."""
         if not self.names:
             return {}
         inspect = current_app.control.inspect(timeout=REPLY_SECONDS, limit=len(self.names))
@@ -124,8 +121,7 @@ class Facts:
         return RedisServer(Need.REDIS, "REDIS_URL", read_address(self.conf.redis_url))
 
     @cached_property
-    def broker(self) -> RedisServer | None:
-        """None: it is RabbitMQ."""
+    def broker(self) -> RedisServer | None:  # None: it is RabbitMQ
         if of_broker.is_rabbitmq():
             return None
         if of_broker.is_the_same_server():
@@ -145,7 +141,6 @@ class Facts:
         return (self.redis,)
 
     def absence(self, need: Need) -> RefreshError | None:
-        """Say why this server does not serve this program."""
         if self.glance:
             reason = self.glance.absent.get(need.name.lower())
             is_its_own = not (need == Need.BROKER and "redis" in self.glance.absent)
@@ -214,5 +209,4 @@ def place_of(variable: str) -> str:
 
 
 def celery_command(program: str) -> str:
-    """What to type to start a worker or beat; options may follow."""
     return f"celery -A {'harbor_refresh' if is_service() else 'YOUR_PROJECT'} {program}"

@@ -72,9 +72,7 @@ def timeouts(facts: Facts) -> Iterator[CheckMessage]:
     state = facts.database
     todo = _alter_role(state.role, state.database)
     if facts.is_pooled:
-        todo += (
-            " Then type RECONNECT in the console of the pooler, or restart it: open sessions keep the old values."
-        )
+        todo += " Then type RECONNECT in the console of the pooler, or restart it: open sessions keep old values."
     if not 0 < state.lock_timeout <= LONGEST_TIMEOUT_MS:
         yield Error(
             f"Transactions wait {_time(state.lock_timeout)} for a locked row (lock_timeout), so one stopped "
@@ -106,8 +104,7 @@ def search_path(facts: Facts) -> Iterator[CheckMessage]:
 
 @check("database.durable", "committed data survives a crash", Need.DATABASE)
 def durable(facts: Facts) -> Iterator[CheckMessage]:
-    off = [name for name in ("fsync", "full_page_writes") if not getattr(facts.database, name)]
-    for name in off:
+    for name in (one for one in ("fsync", "full_page_writes") if not getattr(facts.database, one)):
         yield Error(
             f"{name} is off: a crash of the machine can destroy the database, which holds every status and "
             "report.",

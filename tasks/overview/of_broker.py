@@ -18,7 +18,7 @@ from harbor_refresh.tasks.broker.celery_queues import QUEUES
 from harbor_refresh.tasks.broker.rabbitmq import Glance
 from harbor_refresh.tasks.broker.redis_address import Address, BadAddress, from_celery, read_address
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.queue.connection import brief, brief_seconds, brief_to, redis_errors_translated
+from harbor_refresh.tasks.queue.connection import BRIEF_SECONDS, brief, connect, redis_errors_translated
 
 
 def address() -> Address:
@@ -64,12 +64,12 @@ def glance() -> Glance:
 
 @cache
 def _glance(_pid: int) -> Glance:
-    return Glance(brief_seconds())
+    return Glance(BRIEF_SECONDS)
 
 
 @cache
 def _client() -> Any:
-    return brief() if is_the_same_server() else brief_to(address())
+    return brief() if is_the_same_server() else connect(address(), BRIEF_SECONDS, tries=1)
 
 
 def _lists(queue: str) -> list[str]:

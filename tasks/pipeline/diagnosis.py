@@ -8,7 +8,6 @@ from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
-from harbor_refresh.tasks.pacing import SLACK_SECONDS
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import Token, member
 from harbor_refresh.tasks.queue.replies import Stats, Whereabouts
@@ -58,12 +57,10 @@ def _findings(row: Comparison, where: Whereabouts, stats: Stats) -> Iterator[str
 
 def _findings_of_older(row: Comparison, strategy: str, *, is_marked: bool) -> Iterator[str]:
     yield from _of_the_row(row)
-    if is_marked:
-        yield (
-            _PAUSED
-            if is_refreshing_paused()
-            else f"It is marked. The strategy is {strategy}: the next cycle refreshes it."
-        )
+    if is_marked and is_refreshing_paused():
+        yield _PAUSED
+    elif is_marked:
+        yield f"It is marked. The strategy is {strategy}: the next cycle refreshes it."
     elif not row.is_right and not row.reason:
         yield _LOST.format(id=row.execution_id)
 
@@ -75,8 +72,7 @@ _IN_PROCESS = (
 _PAUSED = "It waits on the queue, and refreshing is paused. `harbor unpause` lets the workers go on."
 _LOST = (
     "It is neither on the queue nor claimed, so its mark was lost. Reconcile finds it within a minute, if beat "
-    "runs. "
-    "`harbor repair refresh {id}` refreshes it now."
+    "runs. `harbor repair refresh {id}` refreshes it now."
 )
 
 
@@ -109,7 +105,8 @@ def _of_the_queue(stats: Stats) -> str:
         return f"It is on the queue. No node claims for {stats.pause_ms} ms more, because the database was away."
     if not stats.nodes:
         return "It is on the queue, and no worker sends a heartbeat. Start a worker."
-    if (seconds := stats.ago(max(stats.ticked, stats.since))) > 2 * refresh_settings().interval + SLACK_SECONDS:
+    seconds = stats.ago(max(stats.ticked, stats.since))
+    if seconds > 2 * refresh_settings().interval + pacing.SLACK_SECONDS:
         return (
             f"It is on the queue, and no worker has looked for work for {seconds:,.0f} s: no worker takes the "
             f"queue {TICKS}, or no beat runs. `harbor check` says which."

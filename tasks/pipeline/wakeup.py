@@ -13,11 +13,11 @@
 | checked   | `check`, a moment after a tick                      | send, if    | no key         | send, if       |
 | lost      | `check`, where the tick that was sent may be lost   | send, if    | send, if       | send, if       |
 | emptied   | `claim`: the tick has taken all of a short queue    | `TICK_SENT` | `TICK_SENT`    | `TICK_SENT`    |
-| ended     | `claim`, `tick_ended`: the tick claims no more      | stays       | no key         | no key         |
+| ended     | `claim`, `tick_has_ended`: the tick claims no more  | stays       | no key         | no key         |
 
 *send*: the state is `TICK_SENT`, and the process that caused the event sends a tick. *if*: members wait and the
-database is not away; else the state stays. Each event but that of `tick_ended` is part of the script that causes
-it (queue/lua/_ticks.lua), so no mark falls between two states. While refreshing is paused, a tick causes no event.
+database is not away; else the state stays. Each event but that of `tick_has_ended` is part of the script that
+causes it (queue/lua/_ticks.lua), so no mark falls between two states. A tick that finds a pause causes none.
 
 If the process dies between the event and the tick, or the tick cannot be sent, the key ends after WAKE_TTL_MS, and
 the next event, recovery (5 s) or the schedule sends one. A tick is not sent while enough ticks wait in the broker
@@ -61,11 +61,6 @@ def check(*, ignore_pending_wake: bool = False, ignore_empty_queue: bool = False
     if is_needed:
         send_tick()
     return is_needed
-
-
-def tick_ended() -> None:
-    """Allow the next tick: this one has claimed its last."""
-    execution_queue().tick_has_ended()
 
 
 def check_after(batch: Batch) -> None:

@@ -35,7 +35,7 @@ from redis.retry import Retry
 
 from harbor_refresh.executions.errors import QueueRefused, QueueRightMissing, QueueUnavailable
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.broker.redis_address import Address, Kind, Place, read_address
+from harbor_refresh.tasks.broker.redis_address import Address, Place, read_address
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue.primaries import NOT_ADMITTED, Sentinels
 
@@ -66,7 +66,7 @@ NOT_ADMITTED_IN_A_SCRIPT = re.compile(
 PATIENCE = 1.5
 #: The last attempt of an operation gets at least this long, so that a server that is merely slow can answer.
 LEAST_SECONDS = 0.05
-#: How long a look may wait for a connection, and for an answer.
+#: How long a look that many pages share may wait for a connection, and for an answer.
 BRIEF_SECONDS = 0.5
 #: The part of the timeout of one answer that a Sentinel has to name the primary.
 SENTINEL_SHARE = 0.5
@@ -101,8 +101,7 @@ def _at_most(timeout: float | None) -> float | None:
 
 class _Rerouting:
     """A connection that reconnects after an answer of the wrong server, and keeps to the time of the operation.
-    With `sentinels` it asks them each time it connects, and doubts them if the server that they named does not
-    serve."""
+    With `sentinels` it asks them each time it connects, and doubts them if their server does not serve."""
 
     _socket_connect_timeout: float | None
     _sock: Any
@@ -183,11 +182,8 @@ PASSING = (NoConnection, NoAnswer, TimeoutError, WrongServer)
 
 
 class Patience(Retry):
-    """Retry up to a number of tries, and only within the time of the operation.
-
-    The library also retries inside a command: while it connects, and while it checks a connection. That would be
-    four times four attempts. Inside an attempt this class does not retry.
-    """
+    """Retry up to a number of tries, within the time of the operation. The library also retries inside an attempt,
+    while it connects or checks a connection; that would be four times four attempts, so this class does not."""
 
     def __init__(self, timeout: float, tries: int) -> None:
         backoff = ExponentialBackoff(cap=0.5, base=0.02) if tries > 1 else NoBackoff()
@@ -202,7 +198,7 @@ class Patience(Retry):
         with_failure_count: bool = False,
         **options: Any,
     ) -> Any:
-        """`further`, `options`: what versions of the library after 6.1 have more."""
+        """`further`, `options`: arguments that versions of the library after 6.1 add."""
         if _verb.is_trying:
             return do()
         before = _verb.began
@@ -247,10 +243,7 @@ def _kind_of(exc: RedisError) -> type[QueueUnavailable]:
 @contextmanager
 def absence_remembered() -> Iterator[None]:
     """For the operations of one page: after one found Redis away, the next ones of this thread fail at once.
-    Inside another such block it does nothing.
-
-    Not for workers: to skip a completion or a heartbeat would make an outage worse than it is.
-    """
+    Inside another such block it does nothing. Not for workers, which must not skip a completion or a heartbeat."""
     if _verb.remembers_absence:
         yield
         return
@@ -276,11 +269,10 @@ def connect(address: Address | str, timeout: float, *, tries: int) -> Redis:
     """Make a client for an address of any kind (tasks/broker/redis_address.py)."""
     address = read_address(address) if isinstance(address, str) else address
     options: dict[str, Any] = {**address.login, **(address.tls or {}), **_timeouts(timeout)}
-    if address.kind is Kind.SERVER:
-        host, port = address.places[0]
-        options |= {"host": host, "port": port}
+    if address.primary:
+        options["sentinels"] = sentinels(address.primary, address.places, address.of_sentinels, timeout)
     else:
-        options |= {"sentinels": sentinels(address.primary, address.places, address.of_sentinels, timeout)}
+        options |= address.places[0]._asdict()
     pool = ConnectionPool(
         **options,
         connection_class=rerouting(with_tls=address.tls is not None),
@@ -299,9 +291,9 @@ def rerouting(*, with_tls: bool) -> type[redis.Connection]:
 
 def sentinels(name: str, places: Sequence[Place], options: Mapping[str, Any], timeout: float) -> Sentinels:
     """`options` as redis-py's Sentinel takes them: `ssl` says whether to use TLS."""
-    own = {option: value for option, value in options.items() if option != "ssl"}
-    timeouts = _timeouts(timeout * SENTINEL_SHARE)
-    return Sentinels(name, places, rerouting(with_tls=bool(options.get("ssl"))), {**own, **timeouts})
+    own = dict(options)
+    made = rerouting(with_tls=bool(own.pop("ssl", False)))
+    return Sentinels(name, places, made, {**own, **_timeouts(timeout * SENTINEL_SHARE)})
 
 
 def _timeouts(seconds: float) -> dict[str, float]:
@@ -310,25 +302,14 @@ def _timeouts(seconds: float) -> dict[str, float]:
 
 @cache
 def patient() -> Redis:
-    conf = refresh_settings()
-    return connect(conf.redis_url, pacing.REDIS_TIMEOUT_SECONDS, tries=4)
+    return connect(refresh_settings().redis_url, pacing.REDIS_TIMEOUT_SECONDS, tries=4)
 
 
 @cache
 def single() -> Redis:
-    conf = refresh_settings()
-    return connect(conf.redis_url, pacing.REDIS_TIMEOUT_SECONDS, tries=1)
+    return connect(refresh_settings().redis_url, pacing.REDIS_TIMEOUT_SECONDS, tries=1)
 
 
 @cache
 def brief() -> Redis:
-    """The client for looks that many pages share: it gives up soon and never tries again."""
-    return brief_to(refresh_settings().redis_url)
-
-
-def brief_to(address: Address | str) -> Redis:
-    return connect(address, brief_seconds(), tries=1)
-
-
-def brief_seconds() -> float:
-    return min(BRIEF_SECONDS, pacing.REDIS_TIMEOUT_SECONDS)
+    return connect(refresh_settings().redis_url, BRIEF_SECONDS, tries=1)

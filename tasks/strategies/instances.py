@@ -2,8 +2,7 @@
 
 import re
 import socket
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from celery import signals
 
@@ -11,18 +10,14 @@ from harbor_refresh.executions.errors import NoInstance
 from harbor_refresh.tasks.conf import refresh_settings
 
 
-@dataclass(frozen=True)
-class Instance:
+class Instance(NamedTuple):
     number: int
     total: int
 
 
 def this_instance() -> Instance:
     """Read the number from the settings, or without CORE_INSTANCE_ID from the ordinal of a StatefulSet's host
-    name (`harbor-core-3`).
-
-    Raises NoInstance, in one line, if there is no number from 0 to the total - 1.
-    """
+    name (`harbor-core-3`). Raises NoInstance if there is no number from 0 to the total - 1."""
     conf = refresh_settings()
     host = socket.gethostname()
     total = conf.instance_total

@@ -65,18 +65,17 @@ def refresh_each(
 
 
 class Scan(OlderDesign):
-    """`scan`, the original of Harbor: a key for each execution, and every instance refreshes all of them.
+    """`scan`, the original of Harbor: a key for each execution, and every instance refreshes all of them. No
+    instance checks whether another has refreshed an execution already.
 
-    The marks are those of Harbor 2.8 to 2.15 (tasks/queue/keys.py). There is no index, so to list or count them
-    one must SCAN all keys of the server. A mark is written as Harbor writes it; the key of the seeds is read and
-    removed as well.
+    The marks are those of Harbor 2.8 to 2.15 (tasks/queue/keys.py), without an index, so all keys of the server
+    are scanned. A mark is written as Harbor writes it; the key of the seeds is read and removed as well.
     """
 
     name = "scan"
     marks_on_queue = False
 
     def mark(self, members: Sequence[str]) -> bool:
-        """Send one SET for each member. A key may be set twice, so a page without an answer is sent again."""
         for page in pages(members):
             with redis_errors_translated(), patient().pipeline(transaction=False) as pipe:
                 for member in page:
@@ -88,12 +87,8 @@ class Scan(OlderDesign):
         refresh_each(self.find_marked(), outcome, done=self._unmark)
 
     def find_marked(self) -> list[str]:
-        """List every marked member, in random order, so that instances that begin at the same time do not
-        refresh the same executions at the same time.
-
-        Nothing else keeps them apart. No instance checks whether another has refreshed an execution already, so
-        five instances do the same work up to five times.
-        """
+        """List every marked member, in random order, so that instances that begin at the same time do not refresh
+        the same executions at the same time. Nothing else keeps them apart."""
         read = {key: member_of_harbors(key) for key in self._keys()}
         self._discard([key for key, member in read.items() if member is None])
         members = list(dict.fromkeys(member for member in read.values() if member is not None))
@@ -101,8 +96,6 @@ class Scan(OlderDesign):
         return members
 
     def _keys(self) -> Iterator[bytes]:
-        """Return every key of the pattern. A key may come twice. A key that is set or deleted meanwhile may be
-        seen or not."""
         for page in sets.scan(lambda cursor: patient().scan(cursor, match=HARBORS_PATTERN, count=SCAN_COUNT)):
             yield from page
 
@@ -120,7 +113,6 @@ class Scan(OlderDesign):
         return missing
 
     def backlog(self) -> int:
-        """SCAN all keys of the server, because there is no other way to count them. A million takes seconds."""
         return len({member_of_harbors(key) for key in self._keys()} - {None})
 
 
@@ -130,8 +122,7 @@ class Lock(Scan):
     name = "lock"
 
     def _run(self, outcome: Refreshed) -> None:
-        """Work the cycle under the lock. If the lock is lost, end before the next execution, because the new
-        holder refreshes the rest."""
+        """Work the cycle under the lock. If it is lost, end, because the new holder refreshes the rest."""
         with cycle_lock() as held:
             if held is None:
                 return
@@ -159,8 +150,8 @@ class PlainSet(OlderDesign):
                 patient().srem(self._key, *page)
 
     def lost(self, members: Sequence[str]) -> list[str]:
-        """Return the members that are not in the set. Members that an instance of `upstream` has popped are in no
-        key, so reconcile may mark executions that are being refreshed."""
+        """Members that an instance of `upstream` has popped are in no key, so reconcile may mark executions that
+        are being refreshed."""
         return list(sets.missing(patient(), self._key, members))
 
     def backlog(self) -> int:
@@ -169,8 +160,8 @@ class PlainSet(OlderDesign):
 
 
 class Hash(PlainSet):
-    """`hash`: each instance refreshes the executions whose id, modulo the number of instances, is its own number.
-    A process that only marks needs no instance number."""
+    """`hash`: each instance refreshes the executions whose id, modulo the number of instances, is its own
+    number."""
 
     name = "hash"
 
@@ -179,10 +170,9 @@ class Hash(PlainSet):
         instances.connect()
 
     def _run(self, outcome: Refreshed) -> None:
-        refresh_each(self.own_members(), outcome, done=self._unmark)
+        refresh_each(self._own_members(), outcome, done=self._unmark)
 
-    def own_members(self) -> Iterator[str]:
-        """Read the members of this instance. Every instance reads the whole set."""
+    def _own_members(self) -> Iterator[str]:
         instance = instances.this_instance()
         for page in sets.scan(lambda cursor: patient().sscan(self._key, cursor, count=PAGE)):
             members, unreadable = names.sorted_out(page)
@@ -194,11 +184,9 @@ class Hash(PlainSet):
 class Upstream(PlainSet):
     """`upstream`, the design that Harbor merged: pop a hundred members and refresh them, until the set is empty.
 
-    Popped members are only in the memory of this process: if it dies, up to a hundred are lost, and reconcile must
-    find them. The original has no reconcile (harbor #21961).
-
-    Failed members are put back at the end of their batch. The cycle ends at a batch that holds only members that
-    have failed in this cycle, or if the database is away. The original would pop its own returns without a pause.
+    If the process dies, up to a hundred popped members are lost, and reconcile must find them; the original has
+    none (harbor #21961). Failed members are put back at the end of their batch. The cycle ends at a batch that
+    holds only members that have failed in this cycle. The original would pop its own returns without a pause.
     """
 
     name = "upstream"
@@ -217,6 +205,6 @@ class Upstream(PlainSet):
                 return
 
     def _pop(self) -> list[bytes]:
-        """Remove some members and return them. It is sent only once: if the answer is lost, so are the members."""
+        """Remove some members, once: if the answer is lost, so are the members."""
         with redis_errors_translated():
             return cast("list[bytes]", single().spop(self._key, BATCH)) or []

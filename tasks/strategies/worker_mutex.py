@@ -1,8 +1,8 @@
 """One cycle at a time in a worker, whatever its pool.
 
-The processes of a worker share a file that its main process opened before it started them. A process that runs
-a cycle holds a lock on the file; the kernel frees the lock when the process dies. The threads of a process
-share that lock, so they have a second lock among themselves.
+The processes of a worker share a file that its main process opened before it started them, and lock it for a
+cycle; the kernel frees the lock when the process dies. The threads of a process share that lock, so they have a
+second one.
 """
 
 import fcntl

@@ -5,16 +5,12 @@
     written  whether changes of status are to be told to callbacks and handlers
 
 An operation, such as `start`, works its agenda off before it returns. What a job or a callback starts meanwhile is
-added to the agenda, and done after it, so that no number of jobs that start jobs is too deep for Python. Runs come
-first, then one refresh for all of them, then callbacks.
+done after it, so that no number of jobs that start jobs is too deep for Python. Runs come first, then one refresh
+for all of them, then callbacks.
 
-In eager mode the transaction of a caller may stay open, and the tests of Django never commit theirs. What waits
-for the commit is then done within it, and a rollback undoes it. Other calls that wait for the commit are left
-alone.
-
-What the code around an operation has set for itself, other processes do not know. It is forgotten meanwhile.
-
-What if the process dies: eager mode is for tests and development, and nothing repeats what it has not done.
+In eager mode the transaction of a caller may stay open, and the tests of Django never commit theirs. Those of our
+calls that wait for the commit are then done within it, and a rollback undoes them. If the process dies, nothing
+repeats what it has not done.
 """
 
 import sys
@@ -101,11 +97,8 @@ _agenda = Agenda()
 
 
 def at_once(operation: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Have this operation, and all that follows from it, done when it returns, if this process has no Redis.
-
-    With Celery's `task_eager_propagates`, the first error of a job or a callback is raised at the end: all is
-    recorded by then.
-    """
+    """Have this operation, and all that follows from it, done when it returns, if this process has no Redis. With
+    Celery's `task_eager_propagates`, the first error of a job or a callback is raised at the end."""
 
     @wraps(operation)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -175,8 +168,8 @@ def _is_ours(call: Any) -> bool:
 
 
 def _call_handlers() -> None:
-    """Call callbacks and handlers for what has changed. One that raises is logged, as ever; there is no later at
-    which it is called again, except for the next change of an execution."""
+    """Call callbacks and handlers for what has changed. One that raises is logged, and is called again at the next
+    change of an execution."""
     write_deliveries()
     signals.handler_failed.connect(_on_handler_failed, dispatch_uid=__name__)
     try:
