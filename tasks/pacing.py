@@ -48,8 +48,8 @@ SLACK_SECONDS = 30
 
 # Answers
 
-#: So long one answer of Redis may take. Each of ours takes milliseconds.
-REDIS_TIMEOUT_SECONDS = 2.0
+#: So long one answer of Redis may take; each of ours takes milliseconds. A Redis that hangs is tried twice.
+REDIS_TIMEOUT_SECONDS = 1.5
 #: So long one answer to a report over HTTP may take.
 REPORT_TIMEOUT_SECONDS = 5.0
 

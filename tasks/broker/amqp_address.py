@@ -94,6 +94,5 @@ def tls_for_celery(tls: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def amqp_secrets(url: str) -> Iterator[str]:
-    """Yield what no log line may show."""
     for server in read_amqp_servers(url):
         yield server.password or ""

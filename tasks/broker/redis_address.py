@@ -72,13 +72,12 @@ class Address:
 
     @property
     def secrets(self) -> Iterator[str]:
-        """Yield what no log line may show."""
         yield from filter(None, (self.password, self.of_sentinels.get("password")))
 
 
 @cache
 def read_address(url: str) -> Address:
-    """Read an address. Raises BadAddress."""
+    """Raises BadAddress."""
     parts = urlsplit(url)
     scheme = parts.scheme.replace("rediss", "redis", 1)
     if scheme not in SCHEMES:
@@ -161,7 +160,7 @@ def _of_sentinels(given: dict[str, str], tls: dict[str, Any] | None) -> dict[str
 
 
 class OfCelery(NamedTuple):
-    """What Celery's settings need for a broker: its own form of the address, transport options and TLS."""
+    """What Celery's settings need for a broker: its form of the address, transport options and TLS."""
 
     url: str
     options: dict[str, Any]

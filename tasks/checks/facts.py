@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +14,7 @@ from django.db.migrations.executor import MigrationExecutor
 from harbor_refresh.executions.database import Statements, absence_translated
 from harbor_refresh.executions.declarations import is_service
 from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable, RefreshError
-from harbor_refresh.tasks.broker.rabbitmq import Glance
+from harbor_refresh.tasks.broker import rabbitmq
 from harbor_refresh.tasks.broker.redis_address import Address, read_address
 from harbor_refresh.tasks.checks.registry import Need
 from harbor_refresh.tasks.conf import Refresh, refresh_settings
@@ -147,27 +147,23 @@ class Facts:
             is_away = self.glance.is_migrated or need != Need.DATABASE
             return RefreshError(reason) if reason and is_its_own and is_away else None
         try:
-            ASKS[need](self)
+            if need == Need.DATABASE:
+                with absence_translated(), connection.cursor() as cursor:
+                    cursor.execute("SELECT 1")
+            elif need == Need.REDIS:
+                self._ping(self.redis)
+            elif self.broker is None:
+                with rabbitmq.glance(REDIS_SECONDS) as channel:
+                    rabbitmq.try_rights(channel)
+            elif self.broker is not self.redis:
+                self._ping(self.broker)
         except (DatabaseAway, QueueUnavailable) as exc:
             return exc
         return None
 
-    def ask_database(self) -> None:
-        with absence_translated(), connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-
-    def ask_redis(self) -> None:
-        with self.redis.asked() as client:
+    def _ping(self, server: RedisServer) -> None:
+        with server.asked() as client:
             client.ping()
-
-    def ask_broker(self) -> None:
-        """Ask the broker if it is a server of its own."""
-        if self.broker is None:
-            with closing(Glance(REDIS_SECONDS)) as glance:
-                glance.try_rights()
-        elif self.broker is not self.redis:
-            with self.broker.asked() as client:
-                client.ping()
 
     @cached_property
     def database(self) -> SimpleNamespace:
@@ -193,8 +189,6 @@ class Facts:
         plan = executor.migration_plan(ours)
         return tuple(f"{migration.app_label}.{migration.name}" for migration, _ in plan)
 
-
-ASKS = {Need.DATABASE: Facts.ask_database, Need.REDIS: Facts.ask_redis, Need.BROKER: Facts.ask_broker}
 
 #: Where a project says what this variable of the service says.
 PLACES = {

@@ -23,12 +23,13 @@ LONG_TRANSACTION = timedelta(minutes=10)
     answers_for=Need.DATABASE,
 )
 def reachable(facts: Facts) -> Iterator[CheckMessage]:
-    exc = facts.absence(Need.DATABASE)
+    exc, server = facts.absence(Need.DATABASE), connection.settings_dict
     place = place_of("DATABASE_URL")
     if isinstance(exc, PoolerRefused):
+        alter = _alter_role(server["USER"] or "ROLE", server["NAME"] or "DATABASE")
         yield Error(
             f"A PgBouncer refuses the options of the connection. {exc}",
-            hint=f"Set DATABASE_POOLED=true for every process, and type once: {_alter_role(*_ours())}",
+            hint=f"Set DATABASE_POOLED=true for every process, and type once: {alter}",
         )
     elif isinstance(exc, DatabaseRefused):
         yield Error(
@@ -40,7 +41,7 @@ def reachable(facts: Facts) -> Iterator[CheckMessage]:
             f"PostgreSQL is away. {str(exc).rstrip('.')}.\nNo report can be stored and no status refreshed. What "
             "was committed is safe.",
             hint=f"Workers go on by themselves when it is back. Start it, or correct {place}. Look with: "
-            f"{_pg_isready()}",
+            f"pg_isready -h {server['HOST'] or 'localhost'} -p {server['PORT'] or 5432}",
         )
 
 
@@ -151,11 +152,6 @@ def long_transactions(facts: Facts) -> Iterator[CheckMessage]:
             )
 
 
-def _ours() -> tuple[str, str]:
-    given = connection.settings_dict
-    return given["USER"] or "ROLE", given["NAME"] or "DATABASE"
-
-
 def _quoted(name: str) -> str:
     return str(connection.ops.quote_name(name))
 
@@ -175,9 +171,3 @@ def _alter_role(role: str, database: str) -> str:
 
 def _time(milliseconds: int) -> str:
     return f"{milliseconds / 1000:g} s" if milliseconds else "indefinitely"
-
-
-def _pg_isready() -> str:
-    given = connection.settings_dict
-    words = (("-h", given["HOST"]), ("-p", given["PORT"]))
-    return " ".join(["pg_isready", *(f"{word} {value}" for word, value in words if value)])

@@ -32,21 +32,18 @@ def diagnose(execution_id: int) -> Diagnosis:
     if (design := strategy()).runs_cycles:
         is_marked = not design.lost([name])
         row = compare(execution_id)
-        return Diagnosis(row, None, tuple(_findings_of_older(row, design.name, is_marked=is_marked)))
-    queue = execution_queue()
-    where, stats = queue.whereabouts(name), queue.stats()
+        return Diagnosis(row, None, (*_of_the_row(row), *_of_older(row, design.name, is_marked=is_marked)))
+    where, stats = execution_queue().whereabouts(name), execution_queue().stats()
     row = compare(execution_id)
-    return Diagnosis(row, where, tuple(_findings(row, where, stats)))
+    return Diagnosis(row, where, (*_of_the_row(row), *_of_the_pipeline(row, where, stats)))
 
 
-def _findings(row: Comparison, where: Whereabouts, stats: Stats) -> Iterator[str]:
+def _of_the_pipeline(row: Comparison, where: Whereabouts, stats: Stats) -> Iterator[str]:
     """Each sentence says what is the case and what ends it. The first is the likely cause."""
-    yield from _of_the_row(row)
     if refresh_settings().in_process:
         yield _IN_PROCESS
         return
-    for token in where.tokens:
-        yield _of_a_claim(token, stats)
+    yield from (_of_a_claim(token, stats) for token in where.tokens)
     if where.is_queued:
         yield _PAUSED if is_refreshing_paused() else _of_the_queue(stats)
     if where.failures:
@@ -55,8 +52,7 @@ def _findings(row: Comparison, where: Whereabouts, stats: Stats) -> Iterator[str
         yield _LOST.format(id=row.execution_id)
 
 
-def _findings_of_older(row: Comparison, strategy: str, *, is_marked: bool) -> Iterator[str]:
-    yield from _of_the_row(row)
+def _of_older(row: Comparison, strategy: str, *, is_marked: bool) -> Iterator[str]:
     if is_marked and is_refreshing_paused():
         yield _PAUSED
     elif is_marked:

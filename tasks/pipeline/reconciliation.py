@@ -125,7 +125,6 @@ def _look(
         with lease.fenced():
             outcome.released_from_quarantine = len(release_expired(after))
         with lease.fenced():
-            run("make_watermark")
             run("notice_releases")
     since, outcome.rescan_reason, last_pass_at, timeline = run("read_watermark")[0]
     if outcome.rescan_reason:

@@ -49,10 +49,9 @@ def send_tick() -> None:
 
 
 def check(*, ignore_pending_wake: bool = False, ignore_empty_queue: bool = False) -> bool:
-    """Send a tick if members wait and no tick was sent yet. With `ignore_pending_wake`, send one although one was
-    sent, because that one may have been lost. With `ignore_empty_queue`, send one although no member waits,
-    because marks may wait that only a tick takes onto the queue. True if a tick was sent.
-    """
+    """Send a tick if members wait and no tick was sent yet; return whether one was sent. With
+    `ignore_pending_wake`, a tick that was sent may have been lost. With `ignore_empty_queue`, marks may wait that
+    only a tick takes onto the queue."""
     if strategy().runs_cycles:
         return False
     is_needed = execution_queue().must_send_tick(
@@ -74,11 +73,9 @@ def check_after(batch: Batch) -> None:
 
 
 def check_later(seconds: float, *, ignore_pending_wake: bool = False) -> None:
-    """Check after so many seconds. Checks that are due close together are one.
-
-    The process waits, and not the message, because a countdown compares the clocks of two machines. If the process
-    dies before, recovery checks within a few seconds.
-    """
+    """Check after so many seconds. Checks that are due close together are one. The process waits, because a
+    countdown of a message compares the clocks of two machines. If it dies before, recovery checks within a few
+    seconds."""
     due = monotonic() + seconds
     with _lock:
         if any(abs(due - other) < MERGED_SECONDS and how == ignore_pending_wake for other, how in _due):

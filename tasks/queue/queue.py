@@ -40,7 +40,6 @@ class ExecutionQueue(Verbs):
         return pacing.DEPTH * self.size
 
     def mark(self, members: Iterable[str]) -> Marked:
-        """Put members on the queue."""
         added, wake = 0, False
         for page in pages(members):
             one, must_wake = self._run("mark", *page)
@@ -168,7 +167,7 @@ class ExecutionQueue(Verbs):
         self._run("heartbeat", node=node, ttl=self._ttl_us, is_last=1)
 
     def tick_ran(self) -> None:
-        """Note that a tick looked for work. A claim notes that by itself."""
+        """Note that a tick looked for work; a claim notes that by itself."""
         now = self.stats().now
         with redis_errors_translated():
             self._redis.set(self.keys.ticked, now)
@@ -184,12 +183,11 @@ class ExecutionQueue(Verbs):
             self._redis.set(self.keys.broker, moment)
 
     def stats(self) -> Stats:
-        """Return the state of the queue at this moment. The cost does not grow with the backlog."""
         numbers, nodes, dead = self._run("look", ttl=self._ttl_us)
         return Stats(_pairs(nodes), _pairs(dead), *map(int, numbers))
 
     def oldest_waiting(self, most: int) -> list[tuple[str, int]]:
-        """Return members on the queue whose time is noted, and when they were put on it; the oldest first."""
+        """Return members whose time is noted, and when they were put on the queue; the oldest first."""
         with redis_errors_translated():
             noted: Any = self._redis.zrange(self.keys.waiting, 0, most - 1, withscores=True)
         found = [(text, int(moment)) for raw, moment in noted if (text := names.readable(raw))]
@@ -203,7 +201,6 @@ class ExecutionQueue(Verbs):
         return {node: heard for node, heard in self.stats().signs if node not in left}
 
     def nodes_that_left(self) -> frozenset[str]:
-        """Return the latest nodes that said that they stop."""
         with redis_errors_translated():
             left = cast("list[bytes]", self._redis.zrange(self.keys.left, 0, -1))
         return frozenset(node.decode(errors="replace") for node in left)
@@ -228,7 +225,6 @@ class ExecutionQueue(Verbs):
         return sets.scan(lambda cursor: self._redis.sscan(self.keys.processing, cursor, count=TOKENS_PAGE))
 
     def pages_of_members(self) -> Iterator[Sequence[bytes]]:
-        """Yield the members on the queue, in pages."""
         return sets.scan(lambda cursor: self._redis.sscan(self.keys.queue, cursor, count=PAGE))
 
     def drop_foreign_keys(self) -> list[str]:
@@ -252,7 +248,6 @@ class ExecutionQueue(Verbs):
         return foreign
 
     def drop(self, unreadable: Sequence[bytes]) -> None:
-        """Remove unreadable tokens from processing."""
         for page in pages(unreadable):
             with redis_errors_translated():
                 self._redis.srem(self.keys.processing, *page)

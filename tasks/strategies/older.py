@@ -1,11 +1,15 @@
 """The older designs: `scan`, `lock`, `hash` and `upstream`. Each worker runs a cycle when a tick comes."""
 
 import random
+import re
+import socket
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import cast
+from typing import Any, NamedTuple, cast
 
-from harbor_refresh.executions.errors import DatabaseAway
+from celery.signals import celeryd_init
+
+from harbor_refresh.executions.errors import DatabaseAway, NoInstance
 from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.news import signals
@@ -14,10 +18,10 @@ from harbor_refresh.tasks.queue import sets
 from harbor_refresh.tasks.queue.connection import patient, redis_errors_translated, single
 from harbor_refresh.tasks.queue.keys import HARBORS_PATTERN, harbors_keys, member_of_harbors, queue_key
 from harbor_refresh.tasks.queue.sets import PAGE, pages
-from harbor_refresh.tasks.strategies import instances, worker_mutex
 from harbor_refresh.tasks.strategies.cycle_lock import cycle_lock
 from harbor_refresh.tasks.strategies.original_refresh import refresh_one
 from harbor_refresh.tasks.strategies.strategy import Strategy
+from harbor_refresh.tasks.strategies.worker_mutex import worker_mutex
 
 #: Keys of the server that one SCAN looks at, as in Harbor since June 2023.
 SCAN_COUNT = 1_000
@@ -27,7 +31,7 @@ BATCH = 100
 
 class OlderDesign(Strategy):
     def connect(self) -> None:
-        worker_mutex.connect()
+        celeryd_init.connect(worker_mutex.open_file)
 
     def cycle(self) -> Refreshed:
         outcome = Refreshed()
@@ -159,6 +163,43 @@ class PlainSet(OlderDesign):
             return patient().scard(self._key)
 
 
+class Instance(NamedTuple):
+    number: int
+    total: int
+
+
+def this_instance() -> Instance:
+    """Read the number from the settings, or without CORE_INSTANCE_ID from the ordinal of a StatefulSet's host
+    name (`harbor-core-3`). Raises NoInstance if there is no number from 0 to the total - 1."""
+    conf = refresh_settings()
+    host = socket.gethostname()
+    total = conf.instance_total
+    if total is None:
+        raise NoInstance(
+            "CORE_INSTANCE_TOTAL: got nothing, takes how many instances there are. REFRESH_STRATEGY=hash needs it."
+        )
+    ordinal = re.search(r"-([0-9]{1,9})$", host)
+    number = conf.instance_id if conf.instance_id is not None else ordinal and int(ordinal[1])
+    takes = f"takes a whole number from 0 to {total - 1}, CORE_INSTANCE_TOTAL being {total}"
+    if number is None:
+        raise NoInstance(f"CORE_INSTANCE_ID: got nothing, and the host name {host!r} ends in no ordinal; {takes}.")
+    if number >= total:
+        origin = "" if conf.instance_id is not None else f" from the host name {host!r}"
+        raise NoInstance(f"CORE_INSTANCE_ID: got '{number}'{origin}, {takes}.")
+    return Instance(number, total)
+
+
+def refuse_without_a_number(**_: Any) -> None:
+    """End the worker before it starts, if it has no number."""
+    conf = refresh_settings()
+    if conf.strategy != "hash" or conf.in_process:
+        return
+    try:
+        this_instance()
+    except NoInstance as exc:
+        raise SystemExit(str(exc)) from None
+
+
 class Hash(PlainSet):
     """`hash`: each instance refreshes the executions whose id, modulo the number of instances, is its own
     number."""
@@ -167,13 +208,13 @@ class Hash(PlainSet):
 
     def connect(self) -> None:
         super().connect()
-        instances.connect()
+        celeryd_init.connect(refuse_without_a_number)
 
     def _run(self, outcome: Refreshed) -> None:
         refresh_each(self._own_members(), outcome, done=self._unmark)
 
     def _own_members(self) -> Iterator[str]:
-        instance = instances.this_instance()
+        instance = this_instance()
         for page in sets.scan(lambda cursor: patient().sscan(self._key, cursor, count=PAGE)):
             members, unreadable = names.sorted_out(page)
             self._unmark(*unreadable)

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
-from celery import signals
-
 
 class WorkerMutex:
     def __init__(self) -> None:
@@ -47,7 +45,3 @@ def _try_lock_file(file: IO[bytes]) -> bool:
 
 
 worker_mutex = WorkerMutex()
-
-
-def connect() -> None:
-    signals.celeryd_init.connect(worker_mutex.open_file, dispatch_uid="worker_mutex.open_file")

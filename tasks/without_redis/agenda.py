@@ -16,13 +16,14 @@ repeats what it has not done.
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
 from celery import current_app
-from django.db import connection
+from django.db import connection, transaction
 
 from harbor_refresh.executions.deliveries.handler_runs import due_handlers, run_handler
 from harbor_refresh.executions.deliveries.handler_subscriptions import keep_rows
@@ -31,7 +32,6 @@ from harbor_refresh.executions.lifecycle.rollup import refresh_at_once
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.news.handlers import handlers
 from harbor_refresh.tasks.without_redis import mode
-from harbor_refresh.tasks.without_redis.savepoint import with_savepoint
 
 #: The modules whose calls after the commit are done before it, if it is not to come.
 OURS = ("harbor_refresh.executions.", "harbor_refresh.tasks.jobs.")
@@ -41,6 +41,9 @@ consequences: list[Callable[[], object]] = []
 
 #: What other processes do not know, each None unless code has set it.
 of_this_process: list[ContextVar[Any]] = []
+
+#: Of a connection whose transaction PostgreSQL has given up, by libpq's number.
+IN_ERROR = 3
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -184,3 +187,28 @@ def _call_handlers() -> None:
 def _on_handler_failed(**_: Any) -> None:
     if failure := sys.exception():
         add_failure(failure)
+
+
+@contextmanager
+def with_savepoint() -> Iterator[None]:
+    """In the transaction of a caller, keep what the code writes, as a worker would, until PostgreSQL refuses a
+    statement: then take it all back, because the transaction could do nothing more."""
+    if not connection.in_atomic_block:
+        yield
+        return
+    savepoint = transaction.savepoint()
+    try:
+        yield
+    except BaseException:
+        _end(savepoint)
+        raise
+    _end(savepoint)
+
+
+def _end(savepoint: str) -> None:
+    # atomic() leaves a mark if it could not roll back to a savepoint of its own
+    if connection.needs_rollback or connection.connection.info.transaction_status == IN_ERROR:
+        connection.needs_rollback = False
+        transaction.savepoint_rollback(savepoint)
+    else:
+        transaction.savepoint_commit(savepoint)
