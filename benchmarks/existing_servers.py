@@ -12,7 +12,7 @@ import psycopg
 from redis import Redis, RedisError
 
 from benchmarks.errors import BenchError
-from harbor_refresh.tasks.broker.redis_address import Kind, for_celery, read_address
+from harbor_refresh.tasks.broker.redis_address import for_celery, read_address
 
 SCHEMA = "harbor_refresh_bench"
 LOCK = 0x48524245  # the key of an advisory lock: without it, two runs would drop each other's schema
@@ -72,7 +72,7 @@ def with_options(url: str, options: str) -> str:
 def own_redis(url: str, number: int) -> Iterator[str]:
     """Yield the URL of that database, which must be empty, and empty it at the end."""
     address = read_address(url)
-    if address.kind is not Kind.SERVER:
+    if address.primary:
         raise BenchError("REDIS_URL is behind Sentinel. The bench measures one server: name that.")
     # without TLS, the address that Celery takes is without the options that only Harbor's client knows
     own = urlunsplit(urlsplit(url if address.tls else for_celery(url).url)._replace(path=f"/{number}"))

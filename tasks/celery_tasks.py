@@ -55,10 +55,9 @@ from harbor_refresh.tasks.strategies.worker_mutex import worker_mutex
 
 #: A run of handlers ends before the lease of its claim does, so that a call that hangs takes one process, and not
 #: another one with each lease. The run begins its last call within RUN_SECONDS, so a call may take CALL_SECONDS at
-#: least and SOFT_SECONDS at most. Then Celery raises an exception in it, and the call has failed like one that
-#: raises. If the call takes no notice, Celery kills its process; the attempt counts and has no result. The pool of
-#: processes has both limits, that of gevent the second one alone, which ends the call and not the process. The
-#: other pools have none.
+#: least and SOFT_SECONDS at most. Then Celery raises an exception in it. If the call takes no notice, Celery kills
+#: its process; the attempt counts. The pool gevent has the second limit alone, which ends the call; others have
+#: none.
 SOFT_SECONDS = int(LEASE_SECONDS) - 10
 HARD_SECONDS = int(LEASE_SECONDS) - 5
 CALL_SECONDS = SOFT_SECONDS - int(RUN_SECONDS)
@@ -66,11 +65,8 @@ CALL_SECONDS = SOFT_SECONDS - int(RUN_SECONDS)
 
 @shared_task(name="tasks.claim_batch", base=Tick)
 def claim_batch() -> int:
-    """The tick: claim waiting executions and fan them out over the workers.
-
-    Any number of ticks may run at once, because claiming is atomic and all of them together claim no more than the
-    workers have room for. With an older design it sends the tick to every live worker.
-    """
+    """The tick: claim waiting executions and fan them out over the workers. Any number of ticks may run at once,
+    because claiming is atomic. With an older design it sends the tick to every live worker."""
     if strategy().runs_cycles:
         execution_queue().tick_ran()
         if not is_refreshing_paused():
@@ -80,7 +76,6 @@ def claim_batch() -> int:
 
 
 def publish(claims: Sequence[Claim]) -> None:
-    """Send all messages to the broker in one batch."""
     with batch_producer() as producer:
         for claim in claims:
             refresh_executions.apply_async(
@@ -93,22 +88,17 @@ def publish(claims: Sequence[Claim]) -> None:
 
 @shared_task(name="tasks.refresh_executions", base=Actor)
 def refresh_executions(claim: dict[str, Any]) -> dict[str, int]:
-    """Refresh the executions of one claim and complete it.
-
-    The first delivery takes the tokens over, so a second delivery finds them gone and does nothing. If the first
-    fails, the claim is recovered from the node that took it over.
-    """
+    """Refresh the executions of one claim and complete it. The first delivery takes the tokens over, so a second
+    finds them gone and does nothing. If the first fails, the claim is recovered from the node that took it
+    over."""
     outcome = refresh_claim(Claim.from_message(claim))
     return {"succeeded": outcome.succeeded, "failed": len(outcome.failed)}
 
 
 @shared_task(name="tasks.run_cycle", base=Actor, acks_late=False)
 def run_cycle() -> dict[str, int]:
-    """Run a cycle of an older design, in which every node does its part.
-
-    It is not acknowledged late, so it is never delivered again: a worker that is away misses it, and a worker that
-    takes longer than the visibility timeout does not get it twice. A worker that still runs a cycle drops it.
-    """
+    """Run a cycle of an older design, in which every node does its part. It is not acknowledged late, so it is
+    never delivered again. A worker that still runs a cycle drops it."""
     design = strategy()
     with worker_mutex.try_lock() as locked:
         if not locked or not design.runs_cycles:
@@ -129,9 +119,7 @@ def subscribe(instance: Any, **_: Any) -> None:
 
 @shared_task(name="tasks.recover_stale", base=Tick)
 def recover_stale() -> int:
-    """Release the claims of dead nodes, a few seconds after their last heartbeat; close open executions whose time
-    is over; carry out what their terms say about failures; fire reports again that the report target has not
-    taken; wake the deliverer, if anything is due."""
+    """Release the claims of dead nodes, and look after all that should not wait for its own schedule."""
     count = recover(idle=not waiting(WORK), lost_before=lost_before)
     with suppress(DatabaseAway), absence_translated():
         gates.close_overdue()
@@ -143,8 +131,6 @@ def recover_stale() -> int:
 
 @shared_task(name="tasks.reconcile", base=Tick)
 def reconcile() -> dict[str, int]:
-    """Find the executions that Redis forgot among those that changed lately in the database. One pass runs at a
-    time."""
     outcome = reconciliation.reconcile(yielding=True)
     return {"looked_at": outcome.looked_at, "marked": outcome.marked}
 
@@ -159,10 +145,9 @@ def reap() -> dict[str, int]:
 def sweep(self: Tick, step: str = "", position: Any = ()) -> dict[str, int]:
     """Delete old executions and other old rows, and refresh executions that dangle. One pass runs at a time.
 
-    It works for SWEEP_SECONDS, so that a warm shutdown does not wait for it; then it sends itself again, with the
-    place where it stopped. If its worker was killed, the message comes again while the old lease is in force; so a
-    message with a place waits for the end of that lease. If a message is lost, the next one of the schedule begins
-    at the first step.
+    It works for SWEEP_SECONDS; then it sends itself again, with the place where it stopped. If its worker was
+    killed, the message comes again while the old lease is in force; so a message with a place waits for the end of
+    that lease. If a message is lost, the next one of the schedule begins at the first step.
     """
     begin = Place(step, tuple(position)) if step else None
     outcome = sweep_executions(begin=begin, seconds=SWEEP_SECONDS)
@@ -187,15 +172,15 @@ def sample() -> int:
 
 @shared_task(name="tasks.deliver", base=Tick, waits_in=DELIVERIES, most_waiting=delivery_runs.MAX_WAITING_RUNS)
 def deliver() -> None:
-    """Send webhooks what is due, all of them at once, and ask for handlers. It looks for RUN_SECONDS at most and
-    waits for the answers that are due; if anything is left, it sends itself again."""
+    """Send webhooks what is due, all of them at once, and ask for handlers. If anything is left after RUN_SECONDS,
+    it sends itself again."""
     delivery_runs.run()
 
 
 @shared_task(name="tasks.run_handlers", base=Actor, soft_time_limit=SOFT_SECONDS, time_limit=HARD_SECONDS)
 def run_handlers(subscription_id: int) -> None:
-    """Call one handler for the status changes that are due for it. So a slow handler delays neither webhooks nor
-    other handlers. While deliveries are paused, it does nothing: a run of deliveries asks again later."""
+    """Call one handler for the status changes that are due for it, so that it delays neither webhooks nor other
+    handlers. While deliveries are paused, it does nothing: a run of deliveries asks again later."""
     if not delivery_runs.is_paused() and run_handler(subscription_id, _limited):
         run_handlers.delay(subscription_id)
 
@@ -223,14 +208,12 @@ def _limited() -> Iterator[None]:
     ignore_result=True,
 )
 def act_on_many(job: Handle, so_far: Any, verb: str, chosen: Any, ids: Any) -> Any:
-    """Do a part of an action on many executions."""
     return bulk.act(job, so_far, verb, chosen, ids)
 
 
 @shared_task(base=TrackedJob, name="harbor_refresh.task", keep_result=True)
 def run_task(job: Handle, path: str, args: list[Any], kwargs: dict[str, Any], using: dict[str, Any]) -> Any:
-    """Run the task of Django's framework at this path. `using` is what it was enqueued with: its backend, its
-    queue, its priority."""
+    """Run the task of Django's framework at this path. `using`: the backend, queue and priority of its enqueue."""
     task = import_string(path)
     if not callable(getattr(task, "get_backend", None)):
         raise TypeError(f"{path} is no task: it has no @task")

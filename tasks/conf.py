@@ -54,10 +54,7 @@ class Refresh:
         at_most=10_000,
     )
     key_prefix: str = declared(
-        "REFRESH_KEY_PREFIX",
-        "text",
-        "cache:execution:refresh:",
-        "The prefix of all [keys](keys.md).",
+        "REFRESH_KEY_PREFIX", "text", "cache:execution:refresh:", "The prefix of all [keys](keys.md)."
     )
     fanout: int | None = declared(
         "REFRESH_FANOUT",
@@ -101,10 +98,7 @@ class Refresh:
         "database.",
     )
     report_authorization: str = declared(
-        "REFRESH_REPORT_AUTHORIZATION",
-        "secret",
-        "",
-        "The whole `Authorization` header of reports over HTTP.",
+        "REFRESH_REPORT_AUTHORIZATION", "secret", "", "The whole `Authorization` header of reports over HTTP."
     )
     flower_url: str = declared(
         "REFRESH_FLOWER_URL",

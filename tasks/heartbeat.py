@@ -1,9 +1,8 @@
 """Send heartbeats: one thread in every worker process that works claims.
 
 A process that is silent for NODE_TTL_SECONDS counts as dead, and its claims are recovered. The first process that
-notices asks for the recovery at once. If that process dies before it asks, the schedule asks. A heartbeat is no
-sign of progress: a claim that is too old is recovered even if its node is alive. Workers that run jobs say so in
-PostgreSQL (tasks/jobs/nodes.py).
+notices asks for the recovery at once; if it dies before, the schedule asks. A heartbeat is no sign of progress: a
+claim that is too old is recovered even if its node is alive.
 """
 
 import logging
@@ -28,8 +27,7 @@ _running_in = 0  # the id of the process that has a heartbeat; a forked child ha
 
 
 def send_until_stopped() -> None:
-    silent = False
-    interval = pacing.HEARTBEAT_SECONDS
+    silent, interval = False, pacing.HEARTBEAT_SECONDS
     while True:
         try:
             beat = execution_queue().heartbeat(this_node.name)
@@ -53,8 +51,7 @@ def _recover_dead() -> None:
 
 
 def start(**_: Any) -> None:
-    """Start the heartbeat, once in a process. Pools without processes send no signal at their start, so there
-    the first task starts it."""
+    """Start the heartbeat, once in a process; in a pool without processes, the first task starts it."""
     global _running_in  # noqa: PLW0603
     if _running_in == os.getpid() or mode.is_on():
         return

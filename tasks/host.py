@@ -8,8 +8,8 @@ It adds what the project lacks, and changes nothing that the project has set:
 4. two steps of its workers: one refuses a message that would end them (tasks/jobs/messages/guard.py), and one has
    them beat (tasks/jobs/nodes.py).
 
-The settings are read when Celery reads them, and not here, because this is called while they are being imported. A
-worker and a beat tell at their start what the checks find (tasks/checks), and go on.
+The settings are read when Celery reads them, because this is called while they are being imported. A worker and a
+beat tell at their start what the checks find (tasks/checks), and go on.
 """
 
 import logging
@@ -57,9 +57,8 @@ def _add_to(conf: Any) -> None:
 
 
 def _write(conf: Any, name: str, value: Any) -> None:
-    """Set a value of Celery. Celery 5.6 reads the name with the project's prefix first (CELERY_BEAT_SCHEDULE), so
-    it needs that name, too, if the project has set it. For Celery 5.7 the prefixed name is not written, because it
-    would hide what the project assigns to `app.conf` later."""
+    """Set a value of Celery. Celery 5.6 reads the name with the project's prefix first (CELERY_BEAT_SCHEDULE). For
+    Celery 5.7 that name is not written, because it would hide what the project assigns to `app.conf` later."""
     conf[name] = value
     if conf[name] is not value:
         prefixed = f"{conf.prefix}{name}"
@@ -74,7 +73,6 @@ def with_ours(routes: Any) -> list[Any]:
 
 
 def schedule() -> dict[str, dict[str, Any]]:
-    """Beat's schedule, as Celery's own beat takes it."""
     return {row.name: {"task": row.task, "schedule": row.seconds} for row in ROWS}
 
 

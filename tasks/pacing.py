@@ -10,8 +10,7 @@ from harbor_refresh.executions.pacing import paced
 
 #: Executions in a subtask at most, and in a claim. Larger ones are no faster.
 CHUNK = paced("CHUNK", 6_000)
-#: Subtasks that a node may hold: one runs, one is fetched while it ends, and one waits with the broker. More only
-#: move the backlog from the set into the broker.
+#: Subtasks that a node may hold: one runs, one is fetched while it ends, and one waits with the broker.
 DEPTH = paced("DEPTH", 3)
 
 #: Up to this backlog every execution is treated by itself: it gets its own subtask, and rests if it is hot.
@@ -20,8 +19,7 @@ SMALL = 16
 SLOTS = 32
 #: Share of the room that is free when the next tick is worth sending. Below it the workers are busy anyway.
 ENOUGH_ROOM = 0.5
-#: Least size of a chunk beyond a small backlog, except for the last one: each message has a cost, and a thousand
-#: members take only some 30 ms.
+#: Least size of a chunk beyond a small backlog, except for the last one: a thousand members take only some 30 ms.
 LEAST_CHUNK = 1_000
 #: Number of chunks that are claimed together and then split in the order of their ids: a set has no order, and the
 #: database finds neighbouring rows with half the work.
@@ -38,8 +36,7 @@ HEARTBEAT_SECONDS = paced("HEARTBEAT_SECONDS", NODE_TTL_SECONDS / 5)
 #: After so long a claim in progress is recovered even if its node is alive. A refresh takes seconds. The broker
 #: delivers a message again after this time, too.
 STALE_SECONDS = paced("STALE_SECONDS", 300.0)
-#: So long no node claims after the database was found away. Claims cost failures then, and trying faster does not
-#: bring it back.
+#: So long no node claims after the database was found away.
 DATABASE_PAUSE_SECONDS = paced("DATABASE_PAUSE_SECONDS", 2.0)
 #: So long a quarantined execution rests before it is tried again.
 QUARANTINE_SECONDS = paced("QUARANTINE_SECONDS", 3_600.0)
@@ -51,9 +48,8 @@ SLACK_SECONDS = 30
 
 # Answers
 
-#: So long one answer of Redis may take. Each of ours takes milliseconds; a process that waits longer holds up its
-#: requests.
-REDIS_TIMEOUT_SECONDS = 2.0
+#: So long one answer of Redis may take; each of ours takes milliseconds. A Redis that hangs is tried twice.
+REDIS_TIMEOUT_SECONDS = 1.5
 #: So long one answer to a report over HTTP may take.
 REPORT_TIMEOUT_SECONDS = 5.0
 
@@ -89,8 +85,7 @@ MARKS_TTL_MS = 10_000
 
 # What an overview shows
 
-#: Members whose time on the queue is noted. A long queue is claimed evenly, so the oldest of these is the oldest
-#: of all until it is nearly drained.
+#: Members whose time on the queue is noted (queue/lua/_waiting.lua).
 MOST_NOTED = 1_000
 #: Nodes that are remembered after they stopped by themselves, and after they died.
 MOST_LEFT = 1_000
@@ -106,7 +101,7 @@ LOOK = 500
 #: Pages of one tick at most: the keys of ten seconds, which keep the tick from its other work for less than one.
 LOOKS_A_TICK = 200
 #: From the end of one round over all keys to the begin of the next, at least. Less than the time between two
-#: recoveries (5 s): attached to a Harbor that writes keys, each of them wakes a tick, which must find a look due.
+#: recoveries (5 s), each of which wakes a tick that must find a look due, if attached to a Harbor.
 ROUND_SECONDS = 4.0
 #: After Redis refused a look, the process does not look for so long.
 REFUSED_SECONDS = 60.0
@@ -127,8 +122,7 @@ SWEEP_SECONDS = 2
 
 # Traces (only with REFRESH_TRACES)
 
-#: Executions that keep the context of a report. Each makes three spans or four, so all of them fit in the queue of
-#: one process (OTEL_BSP_MAX_QUEUE_SIZE).
+#: Executions that keep the context of a report: their spans fit in one process (OTEL_BSP_MAX_QUEUE_SIZE).
 MOST_TRACED = 500
 #: So long after the first of them all are forgotten, because an execution may be deleted or quarantined meanwhile.
 TRACES_TTL_MS = 600_000

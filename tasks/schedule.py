@@ -46,12 +46,7 @@ CLAIM = Scheduled(
 )
 ROWS = (
     CLAIM,
-    Scheduled(
-        "Recover stale claims",
-        "tasks.recover_stale",
-        5.0,
-        "Gives back what dead nodes had claimed.",
-    ),
+    Scheduled("Recover stale claims", "tasks.recover_stale", 5.0, "Gives back what dead nodes had claimed."),
     Scheduled(
         "Reconcile",
         "tasks.reconcile",
@@ -77,55 +72,42 @@ ROWS = (
         "Deletes old executions and other old rows, and refreshes executions that dangle.",
     ),
     Scheduled(
-        "Sample",
-        "tasks.sample",
-        10.0,
-        "Writes down the state of the service, for the charts of the dashboard.",
+        "Sample", "tasks.sample", 10.0, "Writes down the state of the service, for the charts of the dashboard."
     ),
 )
 
 
 def as_interval(seconds: float) -> dict[str, Any]:
-    """Use whole seconds where possible, so that the admin shows what a person would write."""
     if seconds == int(seconds):
         return {"every": int(seconds), "period": "seconds"}
     return {"every": round(seconds * 1_000_000), "period": "microseconds"}
 
 
-def _interval(model: Any, seconds: float) -> Any:
-    """Get or create the interval. If an administrator has created it twice, get the first."""
-    values = as_interval(seconds)
-    return model.objects.filter(**values).order_by("pk").first() or model.objects.create(**values)
+def _interval(seconds: float) -> Any:
+    from django_celery_beat.models import IntervalSchedule
 
-
-def create_rows(interval_model: Any, task_model: Any) -> bool:
-    """Create the missing rows; return whether any was missing. An existing row stays as it is, because an
-    administrator may have edited it. If another process creates a row at this moment, that one stays."""
-    there = set(task_model.objects.values_list("name", flat=True))
-    missing = [
-        task_model(
-            name=row.name,
-            task=row.task,
-            interval=_interval(interval_model, row.seconds),
-            description=row.description,
-        )
-        for row in ROWS
-        if row.name not in there
-    ]
-    task_model.objects.bulk_create(missing, ignore_conflicts=True)
-    return bool(missing)
+    rows: Any = IntervalSchedule.objects
+    values = as_interval(seconds)  # an administrator may have created it twice
+    return rows.filter(**values).order_by("pk").first() or rows.create(**values)
 
 
 def restore_rows(**_: Any) -> None:
-    """Create the missing rows, after a migration and before beat reads its schedule. Any number of processes may
-    do it at once, because the name of a row is unique."""
+    """Create the missing rows, after a migration and before beat reads its schedule. If another process creates a
+    row at this moment, that one stays."""
     if not has_rows():
         return
-    from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
+    from django_celery_beat.models import PeriodicTask, PeriodicTasks
 
     if PeriodicTask._meta.db_table not in connection.introspection.table_names():
         return  # a migration backwards, to before beat
-    if create_rows(IntervalSchedule, PeriodicTask):
+    there = set(PeriodicTask.objects.values_list("name", flat=True))
+    missing = [
+        PeriodicTask(name=row.name, task=row.task, interval=_interval(row.seconds), description=row.description)
+        for row in ROWS
+        if row.name not in there
+    ]
+    PeriodicTask.objects.bulk_create(missing, ignore_conflicts=True)
+    if missing:
         PeriodicTasks.update_changed()  # type: ignore[no-untyped-call]  # a beat that runs reads its rows again
 
 
@@ -134,9 +116,9 @@ def follow_setting(**_: Any) -> None:
     conf = refresh_settings()
     if not has_rows() or conf.in_process or not is_set(DECLARED["interval"]):
         return
-    from django_celery_beat.models import IntervalSchedule, PeriodicTask
+    from django_celery_beat.models import PeriodicTask
 
-    interval = _interval(IntervalSchedule, conf.interval)
+    interval = _interval(conf.interval)
     rows: Any = PeriodicTask.objects.filter(name=CLAIM.name).exclude(interval=interval)
     for task in rows:
         task.interval, task.crontab, task.solar, task.clocked = interval, None, None, None

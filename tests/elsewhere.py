@@ -14,7 +14,7 @@ from harbor_refresh.tasks.queue.connection import brief, patient, single
 
 #: What each process makes once, for its settings.
 OF_REDIS = (patient, single, brief, execution_queue, brief_queue)
-MADE_ONCE = (*OF_REDIS, of_broker._client, of_broker._glance)
+MADE_ONCE = (*OF_REDIS, of_broker._client)
 
 CHANGED = ("broker_read_url", "broker_write_url", "broker_transport_options", "broker_use_ssl")
 
@@ -36,7 +36,6 @@ def uses(redis_url: str, broker_url: str) -> Iterator[dict[str, str]]:
             )
             yield {"REDIS_URL": redis_url, "CELERY_BROKER_URL": broker_url}
     finally:
-        of_broker.glance().close()
         conf.update(before)
         _forget()
 

@@ -1,8 +1,7 @@
 """The address of RabbitMQ, as an environment variable holds it.
 
-`amqp://user:password@host:port/vhost`, or `amqps` for TLS. Several servers of one cluster have `;` between
-them, as Celery takes them, and are tried in turns. Without a user it is RabbitMQ's `guest`, without a vhost it
-is `/`. The options of TLS after `?` are those of an address of Redis.
+Several servers of one cluster have `;` between them, as Celery takes them, and are tried in turns. Without a user
+it is RabbitMQ's `guest`, without a vhost it is `/`. The options of TLS after `?` are those of an address of Redis.
 """
 
 import ssl
@@ -95,6 +94,5 @@ def tls_for_celery(tls: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def amqp_secrets(url: str) -> Iterator[str]:
-    """Yield what no log line may show."""
     for server in read_amqp_servers(url):
         yield server.password or ""

@@ -3,9 +3,7 @@
 
 kombu finds a transport by the scheme of an address, in one table for the whole process. A project may have
 connections of its own in that process, so the table stays as it is. The connections of the app take the mended
-class where the table names kombu's; a transport of another class stays.
-
-If a connection goes on to the next server of its address, kombu asks for the class again.
+class where the table names kombu's. If one goes on to the next server of its address, kombu asks for it again.
 """
 
 from typing import Any

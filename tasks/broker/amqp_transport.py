@@ -4,21 +4,20 @@ The connections of our Celery app use it (amqp_connection.py). The decision is i
 docs/explanation/decisions/0035-rabbitmq-as-broker.md.
 
 1. A connection that the server has closed is noticed when it is next used, and the message for which it is used
-   fails. So the first message of each process after a restart would fail. The transport looks whether the
-   socket was closed, which costs no round trip, and kombu connects again before it publishes.
-2. If an answer does not come in time, such as the confirmation of a message, it may come later, and would be
-   taken for that to the next question. The transport closes such a connection. It does so at once, because a
-   polite end would wait for two more answers of a server that hangs.
+   fails. The transport looks whether the socket was closed, which costs no round trip, and kombu connects again
+   before it publishes.
+2. An answer that does not come in time, such as the confirmation of a message, would be taken for that to the next
+   question. The transport closes such a connection at once: a polite end would wait for two more answers of a
+   server that hangs.
 3. A message that the server refuses (`basic.nack`) raises an error that is no error of the broker to kombu, so
-   it would count as a fault of the message. The transport raises an error of the channel.
-4. An error of a channel (a queue that was deleted, a job that took longer than the server's
-   `consumer_timeout`), and an error while kombu connects, would end the worker. The transport counts both as
-   errors of the connection: the worker connects again.
+it would count as a fault of the message. The transport raises an error of the channel. 4. An error of a channel (a
+queue that was deleted, a job that took longer than the server's `consumer_timeout`), and an error while kombu
+connects, would end the worker. The transport counts both as errors of the connection.
 5. With several servers, kombu checks each certificate by the name of the first. The transport uses that of the
    host.
-6. The properties of a message may hold what py-amqp cannot read: text that is no UTF-8, a moment beyond the
-   calendar. The error would end the worker, and the message would end the next. The transport reads such a message
-   as one without properties. It names no task, so the worker refuses it (tasks/jobs/messages/guard.py).
+6. Properties of a message that py-amqp cannot read (text that is no UTF-8, a moment beyond the calendar) would end
+   the worker, and then the next. The transport reads such a message as one without properties. It names no task,
+   so the worker refuses it (tasks/jobs/messages/guard.py).
 """
 
 import select

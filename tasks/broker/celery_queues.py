@@ -15,20 +15,16 @@ TICKS = "harbor_refresh.ticks"
 DELIVERIES = "harbor_refresh.deliveries"
 #: All four, in the order of the path of a change.
 QUEUES = (TICKS, WORK, JOBS, DELIVERIES)
-#: Not a queue but a channel of Redis's PUBLISH: every worker that listens gets each message. Three choices keep
-#: it from leaving anything behind:
-#: 1. All workers use one name, because each name stays in `_kombu.binding.*` for ever if its worker is killed.
-#: 2. It is not acknowledged, because an unacknowledged message of a dead worker would move to a list without
-#:    readers.
-#: 3. It is no kombu `Broadcast`, because the sender would not declare that, and a process that does not know it
-#:    would send the message to that list, too.
+#: Not a queue but a channel of Redis's PUBLISH: every worker that listens gets each message. All use one name,
+#: because each stays in `_kombu.binding.*` for ever if its worker is killed. Nothing is acknowledged, because the
+#: message of a dead worker would move to a list without readers. A kombu `Broadcast`, which the sender does not
+#: declare, would fill that list, too.
 CYCLES = Queue(
     "harbor_refresh.cycles",
     Exchange("harbor_refresh.cycles", type="fanout"),
     routing_key="harbor_refresh.cycles",
     no_ack=True,
 )
-
 
 #: The queue of each Celery task of this package, by its full name: a host project may have a module `tasks`, too,
 #: whose Celery tasks are its own.

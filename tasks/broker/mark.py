@@ -1,26 +1,23 @@
 """Notice that the broker has lost messages: it was emptied, restarted, or a replica took over from it.
 
-The broker may be another server than the Redis of the queue. Then the queue still holds claims, and the
-database jobs, whose messages are gone. A mark in the broker names the moment, by the clock of the queue, at
-which the mark was made; the queue notes the same moment. If they do not agree, a new mark is made. A claim that
-waits since before the mark is released (tasks/queue/stale_claims.py): too early is harmless, because its
-message, if it is still there, finds no token.
+If the broker is not the Redis of the queue, the queue then still holds claims whose messages are gone. A mark in
+the broker names the moment, by the clock of the queue, at which the mark was made; the queue notes the same
+moment. If they do not agree, a new mark is made. A claim that waits since before the mark is released
+(tasks/queue/stale_claims.py): too early is harmless, because its message, if it is still there, finds no token.
 
 | broker | the mark | what its absence means |
 | --- | --- | --- |
 | Redis | a key; it also names the server | emptied, or it does not keep its keys |
 | RabbitMQ | a durable queue without messages, whose name ends with the moment | emptied, or unused for 30 days |
 
-A broker that was emptied has no mark. If the mark of a Redis names another server, it was restarted or failed
-over. RabbitMQ loses no message that it has confirmed, so there the server makes no difference. Old marks of
-RabbitMQ expire, because nothing asks for them; to ask for the noted one makes it last. Jobs need no mark: those
-whose message is lost are overdue (tasks/jobs/sender.py).
+If the mark of a Redis names another server, it was restarted or failed over. RabbitMQ loses no message that it has
+confirmed, so there the server makes no difference. Old marks of RabbitMQ expire; to ask for the noted one makes it
+last. Jobs need no mark: those whose message is lost are overdue (tasks/jobs/sender.py).
 
 If the process dies between the mark and the note, they do not agree, and the next pass makes both again. If two do
 it at once, in Redis the last mark and the last note may differ, and then the next pass makes both again; in
-RabbitMQ both marks are there, and the last note names one of them. If the user of the broker may not write the
-mark, or no node of RabbitMQ can make the queue, it is never noted, and nothing counts as lost. If another broker
-is named in the settings, it has no mark, and counts as emptied.
+RabbitMQ both marks are there, and the last note names one of them. If the mark cannot be made, it is never noted,
+and nothing counts as lost. Another broker has no mark, and counts as emptied.
 """
 
 from typing import Any
@@ -38,10 +35,7 @@ MARK_MILLISECONDS = 30 * 86_400_000
 
 
 def lost_before() -> int:
-    """Return the moment (us) before which messages of claims may be lost; 0 if the broker cannot tell.
-
-    Jobs need no such look: those whose message is lost are overdue (tasks/jobs/sender.py).
-    """
+    """Return the moment (us) before which messages of claims may be lost; 0 if the broker cannot tell."""
     with pooled_channel() as (driver, channel):
         if driver == rabbitmq.DRIVER:
             try:
@@ -65,8 +59,7 @@ def _lost_before(broker: Any) -> int:
         return noted
     now = queue.stats().now
     if noted:
-        is_empty = mark is None
-        signals.messages_lost.send(sender=lost_before, is_empty=is_empty)
+        signals.messages_lost.send(sender=lost_before, is_empty=mark is None)
     broker.set(MARK, f"{server} {now}")
     queue.note_broker_mark(now)
     return now if noted else 0

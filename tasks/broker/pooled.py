@@ -27,11 +27,8 @@ def batch_producer() -> Iterator[Any]:
 
 
 def waiting(queue: str) -> int:
-    """Count the messages without a priority.
-
-    With Redis this is one LLEN. Kombu's own way, a passive declaration of the queue, takes seven commands there.
-    RabbitMQ has one list for all priorities, and one command. Other brokers are asked in kombu's way.
-    """
+    """Count the messages without a priority. With Redis this is one LLEN, where a passive declaration of the
+    queue, kombu's own way, takes seven commands."""
     with pooled_channel() as (driver, channel):
         match driver:
             case rabbitmq.DRIVER:

@@ -1,12 +1,11 @@
 """What is sent to RabbitMQ itself, besides the messages of Celery, and what its errors mean.
 
-A passive declaration of a queue asks about it and changes nothing: the answer holds the count of its messages,
-or is 404 if there is no such queue. It also renews the time after which an unused queue expires. A queue whose
-node of a cluster is down is 404 as well; it is there, and only the words of the answer tell the two apart.
+A passive declaration of a queue returns the count of its messages, or is 404 if there is no such queue. It also
+renews the time after which an unused queue expires. A queue whose node of a cluster is down is 404 as well; only
+the words of the answer tell the two apart.
 """
 
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
@@ -45,61 +44,34 @@ def _count(channel: Any, queue: str) -> int | None:
         raise
 
 
-class Glance:
-    """A connection for looks that many pages share: it gives up soon and never tries again.
-
-    It stays open, because to open one takes longer than the look. One thread at a time uses it. If it breaks,
-    or an answer comes too late, it is closed, and the next look opens another.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._lock = threading.Lock()
-        self._connection: Any = None
-
-    def lengths(self, queues: Sequence[str]) -> dict[str, int]:
-        """Raises QueueUnavailable, or QueueRefused if the server does not let this program in."""
-        with self._channel() as channel:
-            return {queue: length(channel, queue) for queue in queues}
-
-    def try_rights(self) -> None:
-        """Make a queue, send a message to it, read it, and delete the queue. No other connection sees it, and it
-        goes with this one. Raises QueueUnavailable, or QueueRefused if a right is missing."""
-        with self._channel() as channel:
-            name = channel.queue_declare(f"{TRIAL}.{uuid4()}", exclusive=True).queue
-            channel.basic_publish_confirm(Message(b""), routing_key=name)
-            channel.basic_get(name, no_ack=True)
-            channel.queue_delete(name)
-
-    @contextmanager
-    def _channel(self) -> Iterator[Any]:
-        if not self._lock.acquire(timeout=2 * self._seconds):
-            raise QueueUnavailable("RabbitMQ: others wait for its answer already")
-        try:
-            yield self._open().default_channel
-        except AWAY as exc:
-            self.close()
-            said = str(exc) or type(exc).__name__
-            is_refused = isinstance(exc, AccessRefused | NotAllowed)
-            raise (QueueRefused if is_refused else QueueUnavailable)(f"RabbitMQ: {said}") from exc
-        finally:
-            self._lock.release()
-
-    def _open(self) -> Any:
-        """Connect to the servers of the address in turns, to each once."""
-        if self._connection is None:
-            options: Any = {"read_timeout": self._seconds, "write_timeout": self._seconds}
-            self._connection = current_app.connection_for_write(
-                connect_timeout=self._seconds, transport_options=options
-            )
-        tries = max(1, len(self._connection.alt))
+@contextmanager
+def glance(seconds: float) -> Iterator[Any]:
+    """Yield a channel of a connection of its own, which asks each server of the address once and gives up soon.
+    Raises QueueUnavailable, or QueueRefused if the server does not let this program in."""
+    options: Any = {"read_timeout": seconds, "write_timeout": seconds}
+    connection: Any = current_app.connection_for_write(connect_timeout=seconds, transport_options=options)
+    try:
         # kombu's own options of the transport would have it try for longer
-        self._connection.ensure_connection(
-            max_retries=tries - 1, interval_start=0, interval_step=0, reraise_as_library_errors=False
+        connection.ensure_connection(
+            max_retries=max(0, len(connection.alt) - 1),
+            interval_start=0,
+            interval_step=0,
+            reraise_as_library_errors=False,
         )
-        return self._connection
+        yield connection.default_channel
+        connection.release()
+    except AWAY as exc:
+        said = str(exc) or type(exc).__name__
+        is_refused = isinstance(exc, AccessRefused | NotAllowed)
+        raise (QueueRefused if is_refused else QueueUnavailable)(f"RabbitMQ: {said}") from exc
+    finally:
+        connection.collect()
 
-    def close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.collect()
+
+def try_rights(channel: Any) -> None:
+    """Make a queue, send a message to it, read it, and delete the queue. No other connection sees it, and it goes
+    with this one."""
+    name = channel.queue_declare(f"{TRIAL}.{uuid4()}", exclusive=True).queue
+    channel.basic_publish_confirm(Message(b""), routing_key=name)
+    channel.basic_get(name, no_ack=True)
+    channel.queue_delete(name)

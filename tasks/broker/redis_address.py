@@ -14,7 +14,6 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
@@ -29,6 +28,8 @@ DROPPED = {
 FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 #: What `ssl_cert_reqs` takes: whether the server must have a certificate that the client trusts.
 TRUST = ("required", "optional", "none")
+SENTINEL = "redis+sentinel"
+SCHEMES = ("redis", SENTINEL)
 TLS = (*FILES, "ssl_cert_reqs", "ssl_check_hostname")
 OF_SENTINEL = ("sentinel_username", "sentinel_password")
 OPTIONS = ("db", *TLS, *OF_SENTINEL)
@@ -44,11 +45,6 @@ class BadAddress(ValueError):
     """What cannot be used of an address; without its password."""
 
 
-class Kind(StrEnum):
-    SERVER = "redis"
-    SENTINEL = "redis+sentinel"
-
-
 class Place(NamedTuple):
     host: str
     port: int
@@ -59,10 +55,9 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """`places`: the server or the Sentinels. `primary`: its name at the Sentinels. `tls`: None for no TLS, else
-    the options of redis-py's connection. `of_sentinels`: how to connect to these."""
+    """`places`: the server or the Sentinels. `primary`: its name at the Sentinels; empty without these. `tls`:
+    None for no TLS, else the options of redis-py's connection. `of_sentinels`: how to connect to these."""
 
-    kind: Kind
     places: tuple[Place, ...]
     number: int = 0
     primary: str = ""
@@ -77,52 +72,41 @@ class Address:
 
     @property
     def secrets(self) -> Iterator[str]:
-        """Yield what no log line may show."""
         yield from filter(None, (self.password, self.of_sentinels.get("password")))
 
 
 @cache
 def read_address(url: str) -> Address:
-    """Read an address. Raises BadAddress."""
+    """Raises BadAddress."""
     parts = urlsplit(url)
-    kind = _kind(parts.scheme)
+    scheme = parts.scheme.replace("rediss", "redis", 1)
+    if scheme not in SCHEMES:
+        raise BadAddress(f"the scheme {parts.scheme}" if scheme else "no scheme")
+    has_sentinels, uses_tls = scheme == SENTINEL, parts.scheme.startswith("rediss")
     login, _, hosts = parts.netloc.rpartition("@")
     username, _, password = login.partition(":")
     given = read_options(parts.query, OPTIONS, DROPPED)
-    uses_tls = parts.scheme.startswith("rediss")
     if not uses_tls and (useless := sorted(given.keys() & set(TLS))):
         raise BadAddress(f"{useless[0]} without TLS: begin with rediss")
-    if kind is not Kind.SENTINEL and (useless := sorted(given.keys() & set(OF_SENTINEL))):
+    if not has_sentinels and (useless := sorted(given.keys() & set(OF_SENTINEL))):
         raise BadAddress(f"{useless[0]} without Sentinel")
     names = [unquote(word) for word in parts.path.split("/") if word]
-    primary = names.pop(0) if kind is Kind.SENTINEL and names else ""
-    if kind is Kind.SENTINEL and not primary:
+    primary = names.pop(0) if has_sentinels and names else ""
+    if has_sentinels and not primary:
         raise BadAddress("no name of the primary")
+    places = tuple(read_place(word, 26379 if has_sentinels else 6379) for word in hosts.split(","))
+    if not has_sentinels and len(places) > 1:
+        raise BadAddress("several hosts without +sentinel")
     tls = read_tls(given) if uses_tls else None
     return Address(
-        kind=kind,
-        places=_places(hosts, kind),
+        places=places,
         number=_number(names, given.get("db")),
         primary=primary,
         username=unquote(username) or None,
         password=unquote(password) or None,
         tls=tls,
-        of_sentinels=_of_sentinels(given, tls) if kind is Kind.SENTINEL else {},
+        of_sentinels=_of_sentinels(given, tls) if has_sentinels else {},
     )
-
-
-def _kind(scheme: str) -> Kind:
-    try:
-        return Kind(scheme.replace("rediss", "redis", 1))
-    except ValueError:
-        raise BadAddress(f"the scheme {scheme}" if scheme else "no scheme") from None
-
-
-def _places(hosts: str, kind: Kind) -> tuple[Place, ...]:
-    found = tuple(read_place(word, 26379 if kind is Kind.SENTINEL else 6379) for word in hosts.split(","))
-    if kind is Kind.SERVER and len(found) > 1:
-        raise BadAddress("several hosts without +sentinel")
-    return found
 
 
 def read_place(word: str, standard: int) -> Place:
@@ -176,7 +160,7 @@ def _of_sentinels(given: dict[str, str], tls: dict[str, Any] | None) -> dict[str
 
 
 class OfCelery(NamedTuple):
-    """What Celery's settings need for a broker: its own form of the address, transport options and TLS."""
+    """What Celery's settings need for a broker: its form of the address, transport options and TLS."""
 
     url: str
     options: dict[str, Any]
@@ -189,7 +173,7 @@ def for_celery(url: str) -> OfCelery:
     address = read_address(url)
     user, password = (quote(text or "", safe="") for text in (address.username, address.password))
     login = f"{user}:{password}@" if user or password else ""
-    if address.kind is Kind.SERVER:
+    if not address.primary:
         scheme = "redis" if address.tls is None else "rediss"
         return OfCelery(f"{scheme}://{login}{address.places[0]}/{address.number}", {}, address.tls)
     places = ";".join(f"sentinel://{login}{place}/{address.number}" for place in address.places)
@@ -207,7 +191,7 @@ def from_celery(url: str, options: Mapping[str, Any] | None, tls: Any) -> Addres
         hosts = ",".join(one.netloc.rpartition("@")[2] for one in parts)
         login, at, _ = parts[0].netloc.rpartition("@")
         name = quote(str(given.get("master_name", "")), safe="")
-        address = read_address(f"{Kind.SENTINEL}://{login}{at}{hosts}/{name}{parts[0].path}")
+        address = read_address(f"{SENTINEL}://{login}{at}{hosts}/{name}{parts[0].path}")
         return replace(address, tls=checked, of_sentinels=dict(given.get("sentinel_kwargs") or {}))
     address = read_address(url)
     return address if checked is None else replace(address, tls=checked)

@@ -1,9 +1,9 @@
 """Kombu's transport for Redis, which drops an entry of a queue that is no message.
 
-Any program with access to Redis can push to the list of a queue. Kombu expects each entry to be what kombu wrote.
-An entry that is no JSON, or that lacks a part, raises where the worker reads it: the worker ends, or connects
-again. This transport logs such an entry, and the worker goes on. Redis has removed the entry from its list by
-then, so there is nothing to acknowledge. The same holds for what a program publishes to a channel of Redis.
+Any program with access to Redis can push to the list of a queue, or publish to a channel. An entry that is no
+JSON, or that lacks a part, raises where the worker reads it: the worker ends, or connects again. This transport
+logs such an entry, and the worker goes on. Redis has removed the entry by then, so there is nothing to
+acknowledge.
 
 The connections of our Celery app use it (amqp_connection.py), and so does harbor_refresh/redis_transport.py.
 """

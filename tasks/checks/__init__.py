@@ -12,6 +12,5 @@ hint what to type. It stands here:
 | a Harbor beside us | `checks` and `rights` of `harbor_refresh/attach/` | the same |
 
 Django makes its checks in every build and before the first `migrate`, where no server runs. So what asks a server
-is in a registry of our own (`registry`). It looks at `facts`, each of which is read once. `examination` makes a
-selection, and `output` prints the results.
+is in a registry of our own (`registry`), which looks at `facts`. `examination` selects, and `output` prints.
 """

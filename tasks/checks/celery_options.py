@@ -34,38 +34,30 @@ def check_celery(**_: Any) -> list[CheckMessage]:
 
 
 def _names() -> Iterator[CheckMessage]:
-    """Of two Celery tasks with one name Celery keeps the first and drops the other without a word. A project whose
-    module `tasks` has a function `sweep` names it `tasks.sweep`, as ours is named."""
+    """Of two Celery tasks with one name Celery drops the second without a word. A project whose module `tasks` has
+    a function `sweep` names it `tasks.sweep`, as ours is named."""
     for name in sorted(ROUTES):
-        for module in sorted({*_registered(name), *_dropped(name)}):
+        task = current_app.tasks.get(name)
+        theirs = set() if task is None or _is_ours(task) else {type(task).__module__}
+        module, _, function = name.partition(".")
+        # in a project's module `tasks`, Celery has dropped its task if it knew ours before
+        if isinstance(getattr(sys.modules.get(module), function, None), Proxy | Task):
+            theirs.add(module)
+        for one in sorted(theirs):
             yield Error(
-                f"{module}.{name.rpartition('.')[2]} is a Celery task with the name {name}, which is one of ours.",
+                f"{one}.{name.rpartition('.')[2]} is a Celery task with the name {name}, which is one of ours.",
                 hint="Give it another name: @shared_task(name=…).",
                 id="harbor_tasks.E030",
             )
 
 
-def _registered(name: str) -> Iterator[str]:
-    """Find the module of the Celery task that has the name, if that is not ours."""
-    task = current_app.tasks.get(name)
-    module = type(task).__module__
-    if task is not None and not module.startswith(f"{PACKAGE}."):
-        yield module
-
-
-def _dropped(name: str) -> Iterator[str]:
-    """Look at the module `tasks` of a project: Celery has dropped its task if it knew ours before."""
-    module, _, function = name.partition(".")
-    if isinstance(getattr(sys.modules.get(module), function, None), Proxy | Task):
-        yield module
+def _is_ours(task: Any) -> bool:
+    return type(task).__module__.startswith(f"{PACKAGE}.")
 
 
 def jobs() -> dict[str, TrackedJob]:
-    """The jobs of the project, by their names.
-
-    A worker and beat import what their app names. To import more here would hide what it does not name, such as a
-    missing `autodiscover_tasks()`.
-    """
+    """The jobs of the project, by their names. A worker and beat import what their app names; to import more there
+    would hide a missing `autodiscover_tasks()`."""
     if not current_app.loader.worker_initialized:
         with suppress(Exception):  # a module that cannot be imported is told by the worker that needs it
             autodiscover_modules("tasks")

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +14,7 @@ from django.db.migrations.executor import MigrationExecutor
 from harbor_refresh.executions.database import Statements, absence_translated
 from harbor_refresh.executions.declarations import is_service
 from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable, RefreshError
-from harbor_refresh.tasks.broker.rabbitmq import Glance
+from harbor_refresh.tasks.broker import rabbitmq
 from harbor_refresh.tasks.broker.redis_address import Address, read_address
 from harbor_refresh.tasks.checks.registry import Need
 from harbor_refresh.tasks.conf import Refresh, refresh_settings
@@ -70,8 +70,7 @@ class RedisServer:
 
 
 class Workers:
-    """The answers of Celery's remote control, by the names of the workers. A worker that is busy in a pool without
-    processes (solo) does not answer."""
+    """The answers of Celery's remote control, by worker. One that is busy in the pool `solo` does not answer."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -83,19 +82,13 @@ class Workers:
 
     @cached_property
     def taken(self) -> set[str]:
-        """The queues that workers take."""
         return set().union(*self.queues.values())
 
     @cached_property
     def task_names(self) -> dict[str, set[str]]:
         return {name: {one.split()[0] for one in found} for name, found in self._ask("registered").items()}
 
-    @cached_property
-    def settings(self) -> dict[str, dict[str, Any]]:
-        return self._ask("conf")
-
     def _ask(self, question: str) -> dict[str, Any]:
-        """Ask all workers that answered the ping; return as soon as each has answered."""
         if not self.names:
             return {}
         inspect = current_app.control.inspect(timeout=REPLY_SECONDS, limit=len(self.names))
@@ -128,8 +121,7 @@ class Facts:
         return RedisServer(Need.REDIS, "REDIS_URL", read_address(self.conf.redis_url))
 
     @cached_property
-    def broker(self) -> RedisServer | None:
-        """None: it is RabbitMQ."""
+    def broker(self) -> RedisServer | None:  # None: it is RabbitMQ
         if of_broker.is_rabbitmq():
             return None
         if of_broker.is_the_same_server():
@@ -149,34 +141,29 @@ class Facts:
         return (self.redis,)
 
     def absence(self, need: Need) -> RefreshError | None:
-        """Say why this server does not serve this program."""
         if self.glance:
             reason = self.glance.absent.get(need.name.lower())
             is_its_own = not (need == Need.BROKER and "redis" in self.glance.absent)
             is_away = self.glance.is_migrated or need != Need.DATABASE
             return RefreshError(reason) if reason and is_its_own and is_away else None
         try:
-            ASKS[need](self)
+            if need == Need.DATABASE:
+                with absence_translated(), connection.cursor() as cursor:
+                    cursor.execute("SELECT 1")
+            elif need == Need.REDIS:
+                self._ping(self.redis)
+            elif self.broker is None:
+                with rabbitmq.glance(REDIS_SECONDS) as channel:
+                    rabbitmq.try_rights(channel)
+            elif self.broker is not self.redis:
+                self._ping(self.broker)
         except (DatabaseAway, QueueUnavailable) as exc:
             return exc
         return None
 
-    def ask_database(self) -> None:
-        with absence_translated(), connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-
-    def ask_redis(self) -> None:
-        with self.redis.asked() as client:
+    def _ping(self, server: RedisServer) -> None:
+        with server.asked() as client:
             client.ping()
-
-    def ask_broker(self) -> None:
-        """Ask the broker if it is a server of its own."""
-        if self.broker is None:
-            with closing(Glance(REDIS_SECONDS)) as glance:
-                glance.try_rights()
-        elif self.broker is not self.redis:
-            with self.broker.asked() as client:
-                client.ping()
 
     @cached_property
     def database(self) -> SimpleNamespace:
@@ -203,8 +190,6 @@ class Facts:
         return tuple(f"{migration.app_label}.{migration.name}" for migration, _ in plan)
 
 
-ASKS = {Need.DATABASE: Facts.ask_database, Need.REDIS: Facts.ask_redis, Need.BROKER: Facts.ask_broker}
-
 #: Where a project says what this variable of the service says.
 PLACES = {
     "DATABASE_URL": "DATABASES in the settings",
@@ -218,5 +203,4 @@ def place_of(variable: str) -> str:
 
 
 def celery_command(program: str) -> str:
-    """What to type to start a worker or beat; options may follow."""
     return f"celery -A {'harbor_refresh' if is_service() else 'YOUR_PROJECT'} {program}"

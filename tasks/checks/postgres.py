@@ -23,12 +23,13 @@ LONG_TRANSACTION = timedelta(minutes=10)
     answers_for=Need.DATABASE,
 )
 def reachable(facts: Facts) -> Iterator[CheckMessage]:
-    exc = facts.absence(Need.DATABASE)
+    exc, server = facts.absence(Need.DATABASE), connection.settings_dict
     place = place_of("DATABASE_URL")
     if isinstance(exc, PoolerRefused):
+        alter = _alter_role(server["USER"] or "ROLE", server["NAME"] or "DATABASE")
         yield Error(
             f"A PgBouncer refuses the options of the connection. {exc}",
-            hint=f"Set DATABASE_POOLED=true for every process, and type once: {_alter_role(*_ours())}",
+            hint=f"Set DATABASE_POOLED=true for every process, and type once: {alter}",
         )
     elif isinstance(exc, DatabaseRefused):
         yield Error(
@@ -40,7 +41,7 @@ def reachable(facts: Facts) -> Iterator[CheckMessage]:
             f"PostgreSQL is away. {str(exc).rstrip('.')}.\nNo report can be stored and no status refreshed. What "
             "was committed is safe.",
             hint=f"Workers go on by themselves when it is back. Start it, or correct {place}. Look with: "
-            f"{_pg_isready()}",
+            f"pg_isready -h {server['HOST'] or 'localhost'} -p {server['PORT'] or 5432}",
         )
 
 
@@ -72,9 +73,7 @@ def timeouts(facts: Facts) -> Iterator[CheckMessage]:
     state = facts.database
     todo = _alter_role(state.role, state.database)
     if facts.is_pooled:
-        todo += (
-            " Then type RECONNECT in the console of the pooler, or restart it: open sessions keep the old values."
-        )
+        todo += " Then type RECONNECT in the console of the pooler, or restart it: open sessions keep old values."
     if not 0 < state.lock_timeout <= LONGEST_TIMEOUT_MS:
         yield Error(
             f"Transactions wait {_time(state.lock_timeout)} for a locked row (lock_timeout), so one stopped "
@@ -106,8 +105,7 @@ def search_path(facts: Facts) -> Iterator[CheckMessage]:
 
 @check("database.durable", "committed data survives a crash", Need.DATABASE)
 def durable(facts: Facts) -> Iterator[CheckMessage]:
-    off = [name for name in ("fsync", "full_page_writes") if not getattr(facts.database, name)]
-    for name in off:
+    for name in (one for one in ("fsync", "full_page_writes") if not getattr(facts.database, one)):
         yield Error(
             f"{name} is off: a crash of the machine can destroy the database, which holds every status and "
             "report.",
@@ -154,11 +152,6 @@ def long_transactions(facts: Facts) -> Iterator[CheckMessage]:
             )
 
 
-def _ours() -> tuple[str, str]:
-    given = connection.settings_dict
-    return given["USER"] or "ROLE", given["NAME"] or "DATABASE"
-
-
 def _quoted(name: str) -> str:
     return str(connection.ops.quote_name(name))
 
@@ -178,9 +171,3 @@ def _alter_role(role: str, database: str) -> str:
 
 def _time(milliseconds: int) -> str:
     return f"{milliseconds / 1000:g} s" if milliseconds else "indefinitely"
-
-
-def _pg_isready() -> str:
-    given = connection.settings_dict
-    words = (("-h", given["HOST"]), ("-p", given["PORT"]))
-    return " ".join(["pg_isready", *(f"{word} {value}" for word, value in words if value)])

@@ -1,4 +1,4 @@
-"""Checks of a project in which our apps are guests: its settings, its packages, its broker and its routes.
+"""Checks of a project in which our apps are guests: its settings, its driver, its broker and its routes.
 
 The service makes none of them: settings/env.py ends it at once for a bad variable. A project goes on; each worker
 and beat logs what is wrong at its start. docs/reference/checks.md lists them.
@@ -6,13 +6,11 @@ and beat logs what is wrong at its start. docs/reference/checks.md lists them.
 
 from collections.abc import Iterator
 from difflib import get_close_matches
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from celery import current_app
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
-from packaging.requirements import Requirement
 
 from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
 from harbor_refresh.executions.declarations import PREFIX, checked, is_service, key_of, of_project, takes
@@ -22,27 +20,12 @@ from harbor_refresh.tasks.checks.celery_options import CONNECT
 from harbor_refresh.tasks.conf import ADDRESS, DECLARED, LOCAL, refresh_settings
 from harbor_refresh.tasks.without_redis import mode
 
-#: The `dependencies` of pyproject.toml. pip keeps them when it installs the wheel, and not when something else is
-#: installed later, nor if the checkout is on the path of a project.
-RANGES = (
-    "celery>=5.6",
-    "kombu>=5.6",
-    "amqp>=5.4.2",
-    "packaging>=23",
-    "redis>=5.2",
-    "Django>=5.2,<7",
-    "psycopg>=3.2.1",
-    "rich>=13.7",
-)
-
 
 def check_project(**_: Any) -> list[CheckMessage]:
     """Eager mode has no broker and no queue."""
     if is_service():
         return []
-    checks = (
-        (_settings, _versions, _driver) if mode.is_eager() else (_settings, _versions, _driver, _queue, _routes)
-    )
+    checks = (_settings, _driver) if mode.is_eager() else (_settings, _driver, _queue, _routes)
     return [problem for check in checks for problem in check()]
 
 
@@ -80,21 +63,6 @@ def _nearest(key: str, names: list[str]) -> str | None:
         return f"Leave out {PREFIX}: {key_of(key)!r}."
     near = get_close_matches(key_of(key.upper()), names, n=1, cutoff=0)
     return f"The nearest name is {near[0]!r}." if near else None
-
-
-def _versions() -> Iterator[CheckMessage]:
-    for text in RANGES:
-        wanted = Requirement(text)
-        try:
-            installed = version(wanted.name)
-        except PackageNotFoundError:  # psycopg is told below; without another, its import has ended the program
-            continue
-        if not wanted.specifier.contains(installed, prereleases=True):
-            yield Error(
-                f"{wanted.name} {installed} is installed, but Harbor Refresh needs {text}.",
-                hint=f'Type: pip install "{text}"',
-                id="harbor_refresh.E004",
-            )
 
 
 def _driver() -> Iterator[CheckMessage]:

@@ -8,27 +8,13 @@ from harbor_refresh.executions.errors import QueueRefused
 from harbor_refresh.tasks.checks.facts import Facts, place_of
 from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
 from harbor_refresh.tasks.overview import of_broker
-from harbor_refresh.tasks.queue.keys import Keys
 
 OLDEST = (6, 2)
 #: Nearly all memory is taken.
 FULL = 0.9
-#: The types of keys that another program is most likely to have taken.
-TYPES = {
-    "queue": b"set",
-    "processing": b"set",
-    "attempts": b"hash",
-    "nodes": b"zset",
-    "presence": b"hash",
-}
 
 
-@check(
-    "redis.reachable",
-    "Redis answers, and lets this program in",
-    shown=tuple(Shown),
-    answers_for=Need.REDIS,
-)
+@check("redis.reachable", "Redis answers, and lets this program in", shown=tuple(Shown), answers_for=Need.REDIS)
 def redis_reachable(facts: Facts) -> Iterator[CheckMessage]:
     if exc := facts.absence(Need.REDIS):
         yield _unreachable(
@@ -130,18 +116,4 @@ def memory(facts: Facts) -> Iterator[CheckMessage]:
                 f"{server.name} uses {used / most:.0%} of its maxmemory ({most / 1024**2:,.0f} MiB). When it is "
                 "full it refuses every mark and message (OOM).",
                 f"redis-cli config set maxmemory {2 * most}; or find what fills it: redis-cli --bigkeys",
-            )
-
-
-@check("redis.keys", "no other program uses our keys", Need.REDIS)
-def key_types(facts: Facts) -> Iterator[CheckMessage]:
-    keys = Keys(facts.conf.key_prefix)
-    with facts.redis.asked() as client:
-        found = {str(getattr(keys, one)): client.type(str(getattr(keys, one))) for one in TYPES}
-    for (name, kind), wanted in zip(found.items(), TYPES.values(), strict=True):
-        if kind not in (wanted, b"none"):
-            yield Error(
-                f"The key {name} is a {kind.decode()} and not a {wanted.decode()}: another program wrote it.",
-                "Give this service a REFRESH_KEY_PREFIX or a Redis database of its own, then: redis-cli del "
-                f"'{name}'",
             )

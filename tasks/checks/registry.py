@@ -1,7 +1,7 @@
 """The registry of the checks that ask servers, and making them in order.
 
 A check looks at Facts, changes nothing, and yields Django's `Error` or `Warning`. `msg` says what is wrong and, on
-a second line, what that means; `hint` says what to type. SILENCED_SYSTEM_CHECKS silences a check by its id.
+a second line, what that means; `hint` says what to type.
 
 An error stops work, loses it or delays it without end. A warning costs something at the next fault, or heals by
 itself. A check of a server that is away is not made, so that one cause gives one problem.
@@ -36,8 +36,8 @@ class Shown(StrEnum):
     DASHBOARD = "the dashboard"
 
 
-#: The doctor, the check of a project, and the dashboard.
 PRESENT = (Shown.DOCTOR, Shown.PROJECT, Shown.DASHBOARD)
+Look = Callable[[Any], Iterable[CheckMessage]]
 #: In this order.
 GROUPS = ("settings", "database", "tables", "redis", "broker", "beat", "workers", "status", "attach")
 
@@ -49,7 +49,7 @@ class Check:
 
     id: str
     title: str
-    look: Callable[[Any], Iterable[CheckMessage]]
+    look: Look
     needs: tuple[Need, ...]
     shown: frozenset[Shown]
     answers_for: Need | None
@@ -62,8 +62,6 @@ class Check:
 
 #: The checks of the modules that were imported.
 REGISTERED: dict[str, Check] = {}
-
-Look = Callable[[Any], Iterable[CheckMessage]]
 
 
 def check(
@@ -120,10 +118,7 @@ def what_of(problem: CheckMessage) -> str:
 
 
 def examine(checks: Sequence[Check], facts: Any) -> Iterator[Result]:
-    """Yield each result as soon as it is known.
-
-    If a check itself raises, that is a problem of this check, and the next check is made.
-    """
+    """Yield each result as soon as it is known. If a check itself raises, that is a problem of this check."""
     away: set[Need] = set()
     for one in checks:
         if missing := next((need for need in one.needs if need in away), None):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 from django.core.checks import CheckMessage, Error, Warning
 
@@ -11,7 +12,6 @@ from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
-from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline.reconciliation import look_for_drift
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import Token
@@ -19,8 +19,6 @@ from harbor_refresh.tasks.schedule import interval_of
 
 #: How long to look for drift. A longer search is `reconcile --dry-run`.
 LOOK_SECONDS = 3.0
-#: A watermark this far behind makes each pass of reconcile read much.
-FAR_BEHIND = timedelta(hours=1)
 #: Pages of claims that are looked at for old ones.
 PAGES = 10
 #: A longer backlog is told.
@@ -70,37 +68,17 @@ def drift(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.watermark", "reconcile's watermark keeps up", Need.DATABASE)
-def watermark(facts: Facts) -> Iterator[CheckMessage]:
-    mark = Watermark.objects.filter(pk=1).first()
-    if mark is None or mark.last_pass_at is None:
-        return
-    behind = mark.last_pass_at - mark.settled_before
-    if behind > FAR_BEHIND:
-        yield Warning(
-            f"The watermark of reconcile is {timedelta(seconds=round(behind.total_seconds()))} behind, so each "
-            "pass reads more. Either a transaction has been open since then, or a status that differs from its "
-            "tasks is not refreshed.",
-            "manage.py harbor repair drift --dry-run",
-        )
-
-
 @check("status.claims", "no claim is too old", Need.REDIS)
 def old_claims(facts: Facts) -> Iterator[CheckMessage]:
     """Claims that recovery should have released. A large `processing` is read in part only."""
-    stats, limit = execution_queue().stats(), round(2 * pacing.STALE_SECONDS * 1_000_000)
-    old = 0
-    unreadable = 0
-    for number, page in enumerate(execution_queue().pages_of_tokens()):
-        tokens = [Token.read(raw) for raw in page]
-        unreadable += tokens.count(None)
-        old += sum(1 for token in tokens if token and stats.now - token.stamp > limit)
-        if number >= PAGES:
-            break
+    stats, limit = execution_queue().stats(), 2 * pacing.STALE_SECONDS
+    pages = islice(execution_queue().pages_of_tokens(), PAGES)
+    tokens = [Token.read(raw) for page in pages for raw in page]
+    old = sum(1 for token in tokens if token and stats.now - token.stamp > limit * 1_000_000)
+    unreadable = tokens.count(None)
     if old:
         yield Error(
-            f"Recovery has not released {plural(old, 'claim')}, although more than "
-            f"{2 * pacing.STALE_SECONDS:,.0f} s have passed.",
+            f"Recovery has not released {plural(old, 'claim')}, although more than {limit:,.0f} s have passed.",
             "manage.py harbor repair claims; and look at beat, which should send tasks.recover_stale every few "
             "seconds",
         )
@@ -138,7 +116,6 @@ def reconcile_runs(facts: Facts) -> Iterator[CheckMessage]:
 
 
 def _late(facts: Facts) -> float:
-    """After so many seconds a pass of reconcile is late."""
     intervals = (row.interval for row in facts.state.schedule or () if row.task == "tasks.reconcile")
     return 3 * (next(intervals, None) or 60) + pacing.SLACK_SECONDS
 
@@ -173,8 +150,7 @@ def nothing_paused(facts: Facts) -> Iterator[CheckMessage]:
     for name in facts.state.paused or ():
         yield Warning(
             f"An operator has paused {'refreshing' if name == WORK else f'the queue {name}'}.\nNew work waits "
-            "until it "
-            "is resumed. Nothing is lost.",
+            "until it is resumed. Nothing is lost.",
             f"Resume it on the queue page, or with: manage.py harbor unpause {name}",
         )
 

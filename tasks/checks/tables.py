@@ -1,4 +1,4 @@
-"""Checks of our tables: that they are there, that this role may use them, and for how long rows are kept."""
+"""Checks of our tables: that they are there, and for how long rows are kept."""
 
 from collections.abc import Iterator
 
@@ -14,20 +14,6 @@ from harbor_refresh.executions.status import FINAL
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.facts import LABELS, Facts, run
 from harbor_refresh.tasks.checks.registry import PRESENT, Need, check
-
-#: The functions of ours that the database has.
-FUNCTIONS = (
-    "add_to_execution_counters",
-    "count_execution_refresh",
-    "execution_admit",
-    "execution_begin_job",
-    "execution_end_jobs",
-    "execution_job_joins_line",
-    "execution_note_failure",
-    "execution_rollup",
-    "execution_turn",
-    "report_task_by_job",
-)
 
 
 @check("tables.migrations", "every migration is applied", Need.DATABASE, shown=PRESENT)
@@ -62,20 +48,6 @@ def indexes(facts: Facts) -> Iterator[CheckMessage]:
                 "failed.",
                 f"REINDEX INDEX CONCURRENTLY {connection.ops.quote_name(name)};",
             )
-
-
-@check("tables.rights", "the role may read and write every table", Need.DATABASE)
-def rights(facts: Facts) -> Iterator[CheckMessage]:
-    lacking: dict[tuple[str, str], list[str]] = {}
-    for kind, name, privilege in run("missing_rights", tables=_tables(), functions=list(FUNCTIONS)):
-        lacking.setdefault((kind, name), []).append(privilege)
-    role = connection.ops.quote_name(facts.database.role)
-    for (kind, name), privileges in lacking.items():
-        words = ", ".join(privileges)
-        yield Error(
-            f"The role {facts.database.role} may not {words} on {name}.",
-            f"GRANT {words} ON {kind} {connection.ops.quote_name(name)} TO {role};",
-        )
 
 
 @check("tables.retention", "the project has chosen a retention", Need.DATABASE)

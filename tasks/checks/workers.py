@@ -1,12 +1,10 @@
-"""Checks of beat and of the workers: that they live, follow the schedule, take every queue, know our tasks, and
-run with these settings."""
+"""Checks of beat and of the workers: that they live, follow the schedule, take every queue, and know our
+tasks."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from celery import current_app
-from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
-from django.db import connection
 from django.db.models import Count
 
 from harbor_refresh.executions.declarations import is_service
@@ -39,17 +37,6 @@ PURPOSES = {
 }
 #: The worker of a project that refreshes. It has a name, because the project has a worker already.
 REFRESHES = f"-n refresh@%h -Q {WORK},{TICKS},{DELIVERIES}"
-#: Settings that must be the same in every process.
-SHARED = (
-    "CELERY_TASK_ACKS_LATE",
-    "CELERY_TASK_REJECT_ON_WORKER_LOST",
-    "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS",
-    "REFRESH_STRATEGY",
-    "REFRESH_VISIBILITY_TIMEOUT_SECONDS",
-)
-#: What Celery shows in the place of a secret.
-HIDDEN = "********"
-
 BOTH = (Need.REDIS, Need.BROKER)
 COMMANDS = (Shown.DOCTOR, Shown.PROJECT)
 
@@ -70,10 +57,7 @@ def rows_of_beat(facts: Facts) -> Iterator[CheckMessage]:
             continue
         place = f"in the admin: Periodic tasks, {row.name}"
         if row.task != planned.task:
-            yield Error(
-                f"The row {row.name} sends {row.task} and not {planned.task}.",
-                f"Set its task {place}",
-            )
+            yield Error(f"The row {row.name} sends {row.task} and not {planned.task}.", f"Set its task {place}")
         if not row.is_enabled:
             yield Error(
                 f"“{row.name}” is disabled in beat's schedule.\nIts work is not done: {planned.description}",
@@ -157,7 +141,6 @@ def _alive(state: State) -> str:
 
 @check("workers.answer", "workers answer, and send heartbeats", *BOTH, shown=COMMANDS)
 def remote_control(facts: Facts) -> Iterator[CheckMessage]:
-    """Compare the two signs of life: heartbeats of the processes, and answers of the workers' main processes."""
     nodes, names = facts.state.nodes, facts.workers.names
     if nodes and not names:
         hosts = sorted({host_of(node.name) for node in nodes})[:3]
@@ -177,8 +160,8 @@ def remote_control(facts: Facts) -> Iterator[CheckMessage]:
 
 @check("workers.queues", "each queue has a worker", *BOTH, shown=COMMANDS)
 def queues(facts: Facts) -> Iterator[CheckMessage]:
-    """Find queues that no worker takes. A worker whose consumer was cancelled for a queue still answers a ping.
-    A project has its own queues for its jobs, and may have no notifications."""
+    """A worker whose consumer was cancelled for a queue still answers a ping. A project has its own queues for its
+    jobs, and may have no notifications."""
     if not facts.workers.names:
         return  # that is a problem of its own
     for name, cost in PURPOSES.items():
@@ -188,8 +171,7 @@ def queues(facts: Facts) -> Iterator[CheckMessage]:
         is_harmless = name == DELIVERIES and not is_service()
         yield (Warning if is_harmless else Error)(
             f"No worker takes the queue {name}, in which {plural(count, 'message')} "
-            f"wait{'s' if count == 1 else ''}: "
-            f"{cost}.",
+            f"wait{'s' if count == 1 else ''}: {cost}.",
             f"{celery_command('worker')} {f'-Q {name}' if is_service() else REFRESHES}",
         )
 
@@ -198,7 +180,10 @@ def queues(facts: Facts) -> Iterator[CheckMessage]:
 def queues_of_jobs(facts: Facts) -> Iterator[CheckMessage]:
     if not facts.workers.names or facts.unapplied:
         return  # that is a problem of its own
-    for name, count in waiting_without_worker(facts.workers.taken | PURPOSES.keys()).items():
+    # counted in the database, so the broker is not asked
+    waiting = Job.objects.filter(state__in=(JobState.WAITING, JobState.SENT)).order_by("queue")
+    others = waiting.exclude(queue__in=facts.workers.taken | PURPOSES.keys())
+    for name, count in others.values_list("queue").annotate(Count("pk")):
         jobs_wait = "1 job waits: it does" if count == 1 else f"{count:,} jobs wait: they do"
         yield Error(
             f"No worker takes the queue {name}, in which {jobs_wait} not begin.",
@@ -207,18 +192,9 @@ def queues_of_jobs(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-def waiting_without_worker(taken: Collection[str]) -> dict[str, int]:
-    """Count the jobs that wait in queues that no worker takes. They are counted in the database, so the broker is
-    not asked. `taken`: the queues that workers take."""
-    waiting = Job.objects.filter(state__in=(JobState.WAITING, JobState.SENT))
-    counts = dict(waiting.values_list("queue").annotate(Count("pk")).order_by())
-    return {name: counts[name] for name in sorted(counts.keys() - set(taken))}
-
-
 @check("workers.tasks", "workers know every Celery task", *BOTH, shown=COMMANDS)
 def task_names(facts: Facts) -> Iterator[CheckMessage]:
-    """Find workers that take our queues and do not know our tasks, because they drop the messages; and jobs of a
-    project that no worker knows."""
+    """A worker that takes our queues and does not know our tasks drops their messages."""
     ours = ROUTES.keys() & current_app.tasks.keys()
     known = facts.workers.task_names
     for worker, names in known.items():
@@ -238,23 +214,3 @@ def task_names(facts: Facts) -> Iterator[CheckMessage]:
             "Add app.autodiscover_tasks() where the project makes its Celery app, or name their modules in the "
             "setting CELERY_IMPORTS. Then start the workers again.",
         )
-
-
-@check("workers.settings", "workers run with the same settings", *BOTH)
-def same_settings(facts: Facts) -> Iterator[CheckMessage]:
-    """Compare the settings of each worker with ours. Celery's remote control tells them, without secrets."""
-    for worker, theirs in facts.workers.settings.items():
-        for name in SHARED:
-            ours = getattr(settings, name, None)
-            if name in theirs and theirs[name] not in (ours, HIDDEN):
-                yield Warning(
-                    f"{worker} runs with {name} = {theirs[name]}, but this command with {ours}.",
-                    "Give every process the same environment, and restart the worker.",
-                )
-        ours = connection.settings_dict["NAME"]
-        database = theirs.get("DATABASES", {}).get("default", {}).get("NAME")
-        if database not in (None, ours):
-            yield Error(
-                f"{worker} works on the database {database}, but this command on {ours}.",
-                "Correct DATABASE_URL of one of them, or give each system a broker of its own.",
-            )

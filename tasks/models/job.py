@@ -27,11 +27,10 @@ class Takes(models.TextChoices):
 class Node(models.Model):
     """A worker: its main process beats for the processes below it (tasks/jobs/nodes.py).
 
-    Its `slots` are the tasks that it runs at a time, and so many are `busy`, with jobs or with plain tasks.
-    `rate` of them end in a second; NULL: that is not known yet.
-    `began` has the unix seconds at which a run of each of its queues has last begun (jobs/sql/note_begun.sql). A
-    node that was not heard for the ttl is suspected, and dead if it is silent for another ttl. Then its row is
-    deleted, and the jobs that it ran are released.
+    It runs `slots` tasks at a time, and so many are `busy`, with jobs or with plain tasks. `rate` of them end in a
+    second; NULL: that is not known yet. `began` has the unix seconds at which a run of each of its queues has last
+    begun (jobs/sql/note_begun.sql). A node that was not heard for the ttl is suspected, and dead if it is silent
+    for another ttl. Then its row is deleted, and the jobs that it ran are released.
     """
 
     id = models.BigIntegerField(primary_key=True)
@@ -188,10 +187,8 @@ class Job(models.Model):
 
 class Need(models.Model):
     """A job needs another one: its turn has not come before that has succeeded; or has ended, if it is to run
-    `even_if_failed`. Then the need `is_met`, and stays so, whatever another program says of that job later.
-
-    The needed job has the lower id, as tasks are locked in that order. `place` is that of its result in a list.
-    """
+    `even_if_failed`. Then the need `is_met`, and stays so. The needed job has the lower id, as tasks are locked in
+    that order. `place` is that of its result in a list."""
 
     # the constraints are in jobs/sql/schema/needs_go_with_their_jobs.sql: there they can say ON DELETE CASCADE
     pk = models.CompositePrimaryKey("job_id", "needed_id")
@@ -213,11 +210,9 @@ class Need(models.Model):
 
 
 class JobEnd(models.Model):
-    """What is kept of the end of a run: the result, or why it was not kept, or the traceback of an error.
-
-    A job has a row if its task asks for `keep_result`, or once it has failed. The row is of the run of `revision`,
-    and counts while the task has that revision: an end that another run has followed is not shown any more.
-    """
+    """What is kept of the end of a run: the result, or why it was not kept, or the traceback of an error. A job
+    has a row if its task asks for `keep_result`, or once it has failed. The row counts while the task has its
+    `revision`: an end that another run has followed is not shown any more."""
 
     # the constraint is in migrations/sql/jobs_go_with_their_tasks.sql: there it can say ON DELETE CASCADE
     job = models.OneToOneField(

@@ -11,11 +11,9 @@ UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 class Limit(models.Model):
-    """The limit of a task, for all workers together. NULL: it has none of this kind.
-
-    `declared` is what the code says; the columns are what counts. They are the same until an administrator changes
-    the columns: `changed_by` is then a name, and what the code says does not count until the limit is reset.
-    """
+    """The limit of a task, for all workers together. NULL: it has none of this kind. `declared` is what the code
+    says; the columns count. They are the same until an administrator changes the columns: `changed_by` is then a
+    name, and what the code says does not count until the limit is reset."""
 
     name = models.CharField(max_length=255, primary_key=True)
     concurrency = models.PositiveIntegerField(null=True, blank=True)

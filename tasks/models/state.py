@@ -18,10 +18,8 @@ class Kind(models.TextChoices):
 
 
 class Event(models.Model):
-    """What went wrong or healed, one row for each kind, subject and minute (tasks/overview/events.py).
-
-    `count` adds up what happened in that minute: executions, jobs or deliveries. The subject is a node, or empty.
-    """
+    """What went wrong or healed, one row for each kind, subject and minute (tasks/overview/events.py). `count`
+    adds up executions, jobs or deliveries. The subject is a node, or empty."""
 
     pk = models.CompositePrimaryKey("minute", "kind", "subject")
     minute = models.DateTimeField()
@@ -39,12 +37,9 @@ class Event(models.Model):
 
 
 class Sample(models.Model):
-    """The state of the service at one moment, for the charts (tasks/overview/samples.py).
-
-    `backlog` is NULL if Redis was away. The counters only grow: `refreshed`, `failed` and `recovered`
-    executions; and `latency`, the buckets of the histogram `report_to_true_seconds` (executions/news/counters.py).
-    What happened between two samples is their difference.
-    """
+    """The state of the service at one moment, for the charts (tasks/overview/samples.py). `backlog` is NULL if
+    Redis was away. The counters only grow: `refreshed`, `failed` and `recovered` executions; and `latency`, the
+    buckets of the histogram `report_to_true_seconds` (executions/news/counters.py)."""
 
     at = models.DateTimeField(primary_key=True)
     backlog = models.BigIntegerField(null=True)
@@ -66,10 +61,8 @@ MAX_REASON = 500
 
 
 class Pause(models.Model):
-    """A queue of the broker that is paused: while the row exists, its work waits. See tasks/operations.
-
-    The queue of the refreshes stands for refreshing itself: while it is paused, no execution is claimed.
-    """
+    """A queue of the broker that is paused: while the row exists, its work waits (tasks/operations). While that of
+    the refreshes is paused, no execution is claimed."""
 
     queue = models.CharField(max_length=MAX_QUEUE, primary_key=True)
     at = models.DateTimeField(db_default=Now())
@@ -89,10 +82,8 @@ class Pause(models.Model):
 
 class Watermark(models.Model):
     """One row: every task change committed before this moment has been found to agree with its execution.
-
     `last_pass_at` and `timeline` are the database's time and WAL timeline when the last pass began: they name the
-    clock and the server of this moment. `last_drifted` executions of that pass had lost their mark.
-    """
+    clock and the server of this moment. `last_drifted` executions of that pass had lost their mark."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     settled_before = models.DateTimeField()

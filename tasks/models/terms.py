@@ -6,12 +6,9 @@ from harbor_refresh.executions.status import MAX_VENDOR
 
 
 class Terms(models.Model):
-    """What `start` was told about an execution as a whole (tasks/jobs/terms.py). Most executions have no row.
-
-    `once` is the key under which it was started: of one vendor type a single execution has it, as long as that
-    exists. `first_failed_at` is when callbacks were told of its first failed task. At its `deadline` the rest is
-    stopped, once: after that it `is_over`.
-    """
+    """What `start` was told about an execution as a whole (tasks/jobs/terms.py). Most executions have no row. Of
+    one vendor type a single execution has the key `once`. `first_failed_at` is when callbacks were told of its
+    first failed task. At its `deadline` the rest is stopped, once: after that it `is_over`."""
 
     # the constraint is in jobs/sql/schema/terms_go_with_their_executions.sql: there it can say ON DELETE CASCADE
     execution = models.OneToOneField(
@@ -27,7 +24,6 @@ class Terms(models.Model):
 
     class Meta:
         db_table = "execution_terms"
-        # no screen shows these rows by themselves, so there is nothing to permit
         default_permissions = ()
         indexes = (
             # consequences.py: the deadlines that have passed
@@ -48,10 +44,8 @@ class Terms(models.Model):
 
 class Failure(models.Model):
     """A task of this execution has failed, and its terms are not carried out yet. A trigger writes the row
-    (jobs/sql/schema/note_failures.sql), and tasks/jobs/consequences.py deletes it.
-
-    No constraint: it would lock the execution, after its task. Of a deleted execution the row is deleted unused.
-    """
+    (jobs/sql/schema/note_failures.sql), and tasks/jobs/consequences.py deletes it. A constraint would lock the
+    execution, after its task."""
 
     id = models.BigAutoField(primary_key=True)
     execution_id = models.BigIntegerField("execution")

@@ -5,7 +5,6 @@ Kombu keeps a list in Redis for each priority of a queue. Its own client waits f
 hangs, which is too long for a page, so this one asks by itself.
 """
 
-import os
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -13,12 +12,12 @@ from typing import Any
 from celery import current_app
 
 from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks.broker import rabbitmq
 from harbor_refresh.tasks.broker.amqp_address import is_amqp
 from harbor_refresh.tasks.broker.celery_queues import QUEUES
-from harbor_refresh.tasks.broker.rabbitmq import Glance
 from harbor_refresh.tasks.broker.redis_address import Address, BadAddress, from_celery, read_address
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.queue.connection import brief, brief_seconds, brief_to, redis_errors_translated
+from harbor_refresh.tasks.queue.connection import BRIEF_SECONDS, brief, connect, redis_errors_translated
 
 
 def address() -> Address:
@@ -43,7 +42,8 @@ def messages(queues: Sequence[str] = QUEUES) -> dict[str, int]:
     """Count the messages that wait in these queues, without those that a worker has fetched. Raises
     QueueUnavailable."""
     if is_rabbitmq():
-        return glance().lengths(queues)
+        with rabbitmq.glance(BRIEF_SECONDS) as channel:
+            return {queue: rabbitmq.length(channel, queue) for queue in queues}
     try:
         address()
     except BadAddress:
@@ -57,19 +57,9 @@ def messages(queues: Sequence[str] = QUEUES) -> dict[str, int]:
         return {queue: sum(next(lengths) for _ in _lists(queue)) for queue in queues}
 
 
-def glance() -> Glance:
-    """The connection for looks at RabbitMQ. A process that was forked has its own."""
-    return _glance(os.getpid())
-
-
-@cache
-def _glance(_pid: int) -> Glance:
-    return Glance(brief_seconds())
-
-
 @cache
 def _client() -> Any:
-    return brief() if is_the_same_server() else brief_to(address())
+    return brief() if is_the_same_server() else connect(address(), BRIEF_SECONDS, tries=1)
 
 
 def _lists(queue: str) -> list[str]:

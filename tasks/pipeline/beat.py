@@ -1,16 +1,11 @@
-"""Beat's scheduler: django-celery-beat's, which also restores the rows that the program needs, waits if the
-database is away when beat starts, does not wait for the broker, and leaves to people what is theirs in a row.
+"""Beat's scheduler: django-celery-beat's, which also restores the rows that the program needs, and
 
-The original ends if it cannot read its rows at the start, although workers wait. Later it has the rows in
-memory.
-
-If the broker is away when the first message is due, the original tries to connect for 50 minutes, and then ends.
-Until then it looks like a beat that hangs. Here each message connects by itself, as those of the original
-do after the first. One that cannot be sent is logged and left out; its row is due again in a moment.
-
-Celery's handler of SIGTERM runs statements: it writes the rows, and reads them before if they are not read yet. If
-it interrupts a statement of this process, each waits for the other, and so for ever. So the handler only ends the
-process here. Nothing is lost: each run of a row is written when it is due.
+- waits if the database is away when beat starts, where the original ends;
+- does not wait for the broker. If the broker is away when the first message is due, the original tries to connect
+  for 50 minutes, and then ends. Here each message connects by itself. One that cannot be sent is logged and left
+  out; its row is due again in a moment;
+- only ends the process on SIGTERM. Celery's handler writes the rows, and if it interrupts a statement of this
+  process, each waits for the other for ever. Nothing is lost: each run of a row is written when it is due.
 """
 
 import logging

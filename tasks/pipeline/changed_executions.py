@@ -1,7 +1,7 @@
 """Which executions a pass of reconcile compares: those whose tasks changed between two moments, or all of them.
 
-Each function yields pages: the ids of the executions, and how many rows were looked at for them. If rows
-change between two pages, such a change is later than the end of the pass, and belongs to the next one.
+Each function yields pages: the ids of the executions, and how many rows were looked at for them. A change between
+two pages is later than the end of the pass, and belongs to the next one.
 """
 
 from collections.abc import Iterator
@@ -10,15 +10,15 @@ from datetime import UTC, datetime, timedelta
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.queue.sets import pages
 
 Pages = Iterator[tuple[list[int], int]]
 
 PAGE = 5_000
 BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 
-#: Harbor's cores write the time of a change by their own clocks, in whole seconds, and commit it later. So what
-#: changed so long before the watermark is compared again. Clocks that are kept differ by less than a second, and
-#: what a core writes late, because it stood still or waited for a lock, comes within a minute or two.
+#: Harbor's cores write the time of a change by their own clocks, in whole seconds, and commit it later, if they
+#: stood still or waited for a lock. So what changed so long before the watermark is compared again.
 MARGIN = timedelta(minutes=5)
 #: The ids that one reading of Harbor's table returns.
 MOST = 10 * PAGE
@@ -33,12 +33,8 @@ def changed_between(begin: datetime, end: datetime) -> Pages:
 
 
 def all_executions() -> Pages:
-    last_id = 0
-    while True:
-        page = Execution.objects.filter(pk__gt=last_id).order_by("pk")
-        ids = list(page.values_list("pk", flat=True)[:PAGE])
-        if not ids:
-            return
+    last_id, of_all = 0, Execution.objects.order_by("pk").values_list("pk", flat=True)
+    while ids := list(of_all.filter(pk__gt=last_id)[:PAGE]):
         yield ids, len(ids)
         last_id = ids[-1]
 
@@ -61,10 +57,8 @@ def _by_the_table(begin: datetime, end: datetime) -> Pages:
     last_id = 0
     while True:
         rows = run("changed_executions", after_id=last_id, since=begin, margin=MARGIN, before=end, most=MOST)
-        ids = [pk for (pk,) in rows]
-        for first in range(0, len(ids), PAGE):
-            page = ids[first : first + PAGE]
+        for page in pages((pk for (pk,) in rows), PAGE):
             yield page, len(page)
-        if len(ids) < MOST:
+        if len(rows) < MOST:
             return
-        last_id = ids[-1]
+        (last_id,) = rows[-1]

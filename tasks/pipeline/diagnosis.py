@@ -8,7 +8,6 @@ from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
-from harbor_refresh.tasks.pacing import SLACK_SECONDS
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import Token, member
 from harbor_refresh.tasks.queue.replies import Stats, Whereabouts
@@ -33,21 +32,18 @@ def diagnose(execution_id: int) -> Diagnosis:
     if (design := strategy()).runs_cycles:
         is_marked = not design.lost([name])
         row = compare(execution_id)
-        return Diagnosis(row, None, tuple(_findings_of_older(row, design.name, is_marked=is_marked)))
-    queue = execution_queue()
-    where, stats = queue.whereabouts(name), queue.stats()
+        return Diagnosis(row, None, (*_of_the_row(row), *_of_older(row, design.name, is_marked=is_marked)))
+    where, stats = execution_queue().whereabouts(name), execution_queue().stats()
     row = compare(execution_id)
-    return Diagnosis(row, where, tuple(_findings(row, where, stats)))
+    return Diagnosis(row, where, (*_of_the_row(row), *_of_the_pipeline(row, where, stats)))
 
 
-def _findings(row: Comparison, where: Whereabouts, stats: Stats) -> Iterator[str]:
+def _of_the_pipeline(row: Comparison, where: Whereabouts, stats: Stats) -> Iterator[str]:
     """Each sentence says what is the case and what ends it. The first is the likely cause."""
-    yield from _of_the_row(row)
     if refresh_settings().in_process:
         yield _IN_PROCESS
         return
-    for token in where.tokens:
-        yield _of_a_claim(token, stats)
+    yield from (_of_a_claim(token, stats) for token in where.tokens)
     if where.is_queued:
         yield _PAUSED if is_refreshing_paused() else _of_the_queue(stats)
     if where.failures:
@@ -56,14 +52,11 @@ def _findings(row: Comparison, where: Whereabouts, stats: Stats) -> Iterator[str
         yield _LOST.format(id=row.execution_id)
 
 
-def _findings_of_older(row: Comparison, strategy: str, *, is_marked: bool) -> Iterator[str]:
-    yield from _of_the_row(row)
-    if is_marked:
-        yield (
-            _PAUSED
-            if is_refreshing_paused()
-            else f"It is marked. The strategy is {strategy}: the next cycle refreshes it."
-        )
+def _of_older(row: Comparison, strategy: str, *, is_marked: bool) -> Iterator[str]:
+    if is_marked and is_refreshing_paused():
+        yield _PAUSED
+    elif is_marked:
+        yield f"It is marked. The strategy is {strategy}: the next cycle refreshes it."
     elif not row.is_right and not row.reason:
         yield _LOST.format(id=row.execution_id)
 
@@ -75,8 +68,7 @@ _IN_PROCESS = (
 _PAUSED = "It waits on the queue, and refreshing is paused. `harbor unpause` lets the workers go on."
 _LOST = (
     "It is neither on the queue nor claimed, so its mark was lost. Reconcile finds it within a minute, if beat "
-    "runs. "
-    "`harbor repair refresh {id}` refreshes it now."
+    "runs. `harbor repair refresh {id}` refreshes it now."
 )
 
 
@@ -109,7 +101,8 @@ def _of_the_queue(stats: Stats) -> str:
         return f"It is on the queue. No node claims for {stats.pause_ms} ms more, because the database was away."
     if not stats.nodes:
         return "It is on the queue, and no worker sends a heartbeat. Start a worker."
-    if (seconds := stats.ago(max(stats.ticked, stats.since))) > 2 * refresh_settings().interval + SLACK_SECONDS:
+    seconds = stats.ago(max(stats.ticked, stats.since))
+    if seconds > 2 * refresh_settings().interval + pacing.SLACK_SECONDS:
         return (
             f"It is on the queue, and no worker has looked for work for {seconds:,.0f} s: no worker takes the "
             f"queue {TICKS}, or no beat runs. `harbor check` says which."

@@ -21,11 +21,11 @@ Publish = Callable[[Sequence[Claim]], None]
 
 
 def dispatch(publish: Publish, waiting: int, together: int = CHUNKS_TOGETHER) -> int:
-    """Claim batches and publish them as chunks until no work or no room is left.
+    """Claim batches and publish them as chunks until no work or no room is left; return how many executions were
+    claimed.
 
-    `waiting` is how many messages already wait for the workers; in total there will be at most `depth` for each
-    live node (or SLOTS). `together` is how many chunks are claimed at a time. Returns how many executions were
-    claimed. While the database is away no process claims anything, for DATABASE_PAUSE_SECONDS at a time. While
+    `waiting` is how many messages already wait for the workers; `together` is how many chunks are claimed at a
+    time. While the database is away no process claims anything, for DATABASE_PAUSE_SECONDS at a time. While
     refreshing is paused (tasks/operations), a tick claims nothing, and the state of the wake-up stays: so marks
     send one tick every WAKE_TTL_MS, and not one for each mark.
 
@@ -50,7 +50,7 @@ def _dispatch(publish: Publish, waiting: int, together: int) -> int:
         is_paused = is_refreshing_paused()
     except DatabaseAway as exc:
         queue.pause()
-        wakeup.tick_ended()
+        queue.tick_has_ended()
         signals.database_away.send(sender=dispatch, count=queue.stats().backlog, error=str(exc))
         return 0
     if is_paused:
@@ -61,7 +61,7 @@ def _dispatch(publish: Publish, waiting: int, together: int) -> int:
     if _slots(waiting, live_nodes) <= 0:
         live_nodes = len(queue.stats().nodes)
     if _slots(waiting, live_nodes) <= 0:
-        wakeup.tick_ended()
+        queue.tick_has_ended()
         return 0
     total, is_last = 0, False
     while not is_last:
@@ -75,7 +75,7 @@ def _dispatch(publish: Publish, waiting: int, together: int) -> int:
         if chunks:
             crash_points.reach("claimed", batch.claim)
             if is_last and batch.backlog > SMALL:
-                wakeup.tick_ended()
+                queue.tick_has_ended()
             total += _publish(publish, batch, chunks, slots)
             waiting += len(chunks)
         wakeup.check_after(batch)

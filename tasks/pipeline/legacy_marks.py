@@ -2,13 +2,12 @@
 
 Harbor's keys (tasks/queue/keys.py) have no index, so all keys of the server are looked at, a page at a time. A
 tick takes some marks in (`take_some`), so that an old release may go on writing beside the new one. Two commands
-move all of them, for a migration and for a way back. In each direction a mark moves by one script, which adds it
-on the one side and removes it on the other: no program sees a mark in both places or in none.
+move all of them, for a migration and for a way back. One script moves a mark, so no program sees it in both places
+or in none.
 
 If the process dies between two pages, the next tick or the next run of the command moves the rest. If two
 processes do it at once, each script moves what it finds at that moment, so each mark moves once. If an old release
-writes a key again after it was taken, the key is new, and a later look takes it. If an old release refreshes an
-execution whose key is taken at that moment, it is refreshed twice.
+refreshes an execution whose key is taken at that moment, it is refreshed twice.
 """
 
 from collections import defaultdict
@@ -20,7 +19,6 @@ from time import monotonic, sleep
 from typing import cast
 
 from harbor_refresh.executions import crash_points
-from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks import pacing
@@ -69,10 +67,10 @@ class LegacyMarks(Verbs):
         """Take some marks onto the queue, if a look is due. Returns how many, and in how many seconds the next
         look is due.
 
-        A look costs the time that its pages take at LEGACY_KEYS_PER_SECOND. The key `legacy_rest` exists for this
-        time, and no process looks while it exists. So all processes together keep to the rate. If the process dies
-        during a look, the next one reads the same pages again. After the last key, the rest is longer, because a
-        small server would be read again and again.
+        The key `legacy_rest` exists for the time that the pages of a look take at LEGACY_KEYS_PER_SECOND, and no
+        process looks while it exists, so all together keep to the rate. If the process dies during a look, the
+        next one reads the same pages again. After the last key the rest is longer, or a small server would be read
+        again and again.
         """
         of_a_page = 1000 * LOOK / pacing.LEGACY_KEYS_PER_SECOND
         rest = self.keys.legacy_rest
@@ -93,11 +91,8 @@ class LegacyMarks(Verbs):
 
     def pages(self, cursor: int = 0, *, is_dry_run: bool = False) -> Iterator[tuple[int, Imported]]:
         """Take Harbor's set onto the queue, and its keys from this cursor on, page by page. Yields the cursor of
-        the next page of keys, which is 0 after the last, and what became of the page.
-
-        A mark that is written meanwhile may be taken or not. A dry run changes nothing and says what would be
-        taken and left. It counts a mark twice that Redis tells twice, as it may while it resizes its table.
-        """
+        the next page of keys, which is 0 after the last, and what became of the page. A dry run changes nothing;
+        it counts a mark twice that Redis tells twice, as it may while it resizes its table."""
         if not self.is_set_the_queue:
             for marks in sets.scan(lambda at: self._redis.sscan(HARBORS_SET, at, count=LOOK)):
                 yield cursor, self._take(marks, [names.readable(one) for one in marks], HARBORS_SET, is_dry_run)
@@ -112,7 +107,7 @@ class LegacyMarks(Verbs):
     def _take(
         self, marks: Sequence[bytes], members: Sequence[str | None], of_set: str, is_dry_run: bool
     ) -> Imported:
-        """Take these marks, as these members. A mark without a member cannot be read by a claim, so it stays."""
+        """Take these marks, as these members. A mark without a member stays, because no claim could read it."""
         found = [(mark, member) for mark, member in zip(marks, members, strict=True) if member]
         taken = len(found)
         if not is_dry_run:
@@ -123,8 +118,8 @@ class LegacyMarks(Verbs):
 
     def export(self, queue: ExecutionQueue, *, as_set: bool) -> Iterator[int]:
         """Release the claims, and then turn the queue into Harbor's marks, page by page. Yields how many members
-        each page moved. A member that is claimed or marked meanwhile may be left. If the queue is Harbor's own
-        set, and the set is written, it is enough to release the claims."""
+        each page moved. A member that is claimed or marked meanwhile may be left. If Harbor's set is to be
+        written and is the queue, it is enough to release the claims."""
         is_turned = as_set and self.is_set_the_queue
         claims: dict[tuple[str, str], set[str]] = defaultdict(set)  # a scan may yield a token twice
         for token in queue.tokens():
@@ -161,21 +156,11 @@ class _Rest:
     until = 0.0
 
 
-def are_looked_for_by_recovery() -> bool:
-    """Whether recovery must wake a tick to look for Harbor's keys.
-
-    Attached to a running Harbor, no report comes here, so without a backlog no tick comes but those of the
-    schedule. A core of 2.9 to 2.15 marks with keys, which are not on the queue, so nothing else shows that work
-    waits.
-    """
-    return is_attached() and pacing.LEGACY_KEYS_PER_SECOND > 0
-
-
 def take_some() -> int:
     """Take Harbor's marks onto the queue as far as it is time to, and return how many. For a tick alone.
 
-    A look that Redis refuses (its rights do not include these keys) must not keep the tick from its work, so it is
-    told and not raised. If Redis is away, the claim that follows says so.
+    A look that Redis refuses (its rights do not include these keys) is told and not raised, because the tick has
+    other work. If Redis is away, the claim that follows says so.
     """
     if not pacing.LEGACY_KEYS_PER_SECOND or monotonic() < _Rest.until:
         return 0
@@ -193,10 +178,7 @@ def take_some() -> int:
 
 def import_marks(on_page: Callable[[int], None] = lambda _: None) -> Imported:
     """Take all of Harbor's marks onto the queue. `on_page` is told how many keys of the server were looked at.
-
-    A mark that is written meanwhile may be left for a tick, or for a second run. Raises Refused with an older
-    design, because these keys are its own marks, and without a queue.
-    """
+    Raises Refused with an older design, because these keys are its own marks, and without a queue."""
     _refuse_where_nothing_moves()
     if refresh_settings().in_process:
         raise Refused(
@@ -225,19 +207,15 @@ def export_marks(
     *, as_set: bool = False, force: bool = False, on_page: Callable[[int], None] = lambda _: None
 ) -> int:
     """Turn all that is on the queue or in flight into Harbor's marks, and return how many. `on_page` is told how
-    many there are by then. If the queue is Harbor's set and the set is written, only the claims are turned: what
-    is on the queue is a mark of Harbor as it is.
+    many there are by then.
 
     1. Refuse if workers run and refreshing is not paused: their ticks would take the marks in again.
     2. Release the claims, then move the queue, and repeat until a pass moves nothing: while the command reads, a
        claim may be released, and a worker may claim.
 
-    A claim is released whether its process has ended by itself, was killed, or lives. Its message may still be in
-    the broker. Whenever it is delivered, it finds its tokens gone and does nothing.
-
-    If a worker is refreshing a claim that is released, its refresh is committed, its completion changes nothing,
-    and Harbor refreshes the execution once more. If a program still marks, its marks stay on the queue. Stop it,
-    or run the command again.
+    A claim is released even if its process lives. If its message comes later, it finds its tokens gone and does
+    nothing. If a worker is refreshing it, the refresh is committed, its completion changes nothing, and Harbor
+    refreshes the execution once more. Marks of a program that still marks stay on the queue.
     """
     _refuse_where_nothing_moves()
     queue = execution_queue()
@@ -264,12 +242,8 @@ def count_left(*, as_set: bool) -> int:
 
 
 def _refuse_beside_workers(queue: ExecutionQueue) -> None:
-    """Raise Refused if workers are alive and refreshing is not paused.
-
-    A process that was killed cannot be told from a live one until it has been silent for NODE_TTL_SECONDS.
-    So wait until each node is silent or has given another sign of life; a live node gives one every
-    HEARTBEAT_SECONDS. A node that appears meanwhile is alive.
-    """
+    """Raise Refused if workers are alive and refreshing is not paused. A killed process counts as live until it
+    has been silent for NODE_TTL_SECONDS, so wait until each node is silent or has given another sign of life."""
     heard = queue.working_nodes()
     while (live := queue.working_nodes()) and not is_refreshing_paused():
         if any(moment != heard.get(node) for node, moment in live.items()):

@@ -1,9 +1,9 @@
 """Reconcile: find executions whose stored status differs from the rollup of their tasks, and mark them."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from math import inf
 from time import monotonic
 
 from harbor_refresh.executions.errors import LeaseLost, QueueUnavailable
@@ -13,6 +13,7 @@ from harbor_refresh.executions.retention.lease import Held, Lease
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.models.state import Watermark
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.pipeline.changed_executions import BEGINNING, PAGE, all_executions, changed_between
 from harbor_refresh.tasks.pipeline.marks import mark
@@ -35,12 +36,9 @@ class Drift:
 @dataclass
 class Reconciled:
     """`looked_at` counts changed tasks; executions, if all were compared or they are those of a running Harbor.
-    `drifted` executions differ from their tasks. `waiting` of them are on the queue or in flight, as they should
-    be; the rest were lost and are `marked`, unless it is a dry run.
-
-    `held`: another pass has the lease, so this one did nothing. `lease_lost`: this pass lost its lease and ended
-    early. `rescan_reason`: why the watermark could not be trusted, so that all executions were compared.
-    """
+    `waiting` of the `drifted` are on the queue or in flight; the rest were lost and are `marked`, unless it is a
+    dry run. `held`: another pass has the lease, so this one did nothing. `lease_lost`: it ended early.
+    `rescan_reason`: why the watermark could not be trusted, so that all executions were compared."""
 
     looked_at: int = 0
     drifted: int = 0
@@ -79,17 +77,16 @@ def reconcile(
     `yielding` postpones the pass while the queue is long: it would take the database from the workers that drain
     the queue, and find little else than what waits there. A dry run writes nothing and takes no lease.
 
-    If the process dies, the lease expires, the watermark has not moved, and the next pass does the same work.
-    If Redis is away, it raises QueueUnavailable, and the watermark has not moved. If two processes do it at once,
-    the second reports that a pass is running, and returns. If the process stands still until its lease has
-    expired and another pass has taken it over, it ends without a further write. If a release commits during
-    the pass, the pass may have read past its changes, so the row of the release stays for the next pass.
+    If the process dies, the lease expires, the watermark has not moved, and the next pass does the same work. The
+    same if Redis is away: it raises QueueUnavailable. If two processes do it at once, the second returns. If the
+    process stands still until another pass has taken over its lease, it ends without a further write. If a release
+    commits during the pass, the pass may have read past its changes, so the row of the release stays for the next.
     """
     outcome = Reconciled()
     if yielding and not refresh_settings().in_process and strategy().backlog() > LONG_QUEUE:
         outcome.postponed = True
     elif dry_run:
-        _look(outcome, full, progress, None)
+        _look(outcome, full=full, progress=progress)
     else:
         lease = Lease("reconcile")
         outcome.held = lease.take()
@@ -97,7 +94,7 @@ def reconcile(
             signals.lease_taken_over.send(sender=reconcile, holder=lease.expired.holder, until=lease.expired.until)
         if not outcome.held:
             try:
-                _look(outcome, full, progress, lease)
+                _look(outcome, full=full, progress=progress, lease=lease)
             except LeaseLost:
                 outcome.lease_lost = True
             finally:
@@ -106,34 +103,28 @@ def reconcile(
     return outcome
 
 
-class _OutOfTime(Exception):
-    """The time for a look is over."""
-
-
 def look_for_drift(seconds: float) -> Reconciled:
-    """Compare what changed since the watermark, for about `seconds`; write nothing, and send no signal of a pass.
-
-    A person who asks what is wrong waits for the answer, so a long search ends early, with what it has found.
-    """
-    outcome, deadline = Reconciled(), monotonic() + seconds
-
-    def stop_in_time(looked_at: int) -> None:
-        if monotonic() > deadline:
-            raise _OutOfTime
-
-    with suppress(_OutOfTime):
-        _look(outcome, False, stop_in_time, None)
+    """Compare what changed since the watermark, for about `seconds`, because a person waits for the answer; write
+    nothing, and send no signal of a pass."""
+    outcome = Reconciled()
+    _look(outcome, deadline=monotonic() + seconds)
     return outcome
 
 
-def _look(outcome: Reconciled, full: bool, progress: Progress, lease: Lease | None) -> None:
-    """Do a pass. Without a lease it is a dry run."""
+def _look(
+    outcome: Reconciled,
+    *,
+    full: bool = False,
+    progress: Progress = lambda looked_at: None,
+    lease: Lease | None = None,
+    deadline: float = inf,
+) -> None:
+    """Do a pass, until the deadline. Without a lease it is a dry run."""
     if lease:
         after = timedelta(seconds=pacing.QUARANTINE_SECONDS)
         with lease.fenced():
             outcome.released_from_quarantine = len(release_expired(after))
         with lease.fenced():
-            run("make_watermark")
             run("notice_releases")
     since, outcome.rescan_reason, last_pass_at, timeline = run("read_watermark")[0]
     if outcome.rescan_reason:
@@ -147,15 +138,17 @@ def _look(outcome: Reconciled, full: bool, progress: Progress, lease: Lease | No
         outcome.looked_at += looked_at
         _treat(_find_drift(ids), outcome, lease)
         progress(outcome.looked_at)
+        if monotonic() > deadline:
+            return
     if lease:
         settled = settled or since
         with lease.fenced():
-            run(
-                "move_watermark",
+            # the clock and the server that the pass began with: if the server changed, the next pass must see it
+            Watermark.objects.filter(pk=1).update(
                 settled_before=min(settled, outcome.oldest or settled),
                 last_pass_at=last_pass_at,
                 timeline=timeline,
-                drifted=outcome.marked,
+                last_drifted=outcome.marked,
             )
 
 

@@ -22,10 +22,9 @@ def refresh_claim(claim: Claim) -> Refreshed:
     2. Refresh.
     3. Complete what succeeded; release what failed; release, uncounted, what another process has locked.
 
-    If the process dies on any line, its tokens stay in processing under its node's name, its heartbeats stop,
-    and recovery releases them. If the database goes away, all members are released uncounted, and
-    no process claims for a moment. If Redis goes away, this node cannot know what it holds, so it takes a new
-    name, and recovery releases what the old one held; to refresh again is harmless.
+    If the process dies on any line, its heartbeats stop, and recovery releases its tokens. If the database goes
+    away, all members are released uncounted, and no process claims for a moment. If Redis goes away, this node
+    cannot know what it holds, so it takes a new name, and recovery releases what the old one held.
     """
     queue = execution_queue()
     try:
@@ -56,15 +55,11 @@ def refresh_claim(claim: Claim) -> Refreshed:
 def _end(mine: Claim, outcome: Refreshed) -> None:
     """Complete the successes first, so that no trouble with the rest keeps them in flight.
 
-    Members with locked rows wake no tick at once: a row that stays locked would be claimed again and again. If
-    there are few, another refresh has usually locked them and ends in a moment, so a check follows a little later.
-    If there are many, they wait for the next tick, of recovery or of the schedule."""
+    Members with locked rows wake no tick at once: a row that stays locked would be claimed again and again. A few
+    are usually locked by another refresh that ends soon, so a check follows; many wait for the next tick."""
     queue = execution_queue()
     undone = outcome.failed.keys() | outcome.locked
-    done, failed, locked = mine, mine.only(()), mine.only(())
-    if undone:
-        done = mine.without(undone)
-        failed, locked = mine.among(outcome.failed), mine.among(outcome.locked)
+    done, failed, locked = mine.without(undone), mine.among(outcome.failed), mine.among(outcome.locked)
     if done.members:
         with step("complete", claim=done) as note:
             completed = queue.complete(done)

@@ -10,17 +10,13 @@ from harbor_refresh.tasks.broker.pooled import waiting
 if TYPE_CHECKING:
     from celery.result import AsyncResult
 
-#: No tick is sent while so many wait in the broker.
 MAX_WAITING = 4
 EXPIRES_SECONDS = 3_600
 
 
 class Actor(Task):  # type: ignore[type-arg]
-    """What a task needs of Celery's options is its own, so that it does not depend on the settings of the project:
-
-    1. A message is acknowledged when its task has ended, and goes back to the broker when its process dies.
-    2. No result is stored: nothing asks for it, and a tick comes every few seconds.
-    """
+    """Its options do not depend on the settings of the project. A message is acknowledged when its task has ended,
+    and goes back to the broker when its process dies. No result is stored."""
 
     abstract = True
     acks_late = True
@@ -31,21 +27,15 @@ class Actor(Task):  # type: ignore[type-arg]
 
 
 class Tick(Actor):
-    """A scheduled task. A tick does all the work that it finds, so one that waits is enough.
-
-    A tick is not sent while enough ticks wait in the broker, so they never pile up, however many beats run and
-    however many workers are away. A tick expires late, because expiry compares the clocks of two machines, and a
-    clock that is a minute off must not stop the schedule.
-    """
+    """A scheduled task. It is not sent while `most_waiting` messages wait in its queue of the broker, so ticks do
+    not pile up, however many beats run and however many workers are away. It expires late, because expiry compares
+    the clocks of two machines, and a clock that is a minute off must not stop the schedule."""
 
     abstract = True
-    #: The queue of the broker in which it waits.
     waits_in = TICKS
-    #: It is not sent while so many ticks wait there.
     most_waiting = MAX_WAITING
 
     def apply_async(self, *args: Any, **options: Any) -> "AsyncResult[Any] | None":  # type: ignore[override]
-        """Send the tick; return None if enough ticks wait already."""
         if waiting(self.waits_in) >= self.most_waiting:
             return None
         options.setdefault("expires", EXPIRES_SECONDS)

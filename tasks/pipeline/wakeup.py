@@ -13,11 +13,11 @@
 | checked   | `check`, a moment after a tick                      | send, if    | no key         | send, if       |
 | lost      | `check`, where the tick that was sent may be lost   | send, if    | send, if       | send, if       |
 | emptied   | `claim`: the tick has taken all of a short queue    | `TICK_SENT` | `TICK_SENT`    | `TICK_SENT`    |
-| ended     | `claim`, `tick_ended`: the tick claims no more      | stays       | no key         | no key         |
+| ended     | `claim`, `tick_has_ended`: the tick claims no more  | stays       | no key         | no key         |
 
 *send*: the state is `TICK_SENT`, and the process that caused the event sends a tick. *if*: members wait and the
-database is not away; else the state stays. Each event but that of `tick_ended` is part of the script that causes
-it (queue/lua/_ticks.lua), so no mark falls between two states. While refreshing is paused, a tick causes no event.
+database is not away; else the state stays. Each event but that of `tick_has_ended` is part of the script that
+causes it (queue/lua/_ticks.lua), so no mark falls between two states. A tick that finds a pause causes none.
 
 If the process dies between the event and the tick, or the tick cannot be sent, the key ends after WAKE_TTL_MS, and
 the next event, recovery (5 s) or the schedule sends one. A tick is not sent while enough ticks wait in the broker
@@ -49,10 +49,9 @@ def send_tick() -> None:
 
 
 def check(*, ignore_pending_wake: bool = False, ignore_empty_queue: bool = False) -> bool:
-    """Send a tick if members wait and no tick was sent yet. With `ignore_pending_wake`, send one although one was
-    sent, because that one may have been lost. With `ignore_empty_queue`, send one although no member waits,
-    because marks may wait that only a tick takes onto the queue. True if a tick was sent.
-    """
+    """Send a tick if members wait and no tick was sent yet; return whether one was sent. With
+    `ignore_pending_wake`, a tick that was sent may have been lost. With `ignore_empty_queue`, marks may wait that
+    only a tick takes onto the queue."""
     if strategy().runs_cycles:
         return False
     is_needed = execution_queue().must_send_tick(
@@ -61,11 +60,6 @@ def check(*, ignore_pending_wake: bool = False, ignore_empty_queue: bool = False
     if is_needed:
         send_tick()
     return is_needed
-
-
-def tick_ended() -> None:
-    """Allow the next tick: this one has claimed its last."""
-    execution_queue().tick_has_ended()
 
 
 def check_after(batch: Batch) -> None:
@@ -79,11 +73,9 @@ def check_after(batch: Batch) -> None:
 
 
 def check_later(seconds: float, *, ignore_pending_wake: bool = False) -> None:
-    """Check after so many seconds. Checks that are due close together are one.
-
-    The process waits, and not the message, because a countdown compares the clocks of two machines. If the process
-    dies before, recovery checks within a few seconds.
-    """
+    """Check after so many seconds. Checks that are due close together are one. The process waits, because a
+    countdown of a message compares the clocks of two machines. If it dies before, recovery checks within a few
+    seconds."""
     due = monotonic() + seconds
     with _lock:
         if any(abs(due - other) < MERGED_SECONDS and how == ignore_pending_wake for other, how in _due):

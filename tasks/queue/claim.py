@@ -39,8 +39,8 @@ class Claim:
         return self.only(text for number, text in zip(self.ids, self.members, strict=True) if number not in ids)
 
     def in_order(self) -> "Claim":
-        """Sort the members so that neighbouring ids are together. They are sorted as text, which differs from the
-        order of the ids only where these differ in length; to sort by number would take three times as long."""
+        """Sort the members so that neighbouring ids are together: as text, which takes a third of the time that
+        numbers take, and differs only where ids differ in length."""
         return self.only(sorted(self.members))
 
     def split(self, size: int) -> Iterator["Claim"]:
@@ -48,8 +48,8 @@ class Claim:
             yield self.only(self.members[start : start + size])
 
     def to_message(self) -> dict[str, str]:
-        """Return the claim as a message. Its members are one text, because a list of thousands would be encoded
-        and decoded item by item in each process on its way. A vendor has no colon, so `::` separates them."""
+        """Return the claim as a message. Its members are one text, because each process on its way would encode
+        and decode a list item by item. A vendor has no colon, so `::` separates them."""
         return {"holder": self.holder, "stamp": self.stamp, "members": "::".join(self.members)}
 
     @classmethod

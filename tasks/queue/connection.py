@@ -18,24 +18,13 @@ from typing import Any
 
 import redis
 from django.http import HttpRequest, HttpResponse
-from redis import ConnectionPool, Redis
+from redis import ConnectionPool, Redis, RedisError, ResponseError, exceptions
 from redis.backoff import ExponentialBackoff, NoBackoff
-from redis.exceptions import ConnectionError as NoConnection
-from redis.exceptions import (
-    ExecAbortError,
-    MasterDownError,
-    NoPermissionError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    RedisError,
-    ResponseError,
-)
-from redis.exceptions import TimeoutError as NoAnswer
 from redis.retry import Retry
 
 from harbor_refresh.executions.errors import QueueRefused, QueueRightMissing, QueueUnavailable
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.broker.redis_address import Address, Kind, Place, read_address
+from harbor_refresh.tasks.broker.redis_address import Address, Place, read_address
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue.primaries import NOT_ADMITTED, Sentinels
 
@@ -51,10 +40,10 @@ _CODE = re.compile(
 
 #: Versions of the library before `status_code` cut the code off these answers; the class still tells it.
 _CODE_OF = {
-    ReadOnlyError: "READONLY",
-    MasterDownError: "MASTERDOWN",
-    OutOfMemoryError: "OOM",
-    ExecAbortError: "EXECABORT",
+    exceptions.ReadOnlyError: "READONLY",
+    exceptions.MasterDownError: "MASTERDOWN",
+    exceptions.OutOfMemoryError: "OOM",
+    exceptions.ExecAbortError: "EXECABORT",
 }
 
 #: What a server says if it refuses a command inside a script, where the answer has no class of its own.
@@ -62,11 +51,9 @@ NOT_ADMITTED_IN_A_SCRIPT = re.compile(
     r"ACL failure in script|user executing the script can't (run|access)|NOPERM", re.IGNORECASE
 )
 
-#: An operation takes at most this many times the timeout of one answer, however many attempts it makes.
+#: After so many times the timeout of one answer, a command is not tried again: a server that hangs is tried twice.
 PATIENCE = 1.5
-#: The last attempt of an operation gets at least this long, so that a server that is merely slow can answer.
-LEAST_SECONDS = 0.05
-#: How long a look may wait for a connection, and for an answer.
+#: How long a look that many pages share may wait for a connection, and for an answer.
 BRIEF_SECONDS = 0.5
 #: The part of the timeout of one answer that a Sentinel has to name the primary.
 SENTINEL_SHARE = 0.5
@@ -83,7 +70,6 @@ class WrongServer(NotServing):
 class _Verb(threading.local):
     """The Redis operation that this thread is in."""
 
-    began: float | None = None
     is_trying = False
     remembers_absence = False
     absence: str | None = None
@@ -92,20 +78,10 @@ class _Verb(threading.local):
 _verb = _Verb()
 
 
-def _at_most(timeout: float | None) -> float | None:
-    """Shorten a timeout to what is left of the time of the operation."""
-    if timeout is None or _verb.began is None:
-        return timeout
-    return min(timeout, max(LEAST_SECONDS, _verb.began + PATIENCE * timeout - monotonic()))
-
-
 class _Rerouting:
-    """A connection that reconnects after an answer of the wrong server, and keeps to the time of the operation.
-    With `sentinels` it asks them each time it connects, and doubts them if the server that they named does not
-    serve."""
+    """A connection that reconnects after an answer of the wrong server. With `sentinels` it asks them each time it
+    connects, and doubts them if their server does not serve."""
 
-    _socket_connect_timeout: float | None
-    _sock: Any
     host: str
     port: int
     disconnect: Callable[[], None]
@@ -124,18 +100,9 @@ class _Rerouting:
             self._sentinels.doubt()
             raise
 
-    @property
-    def socket_connect_timeout(self) -> float | None:
-        return _at_most(self._socket_connect_timeout)
-
-    @socket_connect_timeout.setter
-    def socket_connect_timeout(self, seconds: float | None) -> None:
-        self._socket_connect_timeout = seconds
-
     def read_response(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            with self._hurried():
-                return super().read_response(*args, **kwargs)  # type: ignore[misc]
+            return super().read_response(*args, **kwargs)  # type: ignore[misc]
         except ResponseError as exc:
             answer = _with_code(exc)
             if (found := _CODE.match(answer)) is None:
@@ -147,21 +114,6 @@ class _Rerouting:
             if self._sentinels:
                 self._sentinels.doubt()
             raise WrongServer(answer) from exc
-
-    @contextmanager
-    def _hurried(self) -> Iterator[None]:
-        """Wait for this answer no longer than the operation may take."""
-        whole: float | None = self.socket_timeout  # type: ignore[attr-defined]
-        left = _at_most(whole)
-        if left == whole or self._sock is None:
-            yield
-            return
-        self._sock.settimeout(left)
-        try:
-            yield
-        finally:
-            if self._sock is not None:  # it may have been closed meanwhile
-                self._sock.settimeout(whole)
 
 
 class ReroutingConnection(_Rerouting, redis.Connection):
@@ -179,15 +131,12 @@ def _with_code(error: ResponseError) -> str:
 
 
 #: After these, an operation is tried again.
-PASSING = (NoConnection, NoAnswer, TimeoutError, WrongServer)
+PASSING = (exceptions.ConnectionError, exceptions.TimeoutError, TimeoutError, WrongServer)
 
 
 class Patience(Retry):
-    """Retry up to a number of tries, and only within the time of the operation.
-
-    The library also retries inside a command: while it connects, and while it checks a connection. That would be
-    four times four attempts. Inside an attempt this class does not retry.
-    """
+    """Retry up to a number of tries, and a server that hangs once. The library also retries inside an attempt,
+    while it connects or checks a connection; that would be four times four attempts, so this class does not."""
 
     def __init__(self, timeout: float, tries: int) -> None:
         backoff = ExponentialBackoff(cap=0.5, base=0.02) if tries > 1 else NoBackoff()
@@ -202,31 +151,27 @@ class Patience(Retry):
         with_failure_count: bool = False,
         **options: Any,
     ) -> Any:
-        """`further`, `options`: what versions of the library after 6.1 have more."""
+        """`further`, `options`: arguments that versions of the library after 6.1 add."""
         if _verb.is_trying:
             return do()
-        before = _verb.began
-        began = _verb.began = monotonic() if before is None else before
-        failures = count(1)
+        began, failures = monotonic(), count(1)
 
         def failed(error: Exception) -> None:
             fail(error, *([next(failures)] if with_failure_count else []))
-            if monotonic() - began > self._seconds - LEAST_SECONDS:
+            if monotonic() - began > self._seconds:
                 raise error
 
         _verb.is_trying = True
         try:
             return super().call_with_retry(do, failed, *further, **options)
         finally:
-            _verb.is_trying, _verb.began = False, before
+            _verb.is_trying = False
 
 
 @contextmanager
 def redis_errors_translated() -> Iterator[None]:
-    """Translate the errors of one operation. Its commands share the time that it may take."""
     if _verb.absence:
         raise QueueUnavailable(_verb.absence)
-    before, _verb.began = _verb.began, monotonic()
     try:
         yield
     except RedisError as exc:
@@ -234,12 +179,10 @@ def redis_errors_translated() -> Iterator[None]:
         if _verb.remembers_absence:
             _verb.absence = absence
         raise _kind_of(exc)(absence) from exc
-    finally:
-        _verb.began = before
 
 
 def _kind_of(exc: RedisError) -> type[QueueUnavailable]:
-    if isinstance(exc, NoPermissionError) or NOT_ADMITTED_IN_A_SCRIPT.search(str(exc)):
+    if isinstance(exc, exceptions.NoPermissionError) or NOT_ADMITTED_IN_A_SCRIPT.search(str(exc)):
         return QueueRightMissing
     return QueueRefused if isinstance(exc, NOT_ADMITTED) else QueueUnavailable
 
@@ -247,10 +190,7 @@ def _kind_of(exc: RedisError) -> type[QueueUnavailable]:
 @contextmanager
 def absence_remembered() -> Iterator[None]:
     """For the operations of one page: after one found Redis away, the next ones of this thread fail at once.
-    Inside another such block it does nothing.
-
-    Not for workers: to skip a completion or a heartbeat would make an outage worse than it is.
-    """
+    Inside another such block it does nothing. Not for workers, which must not skip a completion or a heartbeat."""
     if _verb.remembers_absence:
         yield
         return
@@ -273,14 +213,12 @@ class WaitsOnce:
 
 
 def connect(address: Address | str, timeout: float, *, tries: int) -> Redis:
-    """Make a client for an address of any kind (tasks/broker/redis_address.py)."""
     address = read_address(address) if isinstance(address, str) else address
     options: dict[str, Any] = {**address.login, **(address.tls or {}), **_timeouts(timeout)}
-    if address.kind is Kind.SERVER:
-        host, port = address.places[0]
-        options |= {"host": host, "port": port}
+    if address.primary:
+        options["sentinels"] = sentinels(address.primary, address.places, address.of_sentinels, timeout)
     else:
-        options |= {"sentinels": sentinels(address.primary, address.places, address.of_sentinels, timeout)}
+        options |= address.places[0]._asdict()
     pool = ConnectionPool(
         **options,
         connection_class=rerouting(with_tls=address.tls is not None),
@@ -299,9 +237,9 @@ def rerouting(*, with_tls: bool) -> type[redis.Connection]:
 
 def sentinels(name: str, places: Sequence[Place], options: Mapping[str, Any], timeout: float) -> Sentinels:
     """`options` as redis-py's Sentinel takes them: `ssl` says whether to use TLS."""
-    own = {option: value for option, value in options.items() if option != "ssl"}
-    timeouts = _timeouts(timeout * SENTINEL_SHARE)
-    return Sentinels(name, places, rerouting(with_tls=bool(options.get("ssl"))), {**own, **timeouts})
+    own = dict(options)
+    made = rerouting(with_tls=bool(own.pop("ssl", False)))
+    return Sentinels(name, places, made, {**own, **_timeouts(timeout * SENTINEL_SHARE)})
 
 
 def _timeouts(seconds: float) -> dict[str, float]:
@@ -310,25 +248,14 @@ def _timeouts(seconds: float) -> dict[str, float]:
 
 @cache
 def patient() -> Redis:
-    conf = refresh_settings()
-    return connect(conf.redis_url, pacing.REDIS_TIMEOUT_SECONDS, tries=4)
+    return connect(refresh_settings().redis_url, pacing.REDIS_TIMEOUT_SECONDS, tries=4)
 
 
 @cache
 def single() -> Redis:
-    conf = refresh_settings()
-    return connect(conf.redis_url, pacing.REDIS_TIMEOUT_SECONDS, tries=1)
+    return connect(refresh_settings().redis_url, pacing.REDIS_TIMEOUT_SECONDS, tries=1)
 
 
 @cache
 def brief() -> Redis:
-    """The client for looks that many pages share: it gives up soon and never tries again."""
-    return brief_to(refresh_settings().redis_url)
-
-
-def brief_to(address: Address | str) -> Redis:
-    return connect(address, brief_seconds(), tries=1)
-
-
-def brief_seconds() -> float:
-    return min(BRIEF_SECONDS, pacing.REDIS_TIMEOUT_SECONDS)
+    return connect(refresh_settings().redis_url, BRIEF_SECONDS, tries=1)

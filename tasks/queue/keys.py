@@ -3,13 +3,8 @@ from it. All share one prefix.
 
 Attached to a running Harbor, the queue is the set of Harbor's cores, and the other keys are ours.
 
-The marks that Harbor itself writes have no prefix, no expiry and no index:
-
-| Harbor          | key                                                                    | type   |
-| --------------- | ---------------------------------------------------------------------- | ------ |
-| 2.8 to 2.15     | `cache:execution:id:ID:vendor:VENDOR:status_outdate`, one an execution | string |
-| the same, seeds | `execution:id:ID:vendor:VENDOR:status_outdate`                         | string |
-| its main branch | `execution:status_outdate`, of `ID:VENDOR`                             | set    |
+The marks that Harbor itself writes have no prefix, no expiry and no index: Harbor 2.8 to 2.15 writes a key for
+each execution, and so do its seeds; its main branch has a set of `ID:VENDOR`.
 """
 
 import re
@@ -63,7 +58,7 @@ _READ = re.compile(rb"(?:cache:)?execution:id:([^:]+):vendor:([^:]+):status_outd
 
 
 def queue_key(prefix: str) -> str:
-    """Return the key of the queue: Harbor's own set if we are attached to it, so that Harbor's marks are on it."""
+    """Harbor's own set if we are attached to it, so that Harbor's marks are on the queue."""
     return HARBORS_SET if is_attached() else prefix + "queue:v2"
 
 
@@ -78,12 +73,11 @@ class Keys:
         def __getattr__(self, name: str) -> str: ...
 
     def named(self, *names: str) -> list[str]:
-        """Return these keys in the order that a script takes them."""
         return [getattr(self, name) for name in names]
 
 
 def harbors_keys(member: str) -> tuple[str, str]:
-    """Return Harbor's keys of a member: the one that it writes, and the one of the seeds."""
+    """Return the key that Harbor writes, and the one of its seeds."""
     number, _, vendor = member.partition(":")
     return HARBORS_KEY % (number, vendor), SEEDS_KEY % (number, vendor)
 

@@ -1,7 +1,6 @@
-"""The two strings that live in Redis: the member `ID:VENDOR` and the token `ID:VENDOR:NODE:TIMESTAMP`.
+"""How the member `ID:VENDOR` and the token `ID:VENDOR:NODE:TIMESTAMP` are written and read.
 
-Owns how they are written and read. Members that cannot be read are separated here, in one place, so that a member
-written by another program stops no worker.
+Members that cannot be read are separated here, so that a member written by another program stops no worker.
 """
 
 import re

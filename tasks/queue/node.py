@@ -8,7 +8,6 @@ import os
 import re
 import secrets
 import socket
-import threading
 import time
 
 
@@ -16,30 +15,14 @@ class Node:
     """The name this process claims under. After a fork the child gets a new one."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._pid = 0
-        self._name = ""
-
-    @property
-    def name(self) -> str:
-        with self._lock:
-            if self._pid != os.getpid():
-                self._become_new()
-            return self._name
+        self.renew()
 
     def renew(self) -> None:
-        """Take a new name. What the old one may still hold is released when its silence is noticed.
-
-        For a process that lost its connection in the middle of a claim and cannot know what it holds.
-        """
-        with self._lock:
-            self._become_new()
-
-    def _become_new(self) -> None:
+        """Take a new name, because the connection was lost in the middle of a claim and this process cannot know
+        what it holds. What the old name may hold is released when its silence is noticed."""
         host = re.sub("[:@]", "-", socket.gethostname()) or "localhost"
         started = f"{time.time_ns() // 1_000_000:x}{secrets.token_hex(2)}"
-        self._pid = os.getpid()
-        self._name = f"{host}-{self._pid}-{started}"
+        self.name = f"{host}-{os.getpid()}-{started}"
 
 
 def host_of(node: str) -> str:
@@ -48,3 +31,4 @@ def host_of(node: str) -> str:
 
 
 this_node = Node()
+os.register_at_fork(after_in_child=this_node.renew)

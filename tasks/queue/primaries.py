@@ -1,8 +1,8 @@
 """Find the primary behind Sentinel: ask the Sentinels each time a connection is made.
 
 A Sentinel may be away, or not know yet of a failover. So the next one is asked if it does not answer, and it moves
-to the end if the primary that it named does not serve. A Sentinel is asked over a connection of its own that is
-closed at once: connections are made rarely, and a forked process inherits none.
+to the end if the primary that it named does not serve. The connection to a Sentinel is closed at once, so a forked
+process inherits none.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,12 +1,11 @@
 """ExecutionQueue: the operations on the keys of `keys`. Each is one Lua script, so each is atomic.
 
-Owns the rules of a claim: a member on the queue may be claimed; a claimed member has one live token; only a
-live token can be completed or released. Knows nothing of the database: the use cases know whether a member's
-execution exists, and what its status is.
+The rules of a claim: a member on the queue may be claimed; a claimed member has one live token; only a live token
+can be completed or released.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import cast
+from typing import Any, cast
 
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.queue import members as names
@@ -41,7 +40,6 @@ class ExecutionQueue(Verbs):
         return pacing.DEPTH * self.size
 
     def mark(self, members: Iterable[str]) -> Marked:
-        """Put members on the queue."""
         added, wake = 0, False
         for page in pages(members):
             one, must_wake = self._run("mark", *page)
@@ -112,12 +110,7 @@ class ExecutionQueue(Verbs):
         for page in pages(claim.members):
             left -= len(page)
             count, wake = self._run(
-                "complete",
-                *page,
-                suffix=claim.suffix,
-                share=self.share,
-                ttl=self._ttl_us,
-                is_last=int(not left),
+                "complete", *page, suffix=claim.suffix, share=self.share, ttl=self._ttl_us, is_last=int(not left)
             )
             total += count
         return Completed(total, len(claim) - total, bool(wake))
@@ -150,15 +143,9 @@ class ExecutionQueue(Verbs):
         return sorted(missing)
 
     def must_send_tick(self, *, ignore_pending_wake: bool = False, ignore_empty_queue: bool = False) -> bool:
-        """Return whether members wait and the caller must send a tick, even if a tick was sent, or even if no
-        member waits."""
-        return bool(
-            self._run(
-                "wake",
-                ignore_pending_wake=int(ignore_pending_wake),
-                ignore_empty_queue=int(ignore_empty_queue),
-            )
-        )
+        """Return whether the caller must send a tick (pipeline/wakeup.py)."""
+        pending, empty = int(ignore_pending_wake), int(ignore_empty_queue)
+        return bool(self._run("wake", ignore_pending_wake=pending, ignore_empty_queue=empty))
 
     def tick_has_ended(self) -> None:
         """Allow the next tick: this one has finished claiming."""
@@ -180,7 +167,7 @@ class ExecutionQueue(Verbs):
         self._run("heartbeat", node=node, ttl=self._ttl_us, is_last=1)
 
     def tick_ran(self) -> None:
-        """Note that a tick looked for work. A claim notes that by itself."""
+        """Note that a tick looked for work; a claim notes that by itself."""
         now = self.stats().now
         with redis_errors_translated():
             self._redis.set(self.keys.ticked, now)
@@ -196,28 +183,24 @@ class ExecutionQueue(Verbs):
             self._redis.set(self.keys.broker, moment)
 
     def stats(self) -> Stats:
-        """Return the state of the queue at this moment. The cost does not grow with the backlog."""
         numbers, nodes, dead = self._run("look", ttl=self._ttl_us)
         return Stats(_pairs(nodes), _pairs(dead), *map(int, numbers))
 
     def oldest_waiting(self, most: int) -> list[tuple[str, int]]:
-        """Return members on the queue whose time is noted, and when they were put on it; the oldest first."""
+        """Return members whose time is noted, and when they were put on the queue; the oldest first."""
         with redis_errors_translated():
-            noted = cast(
-                "list[tuple[bytes, float]]", self._redis.zrange(self.keys.waiting, 0, most - 1, withscores=True)
-            )
+            noted: Any = self._redis.zrange(self.keys.waiting, 0, most - 1, withscores=True)
         found = [(text, int(moment)) for raw, moment in noted if (text := names.readable(raw))]
         gone = set(sets.missing(self._redis, self.keys.queue, [text for text, _ in found]))
         return [one for one in found if one[0] not in gone]
 
     def working_nodes(self) -> dict[str, int]:
         """Return the live nodes, without those that said that they stop, and their last heartbeats (us). A node
-        that was killed counts as live until its silence is noticed, because it may be at work as well."""
+        that was killed counts as live until its silence is noticed."""
         left = self.nodes_that_left()
         return {node: heard for node, heard in self.stats().signs if node not in left}
 
     def nodes_that_left(self) -> frozenset[str]:
-        """Return the latest nodes that said that they stop."""
         with redis_errors_translated():
             left = cast("list[bytes]", self._redis.zrange(self.keys.left, 0, -1))
         return frozenset(node.decode(errors="replace") for node in left)
@@ -242,13 +225,11 @@ class ExecutionQueue(Verbs):
         return sets.scan(lambda cursor: self._redis.sscan(self.keys.processing, cursor, count=TOKENS_PAGE))
 
     def pages_of_members(self) -> Iterator[Sequence[bytes]]:
-        """Yield the members on the queue, in pages."""
         return sets.scan(lambda cursor: self._redis.sscan(self.keys.queue, cursor, count=PAGE))
 
     def drop_foreign_keys(self) -> list[str]:
         """Drop the keys with our names that are not ours: of another type, or without the expiry that ours have.
-        Each would stop a verb for as long as it exists. Returns their names. The set of a running Harbor is its
-        own, whatever it is."""
+        Each would stop a verb for as long as it exists. Returns their names. Harbor's own set stays."""
         keys = {getattr(self.keys, name): name for name in KINDS}
         keys.pop(HARBORS_SET, None)
         with redis_errors_translated(), self._redis.pipeline(transaction=False) as pipe:
@@ -267,7 +248,6 @@ class ExecutionQueue(Verbs):
         return foreign
 
     def drop(self, unreadable: Sequence[bytes]) -> None:
-        """Remove unreadable tokens from processing."""
         for page in pages(unreadable):
             with redis_errors_translated():
                 self._redis.srem(self.keys.processing, *page)

@@ -45,10 +45,9 @@ class Heartbeat:
 
 @dataclass(frozen=True)
 class Stats:
-    """What look-11.lua replies. Moments are in microseconds of Redis's clock, 0 if there was none. `heard`: the
-    last heartbeat of any node. `since`: heartbeats have come without a gap since then. If it `is_settled`, a node
-    that is not in `nodes` is dead. `signs` of the live nodes and `dead` ones are pairs of a node and its last
-    heartbeat."""
+    """What look-11.lua replies. Moments are in microseconds of Redis's clock, 0 if there was none. If it
+    `is_settled`, a node that is not in `nodes` is dead. `signs` of the live nodes and `dead` ones are pairs of a
+    node and its last heartbeat."""
 
     signs: tuple[tuple[str, int], ...]
     dead: tuple[tuple[str, int], ...]

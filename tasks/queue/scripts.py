@@ -58,22 +58,17 @@ class Scripts(dict[str, Script]):
 
     def source(self, name: str) -> str:
         """Return the text of the script, with what it includes before it."""
-        parts: dict[str, str] = {}
-        self._collect(self._files[name], parts)
-        constants = sorted({name for text in parts.values() for name in _names(text)})
+        parts = dict(_parts(self._files[name]))
+        lists = [names for text in parts.values() for names in _CONSTANTS.findall(text)]
+        constants = sorted({name for names in lists for name in names.split(", ")})
         return "".join([*map(_as_local, constants), *parts.values()])
 
-    def _collect(self, file: str, parts: dict[str, str]) -> None:
-        text = _text(file)
-        for included in _INCLUDE.findall(text):
-            if included not in parts:
-                self._collect(included, parts)
-        parts[file] = text
 
-
-def _names(text: str) -> Iterator[str]:
-    for names in _CONSTANTS.findall(text):
-        yield from names.split(", ")
+def _parts(file: str) -> Iterator[tuple[str, str]]:
+    text = _text(file)
+    for included in _INCLUDE.findall(text):
+        yield from _parts(included)
+    yield file, text
 
 
 def _as_local(name: str) -> str:
@@ -105,7 +100,6 @@ class Verbs:
         self._ttl_us = round(pacing.NODE_TTL_SECONDS * 1_000_000)
 
     def _run(self, name: str, *items: Any, once: bool = False, **named: Any) -> Any:
-        """Run a script with its named arguments, and the items that follow them."""
         taken = SCRIPTS[name]
         if (script := self._registered.get(name)) is None:
             script = self._registered[name] = self._redis.register_script(self._edited(SCRIPTS.source(name)))

@@ -1,13 +1,11 @@
 """Trace contexts of reports, kept beside the queue until a refresh has included the reports.
 
-A member of the queue cannot carry a context, because to mark it twice must change nothing. So a hash holds the
-context of the latest sampled report of an execution. It is used only while traces are on (harbor_refresh/tracing).
+A hash has the context of the latest sampled report of an execution, while traces are on (harbor_refresh/tracing).
 It may be lost: then a trace ends at its report. So its client gives up soon and never tries again.
 
 A context is kept before its execution is marked, and after the commit of its report. So every context that a
 refresh reads before its statement belongs to a report that the statement sees. The refresh drops what it has read
-when it has succeeded. If its process dies before, the contexts stay, and the next refresh finds them, so the
-second attempt is in the same trace.
+when it has succeeded. If its process dies before, the second attempt is in the same trace.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +31,7 @@ class Traces:
 
     def keep(self, members: Sequence[str], context: str) -> None:
         """Keep the context beside these members, as far as there is room. The hash expires a while after it was
-        begun, so contexts of executions that are never refreshed do not stay as long as reports keep coming."""
+        begun, so contexts of executions that are never refreshed go."""
         with redis_errors_translated():
             room = pacing.MOST_TRACED - int(self._redis.hlen(self._key))
             kept: dict[Any, str] = dict.fromkeys(members[: max(0, room)], context)
@@ -51,11 +49,8 @@ class Traces:
                 return found
             for page in pages(members):
                 values = cast("list[bytes | None]", self._redis.hmget(self._key, page))
-                found.update(
-                    (member, raw.decode(errors="replace"))
-                    for member, raw in zip(page, values, strict=True)
-                    if raw is not None
-                )
+                pairs = zip(page, values, strict=True)
+                found |= {member: raw.decode(errors="replace") for member, raw in pairs if raw is not None}
         return found
 
     def drop(self, contexts: Mapping[str, str]) -> None:

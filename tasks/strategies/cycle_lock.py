@@ -19,11 +19,8 @@ from harbor_refresh.tasks.queue.keys import Keys
 
 
 class HeldLock:
-    """A lock that is ours until `expires`, by this process's own monotonic clock.
-
-    The time counts from before the command that granted it was sent, so it ends here before it ends in Redis. A
-    process that slept through its time notices at its next check, before its renewing thread does.
-    """
+    """A lock that is ours until `expires`, by the monotonic clock of this process. The time counts from before the
+    command that granted it was sent, so it ends here before it ends in Redis."""
 
     def __init__(self, lock: Lock, ttl: float) -> None:
         self._lock = lock
@@ -53,12 +50,9 @@ class HeldLock:
 
 @contextmanager
 def cycle_lock() -> Iterator[HeldLock | None]:
-    """Wait for the lock and hold it. Yield None after waiting for an interval, because then the next tick
-    comes.
-
-    If the process dies, the lock ends NODE_TTL_SECONDS after its last renewal. If it was
-    lost, it is not freed, because another instance may hold it by now.
-    """
+    """Wait for the lock and hold it. Yield None after an interval, because then the next tick comes. If the
+    process dies, the lock ends NODE_TTL_SECONDS after its last renewal. A lost lock is not freed, because another
+    instance may hold it by now."""
     conf = refresh_settings()
     # thread_local=False: the renewing thread must see the token of the thread that took the lock
     lock = Lock(single(), Keys(conf.key_prefix).lock, timeout=pacing.NODE_TTL_SECONDS, thread_local=False)

@@ -1,11 +1,15 @@
 """The older designs: `scan`, `lock`, `hash` and `upstream`. Each worker runs a cycle when a tick comes."""
 
 import random
+import re
+import socket
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import cast
+from typing import Any, NamedTuple, cast
 
-from harbor_refresh.executions.errors import DatabaseAway
+from celery.signals import celeryd_init
+
+from harbor_refresh.executions.errors import DatabaseAway, NoInstance
 from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.news import signals
@@ -14,10 +18,10 @@ from harbor_refresh.tasks.queue import sets
 from harbor_refresh.tasks.queue.connection import patient, redis_errors_translated, single
 from harbor_refresh.tasks.queue.keys import HARBORS_PATTERN, harbors_keys, member_of_harbors, queue_key
 from harbor_refresh.tasks.queue.sets import PAGE, pages
-from harbor_refresh.tasks.strategies import instances, worker_mutex
 from harbor_refresh.tasks.strategies.cycle_lock import cycle_lock
 from harbor_refresh.tasks.strategies.original_refresh import refresh_one
 from harbor_refresh.tasks.strategies.strategy import Strategy
+from harbor_refresh.tasks.strategies.worker_mutex import worker_mutex
 
 #: Keys of the server that one SCAN looks at, as in Harbor since June 2023.
 SCAN_COUNT = 1_000
@@ -27,7 +31,7 @@ BATCH = 100
 
 class OlderDesign(Strategy):
     def connect(self) -> None:
-        worker_mutex.connect()
+        celeryd_init.connect(worker_mutex.open_file)
 
     def cycle(self) -> Refreshed:
         outcome = Refreshed()
@@ -65,18 +69,17 @@ def refresh_each(
 
 
 class Scan(OlderDesign):
-    """`scan`, the original of Harbor: a key for each execution, and every instance refreshes all of them.
+    """`scan`, the original of Harbor: a key for each execution, and every instance refreshes all of them. No
+    instance checks whether another has refreshed an execution already.
 
-    The marks are those of Harbor 2.8 to 2.15 (tasks/queue/keys.py). There is no index, so to list or count them
-    one must SCAN all keys of the server. A mark is written as Harbor writes it; the key of the seeds is read and
-    removed as well.
+    The marks are those of Harbor 2.8 to 2.15 (tasks/queue/keys.py), without an index, so all keys of the server
+    are scanned. A mark is written as Harbor writes it; the key of the seeds is read and removed as well.
     """
 
     name = "scan"
     marks_on_queue = False
 
     def mark(self, members: Sequence[str]) -> bool:
-        """Send one SET for each member. A key may be set twice, so a page without an answer is sent again."""
         for page in pages(members):
             with redis_errors_translated(), patient().pipeline(transaction=False) as pipe:
                 for member in page:
@@ -88,12 +91,8 @@ class Scan(OlderDesign):
         refresh_each(self.find_marked(), outcome, done=self._unmark)
 
     def find_marked(self) -> list[str]:
-        """List every marked member, in random order, so that instances that begin at the same time do not
-        refresh the same executions at the same time.
-
-        Nothing else keeps them apart. No instance checks whether another has refreshed an execution already, so
-        five instances do the same work up to five times.
-        """
+        """List every marked member, in random order, so that instances that begin at the same time do not refresh
+        the same executions at the same time. Nothing else keeps them apart."""
         read = {key: member_of_harbors(key) for key in self._keys()}
         self._discard([key for key, member in read.items() if member is None])
         members = list(dict.fromkeys(member for member in read.values() if member is not None))
@@ -101,8 +100,6 @@ class Scan(OlderDesign):
         return members
 
     def _keys(self) -> Iterator[bytes]:
-        """Return every key of the pattern. A key may come twice. A key that is set or deleted meanwhile may be
-        seen or not."""
         for page in sets.scan(lambda cursor: patient().scan(cursor, match=HARBORS_PATTERN, count=SCAN_COUNT)):
             yield from page
 
@@ -120,7 +117,6 @@ class Scan(OlderDesign):
         return missing
 
     def backlog(self) -> int:
-        """SCAN all keys of the server, because there is no other way to count them. A million takes seconds."""
         return len({member_of_harbors(key) for key in self._keys()} - {None})
 
 
@@ -130,8 +126,7 @@ class Lock(Scan):
     name = "lock"
 
     def _run(self, outcome: Refreshed) -> None:
-        """Work the cycle under the lock. If the lock is lost, end before the next execution, because the new
-        holder refreshes the rest."""
+        """Work the cycle under the lock. If it is lost, end, because the new holder refreshes the rest."""
         with cycle_lock() as held:
             if held is None:
                 return
@@ -159,8 +154,8 @@ class PlainSet(OlderDesign):
                 patient().srem(self._key, *page)
 
     def lost(self, members: Sequence[str]) -> list[str]:
-        """Return the members that are not in the set. Members that an instance of `upstream` has popped are in no
-        key, so reconcile may mark executions that are being refreshed."""
+        """Members that an instance of `upstream` has popped are in no key, so reconcile may mark executions that
+        are being refreshed."""
         return list(sets.missing(patient(), self._key, members))
 
     def backlog(self) -> int:
@@ -168,22 +163,58 @@ class PlainSet(OlderDesign):
             return patient().scard(self._key)
 
 
+class Instance(NamedTuple):
+    number: int
+    total: int
+
+
+def this_instance() -> Instance:
+    """Read the number from the settings, or without CORE_INSTANCE_ID from the ordinal of a StatefulSet's host
+    name (`harbor-core-3`). Raises NoInstance if there is no number from 0 to the total - 1."""
+    conf = refresh_settings()
+    host = socket.gethostname()
+    total = conf.instance_total
+    if total is None:
+        raise NoInstance(
+            "CORE_INSTANCE_TOTAL: got nothing, takes how many instances there are. REFRESH_STRATEGY=hash needs it."
+        )
+    ordinal = re.search(r"-([0-9]{1,9})$", host)
+    number = conf.instance_id if conf.instance_id is not None else ordinal and int(ordinal[1])
+    takes = f"takes a whole number from 0 to {total - 1}, CORE_INSTANCE_TOTAL being {total}"
+    if number is None:
+        raise NoInstance(f"CORE_INSTANCE_ID: got nothing, and the host name {host!r} ends in no ordinal; {takes}.")
+    if number >= total:
+        origin = "" if conf.instance_id is not None else f" from the host name {host!r}"
+        raise NoInstance(f"CORE_INSTANCE_ID: got '{number}'{origin}, {takes}.")
+    return Instance(number, total)
+
+
+def refuse_without_a_number(**_: Any) -> None:
+    """End the worker before it starts, if it has no number."""
+    conf = refresh_settings()
+    if conf.strategy != "hash" or conf.in_process:
+        return
+    try:
+        this_instance()
+    except NoInstance as exc:
+        raise SystemExit(str(exc)) from None
+
+
 class Hash(PlainSet):
-    """`hash`: each instance refreshes the executions whose id, modulo the number of instances, is its own number.
-    A process that only marks needs no instance number."""
+    """`hash`: each instance refreshes the executions whose id, modulo the number of instances, is its own
+    number."""
 
     name = "hash"
 
     def connect(self) -> None:
         super().connect()
-        instances.connect()
+        celeryd_init.connect(refuse_without_a_number)
 
     def _run(self, outcome: Refreshed) -> None:
-        refresh_each(self.own_members(), outcome, done=self._unmark)
+        refresh_each(self._own_members(), outcome, done=self._unmark)
 
-    def own_members(self) -> Iterator[str]:
-        """Read the members of this instance. Every instance reads the whole set."""
-        instance = instances.this_instance()
+    def _own_members(self) -> Iterator[str]:
+        instance = this_instance()
         for page in sets.scan(lambda cursor: patient().sscan(self._key, cursor, count=PAGE)):
             members, unreadable = names.sorted_out(page)
             self._unmark(*unreadable)
@@ -194,11 +225,9 @@ class Hash(PlainSet):
 class Upstream(PlainSet):
     """`upstream`, the design that Harbor merged: pop a hundred members and refresh them, until the set is empty.
 
-    Popped members are only in the memory of this process: if it dies, up to a hundred are lost, and reconcile must
-    find them. The original has no reconcile (harbor #21961).
-
-    Failed members are put back at the end of their batch. The cycle ends at a batch that holds only members that
-    have failed in this cycle, or if the database is away. The original would pop its own returns without a pause.
+    If the process dies, up to a hundred popped members are lost, and reconcile must find them; the original has
+    none (harbor #21961). Failed members are put back at the end of their batch. The cycle ends at a batch that
+    holds only members that have failed in this cycle. The original would pop its own returns without a pause.
     """
 
     name = "upstream"
@@ -217,6 +246,6 @@ class Upstream(PlainSet):
                 return
 
     def _pop(self) -> list[bytes]:
-        """Remove some members and return them. It is sent only once: if the answer is lost, so are the members."""
+        """Remove some members, once: if the answer is lost, so are the members."""
         with redis_errors_translated():
             return cast("list[bytes]", single().spop(self._key, BATCH)) or []

@@ -1,7 +1,4 @@
-"""Refresh one execution as the original does: four statements, each committed separately.
-
-The older designs use it. The bench measures `refresh` against it.
-"""
+"""Refresh one execution as the original does: four statements, each committed separately."""
 
 from collections.abc import Mapping
 
@@ -26,10 +23,9 @@ def refresh_one(execution_id: int) -> Refreshed:
     3. Write the status and its history row, if the revision is still the one that was read.
     4. Write the end, if the status is final.
 
-    If the process dies between 3 and 4, the mark is still there, so another instance writes the end, before or
-    after the death. Without another instance the end is the time of the write of 3 until then. If two processes
-    refresh it at once, the revision lets one of them write, the other reads again, and both write the end. Raises
-    DatabaseAway if the database is away.
+    If the process dies between 3 and 4, the mark is still there, so a later refresh writes the end. If two
+    processes refresh it at once, the revision lets one of them write, the other reads again, and both write the
+    end.
     """
     crash_points.reach("one", [execution_id])
     try:

@@ -7,12 +7,9 @@ from harbor_refresh.executions.lifecycle.rollup import Refreshed
 
 
 class Strategy(ABC):
-    """Where marks are kept, and what a node does when a tick comes. It keeps nothing in memory.
-
-    `runs_cycles` is true of the older designs: a tick reaches every live worker, each runs a cycle, and marks wait
-    for the schedule. `marks_on_queue`: the marks are the members of the set `queue:v2`. All methods raise
-    QueueUnavailable if Redis is away.
-    """
+    """Where marks are kept, and what a node does when a tick comes. `runs_cycles` is true of the older designs: a
+    tick reaches every live worker, each runs a cycle, and marks wait for the schedule. `marks_on_queue`: the marks
+    are the members of the set `queue:v2`. All methods raise QueueUnavailable if Redis is away."""
 
     name: str
     runs_cycles = True

@@ -1,8 +1,8 @@
 """One cycle at a time in a worker, whatever its pool.
 
-The processes of a worker share a file that its main process opened before it started them. A process that runs
-a cycle holds a lock on the file; the kernel frees the lock when the process dies. The threads of a process
-share that lock, so they have a second lock among themselves.
+The processes of a worker share a file that its main process opened before it started them, and lock it for a
+cycle; the kernel frees the lock when the process dies. The threads of a process share that lock, so they have a
+second one.
 """
 
 import fcntl
@@ -11,8 +11,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
-
-from celery import signals
 
 
 class WorkerMutex:
@@ -47,7 +45,3 @@ def _try_lock_file(file: IO[bytes]) -> bool:
 
 
 worker_mutex = WorkerMutex()
-
-
-def connect() -> None:
-    signals.celeryd_init.connect(worker_mutex.open_file, dispatch_uid="worker_mutex.open_file")

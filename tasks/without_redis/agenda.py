@@ -5,28 +5,25 @@
     written  whether changes of status are to be told to callbacks and handlers
 
 An operation, such as `start`, works its agenda off before it returns. What a job or a callback starts meanwhile is
-added to the agenda, and done after it, so that no number of jobs that start jobs is too deep for Python. Runs come
-first, then one refresh for all of them, then callbacks.
+done after it, so that no number of jobs that start jobs is too deep for Python. Runs come first, then one refresh
+for all of them, then callbacks.
 
-In eager mode the transaction of a caller may stay open, and the tests of Django never commit theirs. What waits
-for the commit is then done within it, and a rollback undoes it. Other calls that wait for the commit are left
-alone.
-
-What the code around an operation has set for itself, other processes do not know. It is forgotten meanwhile.
-
-What if the process dies: eager mode is for tests and development, and nothing repeats what it has not done.
+In eager mode the transaction of a caller may stay open, and the tests of Django never commit theirs. Those of our
+calls that wait for the commit are then done within it, and a rollback undoes them. If the process dies, nothing
+repeats what it has not done.
 """
 
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
 from celery import current_app
-from django.db import connection
+from django.db import connection, transaction
 
 from harbor_refresh.executions.deliveries.handler_runs import due_handlers, run_handler
 from harbor_refresh.executions.deliveries.handler_subscriptions import keep_rows
@@ -35,7 +32,6 @@ from harbor_refresh.executions.lifecycle.rollup import refresh_at_once
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.news.handlers import handlers
 from harbor_refresh.tasks.without_redis import mode
-from harbor_refresh.tasks.without_redis.savepoint import with_savepoint
 
 #: The modules whose calls after the commit are done before it, if it is not to come.
 OURS = ("harbor_refresh.executions.", "harbor_refresh.tasks.jobs.")
@@ -45,6 +41,9 @@ consequences: list[Callable[[], object]] = []
 
 #: What other processes do not know, each None unless code has set it.
 of_this_process: list[ContextVar[Any]] = []
+
+#: Of a connection whose transaction PostgreSQL has given up, by libpq's number.
+IN_ERROR = 3
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -101,11 +100,8 @@ _agenda = Agenda()
 
 
 def at_once(operation: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Have this operation, and all that follows from it, done when it returns, if this process has no Redis.
-
-    With Celery's `task_eager_propagates`, the first error of a job or a callback is raised at the end: all is
-    recorded by then.
-    """
+    """Have this operation, and all that follows from it, done when it returns, if this process has no Redis. With
+    Celery's `task_eager_propagates`, the first error of a job or a callback is raised at the end."""
 
     @wraps(operation)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -175,8 +171,8 @@ def _is_ours(call: Any) -> bool:
 
 
 def _call_handlers() -> None:
-    """Call callbacks and handlers for what has changed. One that raises is logged, as ever; there is no later at
-    which it is called again, except for the next change of an execution."""
+    """Call callbacks and handlers for what has changed. One that raises is logged, and is called again at the next
+    change of an execution."""
     write_deliveries()
     signals.handler_failed.connect(_on_handler_failed, dispatch_uid=__name__)
     try:
@@ -191,3 +187,28 @@ def _call_handlers() -> None:
 def _on_handler_failed(**_: Any) -> None:
     if failure := sys.exception():
         add_failure(failure)
+
+
+@contextmanager
+def with_savepoint() -> Iterator[None]:
+    """In the transaction of a caller, keep what the code writes, as a worker would, until PostgreSQL refuses a
+    statement: then take it all back, because the transaction could do nothing more."""
+    if not connection.in_atomic_block:
+        yield
+        return
+    savepoint = transaction.savepoint()
+    try:
+        yield
+    except BaseException:
+        _end(savepoint)
+        raise
+    _end(savepoint)
+
+
+def _end(savepoint: str) -> None:
+    # atomic() leaves a mark if it could not roll back to a savepoint of its own
+    if connection.needs_rollback or connection.connection.info.transaction_status == IN_ERROR:
+        connection.needs_rollback = False
+        transaction.savepoint_rollback(savepoint)
+    else:
+        transaction.savepoint_commit(savepoint)

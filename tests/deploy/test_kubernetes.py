@@ -17,7 +17,7 @@ from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.keys import Keys
-from harbor_refresh.tasks.strategies.instances import Instance, this_instance
+from harbor_refresh.tasks.strategies.older import Instance, this_instance
 from tests.deploy.container import HEALTH, SERVICE
 from tests.deploy.dockerfile import ROOT
 from tests.deploy.manifests import OVERLAYS, built, one, pods

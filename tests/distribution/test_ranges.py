@@ -4,7 +4,6 @@ from collections import Counter
 
 from packaging.utils import canonicalize_name
 
-from harbor_refresh.tasks.checks.project import RANGES
 from tests.distribution.metadata import ROOT, declared, extras, pinned, project
 
 #: Pinned for the service, and imported by nothing that the wheel carries.
@@ -19,10 +18,6 @@ def test_each_pin_lies_within_its_range() -> None:
     assert pins.keys() - ranges.keys() == SERVICE_ALONE
     assert ranges.keys() - pins.keys() == BROUGHT
     assert {name: pin for name, pin in pins.items() if name in ranges and not ranges[name].contains(pin)} == {}
-
-
-def test_the_check_of_a_project_knows_the_same_ranges() -> None:
-    assert list(RANGES) == project()["dependencies"]
 
 
 def test_no_package_is_named_twice() -> None:

@@ -1,25 +1,11 @@
-"""A project may have other packages than ours: other versions, or no psycopg 3 that can be loaded."""
+"""A project may have no psycopg 3 that can be loaded."""
 
 from pathlib import Path
 from typing import Any
 
-from packaging.requirements import Requirement
-
-from tests.distribution.metadata import project
 from tests.hosts.host import Host
 from tests.hosts.test_a_celery_app_is_joined import JOINED, SOUND
 
-#: Each is the last before the range of the wheel, or the first after it.
-OUTSIDE = {
-    "celery": "5.5.3",
-    "kombu": "5.5.4",
-    "amqp": "5.4.1",
-    "packaging": "22.0",
-    "redis": "5.1.1",
-    "Django": "7.0",
-    "psycopg": "3.2.0",
-    "rich": "13.6.0",
-}
 PROBLEMS = """
 from django.core.checks import run_checks
 
@@ -34,23 +20,6 @@ sys.modules["psycopg"] = None
 
 def problems(host: Host, before: str = "") -> Any:
     return host.ask(before + PROBLEMS, CELERY_BROKER_URL="")
-
-
-def test_each_package_of_a_version_that_cannot_work_is_named(tmp_path: Path) -> None:
-    host = Host(tmp_path, "none", celery=JOINED, settings=SOUND)
-    for name, version in OUTSIDE.items():
-        told = tmp_path / f"{name}-{version}.dist-info"  # found before the installed one
-        told.mkdir()
-        (told / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-    ranges = {Requirement(one).name: one for one in project()["dependencies"]}
-    assert problems(host) == [
-        [
-            "harbor_refresh.E004",
-            f"{name} {OUTSIDE[name]} is installed, but Harbor Refresh needs {wanted}.",
-            f'Type: pip install "{wanted}"',
-        ]
-        for name, wanted in ranges.items()
-    ]
 
 
 def test_a_psycopg_that_cannot_be_loaded_is_told_with_what_to_type(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from harbor_refresh.tasks.broker.redis_address import (
     DROPPED,
     Address,
     BadAddress,
-    Kind,
     OfCelery,
     Place,
     for_celery,
@@ -21,7 +20,7 @@ CHECKED = {"ssl_cert_reqs": "required", "ssl_check_hostname": True}
 
 
 def server(host: str = "h", port: int = 6379, **more: Any) -> Address:
-    return Address(kind=Kind.SERVER, places=(Place(host, port),), **more)
+    return Address(places=(Place(host, port),), **more)
 
 
 READ: dict[str, tuple[str, Address]] = {
@@ -49,7 +48,6 @@ READ: dict[str, tuple[str, Address]] = {
     "Sentinels, as Harbor writes them": (
         "redis+sentinel://u:p@h1,h2:5/my%20primary/3?idle_timeout_seconds=30",
         Address(
-            kind=Kind.SENTINEL,
             places=(Place("h1", 26379), Place("h2", 5)),
             primary="my primary",
             number=3,
@@ -60,7 +58,6 @@ READ: dict[str, tuple[str, Address]] = {
     "Sentinels with a login and TLS": (
         "rediss+sentinel://h1/main?sentinel_username=s&sentinel_password=t",
         Address(
-            kind=Kind.SENTINEL,
             places=(Place("h1", 26379),),
             primary="main",
             tls=CHECKED,

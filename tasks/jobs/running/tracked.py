@@ -32,7 +32,6 @@ from harbor_refresh.tasks.jobs.starting.declarations import (
 )
 from harbor_refresh.tasks.jobs.starting.options import moment_of, refuse_options_of_retry
 from harbor_refresh.tasks.without_redis import agenda, mode
-from harbor_refresh.tasks.without_redis.savepoint import with_savepoint
 
 log = logging.getLogger("harbor_refresh")
 
@@ -146,7 +145,7 @@ class TrackedJob(JobTask):
     def _run_code(self, job: Handle, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if not mode.is_eager():
             return checked_result(self.run(job, *args, **kwargs))
-        with with_savepoint():
+        with agenda.with_savepoint():
             return checked_result(self.run(job, *args, **kwargs))
 
     def _end_well(self, job: Handle, result: Any) -> None:

@@ -1,9 +1,8 @@
 -- Whether a tick is sent: the transitions of the key `wake`. tasks/pipeline/wakeup.py has the table of its states and
--- events. No other script reads or writes the key; a tick that has ended deletes it
--- (ExecutionQueue.tick_has_ended).
+-- events. No other script reads or writes the key; a tick that has ended deletes it (ExecutionQueue.tick_has_ended).
 -- from tasks/pacing.py: TICK_SENT, MARKED_SINCE, WAKE_TTL_MS
 
--- Return 1 if the caller must send a tick, because none is on its way.
+-- Return 1 if the caller must send a tick, because none is on its way. It is the event `completed` as well.
 local function tick_if_none(wake)
     return redis.call('SET', wake, TICK_SENT, 'NX', 'PX', WAKE_TTL_MS) and 1 or 0
 end
@@ -14,10 +13,6 @@ local function tick_marked(wake)
         redis.call('SET', wake, MARKED_SINCE, 'XX', 'KEEPTTL')
     end
     return must_send
-end
-
-local function tick_completed(wake)
-    return tick_if_none(wake)
 end
 
 -- `is_lost`: a tick that was sent may be lost. `is_due`: work waits, and the database is not away.

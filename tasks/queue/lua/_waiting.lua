@@ -1,6 +1,5 @@
--- Since when members wait on the queue. Only so many are noted, because a time for each would double the memory of a
--- long queue. The members that are noted first are claimed as late as all others, so the oldest of them is the oldest of
--- the queue until it is nearly drained.
+-- Since when members wait on the queue. Only MOST_NOTED are noted, because a time for each would double the memory of a
+-- long queue. A long queue is claimed evenly, so the oldest of them is the oldest of all until it is nearly drained.
 -- include _clock
 -- from tasks/pacing.py: MOST_NOTED
 

@@ -1,17 +1,7 @@
 -- Claims a page of members: moves them from the queue to processing, as tokens of one node and one stamp.
 --
--- KEYS[1] queue       set     ID:VENDOR
--- KEYS[2] processing  set     ID:VENDOR:NODE:TIMESTAMP
--- KEYS[3] attempts    hash    ID:VENDOR -> how often it failed
--- KEYS[4] nodes       zset    NODE by its last heartbeat (us)
--- KEYS[5] wake        string  see _ticks.lua
--- KEYS[6] pause       string  exists while the database is away
--- KEYS[7] stamp       string  the last stamp issued
--- KEYS[8] cursor      string  where the last claim stopped scanning the queue
--- KEYS[9] heat        hash    ID:VENDOR -> STEP:US, the step of its rest, and when the rest began
--- KEYS[10] marks      hash    ID:VENDOR -> how often it was marked while it waited
--- KEYS[11] waiting    zset    ID:VENDOR by when it was put on the queue (us)
--- KEYS[12] ticked     string  when a tick last looked for work (us)
+-- KEYS[1] queue  KEYS[2] processing  KEYS[3] attempts  KEYS[4] nodes  KEYS[5] wake  KEYS[6] pause  KEYS[7] stamp
+-- KEYS[8] cursor  KEYS[9] heat  KEYS[10] marks  KEYS[11] waiting  KEYS[12] ticked
 -- ARGV[1] node          the node that claims
 -- ARGV[2] holder        the node as its tokens name it: `waiting@NODE`, because the claim waits for a worker
 -- ARGV[3] most          most members of this page
@@ -70,11 +60,10 @@ local function scan()
     return found
 end
 
--- Split the members into those that may be claimed now and those that rest. A claimed member rests. If many marks
--- arrived while it waited, its next rest is twice as long; if few arrived, half. So an execution with many reports is
--- refreshed at growing intervals, and all other executions at once. Returns the members that may be claimed, and the
--- time until the first resting member may be; resting members go back to the queue. A remaining time longer than the
--- rest itself comes from a clock that has gone back, so it is ignored.
+-- Split the members into those that may be claimed now and those that rest, which go back to the queue. A claimed member
+-- rests: `heat` has the step of its rest and when it began. If many marks arrived while it waited, its next rest is twice
+-- as long; if few arrived, half. Returns the members that may be claimed, and the time until the first resting member
+-- may be. A remaining time longer than the rest itself comes from a clock that has gone back, so it is ignored.
 local function rested(members)
     local now, free, resting, wait, notes = now_us(), {}, {}, 0, {}
     local pressed = redis.call('HMGET', marks, unpack(members))
@@ -150,9 +139,9 @@ end
 redis.call('SET', cursor_key, cursor)
 if backlog <= SMALL then
     -- A mark after this moment must send a tick or be noticed, because this tick may have made its last claim. If all
-    -- waiting members were taken, the process of this tick checks again in a moment. If there was no room for all, the
-    -- next process that completes may send a tick at once. With a long queue the state stays until the caller
-    -- publishes its last chunk. Otherwise every process that completes in the meantime would send another tick.
+    -- waiting members were taken, the process of this tick checks again in a moment; else the next process that
+    -- completes may send a tick at once. With a long queue the state stays until the caller publishes its last chunk,
+    -- so that the processes that complete in the meantime send no other tick.
     if #members == backlog then
         tick_emptied(wake)
     else

@@ -1,11 +1,6 @@
 -- Completes a claim: removes its tokens from processing, and resets the attempts of its members.
 --
--- KEYS[1] queue       set     ID:VENDOR
--- KEYS[2] processing  set     ID:VENDOR:NODE:TIMESTAMP
--- KEYS[3] attempts    hash    ID:VENDOR -> how often it failed
--- KEYS[4] nodes       zset    NODE by its last heartbeat (us)
--- KEYS[5] wake        string  see _ticks.lua
--- KEYS[6] pause       string  exists while the database is away
+-- KEYS[1] queue  KEYS[2] processing  KEYS[3] attempts  KEYS[4] nodes  KEYS[5] wake  KEYS[6] pause
 -- ARGV[1] suffix   of the claim, NODE:TIMESTAMP
 -- ARGV[2] share    members a node may have in flight
 -- ARGV[3] ttl      node ttl, us
@@ -46,7 +41,7 @@ local must_wake = 0
 if is_last and redis.call('EXISTS', queue) == 1 and redis.call('EXISTS', pause) == 0 then
     local most = math.max(live_nodes(nodes, ttl), 1) * share
     if redis.call('SCARD', processing) <= most * (1 - ENOUGH_ROOM) then
-        must_wake = tick_completed(wake)
+        must_wake = tick_if_none(wake)
     end
 end
 return { completed, must_wake }

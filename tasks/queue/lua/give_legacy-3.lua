@@ -1,9 +1,7 @@
 -- Turns members of the queue into marks of Harbor. They leave the queue, and Harbor's key is written for each of them,
 -- or they are put into Harbor's set.
 --
--- KEYS[1] queue     set   ID:VENDOR
--- KEYS[2] attempts  hash  ID:VENDOR -> how often it failed
--- KEYS[3] waiting   zset  ID:VENDOR by when it was put on the queue (us)
+-- KEYS[1] queue  KEYS[2] attempts  KEYS[3] waiting
 -- ARGV[1] key  the form of Harbor's key, with %s for the id and for the vendor; empty to write the set
 -- ARGV[2] set  Harbor's set
 -- ARGV[3..] members

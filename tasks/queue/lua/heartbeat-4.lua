@@ -1,20 +1,17 @@
--- Records the heartbeat of one node, or that it stops, and removes the nodes that are dead. Each dead node is removed by exactly one
--- heartbeat of another node, which gets their number; its process then asks for recovery at once.
+-- Records the heartbeat of one node, or that it stops, and removes the nodes that are dead. Each dead node is removed by
+-- exactly one heartbeat of another node, which gets their number; its process then asks for recovery at once.
 --
--- KEYS[1] nodes     zset  NODE by its last heartbeat (us)
--- KEYS[2] presence  hash  since when heartbeats have come without a gap (us), the last one, the server
--- KEYS[3] left      zset  NODE by when it stopped by itself (us); the latest are kept, because a claim of such a node may
---                   still wait for the worker that has its message
--- KEYS[4] dead      zset  nodes that fell silent, by their last heartbeat (us)
+-- KEYS[1] nodes  KEYS[2] presence  KEYS[3] left  KEYS[4] dead
 -- ARGV[1] node  the node that is alive
 -- ARGV[2] ttl   node ttl, us
 -- ARGV[3] is_last  1 if the node stops by itself, so that its silence is no death
--- returns {live nodes, nodes that this heartbeat found dead}. A silent node that said that it stops is not dead. If it
---         were, a pool that ends each process after a task would recover for ever: each recovery ends a process
+-- returns {live nodes, nodes that this heartbeat found dead}
 --
+-- A silent node that said that it stops is not dead. If it were, a pool that ends each process after a task would recover
+-- for ever, because each recovery ends a process. The latest such nodes are kept in `left`, because their claims may
+-- still wait for the worker that has the message.
 -- After a gap (Redis was away, or no worker ran) every node has a ttl to send a heartbeat before it counts as dead. A
--- heartbeat from the future comes from a clock that has gone back; that node is removed as well. A node that did not say
--- that it stops is remembered as dead, for operators.
+-- heartbeat from the future comes from a clock that has gone back; that node is removed as well.
 --
 -- include _nodes
 -- from tasks/pacing.py: MOST_DEAD, MOST_LEFT

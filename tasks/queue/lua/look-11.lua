@@ -1,16 +1,11 @@
 -- Reads the state of the queue. Cheap: its cost does not grow with the backlog, and it changes nothing.
 --
--- KEYS[1] queue  KEYS[2] processing  KEYS[3] attempts  KEYS[4] nodes  KEYS[5] pause
--- KEYS[6] waiting  zset    ID:VENDOR by when it was put on the queue (us)
--- KEYS[7] ticked   string  when a tick last looked for work (us)
--- KEYS[8] stamp    string  the last stamp issued (us)
--- KEYS[9] left     zset    nodes that stopped by themselves
--- KEYS[10] dead    zset    nodes that fell silent, by their last heartbeat (us)
--- KEYS[11] presence  hash  since when heartbeats have come without a gap (us), the last one, the server
+-- KEYS[1] queue  KEYS[2] processing  KEYS[3] attempts  KEYS[4] nodes  KEYS[5] pause  KEYS[6] waiting  KEYS[7] ticked
+-- KEYS[8] stamp  KEYS[9] left  KEYS[10] dead  KEYS[11] presence
 -- ARGV[1] ttl  node ttl, us
 -- returns {{now (us), backlog, in flight, members that failed before, pause left (ms), since when the oldest noted
---         member waits (us; 0 if none is noted), last tick (us), last stamp (us), last heartbeat (us), since when heartbeats have come
---         without a gap (us), 1 if a silent node is dead},
+--         member waits (us; 0 if none is noted), last tick (us), last stamp (us), last heartbeat (us), since when
+--         heartbeats have come without a gap (us), 1 if a silent node is dead},
 --         {live node, its last heartbeat, ...}, {dead node, its last heartbeat, ...}}
 --
 -- include _nodes

@@ -1,19 +1,14 @@
 -- Marks executions: puts members on the queue. Idempotent.
 --
--- KEYS[1] queue  set     ID:VENDOR
--- KEYS[2] wake   string  see _ticks.lua
--- KEYS[3] marks  hash    ID:VENDOR -> how often it was marked while it waited
--- KEYS[4] processing  set  ID:VENDOR:NODE:TIMESTAMP
--- KEYS[5] waiting     zset  ID:VENDOR by when it was put on the queue (us)
+-- KEYS[1] queue  KEYS[2] wake  KEYS[3] marks  KEYS[4] processing  KEYS[5] waiting
 -- ARGV[1..] members
 -- returns {added, wake}; wake is 1 if the caller must send a tick
 --
--- Up to the small backlog every new member wakes a tick. Above it a new member wakes one only if nothing is in flight:
--- otherwise the workers are busy, and they wake the next tick when they complete.
--- A new member wakes a tick even if the queue is not empty: members on a short queue may be resting (claim-12.lua),
--- and new members must not wait for them. Above the small backlog with nothing in flight, the waiting members may have
--- been released because their rows were locked, and a release wakes no tick. A member that is marked often while it
--- waits is hot. Its marks are counted only where that is cheap: one mark of one execution on a short queue.
+-- Up to the small backlog every new member wakes a tick, because members on a short queue may be resting (claim-12.lua).
+-- Above it a new member wakes one only if nothing is in flight: the waiting members may have been released because their
+-- rows were locked, and a release wakes no tick. Otherwise the workers are busy, and wake the next tick when they complete.
+-- A member that is marked often while it waits is hot. Its marks are counted only where that is cheap: one mark of one
+-- execution on a short queue.
 --
 -- include _ticks
 -- include _waiting

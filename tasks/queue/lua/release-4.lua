@@ -1,9 +1,6 @@
 -- Releases a claim: removes its tokens from processing and returns its members to the queue.
 --
--- KEYS[1] queue       set     ID:VENDOR
--- KEYS[2] processing  set     ID:VENDOR:NODE:TIMESTAMP
--- KEYS[3] attempts    hash    ID:VENDOR -> how often it failed
--- KEYS[4] waiting     zset    ID:VENDOR by when it was put on the queue (us)
+-- KEYS[1] queue  KEYS[2] processing  KEYS[3] attempts  KEYS[4] waiting
 -- ARGV[1] suffix  of the claim, NODE:TIMESTAMP
 -- ARGV[2] limit   number of failures that are too many; 0 if this release is no failure of the members
 -- ARGV[3..] members

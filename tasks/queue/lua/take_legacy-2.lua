@@ -1,7 +1,6 @@
 -- Moves marks of Harbor onto the queue: its keys, or members of its set. A mark that is gone by now changes nothing.
 --
--- KEYS[1] queue    set   ID:VENDOR
--- KEYS[2] waiting  zset  ID:VENDOR by when it was put on the queue (us)
+-- KEYS[1] queue  KEYS[2] waiting
 -- ARGV[1] set  Harbor's set, if the marks are its members; empty if they are keys
 -- ARGV[2..] each mark, and then its member
 -- returns how many marks were moved

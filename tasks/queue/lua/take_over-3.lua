@@ -1,8 +1,6 @@
 -- Moves a claim that waits to the node that will work on it: its live tokens get that node, and a new stamp.
 --
--- KEYS[1] processing  set     ID:VENDOR:NODE:TIMESTAMP
--- KEYS[2] nodes       zset    NODE by its last heartbeat (us)
--- KEYS[3] stamp       string  the last stamp issued
+-- KEYS[1] processing  KEYS[2] nodes  KEYS[3] stamp
 -- ARGV[1] suffix     of the claim, NODE:TIMESTAMP
 -- ARGV[2] node       the node that takes it
 -- ARGV[3] new_stamp  the stamp that the first page of the same claim got; empty in the first page

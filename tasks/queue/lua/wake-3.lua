@@ -1,8 +1,6 @@
 -- Asks whether a tick must be sent.
 --
--- KEYS[1] queue  set     ID:VENDOR
--- KEYS[2] wake   string  see _ticks.lua
--- KEYS[3] pause  string  exists while the database is away
+-- KEYS[1] queue  KEYS[2] wake  KEYS[3] pause
 -- ARGV[1] ignore_pending_wake  1 to ask even if a tick was sent: it may have been lost with its worker
 -- ARGV[2] ignore_empty_queue   1 to ask even if no member waits: marks may wait that only a tick takes onto the queue
 -- returns 1 if the caller must send a tick

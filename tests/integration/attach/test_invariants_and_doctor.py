@@ -86,4 +86,3 @@ def test_the_doctor_says_how_a_role_behind_a_pooler_finds_the_tables(attached: s
     connection.close()
     assert found("database.search_path") == []
     assert found("tables.indexes") == []
-    assert found("tables.rights") == []

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from harbor_refresh.local.ports import choose_port
-from harbor_refresh.tasks.checks import postgres, tables
+from harbor_refresh.tasks.checks import postgres
 from tests import servers
 from tests.integration.checks.examined import E, W, found, problems, reconnect, typed
 from tests.waiting import wait_for
@@ -160,29 +160,7 @@ def test_an_index_that_is_not_valid() -> None:
     assert found("tables.indexes") == []
 
 
-def test_rights_that_are_missing(role: str, database: str) -> None:
-    with psycopg.connect(servers.postgres.url_for(database), autocommit=True) as server:
-        server.execute(f"REVOKE INSERT, DELETE ON task FROM {role}".encode())
-        server.execute(b"REVOKE EXECUTE ON FUNCTION execution_rollup FROM PUBLIC")
-        assert found("tables.rights") == [
-            (E, f"The role {role} may not EXECUTE on execution_rollup."),
-            (E, f"The role {role} may not DELETE, INSERT on task."),
-        ]
-        for one in problems("tables.rights"):
-            server.execute(one.hint.encode())
-    assert found("tables.rights") == []
-
-
-def test_the_rights_on_every_function_of_ours_are_looked_at() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT proname FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang"
-            " WHERE pronamespace = 'public'::regnamespace AND lanname IN ('sql', 'plpgsql')"
-        )
-        assert sorted(name for (name,) in cursor.fetchall()) == sorted(tables.FUNCTIONS)
-
-
 def test_a_check_that_fails_is_a_problem_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     sql("ALTER TABLE execution_watermark RENAME TO elsewhere")
-    ((level, what),) = found("status.watermark")
+    ((level, what),) = found("status.drift")
     assert (level, what.split(":")[0]) == (E, "This could not be looked at. ProgrammingError")

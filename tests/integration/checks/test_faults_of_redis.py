@@ -16,7 +16,7 @@ from tests.integration.checks.examined import CHECKS, E, W, found
 def test_a_redis_as_make_up_starts_it_has_none(facts_of_redis: Facts) -> None:
     results = list(examine([one for one in CHECKS if one.id.startswith(("redis.", "broker."))], facts_of_redis))
     assert [(one.check.id, one.problems) for one in results if one.verdict != "sound"] == []
-    assert len(results) == 8
+    assert len(results) == 7
 
 
 def test_a_redis_that_is_away() -> None:
@@ -86,13 +86,6 @@ def test_a_redis_that_can_no_longer_save(facts_of_redis: Facts) -> None:
     facts_of_redis.redis.info = {"rdb_last_bgsave_status": "err", "aof_enabled": 1}
     ((level, what),) = found("redis.persistence", facts_of_redis)
     assert (level, what.split(".")[0]) == (E, "The last snapshot of Redis failed")
-
-
-def test_a_key_that_another_program_has_written(facts_of_redis: Facts) -> None:
-    facts_of_redis.redis.client.set("cache:execution:refresh:queue:v2", "something else")
-    assert found("redis.keys", facts_of_redis) == [
-        (E, "The key cache:execution:refresh:queue:v2 is a string and not a set: another program wrote it.")
-    ]
 
 
 def test_a_broker_of_its_own_is_held_to_the_same(facts_of_redis: Facts, redis: Any) -> None:

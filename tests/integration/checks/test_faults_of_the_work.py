@@ -149,15 +149,6 @@ def test_a_reconcile_that_does_not_run() -> None:
     assert (level, what.split(". ")[0]) == (E, "Reconcile has not completed a pass for 2 h")
 
 
-def test_a_watermark_that_is_held() -> None:
-    reconcile()
-    assert found("status.watermark") == []
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE execution_watermark SET settled_before = now() - interval '3 hours'")
-    ((level, what),) = found("status.watermark")
-    assert (level, what.split(" is ")[0]) == (W, "The watermark of reconcile")
-
-
 def test_an_execution_in_quarantine() -> None:
     execution, _ = made(1)
     quarantine([execution.pk], 5)

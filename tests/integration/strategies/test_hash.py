@@ -7,8 +7,7 @@ from benchmarks.designs import STRATEGIES, strategy
 from harbor_refresh.executions.errors import NoInstance
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.strategies import instances
-from harbor_refresh.tasks.strategies.instances import Instance, this_instance
+from harbor_refresh.tasks.strategies.older import Instance, refuse_without_a_number, this_instance
 from tests.integration.redis_state import Redis
 from tests.integration.strategies.marked_executions import left_in_redis, marked, statuses
 
@@ -54,7 +53,7 @@ def test_a_worker_without_a_possible_number_does_not_start_and_says_why_in_one_l
     hashing.CORE_INSTANCE_ID, hashing.CORE_INSTANCE_TOTAL = given
     monkeypatch.setattr("socket.gethostname", lambda: host)
     with pytest.raises(SystemExit) as refused:
-        instances.refuse_without_a_number()
+        refuse_without_a_number()
     assert str(refused.value).startswith(line)
     assert "\n" not in str(refused.value)
     with pytest.raises(NoInstance):
@@ -77,7 +76,7 @@ def test_only_the_hash_design_refuses_to_start_without_a_number(settings: Settin
     for name in STRATEGIES:
         settings.REFRESH_STRATEGY = name
         try:
-            instances.refuse_without_a_number()
+            refuse_without_a_number()
         except SystemExit:
             refused.add(name)
     assert refused == {"hash"}
