@@ -27,7 +27,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.admin.base import parts_media
-from harbor_refresh.executions.admin.formatters import elapsed, moment_in_column, status_bar, status_label
+from harbor_refresh.executions.admin.formatters import elapsed, moment, status_bar, status_label
 from harbor_refresh.executions.admin.page_parts import Counts, task_counts
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.vendor_keys import Given, key_of, lookups
@@ -134,8 +134,8 @@ class ExecutionInline(Inline):
                     self._link(one),
                     status_label(one.status),
                     _progress(counts.get(one.pk, {})),
-                    moment_in_column(one.start_time),
-                    moment_in_column(one.end_time),
+                    moment(one.start_time),
+                    moment(one.end_time),
                     elapsed(one.start_time, one.end_time),
                 ]
                 for one in executions
@@ -168,11 +168,7 @@ class ExecutionInline(Inline):
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    has_change_permission = has_delete_permission = has_add_permission
 
 
 def _progress(counts: Counts) -> SafeString | str:

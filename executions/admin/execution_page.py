@@ -77,11 +77,8 @@ def _text(made: Progress) -> str:
         text += f", {failed:,} with an error"
     if stopped := made.counts.get(Status.STOPPED):
         text += f", {stopped:,} stopped"
-    return f"{text}.{_left(made)}"
-
-
-def _left(made: Progress) -> str:
-    return f" About {duration(round(made.eta.total_seconds()))} left." if made.eta else ""
+    left = f" About {duration(round(made.eta.total_seconds()))} left." if made.eta else ""
+    return f"{text}.{left}"
 
 
 def _changes(execution: Execution) -> list[dict[str, Any]]:
@@ -120,19 +117,18 @@ def _tasks(execution: Execution) -> dict[str, Any]:
     rows = Task.objects.defer("extra_attrs").filter(execution_id=execution.pk).order_by("status_code", "-pk")
     return {
         "headers": ["Task", "Status", "Job id", "Started", "Took", "Message"],
-        "rows": [_task(task) for task in rows[:TASKS]],
+        "rows": [
+            [
+                task_link(task.pk),
+                status_label(task.status),
+                task.job_id or "-",
+                moment(task.start_time),
+                elapsed(task.start_time, task.end_time),
+                Truncator(task.status_message).chars(80),
+            ]
+            for task in rows[:TASKS]
+        ],
     }
-
-
-def _task(task: Task) -> list[SafeString | str]:
-    return [
-        task_link(task.pk),
-        status_label(task.status),
-        task.job_id or "-",
-        moment(task.start_time),
-        elapsed(task.start_time, task.end_time),
-        Truncator(task.status_message).chars(80),
-    ]
 
 
 def _deliveries(execution: Execution) -> dict[str, Any] | None:

@@ -91,12 +91,7 @@ def _field(name: str) -> Callable[[str], Fields]:
 
 
 def _yes(name: str) -> Callable[[str], Fields]:
-    def read(value: str) -> Fields:
-        if value != "yes":
-            raise Refused(f"`{name}` takes yes")
-        yield name, True
-
-    return read
+    return lambda value: iter([(name, True if value == "yes" else value)])  # the Filter refuses other values
 
 
 def _started(given: Mapping[str, str]) -> dict[str, datetime]:

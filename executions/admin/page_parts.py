@@ -13,7 +13,8 @@ from django.http import HttpRequest
 
 from harbor_refresh.executions.admin.base import CappedChangeList
 from harbor_refresh.executions.admin.formatters import STATUS_PARAMETER, status_label
-from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.attached.ownership import page_context
+from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 
 EXECUTION_MEANINGS = {
@@ -49,7 +50,7 @@ def legend_context(request: HttpRequest, meanings: dict[Status, str]) -> dict[st
                 "chosen": status == chosen,
             }
         )
-    return {"legend": entries, "legend_chosen": chosen}
+    return {"legend": entries} | page_context()
 
 
 Counts = dict[str, int]
@@ -61,14 +62,6 @@ def task_counts(execution_ids: Iterable[int]) -> dict[int, Counts]:
     rows = Task.objects.filter(execution_id__in=list(execution_ids)).order_by()
     for pk, status, count in rows.values_list("execution_id", "status").annotate(count=Count("*")):
         counts[pk][status] = count
-    return counts
-
-
-def counts_of(execution: Execution) -> Counts:
-    """The counts that the list has stored on the execution; if there are none, count now."""
-    counts: Counts | None = execution.__dict__.get("task_counts")
-    if counts is None:
-        counts = execution.__dict__["task_counts"] = task_counts([execution.pk]).get(execution.pk, {})
     return counts
 
 

@@ -12,10 +12,10 @@ from django.http import HttpRequest
 from harbor_refresh.executions.access.audit import Kind, Outcome, Word, noted, person_of
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import Contended, DatabaseAway, OwnedByHarbor, QueueUnavailable
+from harbor_refresh.executions.errors import Contended, DatabaseAway, NoSuchTask, OwnedByHarbor, QueueUnavailable
 from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.executions.text import id_list, plural
@@ -28,10 +28,6 @@ MAX_CHOSEN, MAX_LISTED = 100, 5
 OF_HARBOR = ("stop", "retry", "resume", "remove")
 
 
-def may_act(request: HttpRequest) -> bool:
-    return request.user.has_perm("harbor_executions.change_execution")
-
-
 def may_delete(request: HttpRequest) -> bool:
     return request.user.has_perm("harbor_executions.delete_execution")
 
@@ -42,9 +38,9 @@ def may_run_again(request: HttpRequest, execution: Execution) -> bool:
     return not is_deletion or may_delete(request)
 
 
-def harbors() -> set[str]:
-    """The actions that the pages leave out, because Harbor does them."""
-    return set(OF_HARBOR) if is_attached() else set()
+def harbors() -> dict[str, bool]:
+    """The actions that the pages leave out, because Harbor does them (ModelAdmin.useful)."""
+    return dict.fromkeys(OF_HARBOR, False) if is_attached() else {}
 
 
 def act_now(request: HttpRequest, verb: Verb, ids: Sequence[int]) -> None:
@@ -125,5 +121,7 @@ def errors_shown(request: HttpRequest) -> Iterator[None]:
         messages.error(request, f"{exc}. The rest was left as it is: try again when it is back.")
     except OwnedByHarbor as exc:
         messages.error(request, f"{exc}.")
+    except (NoSuchTask, Task.DoesNotExist):
+        messages.warning(request, "Nothing was done: the task does not exist any more.")
     except Contended as exc:
         messages.error(request, f"{exc} The rest was left as it is: try again.")

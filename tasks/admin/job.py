@@ -54,15 +54,13 @@ class JobAdmin(ReadOnlyAdmin):
     list_filter = (NameFilter, JobStatusFilter)
     lookups_of_links = (JOB_EXECUTION_PARAMETER,)
     list_head = "tasks/admin/job_list_head.html"
+    changelist = TaskLinkChangeList
     search_fields = ("pk",)
     search_help_text = "Job id, task id or execution id"
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """In a narrowed list, show unfinished jobs first."""
         return ("task__status_code", "-pk") if is_narrow(request) else ("-pk",)
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedChangeList]:
-        return TaskLinkChangeList
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         context = {**(extra_context or {}), **legend_context(request, JOB_MEANINGS)}
@@ -76,7 +74,13 @@ class JobAdmin(ReadOnlyAdmin):
         return HttpResponseRedirect(task_url(found))
 
     def matching(self, rows: QuerySet[Job], text: str) -> QuerySet[Job]:
-        return rows.filter(matching(text))
+        """Return the jobs for which every word is the id of the job, of its task or of its execution, which are
+        indexed columns of the table of tasks, so three indexes answer together."""
+        for word in text.split():
+            pk = parse_id(word) or -1  # which no row has
+            tasks = Task.objects.filter(Q(job_id=word) | Q(pk=pk) | Q(execution_id=pk))
+            rows = rows.filter(pk__in=tasks.values("pk"))
+        return rows
 
     attempt = column(attempt, "Attempt")
     waits = column(waits_for, "Waits for")
@@ -84,14 +88,3 @@ class JobAdmin(ReadOnlyAdmin):
     execution_number = column("task.execution_id", "Execution", execution_link)
     shown_status = column("task.status", "Status", status_label)
     short_message = column("task.status_message", "Message", lambda text: Truncator(text).chars(80))
-
-
-def matching(text: str) -> Q:
-    """Match jobs for which every word is the id of the job, of its task or of its execution. All three are
-    indexed columns of the table of tasks, so three indexes answer together."""
-    condition = Q()
-    for word in text.split():
-        found = parse_id(word)
-        same_id = Q() if found is None else Q(pk=found) | Q(execution_id=found)
-        condition &= Q(pk__in=Task.objects.filter(Q(job_id=word) | same_id).values("pk"))
-    return condition

@@ -25,10 +25,7 @@ from harbor_refresh.executions.news.counters import add_or_keep
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.models.state import Event, Kind
 from harbor_refresh.tasks.news import signals
-from harbor_refresh.tasks.overview.state import Node
-
-#: A node that died longer ago is not noted again.
-TOLD_SECONDS = 3_600
+from harbor_refresh.tasks.overview.state import LATELY_SECONDS, Node
 
 #: The sentence of each kind, for one and for many.
 SENTENCES: dict[Kind, tuple[str, str]] = {
@@ -61,8 +58,6 @@ HEALING = frozenset({Kind.RECOVERED, Kind.JOBS_RECOVERED, Kind.DRIFT, Kind.RELEA
 
 @dataclass(frozen=True)
 class Told:
-    """An event as a sentence."""
-
     at: datetime
     sentence: str
     heals: bool
@@ -71,20 +66,18 @@ class Told:
 def latest(count: int) -> list[Told]:
     """Return the latest events, the latest first."""
     # the primary key begins with the minute; a minute has a row for each kind, and for each node that died
-    rows = Event.objects.order_by("-minute")[: 4 * count]
-    return sorted((_told(row) for row in rows), key=lambda told: told.at, reverse=True)[:count]
+    rows = sorted(Event.objects.order_by("-minute")[: 4 * count], key=lambda row: row.last_at, reverse=True)
+    return [Told(row.last_at, _sentence(row), Kind(row.kind) in HEALING) for row in rows[:count]]
 
 
-def _told(row: Event) -> Told:
-    kind = Kind(row.kind)
-    one, many = SENTENCES[kind]
-    sentence = (one if row.count == 1 or not many else many).format(count=f"{row.count:,}", subject=row.subject)
-    return Told(row.last_at, sentence, kind in HEALING)
+def _sentence(row: Event) -> str:
+    one, many = SENTENCES[Kind(row.kind)]
+    return (one if row.count == 1 or not many else many).format(count=f"{row.count:,}", subject=row.subject)
 
 
 def note_deaths(nodes: Sequence[Node]) -> None:
     """Add an event for each node that died, unless there is one already."""
-    if lately := [node for node in nodes if node.silent <= TOLD_SECONDS]:
+    if lately := [node for node in nodes if node.silent <= LATELY_SECONDS]:
         run("add_deaths", nodes=[node.name for node in lately], silent=[node.silent for node in lately])
 
 
