@@ -50,7 +50,6 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         Question(
             "Revoke {}",
             "Requests with it are answered with 401 from now on. It cannot be undone.",
-            "Revoke",
             is_deletion=True,
         )
     )

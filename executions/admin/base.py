@@ -225,13 +225,13 @@ def _bad_lookups() -> Iterator[None]:
 
 
 class CappedChangeList(DeclaredChangeList):
+    @_bad_lookups()
     def get_queryset(self, request: HttpRequest, *args: Any, **options: Any) -> "QuerySet[Any]":
-        with _bad_lookups():
-            return super().get_queryset(request, *args, **options)
+        return super().get_queryset(request, *args, **options)
 
+    @_bad_lookups()
     def get_results(self, request: HttpRequest) -> None:
-        with _bad_lookups():
-            super().get_results(request)
+        super().get_results(request)
         self.bounds = bounds(request)
         self.paginator.is_bounded = bool(self.bounds) and self.result_count > 0
         if not self.query and not self.has_active_filters:

@@ -45,7 +45,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
     @admin.action(description="Send again", permissions=["resend"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         count, others = 0, 0
-        for row in queryset.select_related("subscription"):
+        for row in queryset:
             with noted(person_of(request), Word.RESEND, Kind.DELIVERY, row.pk) as entry:
                 entry.skip = not dead_letters.resend([row.pk])
             count += not entry.skip

@@ -35,20 +35,20 @@ from harbor_refresh.executions.admin.formatters import (
 )
 from harbor_refresh.executions.admin.live import live_view
 from harbor_refresh.executions.admin.page_parts import (
-    EXECUTION_MEANINGS,
     CountedChangeList,
     Counts,
-    legend_context,
+    LegendAdmin,
 )
 from harbor_refresh.executions.admin.search import add_bound, parse_id
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.errors import NoSuchExecution, Refused
 from harbor_refresh.executions.models import Execution, StatusChange
 from harbor_refresh.executions.queries.listing import MOST, bounded
+from harbor_refresh.executions.status import Status
 
 
 @page(Execution)
-class ExecutionAdmin(ReadOnlyAdmin):
+class ExecutionAdmin(LegendAdmin):
     list_display = ("number", "shown_status", "vendor", "progress", "started", "duration")
     list_filter: ClassVar[tuple[Any, ...]] = (
         VendorFilter,
@@ -85,6 +85,12 @@ class ExecutionAdmin(ReadOnlyAdmin):
     )
     large = ("extra_attrs",)
     changelist = CountedChangeList
+    meanings: ClassVar[dict[Status, str]] = {
+        Status.RUNNING: "a task is not finished",
+        Status.ERROR: "all finished, a task failed",
+        Status.STOPPED: "none failed, a task was stopped",
+        Status.SUCCESS: "every task succeeded",
+    }
 
     def get_urls(self) -> list[URLPattern]:
         panel = path(
@@ -96,10 +102,6 @@ class ExecutionAdmin(ReadOnlyAdmin):
         """Between two dates, show the latest starts first, which is the order of the index that finds them."""
         dated = any(request.GET.get(f"{STARTED_PARAMETER}_{side}_0") for side in ("from", "to"))
         return ("-start_time", "-pk") if dated else ("-pk",)
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        context = {**(extra_context or {}), **legend_context(request, EXECUTION_MEANINGS)}
-        return super().changelist_view(request, context)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None

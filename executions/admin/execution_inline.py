@@ -48,16 +48,11 @@ class ExecutionInlineChecks(BaseModelAdminChecks):
 
     def check(self, admin_obj: Any, **kwargs: object) -> list[CheckMessage]:
         found: list[CheckMessage] = list(super().check(admin_obj, **kwargs))
-        if not is_text(admin_obj.vendor_type, MAX_VENDOR, at_least=1):
-            found.append(
-                Error(
-                    "The inline does not say which executions it shows.",
-                    hint='Write `vendor_type = "UPGRADE"`, the name that is given to start().',
-                    obj=type(admin_obj),
-                    id="harbor_executions.E003",
-                )
-            )
-        return found
+        if is_text(admin_obj.vendor_type, MAX_VENDOR, at_least=1):
+            return found
+        what = "The inline does not say which executions it shows."
+        hint = 'Write `vendor_type = "UPGRADE"`, the name that is given to start().'
+        return [*found, Error(what, hint=hint, obj=type(admin_obj), id="harbor_executions.E003")]
 
 
 class NoForms(forms.BaseFormSet):  # type: ignore[type-arg]

@@ -12,17 +12,23 @@ from django.http import HttpRequest, QueryDict
 from django.utils.text import smart_split
 
 from harbor_refresh.executions.admin.formatters import STATUS_PARAMETER
-from harbor_refresh.executions.admin.search import parse_id, vendors
+from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Task, VendorKey
 from harbor_refresh.executions.queries.filters import MAX_IDS, Filter
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import storable
 
+MAX_VENDORS = 200
 STARTED_PARAMETER = "start_time"
 TRIGGERS = ("MANUAL", "SCHEDULE", "EVENT")
 #: Parameters that choose no rows: the page, the order, and what Django adds. Others of Django begin with `_`.
 OF_THE_VIEW = ("p", "o", "all", "e")
+
+
+def vendors() -> list[str]:
+    return [name for (name,) in run("vendors", most=MAX_VENDORS)]
 
 
 def filter_of(query: QueryDict) -> Filter:

@@ -94,7 +94,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         return not is_function and request.user.has_perm("harbor_executions.change_subscription")
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Show the receiver in place of the whole address to those who may not change it. Before the subscription
+        """Show the receiver instead of the whole address to users who may not change it. Before the subscription
         is made, there are no secrets to tell of."""
         if obj is None:
             return [name for name in self.fields if name != "secrets"]
@@ -133,7 +133,6 @@ class SubscriptionAdmin(ReadOnlyAdmin):
             "Rotate the secret of {}",
             "Makes a new secret, which is shown once. Until its time is over, the old one signs as well, so that "
             "the receiver refuses nothing before it has the new one.",
-            "Rotate",
             form=RotationForm,
         )
     )
@@ -174,7 +173,6 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         Question(
             "Delete {}",
             "Its receiver gets no more changes. Its deliveries and dead letters are deleted with it, for good.",
-            "Delete",
             is_deletion=True,
         )
     )

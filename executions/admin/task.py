@@ -1,7 +1,5 @@
 """The screen of tasks: of all executions, newest first, or of one execution; and the page of errors."""
 
-from typing import Any
-
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -9,7 +7,6 @@ from django.urls import URLPattern, path
 from django.utils.text import Truncator
 
 from harbor_refresh.executions.admin import error_groups
-from harbor_refresh.executions.admin.base import ReadOnlyAdmin
 from harbor_refresh.executions.admin.filters import StatusFilter
 from harbor_refresh.executions.admin.formatters import (
     STATUS_PARAMETER,
@@ -18,8 +15,8 @@ from harbor_refresh.executions.admin.formatters import (
     execution_link,
     status_label,
 )
-from harbor_refresh.executions.admin.page_parts import TASK_MEANINGS, legend_context
-from harbor_refresh.executions.admin.search import add_bound, parse_id
+from harbor_refresh.executions.admin.page_parts import LegendAdmin
+from harbor_refresh.executions.admin.search import add_bound
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.models import Task
@@ -42,7 +39,7 @@ class TaskStatusFilter(StatusFilter):
 
 
 @page(Task)
-class TaskAdmin(ReadOnlyAdmin):
+class TaskAdmin(LegendAdmin):
     list_display = (
         "id",
         "execution_number",
@@ -95,12 +92,6 @@ class TaskAdmin(ReadOnlyAdmin):
         if TASK_EXECUTION_PARAMETER in request.GET:
             return ("status_code", "-pk")
         return ("-execution_id", "-pk") if request.GET.get(STATUS_PARAMETER) else ("-pk",)
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        context = {**(extra_context or {}), **legend_context(request, TASK_MEANINGS)}
-        if found := parse_id(request.GET.get(TASK_EXECUTION_PARAMETER, "")):
-            context |= {"execution_link": execution_link(found)}
-        return super().changelist_view(request, context)
 
     duration = column(lambda task: elapsed(task.start_time, task.end_time), "Took")
     execution_number = column("execution_id", "Execution", execution_link)

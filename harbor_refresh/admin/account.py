@@ -16,10 +16,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from harbor_refresh.executions.access.audit import Kind
 from harbor_refresh.executions.admin.base import ModelAdmin, NotedAdmin
 
-for model, djangos in ((User, DjangoUserAdmin), (Group, DjangoGroupAdmin)):
-    # a screen that is not Django's own may refuse more than ours: Django then says that the model is registered
-    if type(admin.site.get_model_admin(model)) is djangos:
-        admin.site.unregister(model)
+admin.site.unregister((User, Group))
 
 
 class OnlySuperusersChange(ModelAdmin):

@@ -31,8 +31,7 @@ else:
     from django_celery_beat.admin import CrontabScheduleAdmin as BeatCrontabScheduleAdmin
     from django_celery_beat.admin import PeriodicTaskAdmin as BeatPeriodicTaskAdmin
 
-for model in (PeriodicTask, IntervalSchedule, CrontabSchedule, SolarSchedule, ClockedSchedule):
-    admin.site.unregister(model)
+admin.site.unregister((PeriodicTask, IntervalSchedule, CrontabSchedule, SolarSchedule, ClockedSchedule))
 
 
 class TaskSelectWidget(UnfoldAdminSelectWidget, BeatTaskSelectWidget):

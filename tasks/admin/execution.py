@@ -52,12 +52,12 @@ MAX_COUNTED, COUNT_SECONDS = 10_000, 1.0
 MOST_RUNNING = 20
 
 
-def execution_action(
-    verb: Verb, description: str, question: Question, permission: str = "refresh"
-) -> Callable[..., HttpResponse | None]:
+def execution_action(verb: Verb, description: str, title: str, effect: str) -> Callable[..., HttpResponse | None]:
     """An action on executions: the request does the verb to a few, and workers do it to many."""
+    is_deletion = verb == Verb.DELETE
+    question = Question(title, effect, is_deletion)
 
-    @admin.action(description=description, permissions=[permission])
+    @admin.action(description=description, permissions=["remove" if is_deletion else "refresh"])
     def act(self: Any, request: HttpRequest, queryset: QuerySet[Execution]) -> HttpResponse | None:
         if request.POST.get("select_across") == "1" and "action" in request.POST:  # of the list
             return _on_all_that_match(self, request, verb, question)
@@ -148,53 +148,36 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
     refresh = execution_action(
         Verb.REFRESH,
         "Refresh now",
-        Question(
-            "Refresh {} now",
-            "Brings each status to what the tasks say, without the queue. Executions in quarantine stay there.",
-            "Refresh",
-        ),
+        "Refresh {} now",
+        "Brings each status to what the tasks say, without the queue. Executions in quarantine stay there.",
     )
     stop = execution_action(
         Verb.STOP,
         "Stop",
-        Question(
-            "Stop {}",
-            "Unfinished tasks become Stopped. Waiting jobs do not begin any more, running jobs are asked to stop. "
-            "Executions that have ended stay as they are.",
-            "Stop",
-        ),
+        "Stop {}",
+        "Unfinished tasks become Stopped. Waiting jobs do not begin any more, running jobs are asked to stop. "
+        "Executions that have ended stay as they are.",
     )
     retry = execution_action(
         Verb.RETRY,
         "Retry failed jobs",
-        Question(
-            "Retry the failed jobs of {}",
-            "Each failed job runs once more, and so do the jobs of its chain that were stopped because of it. "
-            "Executions without failed jobs stay as they are.",
-            "Retry",
-        ),
+        "Retry the failed jobs of {}",
+        "Each failed job runs once more, and so do the jobs of its chain that were stopped because of it. "
+        "Executions without failed jobs stay as they are.",
     )
     resume = execution_action(
         Verb.RESUME,
         "Resume stopped jobs",
-        Question(
-            "Resume {}",
-            "Each job that was stopped runs once more. Jobs that were stopped because a job before them failed "
-            "wait for a retry of that job. Executions without stopped jobs stay as they are.",
-            "Resume",
-        ),
+        "Resume {}",
+        "Each job that was stopped runs once more. Jobs that were stopped because a job before them failed "
+        "wait for a retry of that job. Executions without stopped jobs stay as they are.",
     )
     remove = execution_action(
         Verb.DELETE,
         "Delete",
-        Question(
-            "Delete {}",
-            "Tasks, jobs and history are deleted with them, for good. Executions that have not ended are not "
-            "deleted: stop them first.",
-            "Delete",
-            is_deletion=True,
-        ),
-        "remove",
+        "Delete {}",
+        "Tasks, jobs and history are deleted with them, for good. Executions that have not ended are not "
+        "deleted: stop them first.",
     )
 
     @admin.action(description="Release from quarantine", permissions=["release"])
@@ -203,7 +186,6 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
             "Release {} from quarantine",
             "Its refresh failed too often, so workers leave it alone. A release puts it on the queue for another "
             "try, as a report does.",
-            "Release",
         )
     )
     def release(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:

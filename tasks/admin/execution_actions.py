@@ -45,9 +45,7 @@ def harbors() -> dict[str, bool]:
 
 def act_now(request: HttpRequest, verb: Verb, ids: Sequence[int]) -> None:
     """Do the verb to these executions in this request, one after another."""
-    one = VERBS[verb]
-    act = _refresh if verb == Verb.REFRESH else one.act
-    _act(request, ids, word=Word(verb), kind=Kind.EXECUTION, act=act, did=one.did)
+    _act(request, ids, Word(verb), _refresh if verb == Verb.REFRESH else VERBS[verb].act, VERBS[verb].did)
 
 
 def _refresh(ids: Sequence[int]) -> Done:
@@ -56,9 +54,7 @@ def _refresh(ids: Sequence[int]) -> Done:
 
 
 def release_now(request: HttpRequest, ids: Sequence[int]) -> None:
-    """Release these executions from quarantine."""
-    did = "released from quarantine and will be refreshed soon"
-    _act(request, ids, word=Word.RELEASE, kind=Kind.QUARANTINE, act=_release, did=did)
+    _act(request, ids, Word.RELEASE, _release, "released from quarantine and will be refreshed soon")
 
 
 def _release(ids: Sequence[int]) -> Done:
@@ -67,17 +63,16 @@ def _release(ids: Sequence[int]) -> Done:
 
 
 def _act(
-    request: HttpRequest,
-    ids: Sequence[int],
-    *,
-    word: Word,
-    kind: Kind,
-    act: Callable[[Sequence[int]], Done],
-    did: str,
+    request: HttpRequest, ids: Sequence[int], word: Word, act: Callable[[Sequence[int]], Done], did: str
 ) -> None:
+    if len(ids) > MAX_CHOSEN:
+        most = f"{MAX_CHOSEN:,} at once is the most"
+        messages.error(request, f"Nothing was done: {most}. Choose all that match, and workers do it.")
+        return
+    kind = Kind.QUARANTINE if word == Word.RELEASE else Kind.EXECUTION
     total, left = Done(), []
     with errors_shown(request):
-        for execution in _rows(request, ids):
+        for execution in Execution.objects.filter(pk__in=ids).order_by("pk"):
             if word in (Word.RETRY, Word.RESUME) and not may_run_again(request, execution):
                 left.append(execution.pk)
                 continue
@@ -97,15 +92,6 @@ def _act(
         messages.error(request, f"Execution {pk}: {reason}")
     if len(total.failed) > MAX_LISTED:
         messages.error(request, f"{len(total.failed) - MAX_LISTED:,} more failed.")
-
-
-def _rows(request: HttpRequest, ids: Sequence[int]) -> list[Execution]:
-    """Return the executions that there are, in the order of their ids. If there are too many, return none."""
-    if len(ids) > MAX_CHOSEN:
-        most = f"{MAX_CHOSEN:,} at once is the most"
-        messages.error(request, f"Nothing was done: {most}. Choose all that match, and workers do it.")
-        return []
-    return list(Execution.objects.filter(pk__in=ids).order_by("pk"))
 
 
 @contextmanager

@@ -67,15 +67,12 @@ VERBS: Mapping[str, tuple[Question, Callable[[HttpRequest, str], str]]] = {
             "Executions, jobs or notifications of this queue that have not begun wait. What is claimed or runs "
             "still ends. Reports are stored as before, and plain Celery tasks are not paused. It stays paused "
             "until it is resumed, whatever restarts in between.",
-            "Pause",
             form=ReasonForm,
         ),
         _pause,
     ),
     "resume": (
-        Question(
-            "Resume {}", "The work that waits is taken within seconds, as fast as the workers can.", "Resume"
-        ),
+        Question("Resume {}", "The work that waits is taken within seconds, as fast as the workers can."),
         _resume,
     ),
     "recover": (
@@ -83,7 +80,6 @@ VERBS: Mapping[str, tuple[Question, Callable[[HttpRequest, str], str]]] = {
             "Recover now",
             "Claims of dead nodes, and claims that are too old, go back on the queue. While beat and a worker "
             "run, this happens by itself every few seconds.",
-            "Recover",
         ),
         _recover,
     ),

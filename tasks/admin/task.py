@@ -66,7 +66,6 @@ class TaskWithJobAdmin(TaskAdmin):
             "Stop {}",
             "The task becomes Stopped at once. If its job waits, the job does not begin; if its job runs, the job "
             "is asked to stop. Jobs after it in its chain are stopped as well.",
-            "Stop",
         )
     )
     def stop(self, request: HttpRequest, queryset: QuerySet[Task]) -> None:
@@ -84,7 +83,6 @@ class TaskWithJobAdmin(TaskAdmin):
         Question(
             "Run {} again",
             "The job of this task runs once more, and so do the jobs of its chain that were stopped with it.",
-            "Run again",
         )
     )
     def retry(self, request: HttpRequest, queryset: QuerySet[Task]) -> None:
