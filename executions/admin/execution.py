@@ -5,14 +5,14 @@ from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, QueryDict
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
-from harbor_refresh.executions.admin.execution_page import panel_context, progress_of, sections_context
+from harbor_refresh.executions.admin.execution_page import panel_context, sections_context
 from harbor_refresh.executions.admin.filters import (
     STARTED_PARAMETER,
     QuarantinedFilter,
@@ -44,6 +44,7 @@ from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.errors import NoSuchExecution, Refused
 from harbor_refresh.executions.models import Execution, StatusChange
 from harbor_refresh.executions.queries.listing import MOST, bounded
+from harbor_refresh.executions.queries.progress import progress as progress_of
 from harbor_refresh.executions.status import Status
 
 
@@ -58,7 +59,6 @@ class ExecutionAdmin(LegendAdmin):
         StatusFilter,
         TriggerFilter,
     )
-    list_select_related = ("quarantine",)
     list_head = "executions/admin/status_legend.html"
     form_head = "executions/admin/execution_head.html"
     form_tail = "executions/admin/execution_sections.html"
@@ -103,31 +103,25 @@ class ExecutionAdmin(LegendAdmin):
         dated = any(request.GET.get(f"{STARTED_PARAMETER}_{side}_0") for side in ("from", "to"))
         return ("-start_time", "-pk") if dated else ("-pk",)
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        context = dict(extra_context or {})
-        execution = self.get_object(request, object_id) if request.method == "GET" else None
-        if execution is not None and self.has_view_permission(request, execution):
-            made = progress_of(request, execution.pk)
-            context |= panel_context(execution, made) | sections_context(execution, made)
-        return super().change_view(request, object_id, form_url, context)
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Execution]:
+        return super().get_queryset(request).select_related("quarantine", "text_key")
 
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Execution | None:
-        """Read the row once for a page."""
-        known: dict[int, Execution | None] = request.__dict__.setdefault("executions_of_the_page", {})
-        pk = parse_id(str(object_id)) or 0
-        if pk not in known:
-            rows = self.get_queryset(request).select_related("quarantine", "text_key")
-            known[pk] = rows.filter(pk=pk).first()
-        return known[pk]
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        execution = super().get_object(request, object_id, from_field)
+        if execution is not None:
+            execution.made = progress_of(execution.pk)
+        return execution
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **options: Any) -> Any:
+        context |= panel_context(options["obj"]) | sections_context(options["obj"])
+        return super().render_change_form(request, context, *args, **options)
 
     def panel(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
         """The part of the page that changes while the execution makes progress."""
         execution = self.get_object(request, object_id)
         if execution is None:
             raise NoSuchExecution(parse_id(object_id) or 0)
-        context = panel_context(execution, progress_of(request, execution.pk))
+        context = panel_context(execution)
         panel = render_to_string("executions/admin/execution_panel.html", context)
         return {"parts": {"panel": panel}, "every": context["panel_every"]}
 

@@ -1,13 +1,5 @@
 """The latest executions of an object of the project, on the page of that object in the project's admin.
 
-    from harbor_refresh import ExecutionInline
-
-    class Upgrades(ExecutionInline):
-        vendor_type = "UPGRADE"
-
-    class DeviceAdmin(admin.ModelAdmin):
-        inlines = (Upgrades,)
-
 No relation leads from an execution to a model of the project; they have the id of the object in common, which may
 be a number, a UUID or text. So this inline has no forms. It asks two queries, and a page is saved as without it.
 """

@@ -15,7 +15,6 @@ from django.template.loader import render_to_string
 from django.urls import URLPattern, path
 
 from harbor_refresh.executions.access.audit import person_of
-from harbor_refresh.executions.admin import execution_page
 from harbor_refresh.executions.admin.base import may
 from harbor_refresh.executions.admin.confirmation import Question, ask, asks_first, is_confirmed
 from harbor_refresh.executions.admin.execution import ExecutionAdmin
@@ -28,7 +27,6 @@ from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import Counted, chooses_bulk, count, highest_id
-from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.executions.status import Status, is_final
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.admin.execution_actions import (
@@ -131,10 +129,9 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
         (title, options), *others = super().get_fieldsets(request, obj)
         return [(title, {**options, "fields": (*options["fields"], "terms")}), *others]
 
-    def useful(self, request: HttpRequest, row: Execution) -> dict[str, bool]:
+    def useful(self, request: HttpRequest, row: Any) -> dict[str, bool]:
         """A quarantined execution is released, and not refreshed."""
-        found = progress_of(request, row.pk) if may_run_again(request, row) else None
-        again = found.counts if found else {}
+        again = row.made.counts if row.has_jobs and may_run_again(request, row) else {}
         has_ended, is_held = is_final(row.status), is_quarantined(row)
         return {
             "refresh": not is_held,
@@ -191,16 +188,14 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
     def release(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
         release_now(request, list(queryset.values_list("pk", flat=True)))
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        context = dict(extra_context or {})
-        if (execution_id := parse_id(object_id)) is not None and request.method == "GET":
-            context["where_url"] = admin_url("harbor_executions_execution_place", execution_id)
-            if progress_of(request, execution_id) is not None:
-                context["its_jobs_url"] = jobs_url(execution_id)
-                context["running_url"] = admin_url("harbor_executions_execution_running", execution_id)
-        return super().change_view(request, object_id, form_url, context)
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **options: Any) -> Any:
+        execution = options["obj"]
+        execution.has_jobs = bool(executions_with_jobs([execution.pk]))
+        context["where_url"] = admin_url("harbor_executions_execution_place", execution.pk)
+        if execution.has_jobs:
+            context["its_jobs_url"] = jobs_url(execution.pk)
+            context["running_url"] = admin_url("harbor_executions_execution_running", execution.pk)
+        return super().render_change_form(request, context, *args, **options)
 
     def place(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
         """Where it is: on the queue, claimed by a node, or in neither; and what ends that. It is loaded after the
@@ -228,11 +223,3 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
             "totals": bulk.totals_of(execution_id),
         }
         return {"parts": {"running": render_to_string("tasks/admin/running_jobs.html", context)}}
-
-
-def progress_of(request: HttpRequest, execution_id: int) -> Progress | None:
-    """Read the progress, once for a page; None if the execution has no jobs or does not exist."""
-    known: dict[int, bool] = request.__dict__.setdefault("has_jobs", {})
-    if execution_id not in known:
-        known[execution_id] = bool(executions_with_jobs([execution_id]))
-    return execution_page.progress_of(request, execution_id) if known[execution_id] else None
