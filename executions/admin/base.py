@@ -85,8 +85,6 @@ class DeclaredChangeList(ChangeList):
 
 
 class ModelAdmin(DjangosModelAdmin):
-    """The base of our screens, on whichever site they are."""
-
     change_list_template: ClassVar[str | None] = "executions/admin/change_list.html"
     change_form_template: ClassVar[str | None] = "executions/admin/change_form.html"
     #: Templates above the list, above the form and below it.

@@ -17,7 +17,6 @@ NO_MESSAGE = "(no message)"
 
 
 def error_table(execution_id: int) -> dict[str, Any] | None:
-    """The messages of the errors of one execution; None if there are none."""
     found = group_errors(execution_id=execution_id)
     return _table("Message", found.messages, with_execution=False) if found.messages else None
 

@@ -117,7 +117,6 @@ class ExecutionAdmin(LegendAdmin):
         return super().render_change_form(request, context, *args, **options)
 
     def panel(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
-        """The part of the page that changes while the execution makes progress."""
         execution = self.get_object(request, object_id)
         if execution is None:
             raise NoSuchExecution(parse_id(object_id) or 0)

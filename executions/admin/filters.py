@@ -88,7 +88,6 @@ def _vendor_named(word: str) -> str:
 
 
 def _unquoted(value: str) -> str:
-    """Return the text without the quotes around it, if there are any."""
     return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
 
 
@@ -158,7 +157,6 @@ class FieldsFilter(ListFilter):
         return True
 
     def fields(self) -> list[dict[str, str]]:
-        """The fields: `name`, `label`, `type` and `value`."""
         name = str(self.parameter_name)
         return [{"name": name, "label": str(self.title), "type": "text", "value": self.value() or ""}]
 

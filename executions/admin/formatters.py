@@ -76,7 +76,6 @@ def label(text: str, colour: str, *, href: str = "", title: str = "") -> SafeStr
 
 
 def status_label(status: str, *, count: int | None = None, href: str = "", title: str = "") -> SafeString:
-    """The label of a status in its colour; `count` is shown before it."""
     name = status or "no status"
     text = name if count is None else f"{count:,} {name}"
     return label(text, COLOURS.get(status, "default"), href=href, title=title)
@@ -87,7 +86,6 @@ def delivery_label(state: str) -> SafeString:
 
 
 def task_labels(execution_id: int, counts: Mapping[str, int]) -> SafeString:
-    """A label for each status, with the count of its tasks and a link to them."""
     labels = (
         status_label(
             status,
@@ -125,7 +123,6 @@ def is_quarantined(execution: Execution) -> bool:
 
 
 def held_label(execution: Execution) -> SafeString | str:
-    """The label of an execution in quarantine, which leads there."""
     if not is_quarantined(execution):
         return ""
     return label("Quarantined", "danger", href=quarantine_url(execution.pk), title=execution.quarantine.reason)

@@ -72,8 +72,6 @@ def task_counts(execution_ids: Iterable[int]) -> dict[int, Counts]:
 
 
 class CountedChangeList(CappedChangeList):
-    """A page of executions with the counts of their tasks."""
-
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         self.result_list = list(self.result_list)

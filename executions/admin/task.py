@@ -79,7 +79,6 @@ class TaskAdmin(LegendAdmin):
         return [errors, *super().get_urls()]
 
     def errors(self, request: HttpRequest) -> HttpResponse:
-        """The page of errors: by message, by vendor and by hour."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         return self.own_page(

@@ -44,7 +44,6 @@ def harbors() -> dict[str, bool]:
 
 
 def act_now(request: HttpRequest, verb: Verb, ids: Sequence[int]) -> None:
-    """Do the verb to these executions in this request, one after another."""
     _act(request, ids, Word(verb), _refresh if verb == Verb.REFRESH else VERBS[verb].act, VERBS[verb].did)
 
 

@@ -44,7 +44,6 @@ def is_narrow(request: HttpRequest) -> bool:
 
 
 def newest(jobs: QuerySet[Job], count: int) -> QuerySet[Job]:
-    """Keep the newest jobs."""
     pks = Job.objects.order_by("-pk").values_list("pk", flat=True)
     return jobs.filter(pk__gt=next(iter(pks[count : count + 1]), 0))
 
@@ -116,7 +115,6 @@ class JobAdmin(LegendAdmin):
     search_help_text = "Job id, task id or execution id"
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        """In a narrowed list, show unfinished jobs first."""
         return ("task__status_code", "-pk") if is_narrow(request) else ("-pk",)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:

@@ -33,7 +33,6 @@ def attempt(job: Job) -> SafeString:
 
 
 def waits_for(job: Job) -> str:
-    """Show for how many of the jobs that it needs it waits."""
     if not job.waits_for or is_final(job.task.status):
         return NOTHING
     return plural(job.waits_for, "job")
@@ -72,7 +71,6 @@ def result(end: JobEnd) -> SafeString | str:
 
 
 def folded(summary: str, text: str) -> SafeString:
-    """Show a long text once a person opens it."""
     return format_html(
         '<details><summary class="cursor-pointer">{}</summary>'
         '<pre class="text-sm mt-2" style="white-space: pre-wrap; overflow-wrap: anywhere">{}</pre></details>',
@@ -87,7 +85,6 @@ def node_label(job: Job) -> str:
 
 
 def heard(job: Job) -> str:
-    """Show when it last said something, and what."""
     said = check_in_of(job)
     return f"{heard_at(job)}: {said.message}" if said and said.message else heard_at(job)
 
@@ -98,7 +95,6 @@ def heard_at(job: Job) -> str:
 
 
 def check_in_bar(job: Job, *, with_message: bool = False) -> SafeString | str:
-    """Show what the run said last, as a bar if it gave numbers."""
     said = check_in_of(job) or CheckIn()
     message = said.message if with_message else ""
     if said.done is None or said.of is None:

@@ -53,7 +53,6 @@ class Told:
 
 
 def latest(count: int) -> list[Told]:
-    """Return the latest events, the latest first."""
     # the primary key begins with the minute; a minute has a row for each kind, and for each node that died
     rows = sorted(Event.objects.order_by("-minute")[: 4 * count], key=lambda row: row.last_at, reverse=True)
     return [Told(row.last_at, _sentence(row), Kind(row.kind) in HEALING) for row in rows[:count]]

@@ -35,8 +35,6 @@ LATELY_SECONDS = 3_600
 
 @dataclass(frozen=True)
 class Node:
-    """A worker process, and how long it has been silent."""
-
     name: str
     silent: float
 
