@@ -117,7 +117,8 @@ class ModelAdmin(DjangosModelAdmin):
         if answer is not None:
             return answer
         place = f"{self.opts.app_label}_{self.opts.model_name}"
-        url = admin_url(f"{place}_change", object_id) if rows.exists() else admin_url(f"{place}_changelist")
+        is_there = rows.all().exists()  # asked anew, because the action may have read the rows
+        url = admin_url(f"{place}_change", object_id) if is_there else admin_url(f"{place}_changelist")
         return HttpResponseRedirect(url)
 
     def _allowed_page_actions(self, request: HttpRequest) -> dict[str, tuple[Any, str, str]]:
