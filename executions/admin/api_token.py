@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access import api_tokens
 from harbor_refresh.executions.access.audit import Kind, Word, note, noted, person_of
-from harbor_refresh.executions.admin.base import ReadOnlyAdmin
+from harbor_refresh.executions.admin.base import ReadOnlyAdmin, may
 from harbor_refresh.executions.admin.confirmation import Question, asks_first
 from harbor_refresh.executions.admin.formatters import column, label
 from harbor_refresh.executions.admin.site_pages import admin_url, page
@@ -21,18 +21,12 @@ from harbor_refresh.executions.models import ApiToken
 class ApiTokenAdmin(ReadOnlyAdmin):
     list_display = ("name", "hint", "state", "scopes", "created", "expires", "last_used")
     fields = ("name", "may_read", "may_report", "may_manage", "expires_at")
-    search_fields = ("name",)
+    search_fields = ("name__icontains",)
     search_help_text = "Name"
     actions = ("revoke",)
 
-    def matching(self, rows: QuerySet[ApiToken], text: str) -> QuerySet[ApiToken]:
-        return rows.filter(name__icontains=text)
-
-    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return request.user.has_perm("harbor_executions.add_apitoken")
-
-    def has_revoke_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return request.user.has_perm("harbor_executions.change_apitoken")
+    has_add_permission = may("harbor_executions.add_apitoken")
+    has_revoke_permission = may("harbor_executions.change_apitoken")
 
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
         token = api_tokens.fill(obj, created_by=request.user.get_username())
@@ -56,7 +50,6 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         Question(
             "Revoke {}",
             "Requests with it are answered with 401 from now on. It cannot be undone.",
-            "Revoke",
             is_deletion=True,
         )
     )

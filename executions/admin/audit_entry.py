@@ -15,11 +15,7 @@ from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.models.operations import Outcome
 
-COLOURS: dict[str, str] = {
-    Outcome.DONE: "success",
-    Outcome.UNCHANGED: "default",
-    Outcome.FAILED: "danger",
-}
+COLOURS: dict[str, str] = {Outcome.DONE: "success", Outcome.UNCHANGED: "default", Outcome.FAILED: "danger"}
 #: The page of a target, if its kind has pages.
 PAGES: dict[str, str] = {
     Kind.EXECUTION: "harbor_executions_execution_change",
@@ -58,7 +54,6 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     list_display_links = None
     list_filter = (WordFilter, KindFilter, "origin", "at")
     fields = ("when", ("by", "origin", "address"), ("verb", "what"), ("how_many", "shown_outcome"), "detail")
-    readonly_fields = ("when", "what", "how_many", "shown_outcome")
     search_fields = ("by",)
     search_help_text = "The full name of the user or token, or the id of the target"
 

@@ -4,9 +4,9 @@ The templates extend those of Django's admin. In a project whose admin has the t
 ModelAdmin is the base and its look dresses the same pages. Only this module asks for unfold.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
@@ -14,36 +14,36 @@ from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.models import LogEntry
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ERROR_FLAG, ChangeList
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import DataError
-from django.db.models import TextField
+from django.db.models import Model, Q, TextField
 from django.db.models.functions import Cast, Left, Length
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
+from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
 from harbor_refresh.executions.admin.formatters import NOTHING
 from harbor_refresh.executions.admin.search import bounds, parse_id
 from harbor_refresh.executions.admin.site_pages import admin_url, on_its_site
+from harbor_refresh.executions.attached.ownership import page_context
 from harbor_refresh.executions.text import storable
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 
-@cache
-def has_unfold() -> bool:
-    """Whether the templates of the admin are unfold's: its app comes before the admin."""
-    names = [app.name for app in apps.get_app_configs()]
-    return "unfold" in names and names.index("unfold") < names.index("django.contrib.admin")
-
+_apps = [app.name for app in apps.get_app_configs()]
+#: Whether the templates of the admin are unfold's: its app comes before the admin.
+HAS_UNFOLD = "unfold" in _apps and _apps.index("unfold") < _apps.index("django.contrib.admin")
 
 if TYPE_CHECKING:
     DjangosModelAdmin = admin.ModelAdmin[Any]
-elif has_unfold():
+elif HAS_UNFOLD:
     from unfold.admin import ModelAdmin as DjangosModelAdmin
 else:
     DjangosModelAdmin = admin.ModelAdmin
@@ -59,9 +59,12 @@ def parts_media() -> forms.Media:
 
 def media() -> forms.Media:
     """The styles of our pages, and those that the look of the project lacks."""
-    return parts_media() + forms.Media(
-        css={"all": [f"executions/in-{'unfold' if has_unfold() else 'django'}.css"]}
-    )
+    return parts_media() + forms.Media(css={"all": [f"executions/in-{'unfold' if HAS_UNFOLD else 'django'}.css"]})
+
+
+def may(permission: str) -> Callable[..., bool]:
+    """A method of a screen that says whether the user has this permission of Django's, for `has_…_permission`."""
+    return lambda self, request, obj=None: request.user.has_perm(permission)
 
 
 class DeclaredChangeList(ChangeList):
@@ -82,8 +85,6 @@ class DeclaredChangeList(ChangeList):
 
 
 class ModelAdmin(DjangosModelAdmin):
-    """The base of our screens, on whichever site they are."""
-
     change_list_template: ClassVar[str | None] = "executions/admin/change_list.html"
     change_form_template: ClassVar[str | None] = "executions/admin/change_form.html"
     #: Templates above the list, above the form and below it.
@@ -93,6 +94,7 @@ class ModelAdmin(DjangosModelAdmin):
     #: The lookups by which links narrow the list, beside those of `list_filter`.
     lookups_of_links: ClassVar[tuple[str, ...]] = ()
     list_fullwidth = True  # in unfold
+    changelist: ClassVar[type[ChangeList]] = DeclaredChangeList
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.act_on_row)
@@ -115,7 +117,7 @@ class ModelAdmin(DjangosModelAdmin):
         if answer is not None:
             return answer
         place = f"{self.opts.app_label}_{self.opts.model_name}"
-        is_there = self.model._base_manager.filter(pk=object_id).exists()
+        is_there = rows.all().exists()  # asked anew, because the action may have read the rows
         url = admin_url(f"{place}_change", object_id) if is_there else admin_url(f"{place}_changelist")
         return HttpResponseRedirect(url)
 
@@ -123,23 +125,24 @@ class ModelAdmin(DjangosModelAdmin):
         found = [self.get_action(name) for name in self.page_actions]
         return {one[1]: one for one in self._filter_actions_by_permissions(request, found)}  # type: ignore[attr-defined]
 
-    def pointless(self, request: HttpRequest, row: Any) -> Iterable[str]:
-        """The actions that would do nothing to this row, which its page leaves out."""
-        return ()
+    def useful(self, request: HttpRequest, row: Any) -> Mapping[str, bool]:
+        """Whether an action would do something to this row; if not, its page leaves it out."""
+        return {}
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **options: Any) -> Any:
+        context |= page_context()
         if row := options.get("obj"):
             place = f"{self.opts.app_label}_{self.opts.model_name}"
-            left_out = set(self.pointless(request, row))
+            useful = self.useful(request, row)
             context["page_actions"] = [
-                {"name": name, "title": title, "address": admin_url(f"{place}_{name}", row.pk)}
+                {"title": title, "address": admin_url(f"{place}_{name}", row.pk)}
                 for _, name, title in self._allowed_page_actions(request).values()
-                if name not in left_out
+                if useful.get(name, True)
             ]
         return super().render_change_form(request, context, *args, **options)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        return DeclaredChangeList
+        return self.changelist
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         return True  # the list refuses what no filter has taken
@@ -164,6 +167,29 @@ class ModelAdmin(DjangosModelAdmin):
     @property
     def urls(self) -> Any:
         return on_its_site(self.get_urls(), self.admin_site)
+
+
+class NotedAdmin(ModelAdmin):
+    """A screen whose changes are in the log of actions as well as in Django's own log. Django calls these methods
+    in the transaction of the addition, the change or the deletion."""
+
+    audit_kind: Kind
+
+    def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> LogEntry:
+        return self._with_note(request, Word.CREATE, super().log_addition(request, obj, message))
+
+    def log_change(self, request: HttpRequest, obj: Model, message: Any) -> LogEntry:
+        return self._with_note(request, Word.CHANGE, super().log_change(request, obj, message))
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        for obj in queryset:
+            note(person_of(request), Word.DELETE, self.audit_kind, obj.pk, detail=str(obj))
+        return super().log_deletions(request, queryset)
+
+    def _with_note(self, request: HttpRequest, verb: Word, entry: LogEntry) -> LogEntry:
+        detail = f"{entry.object_repr}: {entry.get_change_message()}"
+        note(person_of(request), verb, self.audit_kind, entry.object_id or "", detail=detail)
+        return entry
 
 
 class CappedPaginator(Paginator):  # type: ignore[type-arg]
@@ -198,13 +224,13 @@ def _bad_lookups() -> Iterator[None]:
 
 
 class CappedChangeList(DeclaredChangeList):
+    @_bad_lookups()
     def get_queryset(self, request: HttpRequest, *args: Any, **options: Any) -> "QuerySet[Any]":
-        with _bad_lookups():
-            return super().get_queryset(request, *args, **options)
+        return super().get_queryset(request, *args, **options)
 
+    @_bad_lookups()
     def get_results(self, request: HttpRequest) -> None:
-        with _bad_lookups():
-            super().get_results(request)
+        super().get_results(request)
         self.bounds = bounds(request)
         self.paginator.is_bounded = bool(self.bounds) and self.result_count > 0
         if not self.query and not self.has_active_filters:
@@ -215,6 +241,7 @@ class CappedChangeList(DeclaredChangeList):
 class ReadOnlyAdmin(ModelAdmin):
     #: Columns that no page reads as a whole, because one value may take 2 MB.
     large: ClassVar[tuple[str, ...]] = ()
+    changelist = CappedChangeList
     paginator = CappedPaginator
     show_full_result_count = False
     show_facets = ShowFacets.NEVER  # they count every row of every choice
@@ -224,18 +251,14 @@ class ReadOnlyAdmin(ModelAdmin):
     acts_on_all = False
     ordering: ClassVar[tuple[str, ...]] = ("-pk",)
     sortable_by: ClassVar[tuple[str, ...]] = ()
-    empty_value_display = NOTHING
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
         rows = super().get_queryset(request).defer(*self.large)
         place = request.resolver_match
-        if "attributes" in self.readonly_fields and place and "object_id" in place.kwargs:  # the page of a row
+        if "extra_attrs" in self.large and place and "object_id" in place.kwargs:  # the page of a row
             json = Cast("extra_attrs", TextField())
             rows = rows.annotate(attributes_begin=Left(json, MAX_SHOWN), attributes_length=Length(json))
         return rows
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        return CappedChangeList
 
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
@@ -243,8 +266,12 @@ class ReadOnlyAdmin(ModelAdmin):
         return (self.matching(queryset, search_term) if storable(search_term) else queryset.none()), False
 
     def matching(self, rows: "QuerySet[Any]", text: str) -> "QuerySet[Any]":
-        """Return the rows that match every word of the text."""
-        raise NotImplementedError
+        """Return the rows that each word finds: by an id, or by a search field with a lookup (`name__exact`)."""
+        for word in text.split():
+            pk = parse_id(word) or -1  # which no row has
+            lookups = ((name, word if "__" in name else pk) for name in self.search_fields)
+            rows = rows.filter(Q(*lookups, _connector=Q.OR))
+        return rows
 
     def response_action(self, request: HttpRequest, queryset: "QuerySet[Any]", *place: Any) -> HttpResponse | None:
         if any(parse_id(one) is None for one in request.POST.getlist(ACTION_CHECKBOX_NAME)):
@@ -262,8 +289,4 @@ class ReadOnlyAdmin(ModelAdmin):
     def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
+    has_change_permission = has_delete_permission = has_add_permission

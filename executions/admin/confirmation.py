@@ -19,13 +19,17 @@ from harbor_refresh.executions.text import plural
 
 @dataclass(frozen=True)
 class Question:
-    """What a confirmation says. `title` has a place for the rows; `form` asks for more than yes or no."""
+    """What a confirmation says. `title` begins with the word of the button, and has a place for the rows; `form`
+    asks for more than yes or no."""
 
     title: str
     effect: str
-    submit: str
     is_deletion: bool = False
     form: type[forms.Form] | None = None
+
+    @property
+    def submit(self) -> str:
+        return self.title.split()[0]
 
 
 def asks_first(question: Question) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

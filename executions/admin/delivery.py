@@ -5,9 +5,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from harbor_refresh.executions.access.audit import Kind, Word, note, noted, person_of
-from harbor_refresh.executions.admin.base import ReadOnlyAdmin
+from harbor_refresh.executions.admin.base import ReadOnlyAdmin, may
 from harbor_refresh.executions.admin.formatters import column, delivery_label, execution_link, status_label
-from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.deliveries import dead_letters
 from harbor_refresh.executions.models import Delivery
@@ -37,33 +36,16 @@ class DeliveryAdmin(ReadOnlyAdmin):
         ("attempts", "next_try", "ended"),
         "last_error",
     )
-    readonly_fields = (
-        "shown_state",
-        "execution_number",
-        "was",
-        "became",
-        "changed",
-        "made",
-        "next_try",
-        "ended",
-    )
     search_fields = ("execution_id",)
     search_help_text = "Execution id"
     actions = ("send_again", "send_all_again")
 
-    def matching(self, rows: QuerySet[Delivery], text: str) -> QuerySet[Delivery]:
-        if not text:
-            return rows
-        found = parse_id(text.strip())
-        return rows.none() if found is None else rows.filter(execution_id=found)
-
-    def has_resend_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("harbor_executions.change_delivery")
+    has_resend_permission = may("harbor_executions.change_delivery")
 
     @admin.action(description="Send again", permissions=["resend"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         count, others = 0, 0
-        for row in queryset.select_related("subscription"):
+        for row in queryset:
             with noted(person_of(request), Word.RESEND, Kind.DELIVERY, row.pk) as entry:
                 entry.skip = not dead_letters.resend([row.pk])
             count += not entry.skip

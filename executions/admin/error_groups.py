@@ -17,7 +17,6 @@ NO_MESSAGE = "(no message)"
 
 
 def error_table(execution_id: int) -> dict[str, Any] | None:
-    """The messages of the errors of one execution; None if there are none."""
     found = group_errors(execution_id=execution_id)
     return _table("Message", found.messages, with_execution=False) if found.messages else None
 
@@ -45,7 +44,9 @@ def _table(title: str, groups: Sequence[Group], *, with_execution: bool = True) 
         "headers": [title, "Errors", "Last", "Newest task", *of_execution],
         "rows": [
             [
-                _key(group.key),
+                moment(group.key)
+                if isinstance(group.key, datetime)
+                else Truncator(group.key).chars(160) or NO_MESSAGE,
                 f"{group.count:,}",
                 moment(group.last_end),
                 task_link(group.task_id),
@@ -54,9 +55,3 @@ def _table(title: str, groups: Sequence[Group], *, with_execution: bool = True) 
             for group in groups
         ],
     }
-
-
-def _key(key: str | datetime) -> Any:
-    if isinstance(key, datetime):
-        return moment(key)
-    return Truncator(key).chars(160) or NO_MESSAGE

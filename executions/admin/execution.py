@@ -1,18 +1,18 @@
 """The screens of executions and of their history. execution_page.py fills the page of one execution."""
 
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, QueryDict
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
-from harbor_refresh.executions.admin.execution_page import panel_context, progress_of, sections_context
+from harbor_refresh.executions.admin.execution_page import panel_context, sections_context
 from harbor_refresh.executions.admin.filters import (
     STARTED_PARAMETER,
     QuarantinedFilter,
@@ -28,7 +28,6 @@ from harbor_refresh.executions.admin.formatters import (
     elapsed,
     execution_link,
     held_label,
-    moment_in_column,
     name_in_column,
     status_bar,
     status_label,
@@ -36,23 +35,23 @@ from harbor_refresh.executions.admin.formatters import (
 )
 from harbor_refresh.executions.admin.live import live_view
 from harbor_refresh.executions.admin.page_parts import (
-    EXECUTION_MEANINGS,
     CountedChangeList,
-    counts_of,
-    legend_context,
+    Counts,
+    LegendAdmin,
 )
 from harbor_refresh.executions.admin.search import add_bound, parse_id
 from harbor_refresh.executions.admin.site_pages import page
-from harbor_refresh.executions.attached.ownership import page_context
 from harbor_refresh.executions.errors import NoSuchExecution, Refused
 from harbor_refresh.executions.models import Execution, StatusChange
 from harbor_refresh.executions.queries.listing import MOST, bounded
+from harbor_refresh.executions.queries.progress import progress as progress_of
+from harbor_refresh.executions.status import Status
 
 
 @page(Execution)
-class ExecutionAdmin(ReadOnlyAdmin):
+class ExecutionAdmin(LegendAdmin):
     list_display = ("number", "shown_status", "vendor", "progress", "started", "duration")
-    list_filter = (
+    list_filter: ClassVar[tuple[Any, ...]] = (
         VendorFilter,
         VendorIdFilter,
         StartedFilter,
@@ -60,7 +59,6 @@ class ExecutionAdmin(ReadOnlyAdmin):
         StatusFilter,
         TriggerFilter,
     )
-    list_select_related = ("quarantine",)
     list_head = "executions/admin/status_legend.html"
     form_head = "executions/admin/execution_head.html"
     form_tail = "executions/admin/execution_sections.html"
@@ -86,7 +84,13 @@ class ExecutionAdmin(ReadOnlyAdmin):
         ("Times", {"fields": (("started", "ended"), ("duration", "updated"))}),
     )
     large = ("extra_attrs",)
-    readonly_fields = ("vendor_object", "attributes", "started", "ended", "duration", "updated")
+    changelist = CountedChangeList
+    meanings: ClassVar[dict[Status, str]] = {
+        Status.RUNNING: "a task is not finished",
+        Status.ERROR: "all finished, a task failed",
+        Status.STOPPED: "none failed, a task was stopped",
+        Status.SUCCESS: "every task succeeded",
+    }
 
     def get_urls(self) -> list[URLPattern]:
         panel = path(
@@ -94,43 +98,29 @@ class ExecutionAdmin(ReadOnlyAdmin):
         )
         return [panel, *super().get_urls()]
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CountedChangeList]:
-        return CountedChangeList
-
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """Between two dates, show the latest starts first, which is the order of the index that finds them."""
         dated = any(request.GET.get(f"{STARTED_PARAMETER}_{side}_0") for side in ("from", "to"))
         return ("-start_time", "-pk") if dated else ("-pk",)
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        context = {**(extra_context or {}), **legend_context(request, EXECUTION_MEANINGS), **page_context()}
-        return super().changelist_view(request, context)
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Execution]:
+        return super().get_queryset(request).select_related("quarantine", "text_key")
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        context = {**(extra_context or {}), **page_context()}
-        execution = self.get_object(request, object_id) if request.method == "GET" else None
-        if execution is not None and self.has_view_permission(request, execution):
-            made = progress_of(request, execution.pk)
-            context |= panel_context(execution, made) | sections_context(execution, made)
-        return super().change_view(request, object_id, form_url, context)
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        execution = super().get_object(request, object_id, from_field)
+        if execution is not None:
+            execution.made = progress_of(execution.pk)
+        return execution
 
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Execution | None:
-        """Read the row once for a page, with its quarantine."""
-        known: dict[int, Execution | None] = request.__dict__.setdefault("executions_of_the_page", {})
-        pk = parse_id(str(object_id)) or 0
-        if pk not in known:
-            rows = self.get_queryset(request).select_related("quarantine", "text_key")
-            known[pk] = rows.filter(pk=pk).first()
-        return known[pk]
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **options: Any) -> Any:
+        context |= panel_context(options["obj"]) | sections_context(options["obj"])
+        return super().render_change_form(request, context, *args, **options)
 
     def panel(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
-        """The part of the page that changes while the execution makes progress."""
         execution = self.get_object(request, object_id)
         if execution is None:
             raise NoSuchExecution(parse_id(object_id) or 0)
-        context = panel_context(execution, progress_of(request, execution.pk))
+        context = panel_context(execution)
         panel = render_to_string("executions/admin/execution_panel.html", context)
         return {"parts": {"panel": panel}, "every": context["panel_every"]}
 
@@ -157,7 +147,7 @@ class ExecutionAdmin(ReadOnlyAdmin):
 
     @admin.display(description="Tasks")
     def progress(self, execution: Execution) -> SafeString | str:
-        counts = counts_of(execution)
+        counts: Counts = execution.__dict__["task_counts"]
         if not counts:
             return "none"
         return format_html(
@@ -170,7 +160,7 @@ class ExecutionAdmin(ReadOnlyAdmin):
     number = column("pk", "Execution", int)
     vendor = column("vendor_type", "Vendor", name_in_column)
     vendor_object = column(lambda execution: execution.vendor_key, "Vendor id")
-    started = column("start_time", "Started", moment_in_column, ordering="start_time")
+    started = column("start_time", "Started", ordering="start_time")
     ended = column("end_time", "Ended")
     updated = column("update_time", "Updated")
 
@@ -179,15 +169,8 @@ class ExecutionAdmin(ReadOnlyAdmin):
 class StatusChangeAdmin(ReadOnlyAdmin):
     list_display = ("id", "execution_number", "revision", "was", "became", "when")
     fields = ("execution_number", "revision", "was", "became", "when")
-    readonly_fields = fields
-    search_fields = ("execution",)
+    search_fields = ("execution_id",)
     search_help_text = "Execution id"
-
-    def matching(self, rows: QuerySet[StatusChange], text: str) -> QuerySet[StatusChange]:
-        if not text:
-            return rows
-        found = parse_id(text.strip())
-        return rows.none() if found is None else rows.filter(execution_id=found)
 
     execution_number = column("execution_id", "Execution", execution_link)
     was = column("from_status", "From", status_label)

@@ -1,13 +1,5 @@
 """The latest executions of an object of the project, on the page of that object in the project's admin.
 
-    from harbor_refresh import ExecutionInline
-
-    class Upgrades(ExecutionInline):
-        vendor_type = "UPGRADE"
-
-    class DeviceAdmin(admin.ModelAdmin):
-        inlines = (Upgrades,)
-
 No relation leads from an execution to a model of the project; they have the id of the object in common, which may
 be a number, a UUID or text. So this inline has no forms. It asks two queries, and a page is saved as without it.
 """
@@ -27,7 +19,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.admin.base import parts_media
-from harbor_refresh.executions.admin.formatters import elapsed, moment_in_column, status_bar, status_label
+from harbor_refresh.executions.admin.formatters import elapsed, moment, status_bar, status_label
 from harbor_refresh.executions.admin.page_parts import Counts, task_counts
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.vendor_keys import Given, key_of, lookups
@@ -48,16 +40,11 @@ class ExecutionInlineChecks(BaseModelAdminChecks):
 
     def check(self, admin_obj: Any, **kwargs: object) -> list[CheckMessage]:
         found: list[CheckMessage] = list(super().check(admin_obj, **kwargs))
-        if not is_text(admin_obj.vendor_type, MAX_VENDOR, at_least=1):
-            found.append(
-                Error(
-                    "The inline does not say which executions it shows.",
-                    hint='Write `vendor_type = "UPGRADE"`, the name that is given to start().',
-                    obj=type(admin_obj),
-                    id="harbor_executions.E003",
-                )
-            )
-        return found
+        if is_text(admin_obj.vendor_type, MAX_VENDOR, at_least=1):
+            return found
+        what = "The inline does not say which executions it shows."
+        hint = 'Write `vendor_type = "UPGRADE"`, the name that is given to start().'
+        return [*found, Error(what, hint=hint, obj=type(admin_obj), id="harbor_executions.E003")]
 
 
 class NoForms(forms.BaseFormSet):  # type: ignore[type-arg]
@@ -134,8 +121,8 @@ class ExecutionInline(Inline):
                     self._link(one),
                     status_label(one.status),
                     _progress(counts.get(one.pk, {})),
-                    moment_in_column(one.start_time),
-                    moment_in_column(one.end_time),
+                    moment(one.start_time),
+                    moment(one.end_time),
                     elapsed(one.start_time, one.end_time),
                 ]
                 for one in executions
@@ -168,11 +155,7 @@ class ExecutionInline(Inline):
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    has_change_permission = has_delete_permission = has_add_permission
 
 
 def _progress(counts: Counts) -> SafeString | str:

@@ -3,7 +3,6 @@ its tasks, the messages of its errors, and its deliveries. Every part reads a bo
 
 from typing import Any
 
-from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
@@ -24,7 +23,7 @@ from harbor_refresh.executions.admin.formatters import (
 from harbor_refresh.executions.admin.site_pages import admin_url
 from harbor_refresh.executions.durations import duration
 from harbor_refresh.executions.models import Delivery, Execution, StatusChange, Subscription, Task
-from harbor_refresh.executions.queries.progress import Progress, progress
+from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.executions.status import Status, is_final
 
 CHANGES = 6
@@ -35,18 +34,10 @@ MAX_SUBSCRIPTIONS = 1_000
 WHILE_GOING_MS, AFTER_THE_END_MS = 2_000, 15_000
 
 
-def progress_of(request: HttpRequest, execution_id: int) -> Progress:
-    """Read the progress, once for a page. Raises NoSuchExecution."""
-    known: dict[int, Progress] = request.__dict__.setdefault("progress_of_the_page", {})
-    if execution_id not in known:
-        known[execution_id] = progress(execution_id)
-    return known[execution_id]
-
-
-def panel_context(execution: Execution, made: Progress) -> dict[str, Any]:
+def panel_context(execution: Any) -> dict[str, Any]:
     """What changes while the execution makes progress. The time that it takes comes after its end: before, each
     answer would differ from the last one."""
-    execution_id = execution.pk
+    execution_id, made = execution.pk, execution.made
     quarantine = getattr(execution, "quarantine", None)
     has_ended = is_final(execution.status)
     return {
@@ -77,11 +68,8 @@ def _text(made: Progress) -> str:
         text += f", {failed:,} with an error"
     if stopped := made.counts.get(Status.STOPPED):
         text += f", {stopped:,} stopped"
-    return f"{text}.{_left(made)}"
-
-
-def _left(made: Progress) -> str:
-    return f" About {duration(round(made.eta.total_seconds()))} left." if made.eta else ""
+    left = f" About {duration(round(made.eta.total_seconds()))} left." if made.eta else ""
+    return f"{text}.{left}"
 
 
 def _changes(execution: Execution) -> list[dict[str, Any]]:
@@ -99,11 +87,11 @@ def _changes(execution: Execution) -> list[dict[str, Any]]:
     ]
 
 
-def sections_context(execution: Execution, made: Progress) -> dict[str, Any]:
+def sections_context(execution: Any) -> dict[str, Any]:
     return {
         "its_tasks": _tasks(execution),
         "its_tasks_link": _link("All its tasks", tasks_url(execution.pk)),
-        "its_errors": error_table(execution_id=execution.pk) if made.counts.get(Status.ERROR) else None,
+        "its_errors": error_table(execution_id=execution.pk) if execution.made.counts.get(Status.ERROR) else None,
         "its_deliveries": _deliveries(execution),
         "its_deliveries_link": _link(
             "All its deliveries", f"{admin_url('harbor_executions_delivery_changelist')}?q={execution.pk}"
@@ -120,19 +108,18 @@ def _tasks(execution: Execution) -> dict[str, Any]:
     rows = Task.objects.defer("extra_attrs").filter(execution_id=execution.pk).order_by("status_code", "-pk")
     return {
         "headers": ["Task", "Status", "Job id", "Started", "Took", "Message"],
-        "rows": [_task(task) for task in rows[:TASKS]],
+        "rows": [
+            [
+                task_link(task.pk),
+                status_label(task.status),
+                task.job_id or "-",
+                moment(task.start_time),
+                elapsed(task.start_time, task.end_time),
+                Truncator(task.status_message).chars(80),
+            ]
+            for task in rows[:TASKS]
+        ],
     }
-
-
-def _task(task: Task) -> list[SafeString | str]:
-    return [
-        task_link(task.pk),
-        status_label(task.status),
-        task.job_id or "-",
-        moment(task.start_time),
-        elapsed(task.start_time, task.end_time),
-        Truncator(task.status_message).chars(80),
-    ]
 
 
 def _deliveries(execution: Execution) -> dict[str, Any] | None:

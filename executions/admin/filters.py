@@ -12,17 +12,23 @@ from django.http import HttpRequest, QueryDict
 from django.utils.text import smart_split
 
 from harbor_refresh.executions.admin.formatters import STATUS_PARAMETER
-from harbor_refresh.executions.admin.search import parse_id, vendors
+from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Task, VendorKey
 from harbor_refresh.executions.queries.filters import MAX_IDS, Filter
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import storable
 
+MAX_VENDORS = 200
 STARTED_PARAMETER = "start_time"
 TRIGGERS = ("MANUAL", "SCHEDULE", "EVENT")
 #: Parameters that choose no rows: the page, the order, and what Django adds. Others of Django begin with `_`.
 OF_THE_VIEW = ("p", "o", "all", "e")
+
+
+def vendors() -> list[str]:
+    return [name for (name,) in run("vendors", most=MAX_VENDORS)]
 
 
 def filter_of(query: QueryDict) -> Filter:
@@ -82,7 +88,6 @@ def _vendor_named(word: str) -> str:
 
 
 def _unquoted(value: str) -> str:
-    """Return the text without the quotes around it, if there are any."""
     return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
 
 
@@ -91,12 +96,7 @@ def _field(name: str) -> Callable[[str], Fields]:
 
 
 def _yes(name: str) -> Callable[[str], Fields]:
-    def read(value: str) -> Fields:
-        if value != "yes":
-            raise Refused(f"`{name}` takes yes")
-        yield name, True
-
-    return read
+    return lambda value: iter([(name, True if value == "yes" else value)])  # the Filter refuses other values
 
 
 def _started(given: Mapping[str, str]) -> dict[str, datetime]:
@@ -157,7 +157,6 @@ class FieldsFilter(ListFilter):
         return True
 
     def fields(self) -> list[dict[str, str]]:
-        """The fields: `name`, `label`, `type` and `value`."""
         name = str(self.parameter_name)
         return [{"name": name, "label": str(self.title), "type": "text", "value": self.value() or ""}]
 

@@ -34,7 +34,6 @@ BAR_COLOURS: dict[str, str] = {
     Status.ERROR: "harbor-error",
     Status.RUNNING: "harbor-running",
 }
-PART_OF_BAR = '<div class="{}" title="{}: {}%" style="width: {}%"></div>'
 NOTHING = "-"
 #: The parameter that narrows a list to a status.
 STATUS_PARAMETER = "status__exact"
@@ -77,7 +76,6 @@ def label(text: str, colour: str, *, href: str = "", title: str = "") -> SafeStr
 
 
 def status_label(status: str, *, count: int | None = None, href: str = "", title: str = "") -> SafeString:
-    """The label of a status in its colour; `count` is shown before it."""
     name = status or "no status"
     text = name if count is None else f"{count:,} {name}"
     return label(text, COLOURS.get(status, "default"), href=href, title=title)
@@ -88,26 +86,18 @@ def delivery_label(state: str) -> SafeString:
 
 
 def task_labels(execution_id: int, counts: Mapping[str, int]) -> SafeString:
-    """A label for each status, with the count of its tasks and a link to them."""
-    return format_html(
-        '<span class="inline-flex flex-wrap gap-1" style="min-width: 14rem">{}</span>',
-        format_html_join(
-            "",
-            "{}",
-            (
-                (
-                    status_label(
-                        status,
-                        count=counts[status],
-                        href=tasks_url(execution_id, status),
-                        title=f"Show the tasks of execution {execution_id} that are {status}",
-                    ),
-                )
-                for status in Status.values
-                if counts.get(status)
-            ),
-        ),
+    labels = (
+        status_label(
+            status,
+            count=counts[status],
+            href=tasks_url(execution_id, status),
+            title=f"Show the tasks of execution {execution_id} that are {status}",
+        )
+        for status in Status.values
+        if counts.get(status)
     )
+    labelled = format_html_join("", "{}", ((one,) for one in labels))
+    return format_html('<span class="inline-flex flex-wrap gap-1" style="min-width: 14rem">{}</span>', labelled)
 
 
 def tasks_url(execution_id: int, status: str = "") -> str:
@@ -133,7 +123,6 @@ def is_quarantined(execution: Execution) -> bool:
 
 
 def held_label(execution: Execution) -> SafeString | str:
-    """The label of an execution in quarantine, which leads there."""
     if not is_quarantined(execution):
         return ""
     return label("Quarantined", "danger", href=quarantine_url(execution.pk), title=execution.quarantine.reason)
@@ -144,18 +133,7 @@ def quarantine_url(execution_id: int) -> str:
 
 
 def moment(at: datetime | None) -> str | SafeString:
-    if at is None:
-        return NOTHING
-    local = timezone.localtime(at)
-    return format_html(
-        '<time datetime="{}" class="whitespace-nowrap">{}</time>',
-        at.isoformat(),
-        local.strftime("%Y-%m-%d %H:%M:%S %Z"),
-    )
-
-
-def moment_in_column(at: datetime | None) -> str | SafeString:
-    """A moment whose time stands below its date if the column is narrow."""
+    """A moment, whose time stands below its date where the place is narrow."""
     if at is None:
         return NOTHING
     local = timezone.localtime(at)
@@ -182,25 +160,15 @@ def elapsed(begin: datetime | None, end: datetime | None) -> str | SafeString:
     return format_html('<span><span class="whitespace-nowrap">{}</span>{}</span>', duration(seconds), so_far)
 
 
-def number_bar(done: int, of: int, text: str = "") -> SafeString:
-    """The bar of a job that has done so many of so many, with both numbers beside it, and what it says below."""
-    # a bar of 0 of 0 would have no end
-    shares = {"value": done, "max": of} if of else {"value": 1, "max": 1}
-    return format_html(
-        '<div class="harbor-job-bar"><progress value="{value}" max="{max}" aria-label="Progress of the job">'
-        '</progress> <span class="whitespace-nowrap">{done} of {of}</span>{text}</div>',
-        **shares,
-        done=f"{done:,}",
-        of=f"{of:,}",
-        text=format_html("<div>{}</div>", text) if text else "",
-    )
-
-
 def status_bar(counts: Mapping[str, int]) -> SafeString | str:
     """A progress bar with a part for each status. The rest, which is not finished, is left empty."""
     total = sum(counts.values())
     if not total:
         return ""
     shares = ((status, f"{counts[status] / total * 100:.2f}") for status in BAR_COLOURS if counts.get(status))
-    parts = [(BAR_COLOURS[status], status, share, share) for status, share in shares]
-    return format_html('<div class="harbor-progress">{}</div>', format_html_join("", PART_OF_BAR, parts))
+    parts = format_html_join(
+        "",
+        '<div class="{}" title="{}: {}%" style="width: {}%"></div>',
+        ((BAR_COLOURS[status], status, share, share) for status, share in shares),
+    )
+    return format_html('<div class="harbor-progress">{}</div>', parts)

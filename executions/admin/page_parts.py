@@ -1,38 +1,45 @@
 """Parts of the admin's pages.
 
-1. The legend above the lists: the meaning of each status. A click on a status filters the list by it.
+1. Lists of rows with a status, with a legend: the meaning of each status. A click on it filters the list.
 2. The tasks of the executions of one page, counted by status in one statement for all of them.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import Count
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
-from harbor_refresh.executions.admin.base import CappedChangeList
-from harbor_refresh.executions.admin.formatters import STATUS_PARAMETER, status_label
-from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.admin.base import CappedChangeList, ReadOnlyAdmin
+from harbor_refresh.executions.admin.formatters import STATUS_PARAMETER, execution_link, status_label
+from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.attached.ownership import page_context
+from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 
-EXECUTION_MEANINGS = {
-    Status.RUNNING: "a task is not finished",
-    Status.ERROR: "all finished, a task failed",
-    Status.STOPPED: "none failed, a task was stopped",
-    Status.SUCCESS: "every task succeeded",
-}
-TASK_MEANINGS = {
-    Status.PENDING: "waits for a runner",
-    Status.SCHEDULED: "given to a runner",
-    Status.RUNNING: "at work",
-    Status.ERROR: "failed",
-    Status.STOPPED: "stopped, revoked or expired, or its chain broke",
-    Status.SUCCESS: "done",
-}
+
+class LegendAdmin(ReadOnlyAdmin):
+    """A list with a legend. Links narrow it to the rows of one execution, if it has `lookups_of_links`."""
+
+    meanings: ClassVar[dict[Status, str]] = {
+        Status.PENDING: "waits for a runner",
+        Status.SCHEDULED: "given to a runner",
+        Status.RUNNING: "at work",
+        Status.ERROR: "failed",
+        Status.STOPPED: "stopped, revoked or expired, or its chain broke",
+        Status.SUCCESS: "done",
+    }
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        context = {**(extra_context or {}), "legend": _legend(request, self.meanings), **page_context()}
+        for lookup in self.lookups_of_links:
+            if found := parse_id(request.GET.get(lookup, "")):
+                context["execution_link"] = execution_link(found)
+        return super().changelist_view(request, context)
 
 
-def legend_context(request: HttpRequest, meanings: dict[Status, str]) -> dict[str, Any]:
+def _legend(request: HttpRequest, meanings: dict[Status, str]) -> list[dict[str, Any]]:
     chosen = request.GET.get(STATUS_PARAMETER)
     entries = []
     for status, meaning in meanings.items():
@@ -49,7 +56,7 @@ def legend_context(request: HttpRequest, meanings: dict[Status, str]) -> dict[st
                 "chosen": status == chosen,
             }
         )
-    return {"legend": entries, "legend_chosen": chosen}
+    return entries
 
 
 Counts = dict[str, int]
@@ -64,17 +71,7 @@ def task_counts(execution_ids: Iterable[int]) -> dict[int, Counts]:
     return counts
 
 
-def counts_of(execution: Execution) -> Counts:
-    """The counts that the list has stored on the execution; if there are none, count now."""
-    counts: Counts | None = execution.__dict__.get("task_counts")
-    if counts is None:
-        counts = execution.__dict__["task_counts"] = task_counts([execution.pk]).get(execution.pk, {})
-    return counts
-
-
 class CountedChangeList(CappedChangeList):
-    """A page of executions with the counts of their tasks."""
-
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         self.result_list = list(self.result_list)

@@ -1,11 +1,8 @@
-"""Ids that people type, the known vendors, and the bounds of a list: what it has not compared, shown below it."""
+"""Ids that people type, and the bounds of a list: what it has not compared, shown below it."""
 
 from django.http import HttpRequest
 
-from harbor_refresh.executions.database import run
 from harbor_refresh.executions.status import MAX_ID
-
-MAX_VENDORS = 200
 
 
 def add_bound(request: HttpRequest, sentence: str) -> None:
@@ -18,10 +15,6 @@ def add_bound(request: HttpRequest, sentence: str) -> None:
 def bounds(request: HttpRequest) -> list[str]:
     said: list[str] = request.__dict__.setdefault("bounds_of_the_list", [])
     return said
-
-
-def vendors() -> list[str]:
-    return [row[0] for row in run("vendors", most=MAX_VENDORS)]
 
 
 def parse_id(word: str) -> int | None:

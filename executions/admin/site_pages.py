@@ -26,7 +26,7 @@ T = TypeVar("T", bound="type[ModelAdmin[Any]]")
 
 #: The screen of each of our models.
 PAGES: dict[type[Model], "type[ModelAdmin[Any]]"] = {}
-#: Our apps, by their labels. Their packages `admin` fill PAGES.
+#: The labels of our apps, whose packages `admin` fill PAGES.
 OURS = ("harbor_executions", "harbor_tasks")
 
 #: The name of the site whose page is made. It is set anew by each page, and is not reset, because Django renders
@@ -50,15 +50,11 @@ def page(model: type[Model]) -> Callable[[T], T]:
 
 def register_admin(site: "AdminSite") -> None:
     """Register the pages of Harbor Refresh on an admin site of the project. The default site has them already."""
-    for label in OURS:
-        if apps.is_installed(name := _app_of(label)):
-            import_module(f"{name}.admin")
+    for app in apps.get_app_configs():
+        if app.label in OURS:
+            import_module(f"{app.name}.admin")
     for model in PAGES:
         _add(site, model)
-
-
-def _app_of(label: str) -> str:
-    return next((one.name for one in apps.get_app_configs() if one.label == label), "")
 
 
 def _add(site: "AdminSite", model: type[Model]) -> None:
@@ -89,6 +85,4 @@ def admin_url(name: str, *args: Any) -> str:
 
 def _a_site_of_ours() -> str | None:
     """Outside of a page: the first site with our pages that the project serves is enough."""
-    models = set(PAGES)
-    names = [site.name for site in all_sites if models & set(site._registry)]
-    return names[0] if names else None
+    return next((site.name for site in all_sites if PAGES.keys() & site._registry.keys()), None)

@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access import audit
-from harbor_refresh.executions.admin.base import ReadOnlyAdmin
+from harbor_refresh.executions.admin.base import ReadOnlyAdmin, may
 from harbor_refresh.executions.admin.confirmation import Question, asks_first
 from harbor_refresh.executions.admin.formatters import NOTHING, column, label, moment
 from harbor_refresh.executions.admin.site_pages import admin_url, page
@@ -37,10 +37,7 @@ OLD_SECRET_CHOICES = (
 
 class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]
     statuses = forms.MultipleChoiceField(
-        choices=Status.choices,
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-        help_text="None: all of them.",
+        choices=Status.choices, required=False, widget=forms.CheckboxSelectMultiple, help_text="None: all of them."
     )
 
     class Meta:
@@ -68,10 +65,7 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]
 
 class RotationForm(forms.Form):
     old_secret_seconds = forms.TypedChoiceField(
-        label="The old secret signs as well",
-        choices=OLD_SECRET_CHOICES,
-        coerce=int,
-        initial=OLD_SECRET_SECONDS,
+        label="The old secret signs as well", choices=OLD_SECRET_CHOICES, coerce=int, initial=OLD_SECRET_SECONDS
     )
 
 
@@ -85,27 +79,22 @@ class SubscriptionAdmin(ReadOnlyAdmin):
     list_display = ("name", "kind", "target", "chooses", "state", "since")
     fields = (*Wish.__dataclass_fields__, "secrets")
     readonly_fields = ("target", "secrets")
-    search_fields = ("name",)
+    search_fields = ("name__icontains",)
     search_help_text = "Name"
     ordering = ("name",)
     actions = ("send_test", "delete_chosen")
     page_actions = ("rotate",)
 
-    def matching(self, rows: QuerySet[Subscription], text: str) -> QuerySet[Subscription]:
-        return rows.filter(name__icontains=text)
-
-    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return request.user.has_perm("harbor_executions.add_subscription")
+    has_add_permission = may("harbor_executions.add_subscription")
+    has_remove_permission = may("harbor_executions.delete_subscription")
+    has_rotate_permission = may("harbor_executions.change_subscription")
 
     def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
         is_function = isinstance(obj, Subscription) and obj.kind != Kind.WEBHOOK
         return not is_function and request.user.has_perm("harbor_executions.change_subscription")
 
-    def has_remove_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("harbor_executions.delete_subscription")
-
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Show the receiver in place of the whole address to those who may not change it. Before the subscription
+        """Show the receiver instead of the whole address to users who may not change it. Before the subscription
         is made, there are no secrets to tell of."""
         if obj is None:
             return [name for name in self.fields if name != "secrets"]
@@ -135,12 +124,8 @@ class SubscriptionAdmin(ReadOnlyAdmin):
             page_title="I have copied it",
         )
 
-    def has_rotate_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("harbor_executions.change_subscription")
-
-    def pointless(self, request: HttpRequest, row: Subscription) -> tuple[str, ...]:
-        """A handler has no secret."""
-        return () if row.kind == Kind.WEBHOOK else ("rotate",)
+    def useful(self, request: HttpRequest, row: Subscription) -> dict[str, bool]:
+        return {"rotate": row.kind == Kind.WEBHOOK}  # a handler has no secret
 
     @admin.action(description="Rotate the secret", permissions=["rotate"])
     @asks_first(
@@ -148,7 +133,6 @@ class SubscriptionAdmin(ReadOnlyAdmin):
             "Rotate the secret of {}",
             "Makes a new secret, which is shown once. Until its time is over, the old one signs as well, so that "
             "the receiver refuses nothing before it has the new one.",
-            "Rotate",
             form=RotationForm,
         )
     )
@@ -189,7 +173,6 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         Question(
             "Delete {}",
             "Its receiver gets no more changes. Its deliveries and dead letters are deleted with it, for good.",
-            "Delete",
             is_deletion=True,
         )
     )

@@ -1,15 +1,12 @@
 """The screen of tasks: of all executions, newest first, or of one execution; and the page of errors."""
 
-from typing import Any
-
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils.text import Truncator
 
 from harbor_refresh.executions.admin import error_groups
-from harbor_refresh.executions.admin.base import ReadOnlyAdmin
 from harbor_refresh.executions.admin.filters import StatusFilter
 from harbor_refresh.executions.admin.formatters import (
     STATUS_PARAMETER,
@@ -18,11 +15,10 @@ from harbor_refresh.executions.admin.formatters import (
     execution_link,
     status_label,
 )
-from harbor_refresh.executions.admin.page_parts import TASK_MEANINGS, legend_context
-from harbor_refresh.executions.admin.search import add_bound, parse_id
+from harbor_refresh.executions.admin.page_parts import LegendAdmin
+from harbor_refresh.executions.admin.search import add_bound
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.attached.ownership import page_context
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.queries.listing import NEWEST, lowest_of_the_newest
 from harbor_refresh.executions.status import Status
@@ -43,7 +39,7 @@ class TaskStatusFilter(StatusFilter):
 
 
 @page(Task)
-class TaskAdmin(ReadOnlyAdmin):
+class TaskAdmin(LegendAdmin):
     list_display = (
         "id",
         "execution_number",
@@ -73,18 +69,7 @@ class TaskAdmin(ReadOnlyAdmin):
         ("Times", {"fields": (("created", "updated"), ("started", "ended"), "duration")}),
     )
     large = ("extra_attrs",)
-    readonly_fields = (
-        "attributes",
-        "shown_status",
-        "execution_number",
-        "runs",
-        "created",
-        "updated",
-        "started",
-        "ended",
-        "duration",
-    )
-    search_fields = ("job_id",)
+    search_fields = ("pk", "job_id__exact")
     search_help_text = "Task id or job id"
     list_head = "executions/admin/task_list_head.html"
     form_head = "executions/admin/harbors_note.html"
@@ -94,7 +79,6 @@ class TaskAdmin(ReadOnlyAdmin):
         return [errors, *super().get_urls()]
 
     def errors(self, request: HttpRequest) -> HttpResponse:
-        """The page of errors: by message, by vendor and by hour."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         return self.own_page(
@@ -107,24 +91,6 @@ class TaskAdmin(ReadOnlyAdmin):
         if TASK_EXECUTION_PARAMETER in request.GET:
             return ("status_code", "-pk")
         return ("-execution_id", "-pk") if request.GET.get(STATUS_PARAMETER) else ("-pk",)
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        context = {**(extra_context or {}), **legend_context(request, TASK_MEANINGS), **page_context()}
-        if found := parse_id(request.GET.get(TASK_EXECUTION_PARAMETER, "")):
-            context |= {"execution_link": execution_link(found)}
-        return super().changelist_view(request, context)
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        return super().change_view(request, object_id, form_url, {**(extra_context or {}), **page_context()})
-
-    def matching(self, rows: QuerySet[Task], text: str) -> QuerySet[Task]:
-        for word in text.split():
-            found = parse_id(word)
-            same_id = Q() if found is None else Q(pk=found)
-            rows = rows.filter(Q(job_id=word) | same_id)
-        return rows
 
     duration = column(lambda task: elapsed(task.start_time, task.end_time), "Took")
     execution_number = column("execution_id", "Execution", execution_link)

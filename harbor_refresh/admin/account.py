@@ -14,24 +14,16 @@ from django.http import HttpRequest
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from harbor_refresh.executions.access.audit import Kind
-from harbor_refresh.executions.admin.audit import NotedAdmin
-from harbor_refresh.executions.admin.base import ModelAdmin
+from harbor_refresh.executions.admin.base import ModelAdmin, NotedAdmin
 
-for model, djangos in ((User, DjangoUserAdmin), (Group, DjangoGroupAdmin)):
-    # a screen that is not Django's own may refuse more than ours: Django then says that the model is registered
-    if type(admin.site.get_model_admin(model)) is djangos:
-        admin.site.unregister(model)
+admin.site.unregister((User, Group))
 
 
 class OnlySuperusersChange(ModelAdmin):
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return request.user.is_superuser
 
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return request.user.is_superuser
-
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return request.user.is_superuser
+    has_change_permission = has_delete_permission = has_add_permission
 
 
 @admin.register(Group)

@@ -1,7 +1,7 @@
 """Beat's schedule in the style of the other screens: what runs, how often, when it last ran."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
 from django.db import transaction
@@ -19,20 +19,19 @@ from django_celery_beat.models import (
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
-from harbor_refresh.executions.admin.audit import NotedAdmin
-from harbor_refresh.executions.admin.base import ModelAdmin
+from harbor_refresh.executions.admin.base import ModelAdmin, NotedAdmin
 
 if TYPE_CHECKING:  # guessed types would forbid overriding its options
 
     class BeatCrontabScheduleAdmin(ModelAdmin): ...
 
-    class BeatPeriodicTaskAdmin(ModelAdmin): ...
+    class BeatPeriodicTaskAdmin(ModelAdmin):
+        fieldsets: ClassVar[Any]
 else:
     from django_celery_beat.admin import CrontabScheduleAdmin as BeatCrontabScheduleAdmin
     from django_celery_beat.admin import PeriodicTaskAdmin as BeatPeriodicTaskAdmin
 
-for model in (PeriodicTask, IntervalSchedule, CrontabSchedule, SolarSchedule, ClockedSchedule):
-    admin.site.unregister(model)
+admin.site.unregister((PeriodicTask, IntervalSchedule, CrontabSchedule, SolarSchedule, ClockedSchedule))
 
 
 class TaskSelectWidget(UnfoldAdminSelectWidget, BeatTaskSelectWidget):
@@ -68,37 +67,10 @@ class PeriodicTaskAdmin(NotedAdmin, BeatPeriodicTaskAdmin, ModelAdmin):
     date_hierarchy = None
     list_display = ("name", "enabled", "task", "scheduler", "last_run_at", "total_run_count")
     list_filter = ("enabled",)
-    fieldsets = (
-        (None, {"fields": ("name", "regtask", "task", "enabled", "description")}),
-        (
-            "Schedule",
-            {
-                "fields": (
-                    "interval",
-                    "crontab",
-                    "crontab_translation",
-                    "start_time",
-                    "last_run_at",
-                    "one_off",
-                )
-            },
-        ),
-        ("Arguments", {"fields": ("args", "kwargs"), "classes": ("collapse",)}),
-        (
-            "Options",
-            {
-                "fields": (
-                    "expires",
-                    "expire_seconds",
-                    "queue",
-                    "exchange",
-                    "routing_key",
-                    "priority",
-                    "headers",
-                ),
-                "classes": ("collapse",),
-            },
-        ),
+    #: Those of django-celery-beat, without the schedules that have no page here.
+    fieldsets = tuple(
+        (title, options | {"fields": tuple(one for one in options["fields"] if one not in ("solar", "clocked"))})
+        for title, options in BeatPeriodicTaskAdmin.fieldsets
     )
 
     enable_tasks = noted_action("enable_tasks", "Enable")

@@ -1,7 +1,6 @@
 """Cards: the numbers of the overview, each with what it means."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -13,24 +12,8 @@ from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.overview.state import MOST, State
 
 UNKNOWN = "?"
-
-
-@dataclass(frozen=True)
-class Card:
-    """`level` is `wrong` if a check about this number (ABOUT) finds an error. `value` is text for people."""
-
-    id: str
-    title: str
-    value: str
-    note: str
-    level: str = ""
-    href: str = ""
-
-    def as_json(self) -> dict[str, str]:
-        return asdict(self)
-
-
-#: The checks that are about a card.
+DEAD_LETTERS = "executions_delivery?state__exact=dead"
+#: The checks that are about a card. The level of a card is `wrong` if one of them finds an error.
 ABOUT = {
     "backlog": {"redis.reachable"},
     "oldest": {"status.waiting"},
@@ -42,91 +25,64 @@ ABOUT = {
 }
 
 
-def cards(overview: Overview) -> list[Card]:
+def cards(overview: Overview) -> list[dict[str, str]]:
+    state, points = overview.state, overview.points
     wrong = {finding.id for finding in overview.findings if finding.is_serious()}
+
+    def card(name: str, title: str, value: str, note: str, page: str = "") -> dict[str, str]:
+        model, mark, query = page.partition("?")
+        href = reverse(f"admin:harbor_{model}_changelist") + mark + query if page else ""
+        level = "wrong" if wrong & ABOUT.get(name, set()) else ""
+        return {"id": name, "title": title, "value": value, "note": note, "level": level, "href": href}
+
+    rates = _known(point.refreshes for point in points)
+    slow = _known(point.slow for point in points)
+    failed = _known(point.failed for point in points)
+    refreshed = f"{fmean(rates[-6:]):,.1f}/s" if rates else UNKNOWN
+    lateness = age(max(slow[-6:])) if slow else "-"
+    failures = f"{sum(failed):,}" if failed else UNKNOWN
+    lately = f"in the last two minutes; {_count(state.failed_before)} that wait have failed before"
+    workers = UNKNOWN if state.nodes is None else f"{len(state.nodes):,}"
+    held, letters = _limited(state.quarantined), _limited(state.dead_letters)
     return [
-        Card(one.id, one.title, one.value, one.note, "wrong" if wrong & ABOUT.get(one.id, set()) else "", one.href)
-        for one in _cards(overview)
+        card("backlog", "Waiting", _count(state.backlog), "executions to be refreshed", "executions_execution"),
+        card("in_flight", "In flight", _count(state.in_flight), "claimed by a worker, and not refreshed yet"),
+        card("oldest", "Oldest waiting", _waited(state.oldest_waiting), _waiting_note(state)),
+        card("refreshes", "Refreshed", refreshed, "executions a second, in the last minute"),
+        card("lateness", "Report to status", lateness, "95 of 100 statuses followed their report within this"),
+        card("workers", "Worker processes", workers, _workers_note(state)),
+        card("ticks", "Last tick", ago(state.last_tick), f"beat sent something {ago(state.beat_silent)}"),
+        card("reconcile", "Last reconcile", ago(state.last_reconcile), _drift_note(state)),
+        card("jobs", "Jobs", _count(state.jobs_in_progress), _jobs_note(state)),
+        *([card(*_limits(overview.limits), "tasks_pause")] if overview.limits else []),
+        card("quarantined", "Quarantined", held, "executions that failed too often", "executions_quarantine"),
+        card("failures", "Failed refreshes", failures, lately),
+        card("dead_letters", "Dead letters", letters, "notifications that were given up", DEAD_LETTERS),
     ]
 
 
-def _cards(overview: Overview) -> Iterator[Card]:
-    state = overview.state
-    executions = reverse("admin:harbor_executions_execution_changelist")
-    quarantine = reverse("admin:harbor_executions_quarantine_changelist")
-    deliveries = reverse("admin:harbor_executions_delivery_changelist")
-    yield Card("backlog", "Waiting", _count(state.backlog), "executions that wait for a refresh", href=executions)
-    yield Card("in_flight", "In flight", _count(state.in_flight), "claimed by a worker, and not refreshed yet")
-    yield Card("oldest", "Oldest waiting", _waited(state.oldest_waiting), _waiting_note(state))
-    yield _throughput(overview)
-    yield _lateness(overview)
-    yield _workers(state)
-    yield Card("ticks", "Last tick", ago(state.last_tick), f"beat sent something {ago(state.beat_silent)}")
-    yield Card("reconcile", "Last reconcile", ago(state.last_reconcile), _drift_note(state))
-    yield _jobs(state)
-    if overview.limits:
-        yield _limits(overview.limits)
-    yield Card(
-        "quarantined",
-        "Quarantined",
-        _limited(state.quarantined),
-        "executions that failed too often",
-        href=quarantine,
-    )
-    yield _failures(overview)
-    yield Card(
-        "dead_letters",
-        "Dead letters",
-        _limited(state.dead_letters),
-        "notifications that were given up",
-        href=f"{deliveries}?state__exact=dead",
-    )
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
 
 
-def _throughput(overview: Overview) -> Card:
-    rates = [point.refreshes for point in overview.points if point.refreshes is not None]
-    value = f"{fmean(rates[-6:]):,.1f}/s" if rates else UNKNOWN
-    return Card("refreshes", "Refreshed", value, "executions a second, in the last minute")
-
-
-def _lateness(overview: Overview) -> Card:
-    slow = [point.slow for point in overview.points if point.slow is not None]
-    value = age(max(slow[-6:])) if slow else "-"
-    return Card(
-        "lateness", "Report to status", value, "within this time, 95 of 100 statuses followed their report"
-    )
-
-
-def _workers(state: State) -> Card:
+def _workers_note(state: State) -> str:
     if state.nodes is None:
-        return Card("workers", "Worker processes", UNKNOWN, "Redis is away")
+        return "Redis is away"
     dead = len(state.dead or ())
-    note = f"{dead} died within the last hour" if dead else "alive, none died within the last hour"
-    return Card("workers", "Worker processes", f"{len(state.nodes):,}", note)
+    return f"{dead} died within the last hour" if dead else "alive, none died within the last hour"
 
 
-def _jobs(state: State) -> Card:
-    note = "the broker is away"
-    if state.messages is not None:
-        waiting = plural(sum(state.messages.values()), "message waits", "messages wait")
-        note = f"run now; {waiting} with the broker"
-    return Card("jobs", "Jobs", _count(state.jobs_in_progress), note)
+def _jobs_note(state: State) -> str:
+    if state.messages is None:
+        return "the broker is away"
+    return f"run now; {plural(sum(state.messages.values()), 'message waits', 'messages wait')} with the broker"
 
 
-def _limits(limits: Sequence[Mapping[str, Any]]) -> Card:
+def _limits(limits: Sequence[Mapping[str, Any]]) -> tuple[str, str, str, str]:
     """The limit for which the most jobs wait stands in the note."""
-    waiting = sum(one["waiting"] for one in limits)
     first = max(limits, key=lambda one: (one["waiting"], one["admitted"]))
     note = f"{first['name']}: {first['admitted']:,} have a place, {first['waiting']:,} wait"
-    queue = reverse("admin:harbor_tasks_pause_changelist")
-    return Card("limits", "Waiting for a limit", _limited(waiting), note, href=queue)
-
-
-def _failures(overview: Overview) -> Card:
-    failed = [point.failed for point in overview.points if point.failed is not None]
-    value = f"{sum(failed):,}" if failed else UNKNOWN
-    before = f"{_count(overview.state.failed_before)} that wait have failed before"
-    return Card("failures", "Failed refreshes", value, f"in the last two minutes; {before}")
+    return "limits", "Waiting for a limit", _limited(sum(one["waiting"] for one in limits)), note
 
 
 def _waiting_note(state: State) -> str:
@@ -142,9 +98,7 @@ def _drift_note(state: State) -> str:
 
 
 def _count(number: int | None) -> str:
-    if number is None:
-        return UNKNOWN
-    return f"{number:,}"
+    return UNKNOWN if number is None else f"{number:,}"
 
 
 def _limited(number: int | None) -> str:

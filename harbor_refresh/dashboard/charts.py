@@ -73,7 +73,7 @@ def data(chart: Chart, points: Sequence[Point]) -> dict[str, Any]:
         "datasets": [
             {
                 "label": line.label,
-                "data": [_rounded(line.read(point)) for point in points],
+                "data": [None if (value := line.read(point)) is None else round(value, 3) for point in points],
                 "borderColor": line.colour,
                 "backgroundColor": line.colour,
                 "displayYAxis": True,
@@ -96,7 +96,3 @@ def told(chart: Chart, points: Sequence[Point]) -> str:
         return f"{chart.title}: there are no samples of this time."
     unit = f" {chart.unit}" if chart.unit else ""
     return f"{chart.title}: from {min(known):,.4g}{unit} to {max(known):,.4g}{unit}, now {known[-1]:,.4g}{unit}."
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)

@@ -43,20 +43,17 @@ class Overview:
 def take() -> Overview:
     """Look at all servers. Add a sample if no worker has added one lately."""
     state = look()
-    told: list[Told] = []
-    points: list[Point] = []
-    limits: list[dict[str, Any]] = []
+    known: dict[str, Any] = {}
     if "database" not in state.absent:
         try:
             with absence_translated():
                 points = samples.read("minutes")
                 if not any(point.refreshes is not None for point in points[-2:]):
                     samples.record(state)
-                told = events.latest(EVENTS)
-                limits = in_use()
+                known = {"points": points, "told": events.latest(EVENTS), "limits": in_use()}
         except DatabaseAway as exc:
             state = State(absent={**state.absent, "database": str(exc)})
-    return Overview(datetime.now(UTC), state, findings(state), told, points, limits)
+    return Overview(datetime.now(UTC), state, findings(state), **known)
 
 
 looks = Flight(take, fresh=FRESH_SECONDS)

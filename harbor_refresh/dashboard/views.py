@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 from django.contrib import admin
-from django.core.checks import CheckMessage
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -58,11 +57,7 @@ def live(request: HttpRequest) -> HttpResponseBase:
 
     def news() -> dict[str, Any]:
         overview = latest()
-        return {
-            "cards": [card.as_json() for card in cards(overview)],
-            "parts": _parts(overview),
-            "summary": summary(overview),
-        }
+        return {"cards": cards(overview), "parts": _parts(overview), "summary": summary(overview)}
 
     return live_page.answer(request, partial(_may_view, request), news)
 
@@ -87,15 +82,12 @@ def summary(overview: Overview) -> str:
 
 
 def _parts(overview: Overview) -> dict[str, str]:
+    places = {name: reverse(page) for name, page in PLACES.items()}
     found = [
-        {"finding": told_of(one), "href": _place(one), "is_wrong": one.is_serious()} for one in overview.findings
+        {"finding": told_of(one), "href": places.get(str(one.id), ""), "is_wrong": one.is_serious()}
+        for one in overview.findings
     ]
     # by name, because the order of their heartbeats changes all the time
     alive = sorted(overview.state.nodes or (), key=lambda node: node.name)
     context = {"found": found, "told": overview.told, "state": overview.state, "alive": alive}
     return {name: render_to_string(f"{PARTS}/{name}.html", context) for name in ("findings", "events", "nodes")}
-
-
-def _place(finding: CheckMessage) -> str:
-    name = PLACES.get(str(finding.id))
-    return reverse(name) if name else ""

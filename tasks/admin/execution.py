@@ -1,7 +1,5 @@
-"""The screen of executions with the queue and the jobs: which have jobs, where an execution is at this moment, its
-jobs that run now, and the actions.
-
-It takes the place of ExecutionAdmin, which has the columns (executions/admin/execution.py).
+"""The screen of executions with the queue, the jobs and the actions. It replaces ExecutionAdmin, which has the
+columns (executions/admin/execution.py).
 
 The list and the page of one execution have the same actions. Each asks first. Of the list, it acts on the rows
 chosen in the request, or workers act on all that match.
@@ -17,26 +15,24 @@ from django.template.loader import render_to_string
 from django.urls import URLPattern, path
 
 from harbor_refresh.executions.access.audit import person_of
-from harbor_refresh.executions.admin import execution_page
+from harbor_refresh.executions.admin.base import may
 from harbor_refresh.executions.admin.confirmation import Question, ask, asks_first, is_confirmed
 from harbor_refresh.executions.admin.execution import ExecutionAdmin
 from harbor_refresh.executions.admin.filters import HasJobsFilter, filter_of
-from harbor_refresh.executions.admin.formatters import is_quarantined, task_link
+from harbor_refresh.executions.admin.formatters import NOTHING, column, is_quarantined, task_link
 from harbor_refresh.executions.admin.live import live_view
 from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import admin_url, page
-from harbor_refresh.executions.errors import NoSuchExecution, QueueUnavailable, Refused
+from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import Counted, chooses_bulk, count, highest_id
-from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.executions.status import Status, is_final
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.admin.execution_actions import (
     MAX_CHOSEN,
     act_now,
     harbors,
-    may_act,
     may_delete,
     may_run_again,
     release_now,
@@ -54,15 +50,12 @@ MAX_COUNTED, COUNT_SECONDS = 10_000, 1.0
 MOST_RUNNING = 20
 
 
-def execution_action(
-    verb: Verb,
-    description: str,
-    question: Question,
-    permission: str = "refresh",
-) -> Callable[..., HttpResponse | None]:
+def execution_action(verb: Verb, description: str, title: str, effect: str) -> Callable[..., HttpResponse | None]:
     """An action on executions: the request does the verb to a few, and workers do it to many."""
+    is_deletion = verb == Verb.DELETE
+    question = Question(title, effect, is_deletion)
 
-    @admin.action(description=description, permissions=[permission])
+    @admin.action(description=description, permissions=["remove" if is_deletion else "refresh"])
     def act(self: Any, request: HttpRequest, queryset: QuerySet[Execution]) -> HttpResponse | None:
         if request.POST.get("select_across") == "1" and "action" in request.POST:  # of the list
             return _on_all_that_match(self, request, verb, question)
@@ -116,6 +109,11 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
     actions = ("refresh", "stop", "retry", "resume", "remove")
     page_actions = ("refresh", "release", "stop", "retry", "resume", "remove")
     acts_on_all = True
+    list_filter = (*ExecutionAdmin.list_filter, HasJobsFilter)
+    has_refresh_permission = may("harbor_executions.change_execution")
+    has_remove_permission = may("harbor_executions.delete_execution")
+    has_release_permission = may("harbor_executions.change_quarantine")
+    terms = column(lambda execution: described(execution) or NOTHING, "Terms")
 
     def get_urls(self) -> list[URLPattern]:
         name = "harbor_executions_execution"
@@ -123,101 +121,60 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
         running = path("<path:object_id>/running/", live_view(self, self.running), name=f"{name}_running")
         return [place, running, *super().get_urls()]
 
-    def get_list_filter(self, request: HttpRequest) -> Any:
-        return (*super().get_list_filter(request), HasJobsFilter)
-
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         left_out = harbors()
         return {name: one for name, one in super().get_actions(request).items() if name not in left_out}
 
     def get_fieldsets(self, request: HttpRequest, obj: Execution | None = None) -> Any:
-        found = list(super().get_fieldsets(request, obj))
-        if obj and described(obj):
-            (title, options), *others = found
-            found = [(title, {**options, "fields": (*options["fields"], "terms_of_it")}), *others]
-        return found
+        (title, options), *others = super().get_fieldsets(request, obj)
+        return [(title, {**options, "fields": (*options["fields"], "terms")}), *others]
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Execution | None = None) -> Any:
-        return (*super().get_readonly_fields(request, obj), "terms_of_it")
-
-    @admin.display(description="Terms")
-    def terms_of_it(self, execution: Execution) -> str:
-        return described(execution)
-
-    def has_refresh_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return may_act(request)
-
-    def has_remove_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return may_delete(request)
-
-    def has_release_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return request.user.has_perm("harbor_executions.change_quarantine")
-
-    def pointless(self, request: HttpRequest, row: Execution) -> set[str]:
+    def useful(self, request: HttpRequest, row: Any) -> dict[str, bool]:
         """A quarantined execution is released, and not refreshed."""
-        found = progress_of(request, row.pk)
+        again = row.made.counts if row.has_jobs and may_run_again(request, row) else {}
         has_ended, is_held = is_final(row.status), is_quarantined(row)
-        again = may_run_again(request, row)
-        useful = {
+        return {
             "refresh": not is_held,
             "release": is_held,
             "stop": not has_ended,
-            "retry": again and found is not None and bool(found.counts.get(Status.ERROR)),
-            "resume": again and found is not None and bool(found.counts.get(Status.STOPPED)),
+            "retry": bool(again.get(Status.ERROR)),
+            "resume": bool(again.get(Status.STOPPED)),
             "remove": has_ended,
-        }
-        return harbors() | {name for name, is_useful in useful.items() if not is_useful}
+        } | harbors()
 
     refresh = execution_action(
         Verb.REFRESH,
         "Refresh now",
-        Question(
-            "Refresh {} now",
-            "Brings each status to what the tasks say, without the queue. Executions in quarantine stay there.",
-            "Refresh",
-        ),
+        "Refresh {} now",
+        "Brings each status to what the tasks say, without the queue. Executions in quarantine stay there.",
     )
     stop = execution_action(
         Verb.STOP,
         "Stop",
-        Question(
-            "Stop {}",
-            "Unfinished tasks become Stopped. Waiting jobs do not begin any more, running jobs are asked to stop. "
-            "Executions that have ended stay as they are.",
-            "Stop",
-        ),
+        "Stop {}",
+        "Unfinished tasks become Stopped. Waiting jobs do not begin any more, running jobs are asked to stop. "
+        "Executions that have ended stay as they are.",
     )
     retry = execution_action(
         Verb.RETRY,
         "Retry failed jobs",
-        Question(
-            "Retry the failed jobs of {}",
-            "Each failed job runs once more, and so do the jobs of its chain that were stopped because of it. "
-            "Executions without failed jobs stay as they are.",
-            "Retry",
-        ),
+        "Retry the failed jobs of {}",
+        "Each failed job runs once more, and so do the jobs of its chain that were stopped because of it. "
+        "Executions without failed jobs stay as they are.",
     )
     resume = execution_action(
         Verb.RESUME,
         "Resume stopped jobs",
-        Question(
-            "Resume {}",
-            "Each job that was stopped runs once more. Jobs that were stopped because a job before them failed "
-            "wait for a retry of that job. Executions without stopped jobs stay as they are.",
-            "Resume",
-        ),
+        "Resume {}",
+        "Each job that was stopped runs once more. Jobs that were stopped because a job before them failed "
+        "wait for a retry of that job. Executions without stopped jobs stay as they are.",
     )
     remove = execution_action(
         Verb.DELETE,
         "Delete",
-        Question(
-            "Delete {}",
-            "Tasks, jobs and history are deleted with them, for good. Executions that have not ended are not "
-            "deleted: stop them first.",
-            "Delete",
-            is_deletion=True,
-        ),
-        "remove",
+        "Delete {}",
+        "Tasks, jobs and history are deleted with them, for good. Executions that have not ended are not "
+        "deleted: stop them first.",
     )
 
     @admin.action(description="Release from quarantine", permissions=["release"])
@@ -226,74 +183,43 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
             "Release {} from quarantine",
             "Its refresh failed too often, so workers leave it alone. A release puts it on the queue for another "
             "try, as a report does.",
-            "Release",
         )
     )
     def release(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
         release_now(request, list(queryset.values_list("pk", flat=True)))
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        context = dict(extra_context or {})
-        if (execution_id := parse_id(object_id)) is not None and request.method == "GET":
-            context["where_url"] = admin_url("harbor_executions_execution_place", execution_id)
-            if progress_of(request, execution_id) is not None:
-                context["its_jobs_url"] = jobs_url(execution_id)
-                context["running_url"] = admin_url("harbor_executions_execution_running", execution_id)
-        return super().change_view(request, object_id, form_url, context)
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **options: Any) -> Any:
+        execution = options["obj"]
+        execution.has_jobs = bool(executions_with_jobs([execution.pk]))
+        context["where_url"] = admin_url("harbor_executions_execution_place", execution.pk)
+        if execution.has_jobs:
+            context["its_jobs_url"] = jobs_url(execution.pk)
+            context["running_url"] = admin_url("harbor_executions_execution_running", execution.pk)
+        return super().render_change_form(request, context, *args, **options)
 
     def place(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
         """Where it is: on the queue, claimed by a node, or in neither; and what ends that. It is loaded after the
         page, because it asks Redis, which may hang."""
-        html = render_to_string("tasks/admin/execution_place.html", place_of(parse_id(object_id) or 0))
-        return {"parts": {"place": html}}
+        context: dict[str, Any] = {}
+        try:
+            context["found"] = diagnose(parse_id(object_id) or 0)
+        except QueueUnavailable as exc:
+            context["error"] = f"Redis is away, so this is unknown. {exc}"
+        return {"parts": {"place": render_to_string("tasks/admin/execution_place.html", context)}}
 
     def running(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
         """Its jobs that run now, and what each said last, and which jobs need which, loaded after the page."""
         execution_id = parse_id(object_id) or 0
-        context = running_table(execution_id) | {"graph": drawn(execution_id)}
-        html = render_to_string("tasks/admin/running_jobs.html", context)
-        return {"parts": {"running": html}}
-
-
-def progress_of(request: HttpRequest, execution_id: int) -> Progress | None:
-    """Read the progress, once for a page; None if the execution has no jobs or does not exist."""
-    known: dict[int, Progress | None] = request.__dict__.setdefault("progress_of_jobs", {})
-    if execution_id not in known:
-        try:
-            has_jobs = bool(executions_with_jobs([execution_id]))
-            known[execution_id] = execution_page.progress_of(request, execution_id) if has_jobs else None
-        except NoSuchExecution:
-            known[execution_id] = None
-    return known[execution_id]
-
-
-def place_of(execution_id: int) -> dict[str, Any]:
-    """Raises NoSuchExecution."""
-    try:
-        found = diagnose(execution_id)
-    except QueueUnavailable as exc:
-        return {"error": f"Redis is away, so this is unknown. {exc}"}
-    claims = [
-        {"node": token.node, "state": "waits for a worker" if token.is_waiting else "is being refreshed"}
-        for token in (found.where.tokens if found.where else ())
-    ]
-    return {
-        "is_queued": bool(found.where and found.where.is_queued),
-        "claims": claims,
-        "findings": found.findings,
-    }
-
-
-def running_table(execution_id: int) -> dict[str, Any]:
-    found = running_jobs(execution_id, MOST_RUNNING)
-    rows = [
-        [task_link(one.task_id), one.name, check_in_bar(one, with_message=True), heard_at(one)] for one in found
-    ]
-    title = "Jobs that run now" if len(found) < MOST_RUNNING else f"Jobs that run now, the first {MOST_RUNNING}"
-    return {
-        "table": {"headers": ["Task", "Job", "Progress", "Last heard of"], "rows": rows},
-        "title": title,
-        "totals": bulk.totals_of(execution_id),
-    }
+        found = running_jobs(execution_id, MOST_RUNNING)
+        rows = [
+            [task_link(one.task_id), one.name, check_in_bar(one, with_message=True), heard_at(one)]
+            for one in found
+        ]
+        more = "" if len(found) < MOST_RUNNING else f", the first {MOST_RUNNING}"
+        context = {
+            "graph": drawn(execution_id),
+            "table": {"headers": ["Task", "Job", "Progress", "Last heard of"], "rows": rows},
+            "title": f"Jobs that run now{more}",
+            "totals": bulk.totals_of(execution_id),
+        }
+        return {"parts": {"running": render_to_string("tasks/admin/running_jobs.html", context)}}

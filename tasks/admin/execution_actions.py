@@ -12,10 +12,10 @@ from django.http import HttpRequest
 from harbor_refresh.executions.access.audit import Kind, Outcome, Word, noted, person_of
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import Contended, DatabaseAway, OwnedByHarbor, QueueUnavailable
+from harbor_refresh.executions.errors import Contended, DatabaseAway, NoSuchTask, OwnedByHarbor, QueueUnavailable
 from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.executions.text import id_list, plural
@@ -28,10 +28,6 @@ MAX_CHOSEN, MAX_LISTED = 100, 5
 OF_HARBOR = ("stop", "retry", "resume", "remove")
 
 
-def may_act(request: HttpRequest) -> bool:
-    return request.user.has_perm("harbor_executions.change_execution")
-
-
 def may_delete(request: HttpRequest) -> bool:
     return request.user.has_perm("harbor_executions.delete_execution")
 
@@ -42,16 +38,13 @@ def may_run_again(request: HttpRequest, execution: Execution) -> bool:
     return not is_deletion or may_delete(request)
 
 
-def harbors() -> set[str]:
-    """The actions that the pages leave out, because Harbor does them."""
-    return set(OF_HARBOR) if is_attached() else set()
+def harbors() -> dict[str, bool]:
+    """The actions that the pages leave out, because Harbor does them (ModelAdmin.useful)."""
+    return dict.fromkeys(OF_HARBOR, False) if is_attached() else {}
 
 
 def act_now(request: HttpRequest, verb: Verb, ids: Sequence[int]) -> None:
-    """Do the verb to these executions in this request, one after another."""
-    one = VERBS[verb]
-    act = _refresh if verb == Verb.REFRESH else one.act
-    _act(request, ids, word=Word(verb), kind=Kind.EXECUTION, act=act, did=one.did)
+    _act(request, ids, Word(verb), _refresh if verb == Verb.REFRESH else VERBS[verb].act, VERBS[verb].did)
 
 
 def _refresh(ids: Sequence[int]) -> Done:
@@ -60,9 +53,7 @@ def _refresh(ids: Sequence[int]) -> Done:
 
 
 def release_now(request: HttpRequest, ids: Sequence[int]) -> None:
-    """Release these executions from quarantine."""
-    did = "released from quarantine and will be refreshed soon"
-    _act(request, ids, word=Word.RELEASE, kind=Kind.QUARANTINE, act=_release, did=did)
+    _act(request, ids, Word.RELEASE, _release, "released from quarantine and will be refreshed soon")
 
 
 def _release(ids: Sequence[int]) -> Done:
@@ -71,17 +62,16 @@ def _release(ids: Sequence[int]) -> Done:
 
 
 def _act(
-    request: HttpRequest,
-    ids: Sequence[int],
-    *,
-    word: Word,
-    kind: Kind,
-    act: Callable[[Sequence[int]], Done],
-    did: str,
+    request: HttpRequest, ids: Sequence[int], word: Word, act: Callable[[Sequence[int]], Done], did: str
 ) -> None:
+    if len(ids) > MAX_CHOSEN:
+        most = f"{MAX_CHOSEN:,} at once is the most"
+        messages.error(request, f"Nothing was done: {most}. Choose all that match, and workers do it.")
+        return
+    kind = Kind.QUARANTINE if word == Word.RELEASE else Kind.EXECUTION
     total, left = Done(), []
     with errors_shown(request):
-        for execution in _rows(request, ids):
+        for execution in Execution.objects.filter(pk__in=ids).order_by("pk"):
             if word in (Word.RETRY, Word.RESUME) and not may_run_again(request, execution):
                 left.append(execution.pk)
                 continue
@@ -103,15 +93,6 @@ def _act(
         messages.error(request, f"{len(total.failed) - MAX_LISTED:,} more failed.")
 
 
-def _rows(request: HttpRequest, ids: Sequence[int]) -> list[Execution]:
-    """Return the executions that there are, in the order of their ids. If there are too many, return none."""
-    if len(ids) > MAX_CHOSEN:
-        most = f"{MAX_CHOSEN:,} at once is the most"
-        messages.error(request, f"Nothing was done: {most}. Choose all that match, and workers do it.")
-        return []
-    return list(Execution.objects.filter(pk__in=ids).order_by("pk"))
-
-
 @contextmanager
 def errors_shown(request: HttpRequest) -> Iterator[None]:
     """Show a message if a server is away. Work done before stays done, and its message is shown too.
@@ -125,5 +106,7 @@ def errors_shown(request: HttpRequest) -> Iterator[None]:
         messages.error(request, f"{exc}. The rest was left as it is: try again when it is back.")
     except OwnedByHarbor as exc:
         messages.error(request, f"{exc}.")
+    except (NoSuchTask, Task.DoesNotExist):
+        messages.warning(request, "Nothing was done: the task does not exist any more.")
     except Contended as exc:
         messages.error(request, f"{exc} The rest was left as it is: try again.")

@@ -1,12 +1,18 @@
-"""The screen of jobs: of all executions, newest first, or of one execution."""
+"""The screen of jobs: of all executions, newest first, or of one execution.
 
-from typing import Any
+In the list of one execution or of a search, the filters by name and by status filter all of its jobs; in the list
+of all jobs they take bounded time.
+"""
 
+from typing import Any, ClassVar
+
+from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.text import Truncator
 
-from harbor_refresh.executions.admin.base import CappedChangeList, ReadOnlyAdmin
+from harbor_refresh.executions.admin.base import CappedChangeList
+from harbor_refresh.executions.admin.filters import StatusFilter
 from harbor_refresh.executions.admin.formatters import (
     JOB_EXECUTION_PARAMETER,
     column,
@@ -14,20 +20,65 @@ from harbor_refresh.executions.admin.formatters import (
     status_label,
     task_url,
 )
-from harbor_refresh.executions.admin.page_parts import TASK_MEANINGS, legend_context
-from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.admin.page_parts import LegendAdmin
+from harbor_refresh.executions.admin.search import add_bound, parse_id
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.queries.listing import among
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.admin.job_filters import JobStatusFilter, NameFilter, is_narrow
 from harbor_refresh.tasks.admin.job_formatters import attempt, waits_for
+from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.models.job import Job
 
-JOB_MEANINGS = TASK_MEANINGS | {
-    Status.PENDING: "waits for a worker",
-    Status.SCHEDULED: "will be tried again later",
-    Status.STOPPED: "stopped, or an earlier job of its chain failed",
-}
+#: How many of the newest jobs are compared with a name.
+NEWEST = 100_000
+#: Of the newest jobs, how many tell the names that there are.
+NAMED = 20_000
+MAX_NAMES = 200
+#: Of the tasks of a status, how many are looked at, and how many of their jobs are listed.
+COMPARED, MOST = 30_000, 2_000
+
+
+def is_narrow(request: HttpRequest) -> bool:
+    return bool(JOB_EXECUTION_PARAMETER in request.GET or request.GET.get("q"))
+
+
+def newest(jobs: QuerySet[Job], count: int) -> QuerySet[Job]:
+    pks = Job.objects.order_by("-pk").values_list("pk", flat=True)
+    return jobs.filter(pk__gt=next(iter(pks[count : count + 1]), 0))
+
+
+class JobStatusFilter(StatusFilter):
+    """The status is that of the task. An index finds the tasks of every status but Success."""
+
+    def having(self, request: HttpRequest, queryset: QuerySet[Job], status: str) -> QuerySet[Job]:
+        if is_narrow(request):
+            return queryset.filter(task__status=status)
+        if status == Status.SUCCESS:
+            add_bound(request, f"Success: of the newest {COMPARED:,} jobs.")
+            return newest(queryset, COMPARED).filter(task__status=status)
+        rows = run("find_jobs_by_status", status=status, compared=COMPARED, most=MOST)
+        if len(rows) == MOST:
+            add_bound(request, f"{status}: {MOST:,} jobs of the newest executions.")
+        return queryset.filter(among([pk for (pk,) in rows]))
+
+
+class NameFilter(admin.SimpleListFilter):
+    title = "name"
+    parameter_name = "name"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        names = newest(Job.objects.order_by(), NAMED).values_list("name", flat=True).distinct()[:MAX_NAMES]
+        return [(name, name) for name in sorted(names)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
+        name = self.value()
+        if not name:
+            return queryset
+        if is_narrow(request):
+            return queryset.filter(name=name)
+        add_bound(request, f"{name}: of the newest {NEWEST:,} jobs.")
+        return newest(queryset, NEWEST).filter(name=name)
 
 
 class TaskLinkChangeList(CappedChangeList):
@@ -38,7 +89,7 @@ class TaskLinkChangeList(CappedChangeList):
 
 
 @page(Job)
-class JobAdmin(ReadOnlyAdmin):
+class JobAdmin(LegendAdmin):
     list_display = (
         "number",
         "name",
@@ -53,22 +104,18 @@ class JobAdmin(ReadOnlyAdmin):
     large = ("args", "kwargs", "result", "task__extra_attrs")
     list_filter = (NameFilter, JobStatusFilter)
     lookups_of_links = (JOB_EXECUTION_PARAMETER,)
+    meanings: ClassVar[dict[Status, str]] = LegendAdmin.meanings | {
+        Status.PENDING: "waits for a worker",
+        Status.SCHEDULED: "will be tried again later",
+        Status.STOPPED: "stopped, or an earlier job of its chain failed",
+    }
     list_head = "tasks/admin/job_list_head.html"
+    changelist = TaskLinkChangeList
     search_fields = ("pk",)
     search_help_text = "Job id, task id or execution id"
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        """In a narrowed list, show unfinished jobs first."""
         return ("task__status_code", "-pk") if is_narrow(request) else ("-pk",)
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedChangeList]:
-        return TaskLinkChangeList
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        context = {**(extra_context or {}), **legend_context(request, JOB_MEANINGS)}
-        if found := parse_id(request.GET.get(JOB_EXECUTION_PARAMETER, "")):
-            context |= {"execution_link": execution_link(found)}
-        return super().changelist_view(request, context)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         if request.method != "GET" or (found := parse_id(object_id)) is None:
@@ -76,7 +123,13 @@ class JobAdmin(ReadOnlyAdmin):
         return HttpResponseRedirect(task_url(found))
 
     def matching(self, rows: QuerySet[Job], text: str) -> QuerySet[Job]:
-        return rows.filter(matching(text))
+        """Return the jobs for which every word is the id of the job, of its task or of its execution, which are
+        indexed columns of the table of tasks, so three indexes answer together."""
+        for word in text.split():
+            pk = parse_id(word) or -1  # which no row has
+            tasks = Task.objects.filter(Q(job_id=word) | Q(pk=pk) | Q(execution_id=pk))
+            rows = rows.filter(pk__in=tasks.values("pk"))
+        return rows
 
     attempt = column(attempt, "Attempt")
     waits = column(waits_for, "Waits for")
@@ -84,14 +137,3 @@ class JobAdmin(ReadOnlyAdmin):
     execution_number = column("task.execution_id", "Execution", execution_link)
     shown_status = column("task.status", "Status", status_label)
     short_message = column("task.status_message", "Message", lambda text: Truncator(text).chars(80))
-
-
-def matching(text: str) -> Q:
-    """Match jobs for which every word is the id of the job, of its task or of its execution. All three are
-    indexed columns of the table of tasks, so three indexes answer together."""
-    condition = Q()
-    for word in text.split():
-        found = parse_id(word)
-        same_id = Q() if found is None else Q(pk=found) | Q(execution_id=found)
-        condition &= Q(pk__in=Task.objects.filter(Q(job_id=word) | same_id).values("pk"))
-    return condition

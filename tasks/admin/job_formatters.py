@@ -8,16 +8,11 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from harbor_refresh.executions.admin.formatters import (
-    JOB_EXECUTION_PARAMETER,
-    NOTHING,
-    number_bar,
-    status_label,
-    task_link,
-)
+from harbor_refresh.executions.admin.formatters import JOB_EXECUTION_PARAMETER, NOTHING, status_label, task_link
 from harbor_refresh.executions.admin.site_pages import admin_url
 from harbor_refresh.executions.durations import duration
 from harbor_refresh.executions.status import is_final
+from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.jobs.queries import check_in_of
 from harbor_refresh.tasks.jobs.running.handle import CheckIn
 from harbor_refresh.tasks.models.job import Job, JobEnd, Node, State
@@ -37,11 +32,10 @@ def attempt(job: Job) -> SafeString:
     return format_html('<span class="whitespace-nowrap">{} of {}</span>', now, job.max_attempts)
 
 
-def waits_for(job: Job) -> SafeString | str:
-    """Show for how many of the jobs that it needs it waits."""
+def waits_for(job: Job) -> str:
     if not job.waits_for or is_final(job.task.status):
         return NOTHING
-    return f"{job.waits_for:,} job{'s' * (job.waits_for > 1)}"
+    return plural(job.waits_for, "job")
 
 
 def needed(job: Job) -> SafeString | str:
@@ -77,7 +71,6 @@ def result(end: JobEnd) -> SafeString | str:
 
 
 def folded(summary: str, text: str) -> SafeString:
-    """Show a long text once a person opens it."""
     return format_html(
         '<details><summary class="cursor-pointer">{}</summary>'
         '<pre class="text-sm mt-2" style="white-space: pre-wrap; overflow-wrap: anywhere">{}</pre></details>',
@@ -92,7 +85,6 @@ def node_label(job: Job) -> str:
 
 
 def heard(job: Job) -> str:
-    """Show when it last said something, and what."""
     said = check_in_of(job)
     return f"{heard_at(job)}: {said.message}" if said and said.message else heard_at(job)
 
@@ -103,12 +95,21 @@ def heard_at(job: Job) -> str:
 
 
 def check_in_bar(job: Job, *, with_message: bool = False) -> SafeString | str:
-    """Show what the run said last, as a bar if it gave numbers."""
     said = check_in_of(job) or CheckIn()
     message = said.message if with_message else ""
     if said.done is None or said.of is None:
         return message or NOTHING
-    return number_bar(said.done, said.of, message)
+    # a bar of 0 of 0 would have no end
+    value, most = (said.done, said.of) if said.of else (1, 1)
+    return format_html(
+        '<div class="harbor-job-bar"><progress value="{}" max="{}" aria-label="Progress of the job">'
+        '</progress> <span class="whitespace-nowrap">{} of {}</span>{}</div>',
+        value,
+        most,
+        f"{said.done:,}",
+        f"{said.of:,}",
+        format_html("<div>{}</div>", message) if message else "",
+    )
 
 
 def jobs_url(execution_id: int) -> str:

@@ -136,7 +136,6 @@ def _button(verb: str, target: object) -> SafeString:
 
 
 def _nodes(seen: Stats) -> dict[str, Any]:
-    """The live nodes, and those that died lately."""
     alive = [(name, label("alive", "success"), seen.ago(heard)) for name, heard in seen.signs]
     silent = [(name, label("silent", "danger"), seen.ago(heard)) for name, heard in seen.dead]
     lately = [row for row in silent if row[2] <= LATELY_SECONDS]

@@ -1,41 +1,64 @@
-"""The screen of tasks with the job of a task, and the actions on its page: stop it, or run its job once more."""
+"""The screen of tasks with the job of a task: its work, what it does at this moment, and the actions."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
+from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 
 from harbor_refresh.executions.access.audit import Kind, Word, noted, person_of
+from harbor_refresh.executions.admin.base import may
 from harbor_refresh.executions.admin.confirmation import Question, asks_first
+from harbor_refresh.executions.admin.formatters import column
 from harbor_refresh.executions.admin.site_pages import page
-from harbor_refresh.executions.errors import NoSuchTask
+from harbor_refresh.executions.admin.task import TaskAdmin
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status, is_final
-from harbor_refresh.tasks.admin.execution_actions import errors_shown, harbors, may_act, may_run_again
-from harbor_refresh.tasks.admin.task_job import TaskJobAdmin
+from harbor_refresh.tasks.admin import job_formatters
+from harbor_refresh.tasks.admin.execution_actions import errors_shown, harbors, may_run_again
+from harbor_refresh.tasks.admin.job_formatters import folded, pretty
 from harbor_refresh.tasks.jobs.again import run_job_again
+from harbor_refresh.tasks.jobs.queries import check_in_of, why
+from harbor_refresh.tasks.jobs.running.handle import CheckIn
+from harbor_refresh.tasks.jobs.running.kept_ends import end_of
 from harbor_refresh.tasks.jobs.stops import stop_job_of
-from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.models.job import Job, State
 
 
 @page(Task)
-class TaskWithActionsAdmin(TaskJobAdmin):
+class TaskWithJobAdmin(TaskAdmin):
     page_actions = ("stop", "retry")
+    #: A task is a part of its execution, so acting on it takes the permission to act on executions.
+    has_act_permission = may("harbor_executions.change_execution")
 
-    def has_act_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        """A task is a part of its execution, so acting on it takes the permission to act on executions."""
-        return may_act(request)
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """Read with the task its job, and what is kept of the end of that."""
+        task = super().get_object(request, object_id, from_field)
+        if task is not None:
+            jobs = Job.objects.select_related("task").annotate(need_count=Count("needs"))
+            task.its_job = jobs.filter(pk=task.pk).first()
+            task.its_end = end_of(task.pk) if task.its_job and is_final(task.status) else None
+        return task
 
-    def pointless(self, request: HttpRequest, row: Task) -> set[str]:
-        may_stop = not is_final(row.status)
-        may_retry = (
-            row.status in (Status.ERROR, Status.STOPPED)
-            and may_run_again(request, row.execution)
-            and Job.objects.filter(pk=row.pk).exists()
-        )
-        return harbors() | {name for name, useful in (("stop", may_stop), ("retry", may_retry)) if not useful}
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        first, *others = super().get_fieldsets(request, obj)
+        job = getattr(obj, "its_job", None)
+        if job is None:
+            return [first, *others]
+        now: list[Any] = [] if job.state == State.ENDED else ["why"]
+        if job.state == State.RUNNING:
+            has_numbers = (check_in_of(job) or CheckIn()).share is not None
+            now = [*(["done"] if has_numbers else []), ("node", "runs_so_far"), "heard"]
+        end = ["traceback" if obj.its_end.traceback else "result"] if obj.its_end else []
+        work = [("name", "attempt"), ("arguments", "named_arguments"), ("options", "published"), "needed"]
+        of_job = {"At this moment": now, "Its end": end, "Job": work}
+        return [first, *((title, {"fields": one}) for title, one in of_job.items() if one), *others]
+
+    def useful(self, request: HttpRequest, row: Any) -> dict[str, bool]:
+        is_over = row.its_job is not None and row.status in (Status.ERROR, Status.STOPPED)
+        retry = is_over and may_run_again(request, row.execution)
+        return {"stop": not is_final(row.status), "retry": retry} | harbors()
 
     @admin.action(description="Stop", permissions=["act"])
     @asks_first(
@@ -43,11 +66,10 @@ class TaskWithActionsAdmin(TaskJobAdmin):
             "Stop {}",
             "The task becomes Stopped at once. If its job waits, the job does not begin; if its job runs, the job "
             "is asked to stop. Jobs after it in its chain are stopped as well.",
-            "Stop",
         )
     )
     def stop(self, request: HttpRequest, queryset: QuerySet[Task]) -> None:
-        with errors_shown(request), _gone_shown(request):
+        with errors_shown(request):
             task = queryset.get()
             with noted(person_of(request), Word.STOP, Kind.TASK, task.pk) as entry:
                 entry.skip = not stop_job_of(task.pk)
@@ -61,11 +83,10 @@ class TaskWithActionsAdmin(TaskJobAdmin):
         Question(
             "Run {} again",
             "The job of this task runs once more, and so do the jobs of its chain that were stopped with it.",
-            "Run again",
         )
     )
     def retry(self, request: HttpRequest, queryset: QuerySet[Task]) -> None:
-        with errors_shown(request), _gone_shown(request):
+        with errors_shown(request):
             task = queryset.select_related("execution").get()
             if not may_run_again(request, task.execution):
                 messages.error(request, "Nothing was done: you may not delete executions.")
@@ -79,10 +100,17 @@ class TaskWithActionsAdmin(TaskJobAdmin):
                 jobs = "Its job" if entry.count == 1 else f"{entry.count:,} jobs of its chain"
                 messages.success(request, f"{jobs} will run once more.")
 
-
-@contextmanager
-def _gone_shown(request: HttpRequest) -> Iterator[None]:
-    try:
-        yield
-    except (NoSuchTask, Task.DoesNotExist):
-        messages.warning(request, "Nothing was done: the task does not exist any more.")
+    name = column("its_job.name", "Name", str)
+    attempt = column("its_job", "Attempt", job_formatters.attempt)
+    arguments = column("its_job.args", "Arguments", pretty)
+    named_arguments = column("its_job.kwargs", "Named arguments", pretty)
+    options = column("its_job.options", "Options", pretty)
+    published = column("its_job.sent_at", "Message sent")
+    needed = column("its_job", "Needs", job_formatters.needed)
+    node = column("its_job", "Runs on", job_formatters.node_label)
+    runs_so_far = column("its_job.run", "Runs so far", int)
+    heard = column("its_job", "Last heard of", job_formatters.heard)
+    why = column("its_job", "Why it does not run", why)
+    done = column("its_job", "Done", job_formatters.check_in_bar)
+    result = column("its_end", "Result", job_formatters.result)
+    traceback = column("its_end.traceback", "Traceback", partial(folded, "Show the traceback"))

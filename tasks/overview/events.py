@@ -22,38 +22,24 @@ from django.dispatch import Signal
 
 from harbor_refresh.executions.news import signals as of_executions
 from harbor_refresh.executions.news.counters import add_or_keep
+from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.models.state import Event, Kind
 from harbor_refresh.tasks.news import signals
-from harbor_refresh.tasks.overview.state import Node
+from harbor_refresh.tasks.overview.state import LATELY_SECONDS, Node
 
-#: A node that died longer ago is not noted again.
-TOLD_SECONDS = 3_600
-
-#: The sentence of each kind, for one and for many.
-SENTENCES: dict[Kind, tuple[str, str]] = {
-    Kind.NODE_DIED: ("Worker process {subject} died", ""),
+#: What happened: to one, to many, and the rest of the sentence.
+SENTENCES: dict[Kind, tuple[str, str, str]] = {
     Kind.RECOVERED: (
-        "{count} execution was taken back from a dead worker, and is refreshed by another",
-        "{count} executions were taken back from dead workers, and are refreshed by others",
+        "execution was",
+        "executions were",
+        "taken back from dead workers, for others to refresh",
     ),
-    Kind.JOBS_RECOVERED: (
-        "{count} job was taken back from a dead worker, and runs again",
-        "{count} jobs were taken back from dead workers, and run again",
-    ),
-    Kind.DRIFT: (
-        "Reconcile found {count} status that differed from its tasks, and marked it for a refresh",
-        "Reconcile found {count} statuses that differed from their tasks, and marked them for a refresh",
-    ),
-    Kind.QUARANTINED: (
-        "{count} execution failed too often and was quarantined",
-        "{count} executions failed too often and were quarantined",
-    ),
-    Kind.RELEASED_FROM_QUARANTINE: (
-        "{count} execution left quarantine for another try",
-        "{count} executions left quarantine for another try",
-    ),
-    Kind.DELIVERIES_DIED: ("{count} notification was given up", "{count} notifications were given up"),
+    Kind.JOBS_RECOVERED: ("job was", "jobs were", "taken back from dead workers, to run again"),
+    Kind.DRIFT: ("status that differed was", "statuses that differed were", "marked for a refresh by reconcile"),
+    Kind.QUARANTINED: ("execution was", "executions were", "quarantined, because the refresh failed too often"),
+    Kind.RELEASED_FROM_QUARANTINE: ("execution left", "executions left", "quarantine for another try"),
+    Kind.DELIVERIES_DIED: ("notification was", "notifications were", "given up"),
 }
 #: What heals; the rest is trouble.
 HEALING = frozenset({Kind.RECOVERED, Kind.JOBS_RECOVERED, Kind.DRIFT, Kind.RELEASED_FROM_QUARANTINE})
@@ -61,30 +47,27 @@ HEALING = frozenset({Kind.RECOVERED, Kind.JOBS_RECOVERED, Kind.DRIFT, Kind.RELEA
 
 @dataclass(frozen=True)
 class Told:
-    """An event as a sentence."""
-
     at: datetime
     sentence: str
     heals: bool
 
 
 def latest(count: int) -> list[Told]:
-    """Return the latest events, the latest first."""
     # the primary key begins with the minute; a minute has a row for each kind, and for each node that died
-    rows = Event.objects.order_by("-minute")[: 4 * count]
-    return sorted((_told(row) for row in rows), key=lambda told: told.at, reverse=True)[:count]
+    rows = sorted(Event.objects.order_by("-minute")[: 4 * count], key=lambda row: row.last_at, reverse=True)
+    return [Told(row.last_at, _sentence(row), Kind(row.kind) in HEALING) for row in rows[:count]]
 
 
-def _told(row: Event) -> Told:
-    kind = Kind(row.kind)
-    one, many = SENTENCES[kind]
-    sentence = (one if row.count == 1 or not many else many).format(count=f"{row.count:,}", subject=row.subject)
-    return Told(row.last_at, sentence, kind in HEALING)
+def _sentence(row: Event) -> str:
+    if row.kind == Kind.NODE_DIED:
+        return f"Worker process {row.subject} died"
+    one, many, rest = SENTENCES[Kind(row.kind)]
+    return f"{plural(row.count, one, many)} {rest}"
 
 
 def note_deaths(nodes: Sequence[Node]) -> None:
     """Add an event for each node that died, unless there is one already."""
-    if lately := [node for node in nodes if node.silent <= TOLD_SECONDS]:
+    if lately := [node for node in nodes if node.silent <= LATELY_SECONDS]:
         run("add_deaths", nodes=[node.name for node in lately], silent=[node.silent for node in lately])
 
 

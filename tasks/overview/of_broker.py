@@ -27,7 +27,6 @@ def address() -> Address:
 
 
 def is_the_same_server() -> bool:
-    """Whether the broker is the Redis of the queue."""
     try:
         return address() == read_address(refresh_settings().redis_url)
     except BadAddress:

@@ -9,34 +9,22 @@ the next hold what happened in between.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import NamedTuple
 
 from harbor_refresh.executions.news import counters
-from harbor_refresh.executions.news.counters import REPORT_TO_TRUE_SECONDS, Histogram, Totals
+from harbor_refresh.executions.news.counters import REPORT_TO_TRUE_SECONDS, Histogram
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.overview.state import State
 from harbor_refresh.tasks.schedule import interval_of
 
-
-@dataclass(frozen=True)
-class Span:
-    """How far a chart goes back, and the width of its points."""
-
-    name: str
-    span: timedelta
-    slot: timedelta
-
-
+#: How far each chart goes back, and the width of its points.
 SPANS = {
-    one.name: one
-    for one in (
-        Span("minutes", timedelta(minutes=2), timedelta(seconds=10)),
-        Span("hour", timedelta(hours=1), timedelta(seconds=30)),
-        Span("day", timedelta(days=1), timedelta(minutes=10)),
-    )
+    "minutes": (timedelta(minutes=2), timedelta(seconds=10)),
+    "hour": (timedelta(hours=1), timedelta(seconds=30)),
+    "day": (timedelta(days=1), timedelta(minutes=10)),
 }
 
 
@@ -57,50 +45,50 @@ class Point:
     slow: float | None = None
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
+    """A row of read_samples.sql; `latency` is JSON."""
+
     begins: datetime
     at: datetime
     backlog: int | None
     refreshed: int
     failed: int
     recovered: int
-    latency: Sequence[int]
+    latency: str
 
 
 def record(state: State) -> None:
     """Add a sample of this state, unless there is one of the last five seconds."""
-    totals = counters.totals()
+    totals, labels = counters.totals(), counters.labels_of(REPORT_TO_TRUE_SECONDS)
     run(
         "add_sample",
         backlog=state.backlog,
-        refreshed=_sum(totals, "refreshes", "result=changed", "result=unchanged"),
-        failed=_sum(totals, "refreshes", "result=failed"),
-        recovered=_sum(totals, "executions_recovered", ""),
-        latency=json.dumps(_latency(totals)),
+        refreshed=sum(totals.get(("refreshes", f"result={one}"), 0) for one in ("changed", "unchanged")),
+        failed=totals.get(("refreshes", "result=failed"), 0),
+        recovered=totals.get(("executions_recovered", ""), 0),
+        latency=json.dumps([totals.get((REPORT_TO_TRUE_SECONDS, one), 0) for one in labels]),
     )
 
 
 def read(name: str) -> list[Point]:
     """Return a point for every slot of that span (a name of SPANS), the earliest first; a slot without a sample
     has an empty point."""
-    span = SPANS[name]
+    span, slot = SPANS[name]
     # with a longer interval between samples, every second point would be a gap
-    widest = timedelta(seconds=1.5 * interval_of("tasks.sample"))
-    span = replace(span, slot=max(span.slot, widest))
-    rows = [_read_row(row) for row in run("read_samples", span=span.span, slot=span.slot)]
-    return list(_points(rows, span))
+    slot = max(slot, timedelta(seconds=1.5 * interval_of("tasks.sample")))
+    rows = [_Row(*row) for row in run("read_samples", span=span, slot=slot)]
+    return list(_points(rows, span, slot))
 
 
-def _points(rows: Sequence[_Row], span: Span) -> Iterator[Point]:
+def _points(rows: Sequence[_Row], span: timedelta, slot: timedelta) -> Iterator[Point]:
     if rows:
-        begin, first = datetime.now(UTC) - span.span, rows[0].begins
-        for number in range((first - begin) // span.slot, 0, -1):
-            yield Point(first - number * span.slot)
+        begin, first = datetime.now(UTC) - span, rows[0].begins
+        for number in range((first - begin) // slot, 0, -1):
+            yield Point(first - number * slot)
     for before, row in pairwise(rows):
-        missing = round((row.begins - before.begins) / span.slot) - 1
+        missing = round((row.begins - before.begins) / slot) - 1
         for number in range(missing):
-            yield Point(before.begins + (number + 1) * span.slot)
+            yield Point(before.begins + (number + 1) * slot)
         yield _between(before, row)
 
 
@@ -117,24 +105,8 @@ def _between(before: _Row, row: _Row) -> Point:
     return Point(row.begins, row.backlog, *of_counters, new.quantile(0.5), new.quantile(0.95))
 
 
-def _read_row(row: Sequence[Any]) -> _Row:
-    *known, latency = row
-    numbers = json.loads(latency) if isinstance(latency, str) else latency
-    parts: list[Any] = [*known, numbers]
-    return _Row(*parts)
-
-
-def _sum(totals: Totals, metric: str, *series: str) -> int:
-    return sum(totals.get((metric, one), 0) for one in series)
-
-
-def _latency(totals: Totals) -> list[int]:
-    """Return the buckets of the histogram."""
-    return [totals.get((REPORT_TO_TRUE_SECONDS, label), 0) for label in counters.labels_of(REPORT_TO_TRUE_SECONDS)]
-
-
-def _histogram(buckets: Sequence[int]) -> Histogram:
+def _histogram(latency: str) -> Histogram:
     """A program of another version may have had other buckets: then nothing is known of them."""
-    bounds = counters.BOUNDS[REPORT_TO_TRUE_SECONDS]
-    known = tuple(buckets) if len(buckets) == len(bounds) + 1 else (0,) * (len(bounds) + 1)
+    bounds, buckets = counters.BOUNDS[REPORT_TO_TRUE_SECONDS], tuple(json.loads(latency))
+    known = buckets if len(buckets) == len(bounds) + 1 else (0,) * (len(bounds) + 1)
     return Histogram(bounds, known, 0.0)

@@ -35,8 +35,6 @@ LATELY_SECONDS = 3_600
 
 @dataclass(frozen=True)
 class Node:
-    """A worker process, and how long it has been silent."""
-
     name: str
     silent: float
 
@@ -141,10 +139,6 @@ def _redis() -> dict[str, Any]:
     }
 
 
-def _broker() -> dict[str, Any]:
-    return {"messages": of_broker.messages()}
-
-
 def _database() -> dict[str, Any]:
     """What PostgreSQL knows, by one statement, and one for beat's schedule. Raises DatabaseAway,
     too, if the database takes too long, and NotMigrated if a table or a column is missing."""
@@ -159,30 +153,22 @@ def _database() -> dict[str, Any]:
     except (DatabaseError, InterfaceError) as exc:
         kind = NotMigrated if sqlstate(exc) in MISSING else DatabaseAway
         raise kind(f"PostgreSQL: {first_line(exc)}") from exc
-    quarantined, dead_letters, open_actions, last_reconcile, drifted, paused, jobs = seen
-    return {
-        "quarantined": quarantined,
-        "dead_letters": dead_letters,
-        "open_actions": open_actions,
-        "last_reconcile": last_reconcile,
-        "drifted": drifted,
-        "schedule": schedule,
-        "paused": tuple(_read(paused)),
-        "jobs_in_progress": jobs,
-    }
+    *counted, paused, jobs = seen
+    names = ("quarantined", "dead_letters", "open_actions", "last_reconcile", "drifted")
+    known = dict(zip(names, counted, strict=True))
+    return known | {"schedule": schedule, "paused": tuple(json.loads(paused)), "jobs_in_progress": jobs}
 
 
 def _schedule() -> tuple[Scheduled, ...] | None:
     """The rows of beat's schedule; None in a project without django-celery-beat."""
     if not has_rows():
         return None
-    planned = {"tasks": [row.task for row in ROWS], "names": [row.name for row in ROWS]}
-    ((rows,),) = run("look_at_schedule", **planned)
-    return tuple(Scheduled(*row) for row in _read(rows))
+    ((rows,),) = run("look_at_schedule", tasks=[row.task for row in ROWS], names=[row.name for row in ROWS])
+    return tuple(Scheduled(*row) for row in json.loads(rows))
 
 
-def _read(value: Any) -> Any:
-    return json.loads(value) if isinstance(value, str) else value
-
-
-_PARTS: Mapping[str, Callable[[], dict[str, Any]]] = {"redis": _redis, "broker": _broker, "database": _database}
+_PARTS: Mapping[str, Callable[[], dict[str, Any]]] = {
+    "redis": _redis,
+    "broker": lambda: {"messages": of_broker.messages()},
+    "database": _database,
+}

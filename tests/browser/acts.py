@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.test import RequestFactory
 
-from harbor_refresh.tasks.admin.queue_verbs import VERBS
+from harbor_refresh.tasks.admin.queue import VERBS
 from harbor_refresh.tasks.models import Pause
 
 Test = TypeVar("Test", bound=Callable[..., Any])

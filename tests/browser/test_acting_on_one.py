@@ -99,7 +99,7 @@ def test_the_job_of_one_failed_task_runs_again(open_page: OpenPage, service: Ser
     status_becomes(execution, "Error")
     task = Task.objects.get(execution_id=execution.pk)
     page = open_page(f"/admin/harbor_executions/task/{task.pk}/change/")
-    confirm(page, "Run again", "Run again")
+    confirm(page, "Run again", "Run")
     expect(page.get_by_text("Its job will run once more.")).to_be_visible()
     status_becomes(execution, "Success")
     assert service.runs_of("flaky one task in the browser") == 4

@@ -14,7 +14,8 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, 
 from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.stops import Stopped
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.tasks.admin import execution_actions, job_filters, job_formatters
+from harbor_refresh.tasks.admin import execution_actions, job_formatters
+from harbor_refresh.tasks.admin import job as screen
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.operations import bulk_verbs
@@ -183,7 +184,7 @@ def test_filters_look_at_a_bounded_number_of_jobs_or_at_all_of_one_execution(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for bound in ("NEWEST", "MOST"):
-        monkeypatch.setattr(job_filters, bound, 2)
+        monkeypatch.setattr(screen, bound, 2)
     execution = recorded("a", "b", "c")
     tasks = list(execution.tasks.order_by("-pk").values_list("pk", flat=True))
 
