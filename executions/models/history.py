@@ -3,8 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
-from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.models.execution import Execution
+from harbor_refresh.executions.models.execution import OF_EXECUTION, Execution, OwnRow
 from harbor_refresh.executions.status import Status
 
 
@@ -51,28 +50,19 @@ class StatusChange(models.Model):
         return f"{self.from_status} → {self.to_status}"
 
 
-class ShortenedHistory(models.Model):
+class ShortenedHistory(OwnRow):
     """An execution whose oldest status changes were deleted: those up to the revision `through`. Every later
     revision has its row (executions/retention/housekeeping.py)."""
 
-    execution = models.OneToOneField(
-        Execution,
-        on_delete=models.CASCADE,
-        primary_key=True,
-        related_name="shortened_history",
-        db_constraint=not is_attached(),
-    )
+    execution = models.OneToOneField(Execution, primary_key=True, related_name="shortened_history", **OF_EXECUTION)
     through = models.BigIntegerField()
 
     class Meta:
         db_table = "execution_shortened_history"
         constraints = (models.CheckConstraint(name="shortened_history_begins", condition=Q(through__gte=1)),)
 
-    def __str__(self) -> str:
-        return f"history of execution {self.execution_id} after revision {self.through}"
 
-
-class Counter(models.Model):
+class Counter(OwnRow):
     """A part of a counter (executions/news/counters.py). The counter is the sum of its shards.
 
     `series` are its labels, as in `result=changed`. Of a histogram, `le=0.5` counts what was observed up to that
@@ -88,6 +78,3 @@ class Counter(models.Model):
     class Meta:
         db_table = "execution_counter"
         constraints = (models.CheckConstraint(name="counter_only_grows", condition=Q(amount__gte=1)),)
-
-    def __str__(self) -> str:
-        return f"{self.metric} {self.series}"

@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from harbor_refresh.executions.models.execution import OwnRow
 from harbor_refresh.executions.models.without_an_app import TextList
 from harbor_refresh.executions.status import FINAL, MAX_VENDOR, Status
 
@@ -162,7 +163,7 @@ class Delivery(models.Model):
         return f"revision {self.revision} of execution {self.execution_id} for subscription {self.subscription_id}"
 
 
-class Callback(models.Model):
+class Callback(OwnRow):
     """What is called when one execution ends with one of these statuses: a function, by its name, and its
     arguments (executions/news/callbacks.py). Without statuses it is called at the first failed task.
 
@@ -182,7 +183,6 @@ class Callback(models.Model):
 
     class Meta:
         db_table = "execution_callback"
-        # no screen shows these rows, so there is nothing to permit
         default_permissions = ()
         indexes = (
             # write_deliveries.sql, and a call
@@ -196,6 +196,3 @@ class Callback(models.Model):
                 condition=Q(statuses__contained_by=[str(status) for status in FINAL]),
             ),
         )
-
-    def __str__(self) -> str:
-        return f"callback {self.handler} of execution {self.execution_id}"
