@@ -5,7 +5,8 @@ Operators grep for these lines and docs/reference/log.md lists them, so their wo
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from logging import WARNING
 from typing import TYPE_CHECKING, Any
 
 from django.dispatch import Signal
@@ -27,11 +28,28 @@ MAX_LINES = 5
 MAX_IDS = 20
 
 
+def line(level: int, text: str) -> Callable[..., None]:
+    """Return a receiver that writes the text with the values of its signal."""
+
+    def write(**values: Any) -> None:
+        shown = {name: ", ".join(one) if isinstance(one, list | tuple) else one for name, one in values.items()}
+        log.log(level, text, shown, extra={"task_id": values["task_id"]} if "task_id" in values else None)
+
+    return write
+
+
+on_database_away = line(WARNING, "The database is away, %(count)d executions wait for it: %(error)s")
+on_rate_unknown = line(
+    WARNING, "Could not count the requests of API tokens, they are not limited meanwhile: %(error)s"
+)
+on_check_in_dropped = line(
+    WARNING, "Dropped a check-in of task %(task_id)d: no function is registered for %(vendor_type)s"
+)
+
+
 def on_refreshed(outcome: "Refreshed", **_: Any) -> None:
     log.info(
-        "Refresh outdate execution status done, %d succeed, %d failed",
-        outcome.succeeded,
-        len(outcome.failed),
+        "Refresh outdate execution status done, %d succeed, %d failed", outcome.succeeded, len(outcome.failed)
     )
     for execution_id, reason in list(outcome.failed.items())[:MAX_LINES]:
         log.warning(
@@ -66,10 +84,6 @@ def on_closed_overdue(execution_ids: Sequence[int], **_: Any) -> None:
     )
 
 
-def on_database_away(count: int, error: str, **_: Any) -> None:
-    log.warning("The database is away, %d executions wait for it: %s", count, error)
-
-
 def on_refused(refusals: Sequence["Refusal"], **_: Any) -> None:
     for refusal in refusals[:MAX_LINES]:
         log.warning(
@@ -80,10 +94,6 @@ def on_refused(refusals: Sequence["Refusal"], **_: Any) -> None:
         )
     if len(refusals) > MAX_LINES:
         log.warning("Refused %d more reports of that batch", len(refusals) - MAX_LINES)
-
-
-def on_rate_unknown(error: str, **_: Any) -> None:
-    log.warning("Could not count the requests of API tokens, they are not limited meanwhile: %s", error)
 
 
 def on_deliveries_died(deliveries: Sequence["Ended"], **_: Any) -> None:
@@ -115,15 +125,6 @@ def on_handler_failed(handler: str, change: "Change", error: str, **_: Any) -> N
 def on_handlers_missing(handlers: Sequence[str], **_: Any) -> None:
     for handler in handlers:
         log.warning("Handler %s has no code in this worker: it is told nothing until its code is back", handler)
-
-
-def on_check_in_dropped(vendor_type: str, task_id: int, **_: Any) -> None:
-    log.warning(
-        "Dropped a check-in of task %d: no function is registered for %s",
-        task_id,
-        vendor_type,
-        extra={"task_id": task_id},
-    )
 
 
 def on_swept(outcome: "Swept", **_: Any) -> None:
