@@ -10,7 +10,7 @@ from django.db import transaction
 from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
-from harbor_refresh.executions.lifecycle import gate_locks, gates, links, vendor_keys
+from harbor_refresh.executions.lifecycle import gates, links, vendor_keys
 from harbor_refresh.executions.models import Addition, Execution, Task, VendorKey
 from harbor_refresh.executions.models.structure import Added
 from harbor_refresh.executions.news import callbacks
@@ -138,7 +138,7 @@ def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -
     if once and not run("note_addition", execution_id=execution_id, kind=adds, key=once):
         return None
     if has_gate:
-        if not gate_locks.hold(execution_id):
+        if not run("hold_gate", execution_id=execution_id)[0][0]:
             raise ExecutionClosed(f"execution {execution_id} is closed: start another one")
     elif is_final(status):
         raise AlreadyFinal(f"execution {execution_id} is {status} already: create another one")

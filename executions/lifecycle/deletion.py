@@ -37,21 +37,20 @@ from harbor_refresh.executions.models import (
 )
 from harbor_refresh.executions.models.notifications import Kind, State
 from harbor_refresh.executions.retention.references import referenced
-from harbor_refresh.executions.status import CODES, FINAL_CODE
+from harbor_refresh.executions.status import CODES, FINAL, FINAL_CODE
 
 
 @harbors(Operation.DELETE)
 def delete(execution_ids: Iterable[int]) -> int:
     """Delete executions, table by table, whether they have ended or not; return how many existed. A constraint of
-    the table of jobs deletes the jobs of their tasks, so none of these jobs begins any more. After the commit,
-    running jobs are asked to stop. Each task leaves a tombstone, so that senders of late reports are told to stop
-    trying. Raises StillReferenced, and deletes none, if a row of another program names one of them.
+    the table of jobs deletes the jobs of their tasks, so none of these jobs begins any more. Each task leaves a
+    tombstone, so that senders of late reports are told to stop trying. Raises StillReferenced, and deletes none,
+    if a row of another program names one of them.
 
-    If a mark or a claim of a deleted execution is left, the worker that takes it completes it silently. A refresh
-    that holds the row's lock ends first; a later refresh finds nothing.
+    If a mark or a claim of a deleted execution is left, the worker that takes it completes it silently.
     """
     with transaction.atomic():
-        locked = list(_lock(execution_ids))
+        locked = _lock(execution_ids)
         _refuse_referenced(locked)
         _delete_locked(locked)
     return len(locked)
@@ -59,16 +58,16 @@ def delete(execution_ids: Iterable[int]) -> int:
 
 @harbors(Operation.DELETE)
 def delete_ended(execution_id: int) -> None:
-    """Delete an execution that has ended, as `delete_many_ended` does. Raises NotFinal if it has not: it is to be
-    stopped first. Raises StillReferenced if a row of another program names it."""
+    """Delete an execution that has ended, as `delete_many_ended` does. Raises NoSuchExecution, NotFinal if it is
+    to be stopped first, or StillReferenced if a row of another program names it."""
     with transaction.atomic():
-        has_ended = _lock([execution_id])
-        if not has_ended:
+        locked = _lock([execution_id])
+        if not locked:
             raise NoSuchExecution(execution_id)
-        if not has_ended[execution_id]:
+        if not locked[execution_id]:
             raise NotFinal(_why_not_ended(execution_id))
-        _refuse_referenced([execution_id])
-        _delete_locked([execution_id])
+        _refuse_referenced(locked)
+        _delete_locked(locked)
 
 
 @harbors(Operation.DELETE)
@@ -88,19 +87,16 @@ def delete_many_ended(execution_ids: Iterable[int]) -> list[int]:
 @harbors(Operation.DELETE)
 def delete_final(execution_ids: Sequence[int]) -> tuple[int, int]:
     """Delete those of these executions that have ended, in one transaction that waits for no lock; return how
-    many executions and how many tasks it deleted.
+    many executions and how many tasks it deleted. Two at once: each deletes the rows that it locked first.
 
     It leaves out an execution that is not final, that has a task that is not final, or that another transaction
-    has locked, or one of its tasks.
-
-    What if the process dies: the transaction is rolled back, and nothing is deleted. What if two processes do
-    it at once: each deletes the rows that it locked first.
+    has locked, or one of its tasks. The lock of an execution keeps tasks from being added, so the next statement,
+    with its newer snapshot, sees every task.
     """
-    if not execution_ids:
-        return 0, 0
     with transaction.atomic():
-        locked = run("lock_final_executions", ids=list(execution_ids))[0][0]
-        free, tasks = run("lock_final_tasks", ids=locked)[0]
+        final = Execution.objects.filter(pk__in=execution_ids, status__in=FINAL).order_by("pk")
+        locked = list(final.select_for_update(skip_locked=True).values_list("pk", flat=True))
+        free, tasks = run("lock_final_tasks", ids=locked)[0] if locked else ([], 0)
         _delete_locked(free)
     return len(free), tasks
 
@@ -113,15 +109,15 @@ def _lock(execution_ids: Iterable[int]) -> dict[int, bool]:
     codes = {pk: CODES.get(status, FINAL_CODE) for pk, status in rows.values_list("pk", "status")}
     ids = list(codes)
     codes |= dict(run("lock_tasks", ids=ids))
-    run("lock_untold_changes", ids=ids)
-    list(Quarantine.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk"))
+    for others in (StatusChange.objects.filter(told=False), Quarantine.objects.all()):
+        list(others.select_for_update().filter(execution_id__in=ids).order_by("pk").values_list("pk"))
     return {pk: code == FINAL_CODE for pk, code in codes.items()}
 
 
-def _refuse_referenced(locked: Sequence[int]) -> None:
+def _refuse_referenced(locked: Iterable[int]) -> None:
     """Raise StillReferenced if a row of another program names one of these. A row that is added at this moment
     waits for the lock of the execution, and is refused then."""
-    for execution_id, column in referenced(locked).items():
+    for execution_id, column in referenced(list(locked)).items():
         raise StillReferenced(execution_id, column)
 
 
@@ -132,12 +128,13 @@ def _why_not_ended(execution_id: int) -> str:
     return f"execution {execution_id} has no tasks and has not ended: stop or finish it first"
 
 
-def _delete_locked(ids: Sequence[int]) -> None:
+def _delete_locked(locked: Iterable[int]) -> None:
     """Delete these executions, which this transaction has locked together with all their tasks."""
+    ids = list(locked)
     if not ids:
         return
     links.end_deleted(ids)
-    delete_tasks(list(ids))
+    delete_tasks(ids)
     _forget_callbacks(ids)
     for model in (StatusChange, ShortenedHistory, Quarantine, Gate, Addition, VendorKey):
         model._default_manager.filter(execution_id__in=ids)._raw_delete(using="default")

@@ -14,7 +14,10 @@ a resumption of the execution or of an ancestor, also if no job was stopped: in 
 Success (`pass_stopped`). The execution stays closed and ends as its tasks do, so another job that was stopped
 keeps it Stopped until that job runs again. The end by the time limit stands.
 
-Locks: the execution, then the gate (gate_locks.py), then other tasks, as everywhere."""
+Locks: the execution, then the gate, then other tasks, as everywhere. An addition holds the gate in share mode;
+what ends the gate queues for it (links.lock_gates). A transaction that adds to several executions does so in id
+order: then no two of them, and what ends their gates, wait for each other in a circle.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -28,7 +31,7 @@ from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import NoSuchExecution
-from harbor_refresh.executions.lifecycle import gate_locks
+from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Gate, Task
 from harbor_refresh.executions.news import signals
@@ -71,8 +74,7 @@ def close(execution_id: int) -> bool:
     with transaction.atomic():
         if not run("hold_execution", execution_id=execution_id):
             raise NoSuchExecution(execution_id)
-        locked = gate_locks.lock([execution_id])
-        if not locked:
+        if not (locked := links.lock_gates([execution_id])):
             return False
         crash_points.reach("closing", [execution_id])
         ended = report(Report(pk, Status.SUCCESS, revision, CLOSED) for pk, revision in locked)
@@ -82,7 +84,7 @@ def close(execution_id: int) -> bool:
 
 def close_overdue() -> int:
     """End the gates whose time limit has passed; return how many. Those that an addition holds at this moment are
-    left to the next pass.
+    left to the next pass: after the limit no addition begins, so they are free soon.
 
     What if two processes do it at once: each ends those that it locked first. What if the process dies: nothing of
     its page happened, and the next pass finds it.
@@ -92,11 +94,13 @@ def close_overdue() -> int:
     count = 0
     while True:
         with transaction.atomic():
-            overdue = run("lock_overdue_gates", most=PAGE)
+            gates = Gate.objects.filter(closes_at__lte=Now())
+            tasks = Task.objects.filter(pk__in=gates.values("task_id")).order_by("pk")
+            overdue = list(tasks.select_for_update(no_key=True, skip_locked=True)[:PAGE])
             if not overdue:
                 return count
-            ended = report(Report(pk, Status.ERROR, revision, OVERDUE) for _, pk, revision in overdue)
-            Gate.objects.filter(pk__in=[one[0] for one in overdue]).update(closes_at=None)
+            ended = report(Report(one.pk, Status.ERROR, one.status_revision, OVERDUE) for one in overdue)
+            Gate.objects.filter(pk__in=[one.execution_id for one in overdue]).update(closes_at=None)
         if ended.execution_ids:
             signals.closed_overdue.send(sender=close_overdue, execution_ids=ended.execution_ids)
         count += ended.applied

@@ -25,7 +25,6 @@ from django.db.models.functions import Now
 
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import allow_long_statements, run
-from harbor_refresh.executions.lifecycle import gate_locks
 from harbor_refresh.executions.models import Execution, Link, Task
 from harbor_refresh.executions.news.after_commit import tell_touched_after_commit
 from harbor_refresh.executions.status import CODES, Status
@@ -63,12 +62,12 @@ def child_of_task(task_id: int) -> int | None:
 
 
 def family(execution_ids: Iterable[int]) -> dict[int, int]:
-    """Return the level of each of these executions and of all their descendants, as they are at this moment."""
+    """Return the level of each of these executions and of all their descendants."""
     return dict(run("family", ids=list(execution_ids)))
 
 
 def ancestors(execution_ids: Iterable[int]) -> dict[int, int]:
-    """Return the level of each ancestor of these executions, as they are at this moment: all are below 0."""
+    """Return the level of each ancestor of these executions: all are below 0."""
     return dict(run("ancestors", ids=list(execution_ids)))
 
 
@@ -101,7 +100,14 @@ def lock_family(execution_ids: Sequence[int]) -> list[Relative]:
         if not found:
             return [replace(one, level=levels[one.id]) for one in locked.values() if one.id in levels]
         locked |= {one.id: one for one in found}
-        gate_locks.lock([one.id for one in found])
+        lock_gates([one.id for one in found])
+
+
+def lock_gates(execution_ids: Sequence[int]) -> list[tuple[int, int]]:
+    """Lock the open gates of these executions, when all additions that have begun have ended; an addition that
+    comes later waits, and finds the gate ended. Return the id and the revision of the task of each."""
+    run("queue_for_gates", execution_ids=execution_ids)
+    return run("lock_gates", execution_ids=execution_ids)
 
 
 def _lock(execution_ids: Collection[int]) -> list[Relative]:

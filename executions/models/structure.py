@@ -47,7 +47,7 @@ class Gate(OwnRow):
         db_table = "execution_gate"
         default_permissions = ()
         indexes = (
-            # lock_overdue_gates.sql
+            # gates.close_overdue
             models.Index(fields=["closes_at"], name="gate_open", condition=Q(closes_at__isnull=False)),
         )
 

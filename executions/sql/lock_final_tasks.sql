@@ -1,6 +1,6 @@
 -- Locks the tasks of executions in id order, those that are final and not locked by another transaction.
 --
--- :ids     bigint[]  executions this transaction has locked (lock_final_executions)
+-- :ids     bigint[]  executions this transaction has locked
 -- returns  ids bigint[]: the executions of which every task is final and locked now, until the transaction ends;
 --          tasks: how many tasks these have
 --

@@ -11,7 +11,7 @@
 -- visible when its transaction commits, so a row below the watermark may appear after the watermark has passed it.
 --
 -- If the execution was deleted, its changes are deleted with it and are not told. The changes are locked in id order,
--- as a deletion locks them (lock_untold_changes); the UPDATE alone would lock them in the order of its plan.
+-- as a deletion locks them; the UPDATE alone would lock them in the order of its plan.
 WITH untold AS MATERIALIZED (
     SELECT id, execution_id, revision, from_status, to_status, at
     FROM execution_status_change
