@@ -1,7 +1,7 @@
 """Run the statements of the use cases; the one place that translates the database's errors into ours."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -79,9 +79,12 @@ run = Statements(__package__)
 
 def _bound(value: Any) -> Any:
     """Bind a list of whole numbers as one array literal, because psycopg would adapt each number separately."""
-    if isinstance(value, list) and set(map(type, value)) == {int}:
-        return "{" + ",".join(map(str, value)) + "}"
-    return value
+    return array(value) if isinstance(value, list) and set(map(type, value)) == {int} else value
+
+
+def array(values: Iterable[float | str]) -> str:
+    """Return PostgreSQL's text of an array of numbers or plain words."""
+    return "{" + ",".join(map(str, values)) + "}"
 
 
 def allow_long_statements() -> None:

@@ -4,7 +4,7 @@
     subscriptions  make, change, delete and test subscriptions; rotation replaces their secrets
     dead_letters   sends dead deliveries again
     claims         claim due deliveries and record their results
-    changes        read what is told of a change; payload and messages write it as a signed request
+    changes        read what is told of a change; messages writes it as a signed request
     sender         sends requests, hundreds at once, over the network that network and addresses guard
     answers        judge what a receiver answered
     deliverer      one run that does all this for webhooks

@@ -16,13 +16,9 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.1
 
 
-def _do_nothing() -> None:
-    pass
-
-
 def deliver(
-    ask_handlers: Callable[[], None] = _do_nothing,
-    go_on: Callable[[], None] = _do_nothing,
+    ask_handlers: Callable[[], object] = lambda: None,
+    go_on: Callable[[], object] = lambda: None,
     until: float | None = None,
 ) -> bool:
     """Deliver what is due, until nothing is left to do or the time is over, after RUN_SECONDS if `until` does not

@@ -83,28 +83,22 @@ def create_many(news: Iterable[NewExecution]) -> list[Execution]:
             ),
             batch_size=BATCH,
         )
-        _name_by_text(zip(executions, keys, strict=True))
+        texts = [
+            VendorKey(execution=one, key=key)
+            for one, key in zip(executions, keys, strict=True)
+            if isinstance(key, str)
+        ]
+        VendorKey.objects.bulk_create(texts, batch_size=BATCH)
         pairs = list(zip(news, executions, strict=True))
         for new, execution in pairs:
-            if new.parent is not None:
-                _link(new, execution)
+            if new.parent is not None and (parent := hold_open(new.parent)):  # without a key: held, or refused
+                links.make(parent, execution, new.key_in_parent)
             if new.callbacks:
                 callbacks.record(execution.pk, new.callbacks)
         if opened := [(one, new.open_seconds) for new, one in pairs if new.open_seconds is not None]:
             gates.make(opened)
         _write_tasks((execution, task) for new, execution in pairs for task in new.tasks)
     return executions
-
-
-def _name_by_text(pairs: Iterable[tuple[Execution, int | str]]) -> None:
-    """Write the keys that are text. Without one this is no statement."""
-    rows = [VendorKey(execution=execution, key=key) for execution, key in pairs if isinstance(key, str)]
-    VendorKey.objects.bulk_create(rows, batch_size=BATCH)
-
-
-def _link(new: NewExecution, execution: Execution) -> None:
-    if parent := hold_open(new.parent or 0):  # without a key it is held, or refused
-        links.make(parent, execution, new.key_in_parent)
 
 
 @harbors(Operation.CREATE)

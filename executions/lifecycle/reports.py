@@ -83,15 +83,10 @@ def apply_reports(reports: Iterable[Report], source: Source = Source.CODE) -> Ou
 
     What if the process dies before the commit: nothing happened. After it, before the news: reconcile finds them.
     """
-    given = list(reports)
-    outcome = Outcome()
-    usable: list[tuple[int, Report]] = []
-    for position, one in enumerate(given):
-        reason = _why_unusable(one)
-        if reason:
-            outcome.refused.append(Refusal(position, one, reason))
-        else:
-            usable.append((position, one))
+    given = dict(enumerate(reports))
+    reasons = {position: reason for position, one in given.items() if (reason := _why_unusable(one))}
+    outcome = Outcome(refused=[Refusal(position, given[position], why) for position, why in reasons.items()])
+    usable = [(position, one) for position, one in given.items() if position not in reasons]
     with step("report", source=source) as note:
         if usable:
             with transaction.atomic():

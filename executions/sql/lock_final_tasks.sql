@@ -14,23 +14,10 @@ WITH locked AS MATERIALIZED (
     FOR UPDATE SKIP LOCKED
 ),
 held AS (
-    SELECT execution_id, count(*) AS tasks FROM locked GROUP BY execution_id
-),
-existing AS (
-    SELECT execution_id, count(*) AS tasks
-    FROM task
-    WHERE execution_id = ANY(%(ids)s::bigint[])
-    GROUP BY execution_id
-),
-free AS (
-    SELECT given.id, coalesce(h.tasks, 0) AS tasks
+    SELECT given.id, (SELECT count(*) FROM locked WHERE execution_id = given.id) AS tasks
     FROM unnest(%(ids)s::bigint[]) AS given (id)
-    LEFT JOIN held h ON h.execution_id = given.id
-    LEFT JOIN existing e ON e.execution_id = given.id
-    WHERE
-        coalesce(h.tasks, 0) = coalesce(e.tasks, 0)
-        AND NOT EXISTS (
-            SELECT FROM execution_status_change c WHERE c.execution_id = given.id AND NOT c.told
-        )
+    WHERE NOT EXISTS (SELECT FROM execution_status_change c WHERE c.execution_id = given.id AND NOT c.told)
 )
-SELECT coalesce(array_agg(id ORDER BY id), '{}'), coalesce(sum(tasks), 0)::bigint FROM free
+SELECT coalesce(array_agg(h.id ORDER BY h.id), '{}'), coalesce(sum(h.tasks), 0)::bigint
+FROM held h
+WHERE h.tasks = (SELECT count(*) FROM task WHERE execution_id = h.id)
