@@ -37,10 +37,9 @@ class NewTask:
 
 @dataclass(frozen=True)
 class NewExecution:
-    """`vendor_id`: the object that it is for, a number, a UUID or text (vendor_keys.py).
-    `parent`: the id of an execution that has not ended, of which this one is a child (links.py).
-    `open_seconds`: it is open for more tasks until it is closed, for so long at most (gates.py). None: it ends
-    with its tasks."""
+    """`vendor_id`: the object that it is for (vendor_keys.py). `parent`: the id of an execution that has not
+    ended, of which this one is a child (links.py). `open_seconds`: it is open for more tasks until it is closed,
+    for so long at most (gates.py). None: it ends with its tasks."""
 
     vendor_type: str
     vendor_id: vendor_keys.Given = 0
@@ -120,8 +119,6 @@ def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -
     2. Note the key. Of two additions with one key at the same moment, the second waits for the first.
     3. Hold the gate. It ends before this, which raises ExecutionClosed, or after this transaction.
     4. An execution without a gate that has ended raises AlreadyFinal.
-
-    What if the process dies: neither the tasks nor the key are there, and the same addition may be made again.
     """
     if not is_text(once, MAX_KEY):
         raise Refused(f"once takes text of at most {MAX_KEY} characters, and got {shown(once)}")
@@ -140,8 +137,7 @@ def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -
 
 
 def add_to_held(execution: Execution, tasks: Iterable[NewTask]) -> list[int]:
-    """Add tasks to an execution that the caller's transaction holds open; return their ids in the order given.
-    Raises Refused, and writes nothing, if one of them cannot be stored."""
+    """Add tasks to an execution that the caller's transaction holds open; return their ids in the order given."""
     tasks = list(tasks)
     for task in tasks:
         _refuse_unstorable_task(task)
@@ -150,8 +146,7 @@ def add_to_held(execution: Execution, tasks: Iterable[NewTask]) -> list[int]:
 
 @harbors(Operation.CREATE)
 def replace_attributes(of: type[Execution] | type[Task], pk: int, attributes: dict[str, Any]) -> bool:
-    """Replace the extra_attrs of an execution or of a task, whatever its status; False if there is none. Of two
-    calls at once the second stands."""
+    """Replace the extra_attrs of an execution or of a task, whatever its status; False if there is none."""
     _refuse_attributes("", attributes)
     return of._default_manager.filter(pk=pk).update(extra_attrs=attributes) == 1
 

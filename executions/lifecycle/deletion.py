@@ -5,11 +5,9 @@ Every transaction that needs several locks takes them in one order, so none wait
 1. executions, in id order (a refresh needs these alone, and a retry, a stop and an added task begin with one);
 2. their tasks, in id order (a report needs these alone);
 3. their jobs, which the database deletes with their tasks;
-4. their changes that are not told, and their rows in quarantine, each in id order (the outbox and a release need
-   these alone).
+4. their changes that are not told, and their rows in quarantine, each in id order.
 
-A deletion takes them all (`_lock`) before it decides and deletes. The sweep takes 1 and 2, and leaves out what it
-would have to wait for (`delete_final`).
+The sweep takes 1 and 2, and leaves out what it would have to wait for (`delete_final`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -42,10 +40,9 @@ from harbor_refresh.executions.status import CODES, FINAL, FINAL_CODE
 
 @harbors(Operation.DELETE)
 def delete(execution_ids: Iterable[int]) -> int:
-    """Delete executions, table by table, whether they have ended or not; return how many existed. A constraint of
-    the table of jobs deletes the jobs of their tasks, so none of these jobs begins any more. Each task leaves a
-    tombstone, so that senders of late reports are told to stop trying. Raises StillReferenced, and deletes none,
-    if a row of another program names one of them.
+    """Delete executions, whether they have ended or not; return how many existed. A constraint deletes the jobs of
+    their tasks, so none of these jobs begins any more. Raises StillReferenced, and deletes none, if a row of
+    another program names one of them.
 
     If a mark or a claim of a deleted execution is left, the worker that takes it completes it silently.
     """
@@ -72,12 +69,9 @@ def delete_ended(execution_id: int) -> None:
 
 @harbors(Operation.DELETE)
 def delete_many_ended(execution_ids: Iterable[int]) -> list[int]:
-    """Delete those of the executions that have ended; return them. The others stay: they have a task that is not
-    final, or they have no tasks and are not final themselves.
-
-    Which have ended is decided under the locks of their rows and of their tasks, so no task can be added or run
-    again in between.
-    """
+    """Delete those of the executions that have ended; return them. The others have a task that is not final, or no
+    tasks and no final status. This is decided under the locks of rows and tasks, so no task is added or run again
+    in between."""
     with transaction.atomic():
         ended = [pk for pk, has_ended in _lock(execution_ids).items() if has_ended]
         _delete_locked(ended)
@@ -102,8 +96,7 @@ def delete_final(execution_ids: Sequence[int]) -> tuple[int, int]:
 
 
 def _lock(execution_ids: Iterable[int]) -> dict[int, bool]:
-    """Lock these executions with all that is deleted with them; return whether each has ended, in id order.
-    Unknown ids are left out."""
+    """Lock these executions with all that is deleted with them; return whether each has ended, in id order."""
     allow_long_statements()
     rows = Execution.objects.select_for_update().filter(pk__in=list(execution_ids)).order_by("pk")
     codes = {pk: CODES.get(status, FINAL_CODE) for pk, status in rows.values_list("pk", "status")}
@@ -115,8 +108,7 @@ def _lock(execution_ids: Iterable[int]) -> dict[int, bool]:
 
 
 def _refuse_referenced(locked: Iterable[int]) -> None:
-    """Raise StillReferenced if a row of another program names one of these. A row that is added at this moment
-    waits for the lock of the execution, and is refused then."""
+    """A row that names one of these and is added at this moment waits for the lock, and is refused then."""
     for execution_id, column in referenced(list(locked)).items():
         raise StillReferenced(execution_id, column)
 

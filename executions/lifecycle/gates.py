@@ -1,7 +1,7 @@
 """Gates: what keeps an open execution from ending while tasks may still be added.
 
 The gate of an execution is one more of its tasks. It is Running until the execution is closed, so the rollup needs
-no rule for it: an execution with a gate that has not ended is Running. Nothing is added after its end.
+no rule for it. Nothing is added after its end.
 
 | what ends it            | its task                                     |
 | ----------------------- | -------------------------------------------- |
@@ -9,14 +9,12 @@ no rule for it: an execution with a gate that has not ended is Running. Nothing 
 | its time limit          | Error: nobody said that all tasks were added |
 | a stop of the execution | Stopped, until the stop is lifted            |
 
-A stop is lifted by a retry or a resumption that runs a job again in the execution or in a descendant of it, and by
-a resumption of the execution or of an ancestor, also if no job was stopped: in that transaction the gate becomes a
-Success (`pass_stopped`). The execution stays closed and ends as its tasks do, so another job that was stopped
-keeps it Stopped until that job runs again. The end by the time limit stands.
+A retry or a resumption lifts a stop (`pass_stopped`): in that transaction the gate becomes a Success, so the
+execution stays closed and ends as its tasks do. The end by the time limit stands.
 
-Locks: the execution, then the gate, then other tasks, as everywhere. An addition holds the gate in share mode;
-what ends the gate queues for it (links.lock_gates). A transaction that adds to several executions does so in id
-order: then no two of them, and what ends their gates, wait for each other in a circle.
+Locks: the execution, then the gate, then other tasks. An addition holds the gate in share mode; what ends the gate
+queues for it (links.lock_gates). A transaction that adds to several executions does so in id order: then no two of
+them, and what ends their gates, wait for each other in a circle.
 """
 
 from collections.abc import Iterable, Sequence
@@ -67,9 +65,6 @@ def make(executions: Sequence[tuple[Execution, float]]) -> None:
 def close(execution_id: int) -> bool:
     """End the gate: nothing is added any more, and the execution ends with its tasks. False if the gate has ended
     already, or the execution has none. Waits for additions that have begun, and those that come later are refused.
-
-    What if the process dies before the commit: the gate is open, until it is closed again or its time limit
-    passes. After it: the change of its task marks the execution, as any report does.
     """
     with transaction.atomic():
         if not run("hold_execution", execution_id=execution_id):
@@ -84,11 +79,8 @@ def close(execution_id: int) -> bool:
 
 def close_overdue() -> int:
     """End the gates whose time limit has passed; return how many. Those that an addition holds at this moment are
-    left to the next pass: after the limit no addition begins, so they are free soon.
-
-    What if two processes do it at once: each ends those that it locked first. What if the process dies: nothing of
-    its page happened, and the next pass finds it.
-    """
+    left to the next pass: after the limit no addition begins, so they are free soon. Two processes at once: each
+    ends those that it locked first."""
     if is_attached():
         return 0  # Harbor's executions have no gates, and its tasks may not be locked
     count = 0

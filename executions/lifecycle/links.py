@@ -1,19 +1,15 @@
 """Links: an execution may be the child of another one, and counts as one task of it, at any depth.
 
 The link task of a child is Running as long as the child is, and then has its status and its end. So a parent is
-rolled up from its tasks like any execution, and nothing asks for its descendants to do so.
+rolled up from its tasks like any execution.
 
-| way  | what goes it                                                                                         |
-| ---- | ---------------------------------------------------------------------------------------------------- |
-| up   | a status: the transaction that changes it writes the link task, and marks the parent after its       |
-|      | commit (`carry_up`). A batch of leaves costs an ancestor a refresh at most, and only if its child    |
-|      | has changed                                                                                          |
-| down | a stop, a retry and a resumption: they lock the whole family, in id order (`lock_family`). A retry   |
-|      | and a resumption lock the ancestors before (`lock_ancestors`), lift their stops and refresh those    |
-|      | that are not Running, so that none of them seems to have ended after the commit                      |
+Up goes a status: the transaction that changes it writes the link task, and marks the parent after its commit
+(`carry_up`). If the process dies in between, reconcile finds the parent, as after any report. A batch of leaves
+costs an ancestor a refresh at most.
 
-What if the process dies between the commit and the mark: the link task has changed lately, so reconcile finds its
-execution, as after any report.
+Down go a stop, a retry and a resumption: they lock the whole family, in id order (`lock_family`). A retry and a
+resumption lock the ancestors before (`lock_ancestors`), lift their stops and refresh those that are not Running,
+so that none of them seems to have ended after the commit.
 """
 
 from collections import defaultdict
@@ -73,10 +69,8 @@ def ancestors(execution_ids: Iterable[int]) -> dict[int, int]:
 
 def lock_ancestors(execution_ids: Sequence[int]) -> list[Relative]:
     """Lock all ancestors of these executions, in id order, without their gates. A caller that locks the family as
-    well does that next: the ids of ancestors are lower, so both together are in id order.
-
-    What if an ancestor is deleted meanwhile: it and those above it are left out, for they are ancestors no more.
-    """
+    well does that next: the ids of ancestors are lower. What is deleted meanwhile is left out, with what is above
+    it."""
     if not (pks := ancestors(execution_ids)):
         return []
     locked = _lock(pks)
@@ -131,11 +125,8 @@ def carry_up(ids: str | list[int]) -> None:
 
 
 def end_deleted(ids: Sequence[int]) -> None:
-    """End the link tasks of executions that are being deleted, and forget their links. Their own children go on,
-    and have no parent any more.
-
-    Link tasks before links: a deletion of the parent takes them in that order as well.
-    """
+    """End the link tasks of executions that are being deleted, and forget their links: link tasks first, as a
+    deletion of the parent does. Their own children go on, and have no parent any more."""
     with transaction.atomic():
         if parents := run("end_links", ids=list(ids)):
             tell_touched_after_commit(parents)

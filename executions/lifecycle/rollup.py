@@ -52,12 +52,11 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
     2. Under the locks, compare each with the rollup of its tasks and write what differs, with history, and with
        the tasks that stand for these executions in their parents.
     3. If the database refuses, halve the list and refresh each half, until the row that cannot be refreshed is
-       isolated and is the only one that fails. With `wait=False`, a row for whose locks the transaction waited too
-       long is `locked`.
+       isolated. With `wait=False`, a row for whose locks the transaction waited too long is `locked`.
 
     Raises DatabaseAway if the database is away, or if another transaction holds a whole table: neither is the
-    fault of a row, and each half would wait as long again. The same transaction counts what it did; a failure is
-    counted after it, because that transaction is rolled back.
+    fault of a row, and each half would wait as long again. A failure is counted after the transaction, which is
+    rolled back.
     """
     outcome = Refreshed()
     if ids := sorted(set(execution_ids)):

@@ -21,8 +21,7 @@ from harbor_refresh.executions.status import Status, is_final
 
 @dataclass(frozen=True)
 class Stopped:
-    """`found` of the executions exist. Those in `executions` had not ended, and `tasks` of their tasks were
-    stopped."""
+    """`found` of the executions exist. `executions` had not ended, and `tasks` of their tasks were stopped."""
 
     found: int
     tasks: int
@@ -42,15 +41,14 @@ def stop_many(execution_ids: Sequence[int], message: str | None = None) -> Stopp
     """Stop the tasks that are not final, and refresh in the same transaction. Unknown ids are left out. `message`
     says why, in the tasks that are stopped and in those of the executions that had not ended.
 
-    An execution without tasks that is not final becomes Stopped itself. To stop an execution that has ended
-    changes nothing. A later report changes a stopped task only if its revision is newer. Executions are locked
-    before tasks, each in id order, as in `delete`. Their descendants are stopped with them, and refreshed before
-    them. Executions in quarantine are released in the same transaction,
-    because nothing in quarantine is refreshed. If a refresh fails again, its execution is marked like any other.
+    An execution without tasks that is not final becomes Stopped itself. A later report changes a stopped task only
+    if its revision is newer. Executions are locked before tasks, each in id order, as in `delete`. Their
+    descendants are stopped with them, and refreshed before them. Executions in quarantine are released in the same
+    transaction, because nothing in quarantine is refreshed. If a refresh fails again, its execution is marked like
+    any other.
 
-    What if a task is added meanwhile: `creation.hold_open` holds the gate of an open execution, which this locks
-    before it looks for tasks, or takes the same lock as this. So the task is stopped as well, or it is refused
-    because the execution has ended.
+    A task that is added meanwhile is stopped as well, or refused: `creation.hold_open` holds the gate of an open
+    execution, which this locks before it looks for tasks, or takes the same lock as this.
     """
     given = set(execution_ids)
     with transaction.atomic():
@@ -71,10 +69,8 @@ def stop_many(execution_ids: Sequence[int], message: str | None = None) -> Stopp
 @harbors(Operation.STOP)
 def stop_task(task_id: int) -> bool:
     """Stop one task, or the child that it stands for. False if it has ended already. Its execution is refreshed
-    after the commit, as after any report of a stop; an execution in quarantine is released before.
-
-    The rows are locked before the task is reported, so that it is the current run that stops.
-    """
+    after the commit; one in quarantine is released before. The rows are locked before the task is reported, so
+    that it is the current run that stops."""
     if child := links.child_of_task(task_id):
         return bool(stop_many([child]).executions)
     with transaction.atomic():
