@@ -33,8 +33,7 @@ def networks() -> tuple[Network, ...]:
 
 
 def is_allowed(address: Address, allowed: Sequence[Network]) -> bool:
-    """With an allow-list, what is in it. Without one, what is public. An IPv4 address that is written as IPv6
-    counts as that IPv4 address."""
+    """With an allow-list, what is in it; else what is public. An IPv4 address written as IPv6 counts as IPv4."""
     if isinstance(address, IPv6Address):
         if address.scope_id:
             return False

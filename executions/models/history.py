@@ -11,9 +11,8 @@ class StatusChange(models.Model):
     """One revision of an execution, a row of its history. The rows that are not `told` are the outbox.
 
     There is exactly one row for each revision from 1 to `execution.revision`, and `from_status` of a row is
-    `to_status` of the row before it. Of a long history the sweep deletes the oldest rows; `ShortenedHistory`
-    then says through which revision. If both statuses of a row are equal, the end time has changed: a task ran
-    again between two refreshes.
+    `to_status` of the row before it. The sweep deletes the oldest rows of a long history (`ShortenedHistory`). If
+    both statuses of a row are equal, the end time has changed: a task ran again between two refreshes.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -30,8 +29,8 @@ class StatusChange(models.Model):
     from_status = models.CharField("from", max_length=16, choices=Status)
     to_status = models.CharField("to", max_length=16, choices=Status)
     at = models.DateTimeField()
-    #: False until its deliveries are written (executions/deliveries/outbox.py). The writers set it to True at once
-    #: while there is no subscription. A writer that does not know the column leaves it False, which loses nothing.
+    #: False until its deliveries are written (deliveries/deliverer.py). The writers set it to True at once while
+    #: there is no subscription. A writer that does not know the column leaves it False, which loses nothing.
     told = models.BooleanField(default=False, db_default=False, editable=False)
 
     class Meta:

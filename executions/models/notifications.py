@@ -28,12 +28,11 @@ def final_statuses() -> list[str]:
 
 
 class Subscription(models.Model):
-    """A receiver of status changes: a webhook, or a Python function (executions/news/handlers.py). A function of
-    the kind `callback` is told only of executions that have a callback of it (executions/news/callbacks.py).
+    """A receiver of status changes: a webhook, or a Python function (news/handlers.py). One of the kind `callback`
+    is told only of executions that have a callback of it (news/callbacks.py).
 
     An empty list of vendors, statuses or triggers matches all. `secret` signs the requests, so it is stored as it
-    is. It is shown when it is made and never again. After a rotation `old_secret` signs as well until
-    `old_secret_ends_at`.
+    is. After a rotation `old_secret` signs as well until `old_secret_ends_at`.
 
     The circuit: `failures` counts failed requests since the last answer, `failing_since` is the first of them, and
     nothing is sent before `retry_at`. For a handler, `retry_at` tells until when a worker runs it or was asked to.
@@ -103,9 +102,7 @@ class State(models.TextChoices):
 
 
 class Delivery(models.Model):
-    """One status change, for one subscription.
-
-    It outlives its execution: what is here is delivered even if the execution is deleted meanwhile.
+    """One status change, for one subscription. It outlives its execution.
 
     `next_at` is when a pending delivery is sent next. A claim moves it to the end of its lease and counts an
     attempt. The number of the attempt is the claim's token: a result counts only for the attempt that it names.

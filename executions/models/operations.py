@@ -37,10 +37,9 @@ class Outcome(models.TextChoices):
 
 
 class AuditEntry(models.Model):
-    """What a person, or a program with a token, did: by whom, from where, what, to what, and how it ended.
-
-    An entry commits in the transaction of what it tells, so neither is without the other. `verb` and `kind` are
-    words of executions/access/audit.py; they have no constraint here, because other apps add words of their own.
+    """What a person, or a program with a token, did: by whom, from where, what, to what, and how it ended. It
+    commits in the transaction of what it tells. `verb` and `kind` have no constraint here, because other apps add
+    words of their own.
 
     `count`: how many rows were affected; NULL if that is not a number of rows, or not known yet.
     """

@@ -1,12 +1,11 @@
 """Counters and histograms in PostgreSQL, for `/metrics` and the dashboard.
 
-They are rows and not numbers in a process, because they count changes of rows: a count commits in the transaction
-of the change. So it is exact after `kill -9`, for any number of processes, and after Redis was emptied. A counter
-never waits for another transaction (sql/schema/counting_function.sql), so it delays nothing.
+A count commits in the transaction of the change that it counts. So it is exact after `kill -9`, for any number of
+processes, and after Redis was emptied. A counter never waits for another transaction
+(sql/schema/counting_function.sql).
 
-A series is a metric with its labels as text: ("refreshes", "result=changed"). A histogram is one series for
-each of its buckets, and one for its sum. The names and labels are words of this program, never input, so there
-are few rows.
+A series is a metric with its labels as text: ("refreshes", "result=changed"). A histogram is one series for each
+of its buckets, and one for its sum. The names and labels are words of this program, so there are few rows.
 """
 
 import os
@@ -40,11 +39,8 @@ MICROSECONDS = 1_000_000
 
 
 def add(amounts: Mapping[Series, int]) -> None:
-    """Add to these counters, in the transaction of the caller; without one, at once. 0 adds nothing.
-
-    What if the process dies before the commit: neither the change nor its count is there. What if two do it at
-    once: each adds to a shard of its own, and neither waits.
-    """
+    """Add to these counters, in the transaction of the caller; without one, at once. Each of two at once adds to a
+    shard of its own."""
     wanted = {key: amount for key, amount in amounts.items() if amount}
     if wanted:
         run(
@@ -56,18 +52,15 @@ def add(amounts: Mapping[Series, int]) -> None:
 
 
 def add_or_keep(amounts: Mapping[Series, int]) -> None:
-    """Add at once; if the database is away, add with the next count. For a caller that must not fail because of
-    its counts."""
+    """Add at once; if the database is away, add with the next count: the caller must not fail because of it."""
     kept.put(amounts)
     kept.write()
 
 
 def add_later(amounts: Mapping[Series, int]) -> None:
-    """Add at most once a second, for events that change no row and may come as a flood, such as refused requests.
-    The next event adds what this one has kept. In a transaction they are added after its commit.
-
-    If the process ends, the counts that it keeps are lost.
-    """
+    """Add at most once a second, for events that change no row and may come as a flood, such as refused requests:
+    after the commit, and with what earlier events have kept. If the process ends, the counts that it keeps are
+    lost."""
     kept.put(amounts)
     if kept.is_due():
         with suppress(DatabaseAway), absence_translated():
@@ -151,8 +144,7 @@ class Kept:
             return True
 
     def write(self) -> None:
-        """Add the counts that are kept. If the database refuses them, they stay, and the next call adds them; they
-        are few, because series are few."""
+        """Add the counts that are kept. If the database refuses them, they stay, and the next call adds them."""
         with self._lock:
             amounts, self._amounts = self._amounts, {}
         try:

@@ -1,10 +1,8 @@
 """Housekeeping: the tables whose old rows the sweep deletes.
 
 A table is a line of HOUSEKEEPING: a name, a function and an age. The function deletes one bounded batch of the
-rows from before the moment that it is given, in the transaction of its caller, and returns how many; the
-sweep calls it until it returns 0. It must not delete a row that is still needed, whatever its age. Tasks, jobs
-and status changes go with their executions (deletion.py). Of executions that stay, the oldest changes of long
-histories are deleted.
+rows from before the moment that it is given, and returns how many; the sweep calls it until it returns 0. It must
+not delete a row that is still needed, whatever its age.
 """
 
 from collections.abc import Callable
@@ -80,13 +78,9 @@ HOUSEKEEPING: tuple[Chore, ...] = (
 
 
 def shorten_histories(age: timedelta, after_id: int) -> tuple[int, int | None]:
-    """Delete the oldest changes of the next page of executions; return how many, and the id to go on after.
-
-    A history has one row for each revision, so only executions with more than HISTORY_KEPT are looked at.
-    Attached, all are, because Harbor resets its revisions. The rest of a history is as complete as before: what is
-    deleted is noted in the same statement. If two processes do it at once, then the second finds nothing left of
-    what the first deleted.
-    """
+    """Delete the oldest changes of the next page of executions; return how many, and the id to go on after. A
+    history has one row for each revision, so only executions with more than HISTORY_KEPT are looked at; attached,
+    all are, because Harbor resets its revisions. What is deleted is noted in the same statement."""
     _, after, deleted = run(
         "shorten_history",
         after_id=after_id,

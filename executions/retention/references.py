@@ -1,8 +1,5 @@
-"""References: rows of the project, or of another program, that name an execution.
-
-While such a row exists, PostgreSQL refuses to delete the execution. So the sweep leaves it, whatever `on_delete`
-the ForeignKey of the project has: only the deletes of Django itself carry that out.
-"""
+"""References: rows of the project, or of another program, that name an execution. PostgreSQL refuses to delete it
+then, whatever `on_delete` the ForeignKey has: only the deletes of Django itself carry that out."""
 
 from collections.abc import Sequence
 

@@ -42,10 +42,9 @@ class Place:
 
 @dataclass
 class Swept:
-    """What a sweep did. `left` executions dangle and stay as they are: they have an unfinished task or no task,
-    or could not be refreshed now; `left_ids` are the first of them. `passed` executions are not kept and could not
-    be deleted; `example` is one of them, with the reason. `forgotten`: old rows, by the name of the step.
-    `failed`: why a step was left early.
+    """What a sweep did. `left` executions dangle and stay as they are; `left_ids` are the first of them. `passed`
+    executions are not kept and could not be deleted; `example` is one of them, with the reason. `forgotten`: old
+    rows, by the name of the step. `failed`: why a step was left early.
 
     `held`: another sweep is running, so this one did nothing. `lease_lost`: this one lost its lease and ended
     early. `stopped_at`: its time was up; None if it is complete.
@@ -79,7 +78,7 @@ Step = Callable[..., tuple[Any, ...] | None]
 def sweep(
     *, begin: Place | None = None, seconds: float | None = None, progress: Progress = lambda outcome: None
 ) -> Swept:
-    """Sweep, page by page; each page commits by itself, and memory holds one page.
+    """Sweep, page by page; each page commits by itself.
 
     1. Take the lease, which each transaction extends before it deletes.
     2. Delete the executions that retention does not keep (rules.py), in short transactions that wait for no
@@ -87,17 +86,12 @@ def sweep(
     3. Refresh the executions that dangle (dangling.py).
     4. Shorten long histories, and delete the old rows of other tables (housekeeping.py).
 
-    Attached to a running Harbor, steps 2 and 3 are left out, because Harbor sweeps its tables by itself; our rows
-    of executions that it has deleted are deleted instead (orphans.py).
+    Attached to a running Harbor, our rows of executions that it has deleted are deleted instead of 2 and 3
+    (orphans.py). A step that fails is left, and the next one is done. With `seconds` it stops after the
+    transaction in which they are over, and `stopped_at` says where; `begin` goes on there.
 
-    A step that fails is left, and the next one is done.
-
-    With `seconds` it stops after the transaction in which they are over, and `stopped_at` says where; `begin` goes
-    on there.
-
-    If the process dies, its lease expires, and the next sweep finds the rest. A second sweep at the same time
-    reports that one is running, and returns. If the process stands still until another sweep has taken the lease
-    over, its next transaction deletes nothing, and it ends.
+    If the process dies, its lease expires, and the next sweep finds the rest. If it stands still until another
+    sweep has taken the lease over, its next transaction deletes nothing, and it ends.
     """
     outcome = Swept(dangling_hours=pacing.DANGLING_HOURS)
     lease = Lease("sweep")
