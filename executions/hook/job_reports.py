@@ -11,8 +11,8 @@ from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import NoTaskYet, TaskDeleted
 from harbor_refresh.executions.hook.status_change import StatusChange
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.deletion import is_deleted
 from harbor_refresh.executions.lifecycle.reports import Source, after_commit
-from harbor_refresh.executions.lifecycle.tombstones import is_deleted
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news.steps import step
 from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR

@@ -11,19 +11,20 @@ The sweep takes 1 and 2, and leaves out what it would have to wait for (`delete_
 """
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.attached.ownership import Operation, harbors
-from harbor_refresh.executions.database import allow_long_statements, run
+from harbor_refresh.executions.database import allow_long_statements, delete_first, run
 from harbor_refresh.executions.errors import NoSuchExecution, NotFinal, StillReferenced
 from harbor_refresh.executions.lifecycle import links
-from harbor_refresh.executions.lifecycle.tombstones import delete_tasks
 from harbor_refresh.executions.models import (
     Addition,
     Callback,
+    DeletedTask,
     Delivery,
     Execution,
     Gate,
@@ -36,6 +37,10 @@ from harbor_refresh.executions.models import (
 from harbor_refresh.executions.models.notifications import Kind, State
 from harbor_refresh.executions.retention.references import referenced
 from harbor_refresh.executions.status import CODES, FINAL, FINAL_CODE
+
+#: No sender tries for longer than this to report about one task.
+TOMBSTONES_KEPT = timedelta(days=7)
+TOMBSTONES_AT_ONCE = 10_000
 
 
 @harbors(Operation.DELETE)
@@ -126,7 +131,7 @@ def _delete_locked(locked: Iterable[int]) -> None:
     if not ids:
         return
     links.end_deleted(ids)
-    delete_tasks(ids)
+    _delete_tasks(ids)
     _forget_callbacks(ids)
     for model in (StatusChange, ShortenedHistory, Quarantine, Gate, Addition, VendorKey):
         model._default_manager.filter(execution_id__in=ids)._raw_delete(using="default")
@@ -144,3 +149,16 @@ def _forget_callbacks(ids: Sequence[int]) -> None:
     of_executions = Callback.objects.filter(execution_id__in=ids)
     of_executions.filter(Exists(waiting)).update(orphaned_at=Now())
     of_executions.filter(orphaned_at=None)._raw_delete(using="default")
+
+
+def _delete_tasks(execution_ids: list[int]) -> None:
+    """Delete the tasks of these executions and leave their tombstones; the caller holds the locks. Each call
+    forgets as many old tombstones as a page of executions leaves, so they stay bounded without a sweep, too."""
+    run("delete_tasks", execution_ids=execution_ids)
+    delete_first(DeletedTask.objects.filter(at__lt=Now() - TOMBSTONES_KEPT).order_by("at"), TOMBSTONES_AT_ONCE)
+
+
+def is_deleted(task_id: int, job_ids: Sequence[str]) -> bool:
+    """Whether this task, or a task of one of these jobs, is known to be deleted."""
+    of_jobs = Q(job_id__in=[job for job in job_ids if job]) & ~Q(job_id="")  # as the index is
+    return DeletedTask.objects.filter(Q(pk=task_id) | of_jobs).exists()

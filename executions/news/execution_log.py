@@ -6,7 +6,7 @@ Operators grep for these lines and docs/reference/log.md lists them, so their wo
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from logging import WARNING
+from logging import INFO, WARNING
 from typing import TYPE_CHECKING, Any
 
 from django.dispatch import Signal
@@ -28,22 +28,30 @@ MAX_LINES = 5
 MAX_IDS = 20
 
 
-def line(level: int, text: str) -> Callable[..., None]:
-    """Return a receiver that writes the text with the values of its signal."""
+def line(level: int, text: str, *names: str) -> Callable[..., None]:
+    """Return a receiver that writes the text with these values of its signal; `count`: the number of its ids."""
 
-    def write(**values: Any) -> None:
-        shown = {name: ", ".join(one) if isinstance(one, list | tuple) else one for name, one in values.items()}
-        log.log(level, text, shown, extra={"task_id": values["task_id"]} if "task_id" in values else None)
+    def write(execution_ids: Sequence[int] = (), **values: Any) -> None:
+        values.setdefault("count", len(execution_ids))
+        shown = (", ".join(one) if isinstance(one, list | tuple) else one for one in map(values.get, names))
+        extra: dict[str, Any] = {"task_id": values["task_id"]} if "task_id" in values else {}
+        if execution_ids:
+            extra["execution_ids"] = execution_ids[:MAX_IDS]
+        log.log(level, text, *shown, extra=extra)
 
     return write
 
 
-on_database_away = line(WARNING, "The database is away, %(count)d executions wait for it: %(error)s")
+on_database_away = line(WARNING, "The database is away, %d executions wait for it: %s", "count", "error")
 on_rate_unknown = line(
-    WARNING, "Could not count the requests of API tokens, they are not limited meanwhile: %(error)s"
+    WARNING, "Could not count the requests of API tokens, they are not limited meanwhile: %s", "error"
 )
 on_check_in_dropped = line(
-    WARNING, "Dropped a check-in of task %(task_id)d: no function is registered for %(vendor_type)s"
+    WARNING, "Dropped a check-in of task %d: no function is registered for %s", "task_id", "vendor_type"
+)
+on_released_from_quarantine = line(INFO, "Released %d executions from quarantine for another try", "count")
+on_closed_overdue = line(
+    WARNING, "Closed %d open executions at their time limit: their producers did not close them", "count"
 )
 
 
@@ -66,22 +74,6 @@ def on_quarantined(execution_ids: Sequence[int], reason: str, **_: Any) -> None:
             execution_id,
             extra={"execution_id": execution_id},
         )
-
-
-def on_released_from_quarantine(execution_ids: Sequence[int], **_: Any) -> None:
-    log.info(
-        "Released %d executions from quarantine for another try",
-        len(execution_ids),
-        extra={"execution_ids": execution_ids[:MAX_IDS]},
-    )
-
-
-def on_closed_overdue(execution_ids: Sequence[int], **_: Any) -> None:
-    log.warning(
-        "Closed %d open executions at their time limit: their producers did not close them",
-        len(execution_ids),
-        extra={"execution_ids": execution_ids[:MAX_IDS]},
-    )
 
 
 def on_refused(refusals: Sequence["Refusal"], **_: Any) -> None:

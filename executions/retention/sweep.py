@@ -10,7 +10,6 @@ from math import inf
 from typing import Any
 
 from harbor_refresh.executions import crash_points, pacing
-from harbor_refresh.executions.attached import orphans
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.database import absence_translated, first_line
@@ -20,7 +19,7 @@ from harbor_refresh.executions.lifecycle.halving import in_halves
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.retention import dangling
 from harbor_refresh.executions.retention import rules as retention
-from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING, shorten_histories
+from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING, forget_orphans, shorten_histories
 from harbor_refresh.executions.retention.lease import Held, Lease
 from harbor_refresh.executions.retention.rules import Position, Retention
 
@@ -87,7 +86,7 @@ def sweep(
     4. Shorten long histories, and delete the old rows of other tables (housekeeping.py).
 
     Attached to a running Harbor, our rows of executions that it has deleted are deleted instead of 2 and 3
-    (orphans.py). A step that fails is left, and the next one is done. With `seconds` it stops after the
+    (forget_orphans). A step that fails is left, and the next one is done. With `seconds` it stops after the
     transaction in which they are over, and `stopped_at` says where; `begin` goes on there.
 
     If the process dies, its lease expires, and the next sweep finds the rest. If it stands still until another
@@ -118,7 +117,7 @@ class _Sweep:
         self.outcome, self.lease, self.progress = outcome, lease, progress
         self.steps: dict[str, Step] = {}
         if is_attached():
-            self.steps |= {ORPHANS: self._forgets(ORPHANS, orphans.forget)}
+            self.steps |= {ORPHANS: self._forgets(ORPHANS, forget_orphans)}
         else:
             self.steps |= {} if self.rules.keeps_everything else {EXECUTIONS: self._executions}
             self.steps |= {DANGLING: self._dangling}

@@ -4,8 +4,7 @@
 -- returns  ids bigint[]: the executions of which every task is final and locked now, until the transaction ends;
 --          tasks: how many tasks these have
 --
--- A report that holds a task, or waits to, is not waited for: its execution is left for a later sweep. So is an
--- execution with a change that subscribers have not been told.
+-- An execution with a task that a report holds, or a change that is not told, is left for a later sweep.
 WITH locked AS MATERIALIZED (
     SELECT id, execution_id
     FROM task

@@ -5,9 +5,8 @@
 --          taken: those of the lease that had expired, or NULL if it was free; not taken: those of the lease
 --          that is in force
 --
--- A lease that ends later than possible was given by a clock that has gone back, so it counts as expired. The
--- clock is read after the row is locked, because the holder may extend the lease meanwhile. If the row is
--- locked, its holder works at this moment, so its lease is in force, however long its transaction takes.
+-- A lease that ends later than possible was given by a clock that has gone back, so it counts as expired. The clock is
+-- read after the row is locked. If another transaction has it, its holder works now, so its lease is in force.
 WITH known AS MATERIALIZED (
     SELECT name, holder, held_until FROM execution_lease WHERE name = %(work)s FOR NO KEY UPDATE SKIP LOCKED
 ),

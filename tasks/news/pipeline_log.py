@@ -20,17 +20,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("harbor_refresh")
 
-on_claimed = line(INFO, "Claimed %(count)d executions for processing")
-on_recovered = line(WARNING, "Recovered %(count)d stale executions from crashed instances")
-on_keys_dropped = line(WARNING, "Dropped keys that another program has written: %(keys)s")
-on_marks_lost = line(WARNING, "Could not mark %(count)d executions, reconcile will find them: %(error)s")
+on_claimed = line(INFO, "Claimed %d executions for processing", "count")
+on_recovered = line(WARNING, "Recovered %d stale executions from crashed instances", "count")
+on_keys_dropped = line(WARNING, "Dropped keys that another program has written: %s", "keys")
+on_marks_lost = line(WARNING, "Could not mark %d executions, reconcile will find them: %s", "count", "error")
 on_watermark_untrusted = line(
-    WARNING, "Reconcile cannot trust its watermark and looks at everything: %(rescan_reason)s"
+    WARNING, "Reconcile cannot trust its watermark and looks at everything: %s", "rescan_reason"
 )
-on_nodes_died = line(WARNING, "Nodes are dead, and their jobs are released: %(names)s")
+on_nodes_died = line(WARNING, "Nodes are dead, and their jobs are released: %s", "names")
 on_lock_lost = line(WARNING, "Lost the lock in the middle of a cycle: whoever has it now does the rest")
-on_legacy_taken = line(INFO, "Took %(count)d of Harbor's own marks onto the queue")
-on_legacy_unread = line(WARNING, "Could not look for Harbor's own marks, the next look is in a minute: %(error)s")
+on_legacy_taken = line(INFO, "Took %d of Harbor's own marks onto the queue", "count")
+on_legacy_unread = line(
+    WARNING, "Could not look for Harbor's own marks, the next look is in a minute: %s", "error"
+)
 
 
 def on_claim_expired(claim: "Claim", count: int, **_: Any) -> None:
