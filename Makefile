@@ -13,8 +13,9 @@ SEEDS ?= $(SEED)
 MINUTES ?= 1
 EXAMPLES ?= 300
 
-# Without these, an activated environment or somebody's PYTHONPATH would leak into ours.
-unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
+# Without these, an activated environment or somebody's PYTHONPATH would leak into ours, and each process that a test
+# starts would compile all our code again.
+unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
