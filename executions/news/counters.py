@@ -8,6 +8,7 @@ A series is a metric with its labels as text: ("refreshes", "result=changed"). A
 of its buckets, and one for its sum. The names and labels are words of this program, so there are few rows.
 """
 
+import collections
 import os
 import threading
 import time
@@ -127,13 +128,12 @@ class Kept:
     def begin(self) -> None:
         """Begin with no counts, also in a child process: the parent writes its own."""
         self._lock = threading.Lock()
-        self._amounts: dict[Series, int] = {}
+        self._amounts: collections.Counter[Series] = collections.Counter()
         self._due_at = 0.0
 
     def put(self, amounts: Mapping[Series, int]) -> None:
         with self._lock:
-            for key, amount in amounts.items():
-                self._amounts[key] = self._amounts.get(key, 0) + amount
+            self._amounts.update(amounts)
 
     def is_due(self) -> bool:
         """Whether the caller is to write them: no caller was told so in the last second."""
@@ -146,15 +146,14 @@ class Kept:
     def write(self) -> None:
         """Add the counts that are kept. If the database refuses them, they stay, and the next call adds them."""
         with self._lock:
-            amounts, self._amounts = self._amounts, {}
+            amounts, self._amounts = self._amounts, collections.Counter()
         try:
             with absence_translated():
                 add(amounts)
-        except DatabaseAway:
+        except Exception as exc:
             self.put(amounts)
-        except Exception:
-            self.put(amounts)
-            raise
+            if not isinstance(exc, DatabaseAway):
+                raise
 
 
 kept = Kept()

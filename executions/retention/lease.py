@@ -38,18 +38,12 @@ class Lease:
     def __init__(self, name: str) -> None:
         self.name = name
         self.holder = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
-        #: The lease that this one took over, because it had expired.
-        self.expired: Held | None = None
 
     def take(self) -> Held | None:
         """Take the lease and return None; if another process has it, return that."""
         LeaseRow.objects.bulk_create([LeaseRow(name=self.name)], ignore_conflicts=True)
-        taken, holder, until = run("take_lease", work=self.name, holder=self.holder, lease=LEASE)[0]
-        known = Held(holder, until) if holder else None
-        if not taken:
-            return known
-        self.expired = known
-        return None
+        in_force = run("take_lease", work=self.name, holder=self.holder, lease=LEASE)
+        return Held(*in_force[0]) if in_force else None
 
     def is_held(self) -> bool:
         """Whether a process has the lease now."""

@@ -5,7 +5,7 @@ Operators grep for these lines and docs/reference/log.md lists them, so their wo
 
 import logging
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from logging import INFO, WARNING
 from typing import TYPE_CHECKING, Any
 
@@ -75,14 +75,6 @@ def on_reconciled(outcome: "Reconciled", **_: Any) -> None:
             outcome.marked,
             extra={"execution_ids": [one.execution_id for one in outcome.examples]},
         )
-
-
-def on_lease_taken_over(holder: str, until: datetime, **_: Any) -> None:
-    log.warning(
-        "Reconcile took over the lease of %s, which expired at %s: that pass died or stands still",
-        holder,
-        until.isoformat(),
-    )
 
 
 def on_runs_released(count: int, **_: Any) -> None:
