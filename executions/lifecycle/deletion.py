@@ -13,7 +13,8 @@ The sweep takes 1 and 2, and leaves out what it would have to wait for (`delete_
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
-from django.db import transaction
+from django.apps import apps
+from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
@@ -35,7 +36,6 @@ from harbor_refresh.executions.models import (
     VendorKey,
 )
 from harbor_refresh.executions.models.notifications import Kind, State
-from harbor_refresh.executions.retention.references import referenced
 from harbor_refresh.executions.status import CODES, FINAL, FINAL_CODE
 
 #: No sender tries for longer than this to report about one task.
@@ -116,6 +116,19 @@ def _refuse_referenced(locked: Iterable[int]) -> None:
     """A row that names one of these and is added at this moment waits for the lock, and is refused then."""
     for execution_id, column in referenced(list(locked)).items():
         raise StillReferenced(execution_id, column)
+
+
+def referenced(execution_ids: Sequence[int]) -> dict[int, str]:
+    """Return those of the executions that rows of the project, or of another program, name, and the table and
+    column that name each. PostgreSQL refuses to delete them, whatever `on_delete` the ForeignKey has: only the
+    deletes of Django itself carry that out."""
+    found: dict[int, str] = {}
+    ours = [model._meta.db_table for model in apps.get_app_config(Execution._meta.app_label).get_models()]
+    for column, query in run("find_references", ours=ours) if execution_ids else ():
+        with connection.cursor() as cursor:
+            cursor.execute(query, [list(execution_ids)])
+            found |= {pk: column for (pk,) in cursor.fetchall()}
+    return dict(sorted(found.items()))
 
 
 def _why_not_ended(execution_id: int) -> str:

@@ -33,7 +33,7 @@ from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Gate, Task
 from harbor_refresh.executions.news import signals
-from harbor_refresh.executions.status import CODES, Status
+from harbor_refresh.executions.status import Status
 
 #: Gates that one pass ends in one transaction.
 PAGE = 1_000
@@ -45,16 +45,7 @@ OVERDUE = "it was not closed within its time limit, so tasks may be missing"
 def make(executions: Sequence[tuple[Execution, float]]) -> None:
     """Make the gates of these new executions, each with its time limit in seconds. The caller's transaction has
     made the executions."""
-    tasks = Task.objects.bulk_create(
-        Task(
-            execution=execution,
-            vendor_type=execution.vendor_type,
-            status=Status.RUNNING,
-            status_code=CODES[Status.RUNNING],
-            start_time=Now(),
-        )
-        for execution, _ in executions
-    )
+    tasks = links.running_tasks(execution for execution, _ in executions)
     Gate.objects.bulk_create(
         Gate(execution=execution, task_id=task.pk, closes_at=Now() + timedelta(seconds=seconds))
         for task, (execution, seconds) in zip(tasks, executions, strict=True)

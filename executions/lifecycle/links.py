@@ -36,15 +36,18 @@ class Relative:
     level: int = 0
 
 
+def running_tasks(executions: Iterable[Execution]) -> list[Task]:
+    """Make a task for each of these executions that is Running as long as what it stands for."""
+    code, begin = CODES[Status.RUNNING], Now()
+    return Task.objects.bulk_create(
+        Task(execution=one, vendor_type=one.vendor_type, status=Status.RUNNING, status_code=code, start_time=begin)
+        for one in executions
+    )
+
+
 def make(parent: Execution, child: Execution, key: str = "") -> None:
     """Make the new execution a child of the parent, which the caller's transaction holds open."""
-    task = Task.objects.create(
-        execution=parent,
-        vendor_type=parent.vendor_type,
-        status=Status.RUNNING,
-        status_code=CODES[Status.RUNNING],
-        start_time=Now(),
-    )
+    [task] = running_tasks([parent])
     Link.objects.create(child=child, parent=parent, task_id=task.pk, key=key)
 
 

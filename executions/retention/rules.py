@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from harbor_refresh.executions.conf import OTHERS, intake_settings
 from harbor_refresh.executions.database import run
-from harbor_refresh.executions.retention.references import referenced
+from harbor_refresh.executions.lifecycle.deletion import referenced
 
 #: Executions that are read at a time.
 PAGE = 1_000
@@ -50,7 +50,7 @@ class Position(NamedTuple):
 @dataclass(frozen=True)
 class Page:
     """So many executions were read. Of these, `ids` are not kept, with so many `tasks` each. Those in `passed`
-    stay nevertheless: a row names them in this column (references.py). `next` is None after the last page."""
+    stay nevertheless: a row names them in this column. `next` is None after the last page."""
 
     looked_at: int
     ids: list[int] = field(default_factory=list)
