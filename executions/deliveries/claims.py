@@ -99,12 +99,7 @@ def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence
     while True:
         with absence_translated():
             rows = run(
-                "claim_deliveries",
-                only=only,
-                room=room,
-                sending=list(sending),
-                opens=CIRCUIT_OPENS,
-                lease=lease,
+                "claim_deliveries", only=only, room=room, sending=list(sending), opens=CIRCUIT_OPENS, lease=lease
             )
         claimed = sorted((Claimed(*row) for row in rows), key=lambda one: one.id)
         if claimed:

@@ -84,8 +84,7 @@ class Execution(HarborsRow):
             ),
             # a colon in it would make the queue's member `ID:VENDOR` and its token unreadable
             models.CheckConstraint(
-                name="execution_vendor_readable",
-                condition=~Q(vendor_type="") & ~Q(vendor_type__contains=":"),
+                name="execution_vendor_readable", condition=~Q(vendor_type="") & ~Q(vendor_type__contains=":")
             ),
             models.CheckConstraint(name="execution_revision_grows", condition=Q(revision__gte=0)),
         )
@@ -128,11 +127,7 @@ class Task(HarborsRow):
         db_table = "task"
         indexes = (
             # the rollup: the index alone answers it, 80,000 executions a second instead of 40,000
-            models.Index(
-                fields=["execution", "status_code"],
-                include=["status", "end_time"],
-                name="task_rollup",
-            ),
+            models.Index(fields=["execution", "status_code"], include=["status", "end_time"], name="task_rollup"),
             # reconcile: the tasks that changed since the watermark, in pages
             models.Index(fields=["update_time", "id"], name="task_changed_lately"),
             # the status hook, which knows the job and not the task

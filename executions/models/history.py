@@ -19,11 +19,7 @@ class StatusChange(models.Model):
     # No constraint in the database: one statement writes this row and its execution, under the execution's lock,
     # and a constraint would check each row again (100,000 statements for 100,000 refreshes).
     execution = models.ForeignKey(
-        Execution,
-        on_delete=models.CASCADE,
-        related_name="history",
-        db_index=False,
-        db_constraint=False,
+        Execution, on_delete=models.CASCADE, related_name="history", db_index=False, db_constraint=False
     )
     revision = models.BigIntegerField()
     from_status = models.CharField("from", max_length=16, choices=Status)

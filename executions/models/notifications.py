@@ -189,7 +189,6 @@ class Callback(OwnRow):
         )
         constraints = (
             models.CheckConstraint(
-                name="callback_is_of_an_end",
-                condition=Q(statuses__contained_by=[str(status) for status in FINAL]),
+                name="callback_is_of_an_end", condition=Q(statuses__contained_by=[str(status) for status in FINAL])
             ),
         )
