@@ -65,19 +65,32 @@ def trial(subscription: Subscription) -> Message:
 
 def body_of(change: Change, payload: str) -> str:
     body = slack(change) if payload == Payload.SLACK else standard(change)
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=str)
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=_time)
 
 
 def standard(change: Change) -> dict[str, Any]:
     return {
         "type": TYPE,
-        "timestamp": _time(change.at),
+        "timestamp": change.at,
         "data": {
-            "execution": _execution(change),
+            "execution": {
+                "id": change.execution_id,
+                "vendor_type": change.vendor_type,
+                "vendor_id": change.vendor_id,
+                "vendor_key": change.vendor_key,
+                "status": change.to_status,
+                "status_message": change.status_message,
+                "trigger": change.trigger,
+                "extra_attrs": change.extra_attrs,
+                "start_time": change.start_time,
+                "update_time": change.update_time,
+                "end_time": change.end_time,
+                "revision": change.revision,
+            },
             "from": change.from_status,
             "to": change.to_status,
             "revision": change.revision,
-            "at": _time(change.at),
+            "at": change.at,
             "counts": dict(change.counts),
             "duration_seconds": change.duration_seconds,
             "first_failures": [asdict(one) for one in change.first_failures],
@@ -87,25 +100,8 @@ def standard(change: Change) -> dict[str, Any]:
     }
 
 
-def _execution(change: Change) -> dict[str, Any]:
-    return {
-        "id": change.execution_id,
-        "vendor_type": change.vendor_type,
-        "vendor_id": change.vendor_id,
-        "vendor_key": change.vendor_key,
-        "status": change.to_status,
-        "status_message": change.status_message,
-        "trigger": change.trigger,
-        "extra_attrs": change.extra_attrs,
-        "start_time": _time(change.start_time),
-        "update_time": _time(change.update_time),
-        "end_time": _time(change.end_time),
-        "revision": change.revision,
-    }
-
-
-def _time(at: Any) -> str | None:
-    return None if at is None else at.isoformat().replace("+00:00", "Z")
+def _time(at: datetime) -> str:
+    return at.isoformat().replace("+00:00", "Z")
 
 
 def link(change: Change) -> str | None:
