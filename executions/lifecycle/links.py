@@ -100,7 +100,7 @@ def lock_family(execution_ids: Sequence[int]) -> list[Relative]:
         lock_gates([one.id for one in found])
 
 
-def lock_gates(execution_ids: Sequence[int]) -> list[tuple[int, int]]:
+def lock_gates(execution_ids: list[int]) -> list[tuple[int, int]]:
     """Lock the open gates of these executions, when all additions that have begun have ended; an addition that
     comes later waits, and finds the gate ended. Return the id and the revision of the task of each."""
     run("queue_for_gates", execution_ids=execution_ids)

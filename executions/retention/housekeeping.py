@@ -81,7 +81,7 @@ def shorten_histories(age: timedelta, after_id: int) -> tuple[int, int | None]:
     """Delete the oldest changes of the next page of executions; return how many, and the id to go on after. A
     history has one row for each revision, so only executions with more than HISTORY_KEPT are looked at; attached,
     all are, because Harbor resets its revisions. What is deleted is noted in the same statement."""
-    _, after, deleted = run(
+    after, deleted = run(
         "shorten_history",
         after_id=after_id,
         page=HISTORY_PAGE,
