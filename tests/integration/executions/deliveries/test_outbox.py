@@ -14,8 +14,8 @@ from harbor_refresh.executions.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.deletion import delete
-from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.models import Delivery, StatusChange, Subscription
 from harbor_refresh.executions.news.after_commit import changes_written
 from harbor_refresh.executions.status import Status
