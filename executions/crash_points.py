@@ -23,18 +23,13 @@ In production no handler is registered, so a point costs one look into an empty 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any
 
 Handler = Callable[[str, Sequence[int]], None]
 handlers: list[Handler] = []
 
 
-class HasIds(Protocol):
-    @property
-    def ids(self) -> Sequence[int]: ...
-
-
-def reach(point: str, executions: Sequence[int] | HasIds) -> None:
-    """Call the handlers. `ids` are read only if there is a handler, because a claim has to parse its ids first."""
+def reach(point: str, executions: Any) -> None:
+    """Call the handlers with the ids given, or those of a claim, which are parsed only for a handler."""
     for handle in handlers:
-        handle(point, executions if isinstance(executions, Sequence) else executions.ids)
+        handle(point, getattr(executions, "ids", executions))

@@ -1,7 +1,7 @@
 """Run the statements of the use cases; the one place that translates the database's errors into ours."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -44,11 +44,8 @@ POOLER_REFUSED = re.compile(r"unsupported startup parameter", re.IGNORECASE)
 
 
 class WriterOnly:
-    """Route each read and write of one app's models to the database that the statements use.
-
-    A use case decides by what it reads, and a replica lags. So each app (apps.py) puts this router before the
-    routers of the project. It answers only for the models of its app.
-    """
+    """Route each read and write of one app's models to the database that the statements use: a use case decides by
+    what it reads, and a replica lags. Each app (apps.py) puts it before the routers of the project."""
 
     def __init__(self, app_label: str) -> None:
         self._app_label = app_label
@@ -79,15 +76,17 @@ run = Statements(__package__)
 
 def _bound(value: Any) -> Any:
     """Bind a list of whole numbers as one array literal, because psycopg would adapt each number separately."""
-    if isinstance(value, list) and set(map(type, value)) == {int}:
-        return "{" + ",".join(map(str, value)) + "}"
-    return value
+    return array(value) if isinstance(value, list) and set(map(type, value)) == {int} else value
+
+
+def array(values: Iterable[float | str]) -> str:
+    """Return PostgreSQL's text of an array of numbers or plain words."""
+    return "{" + ",".join(map(str, values)) + "}"
 
 
 def allow_long_statements() -> None:
     """Give the rest of this transaction the time of a worker, also in a web process: a stop, a retry or a deletion
-    writes each task of an execution, and there may be a million. In a project nothing is changed, because its
-    limits are its own."""
+    writes each task of an execution, and there may be a million. A project's limits are its own."""
     if limit := getattr(settings, "LONG_STATEMENT_TIMEOUT", ""):
         with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('statement_timeout', %s, TRUE)", [limit])
@@ -112,11 +111,9 @@ def raise_if_away() -> None:
 
 @contextmanager
 def absence_translated() -> Iterator[None]:
-    """Raise DatabaseAway if the database is away; an error about the work itself passes unchanged.
-
-    A server that answers and refuses the connection raises DatabaseRefused, which is also DatabaseAway: a worker
-    waits for either, and a command tells a person which of the two it is. If another transaction holds a whole
-    table, as a migration does, it raises TableLocked, which is DatabaseAway as well.
+    """Raise DatabaseAway if the database is away; an error about the work itself passes unchanged. DatabaseRefused
+    (it answers and refuses the connection) and TableLocked (another transaction holds a whole table, as a
+    migration does) are DatabaseAway as well: a worker waits for each, and a command tells a person which it is.
 
     The broken connection is closed, so that the next attempt makes a new one.
     """

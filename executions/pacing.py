@@ -12,12 +12,9 @@ PRIVATE = "HARBOR_REFRESH_TEST_"
 
 
 def paced(name: str, value: Number) -> Number:
-    """Return the constant, unless a test or a benchmark has started this process with another value.
-
-    No setting: no page names it, and it changes without notice. A test that kills a worker cannot wait as long as
-    a service does, and only the environment reaches a worker, the processes of its pool, and beat alike. It is
-    read once, when the module is imported.
-    """
+    """Return the constant, unless a test or a benchmark has started this process with another value: a test that
+    kills a worker cannot wait as long as a service does, and only the environment reaches each process. No
+    setting: no page names it, and it changes without notice."""
     return type(value)(os.environ.get(f"{PRIVATE}{name}", value))
 
 

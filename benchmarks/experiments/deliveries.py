@@ -17,7 +17,7 @@ from benchmarks.screen import Column, Screen, Show
 from benchmarks.servers import ROOT, Servers
 from benchmarks.unfinished_executions import prepare
 from harbor_refresh.executions.deliveries import subscriptions
-from harbor_refresh.executions.deliveries.outbox import write_deliveries
+from harbor_refresh.executions.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Delivery, Execution, Subscription, Task
 from harbor_refresh.local.process import kill_tree

@@ -17,9 +17,8 @@ from harbor_refresh.executions.admin.base import ReadOnlyAdmin, may
 from harbor_refresh.executions.admin.confirmation import Question, asks_first
 from harbor_refresh.executions.admin.formatters import NOTHING, column, label, moment
 from harbor_refresh.executions.admin.site_pages import admin_url, page
-from harbor_refresh.executions.deliveries import addresses, rotation, subscriptions
-from harbor_refresh.executions.deliveries.rotation import MAX_OLD_SECRET_SECONDS, OLD_SECRET_SECONDS
-from harbor_refresh.executions.deliveries.subscriptions import Wish
+from harbor_refresh.executions.deliveries import addresses, subscriptions
+from harbor_refresh.executions.deliveries.subscriptions import MAX_OLD_SECRET_SECONDS, OLD_SECRET_SECONDS, Wish
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Subscription
 from harbor_refresh.executions.models.notifications import Kind
@@ -143,8 +142,8 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         chosen = queryset.get()
         try:
             with _noted(request, audit.Word.ROTATE, chosen) as entry:
-                row = rotation.rotate(chosen.pk, seconds)
-                entry.detail = rotation.in_words(row)
+                row = subscriptions.rotate(chosen.pk, seconds)
+                entry.detail = subscriptions.in_words(row)
         except Refused as exc:
             messages.error(request, f"The secret is not rotated: {exc}.")
             return None

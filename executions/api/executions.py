@@ -30,7 +30,7 @@ from harbor_refresh.executions.api.schemas import (
     as_dict,
 )
 from harbor_refresh.executions.errors import NoSuchExecution, NotFinal
-from harbor_refresh.executions.lifecycle import creation, deletion, manual_status
+from harbor_refresh.executions.lifecycle import creation, deletion, stops
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, StatusChange
@@ -178,6 +178,6 @@ def refresh_now(request: HttpRequest, execution_id: ExecutionId) -> Any:
 def finish(request: HttpRequest, execution_id: ExecutionId, body: FinishIn) -> Any:
     """409: the execution has tasks, so its status follows from them; or it has already ended."""
     with noted(person_of(request), Word.FINISH, Kind.EXECUTION, execution_id) as entry:
-        manual_status.finish(execution_id, body.status, body.message)
+        stops.finish(execution_id, body.status, body.message)
         entry.detail = body.status
     return detail(execution_id)

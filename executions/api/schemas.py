@@ -23,7 +23,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from harbor_refresh.executions.deliveries.rotation import MAX_OLD_SECRET_SECONDS
+from harbor_refresh.executions.deliveries.subscriptions import MAX_OLD_SECRET_SECONDS
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle import vendor_keys
 from harbor_refresh.executions.status import MAX_EARLIER_RUNS, MAX_ID, MAX_REVISION, MAX_VENDOR, Status

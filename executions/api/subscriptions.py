@@ -12,9 +12,8 @@ from harbor_refresh.executions.api import pages
 from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.answers import answers
 from harbor_refresh.executions.api.schemas import Body, Id, OldSecretSeconds, Page, StatusName, as_dict
-from harbor_refresh.executions.deliveries import addresses, rotation, subscriptions
-from harbor_refresh.executions.deliveries.rotation import OLD_SECRET_SECONDS
-from harbor_refresh.executions.deliveries.subscriptions import MAX_LISTED, MAX_NAME, Wish
+from harbor_refresh.executions.deliveries import addresses, subscriptions
+from harbor_refresh.executions.deliveries.subscriptions import MAX_LISTED, MAX_NAME, OLD_SECRET_SECONDS, Wish
 from harbor_refresh.executions.errors import NoSuchSubscription
 from harbor_refresh.executions.models import Subscription
 
@@ -203,8 +202,8 @@ def rotate_secret(request: HttpRequest, subscription_id: SubscriptionId, body: R
     with audit.noted(
         audit.person_of(request), audit.Word.ROTATE, audit.Kind.SUBSCRIPTION, subscription_id
     ) as entry:
-        row = rotation.rotate(subscription_id, body.old_secret_seconds)
-        entry.detail = rotation.in_words(row)
+        row = subscriptions.rotate(subscription_id, body.old_secret_seconds)
+        entry.detail = subscriptions.in_words(row)
     return {**as_dict(row, SubscriptionOut), "secret": row.secret}
 
 

@@ -25,14 +25,9 @@ class HarborsTablesStay:
 
 
 def make_schema(using: str = DEFAULT_DB_ALIAS, **_: Any) -> None:
-    """Make our schema before the first migration. Refuse to migrate where the tables would not be kept apart.
-
-    1. The database must be a Harbor's, and none in which our tables are beside its own already.
-    2. The schema is made if it is missing and the role may; else the error says what to type.
-    3. Tables must be made in it. PgBouncer takes no options of a connection; then the role must have the path.
-
-    Two migrations at once: one makes the schema, and the other finds it.
-    """
+    """Make our schema before the first migration. Refuse to migrate where the tables would not be kept apart: the
+    database must be a Harbor's, without our tables beside its own, and tables must be made in our schema.
+    PgBouncer takes no options of a connection; then the role must have the search path."""
     if not is_attached():
         return
     with connections[using].cursor() as cursor:

@@ -16,18 +16,13 @@ MAX_URL = 2_000
 MIN_MASKED = 8
 #: A part of a path or query of so many characters is taken for a secret by itself.
 MIN_SECRET = 16
-SCHEMES = {"http": 80, "https": 443}
 #: Addresses of IPv6 that a translator leads to the IPv4 address in their last 32 bits.
 NAT64 = ip_network("64:ff9b::/96")
 #: All public addresses of IPv6.
 GLOBAL_IPV6 = IPv6Network("2000::/3")
 #: Never a receiver's own address: shared space, protocol assignments, relays (6to4, Teredo), local NAT64.
-NEVER = tuple(
-    map(
-        ip_network,
-        ("100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "2002::/16", "2001::/23", "64:ff9b:1::/48"),
-    )
-)
+_NEVER = ("100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "2002::/16", "2001::/23", "64:ff9b:1::/48")
+NEVER = tuple(ip_network(one) for one in _NEVER)
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -38,8 +33,7 @@ def networks() -> tuple[Network, ...]:
 
 
 def is_allowed(address: Address, allowed: Sequence[Network]) -> bool:
-    """With an allow-list, what is in it. Without one, what is public. An IPv4 address that is written as IPv6
-    counts as that IPv4 address."""
+    """With an allow-list, what is in it; else what is public. An IPv4 address written as IPv6 counts as IPv4."""
     if isinstance(address, IPv6Address):
         if address.scope_id:
             return False
@@ -72,11 +66,10 @@ def refuse_unusable(url: str) -> None:
         raise Refused(f"url {takes}, of at most {MAX_URL:,} characters")
     try:
         parts = urlsplit(url)
-        port = parts.port
-        host = parts.hostname
+        host, port = parts.hostname, parts.port
     except ValueError as exc:
         raise Refused(f"url {takes}") from exc
-    if parts.scheme not in SCHEMES or not host or port == 0 or "\\" in url:
+    if parts.scheme not in ("http", "https") or not host or port == 0 or "\\" in url:
         raise Refused(f"url {takes}")
     if parts.username is not None or parts.password is not None:
         raise Refused("url takes no user and no password: a receiver checks the signature instead")

@@ -2,8 +2,9 @@
 
 import random
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from time import time
+
+from django.utils.http import parse_http_date_safe
 
 from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result
 from harbor_refresh.executions.text import made_storable
@@ -53,13 +54,7 @@ def backoff(attempt: int) -> float:
 def seconds_of(retry_after: str) -> float:
     """Read a Retry-After, seconds or a date; a day at most, and 0 if it cannot be read."""
     text = retry_after.strip()[:64]
-    try:
-        if text.isascii() and text.isdigit():
-            seconds = float(text)
-        else:
-            moment = parsedate_to_datetime(text)
-            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            seconds = (moment - datetime.now(UTC)).total_seconds()
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return 0.0
-    return min(MAX_DELAY, max(0.0, seconds))
+    if text.isascii() and text.isdigit():
+        return min(MAX_DELAY, float(text))
+    at = parse_http_date_safe(text)
+    return min(MAX_DELAY, max(0.0, at - time())) if at else 0.0

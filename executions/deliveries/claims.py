@@ -89,24 +89,17 @@ def with_due() -> QuerySet[Subscription]:
 
 def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence[int] = ()) -> list[Claimed]:
     """Claim up to `room` due deliveries of each webhook, or of the handler `only`. `sending` are the subscriptions
-    of deliveries that the caller is sending: each of them takes one of the room.
+    of deliveries that the caller is sending: each of them takes one of the room. If the process dies afterwards,
+    they are due again when the lease ends.
 
-    What was tried as often as it may be is given up: the last attempt has no result, because its process ended or
-    hung in it. The deliveries behind those are claimed in their place.
-
-    If the process dies afterwards, then they are due again when the lease ends. If it dies before it has given
-    them up, then the next claim does. If the last attempt ends after all, then its claim was overtaken, and it
+    What was tried as often as it may be is given up, because its last process ended or hung in it, and the
+    deliveries behind it are claimed instead. If that last attempt ends after all, its claim was overtaken, and it
     records nothing.
     """
     while True:
         with absence_translated():
             rows = run(
-                "claim_deliveries",
-                only=only,
-                room=room,
-                sending=list(sending),
-                opens=CIRCUIT_OPENS,
-                lease=lease,
+                "claim_deliveries", only=only, room=room, sending=list(sending), opens=CIRCUIT_OPENS, lease=lease
             )
         claimed = sorted((Claimed(*row) for row in rows), key=lambda one: one.id)
         if claimed:
@@ -121,10 +114,8 @@ def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence
 
 
 def record(results: Sequence[Result]) -> list[Ended]:
-    """Record results in one statement. A result of a claim that was overtaken by another one records nothing.
-
-    What if the process dies before: the deliveries are sent once more under the same id.
-    """
+    """Record results in one statement. A result of a claim that was overtaken by another one records nothing. If
+    the process dies before, the deliveries are sent once more under the same id."""
     if not results:
         return []
     crash_points.reach("answered", [one.claimed.execution_id for one in results])
@@ -160,8 +151,7 @@ def expire() -> list[Ended]:
 
 
 def _count(ended: Sequence[Ended], unsent: Collection[int] = ()) -> None:
-    """Count these results, in their transaction. A delivery that is still pending counts as retried; one that was
-    claimed and not sent has no result."""
+    """Count these results, in their transaction. What was claimed and not sent has no result."""
     results = Counter("retried" if one.state == "pending" else one.state for one in ended if one.id not in unsent)
     counters.add({("deliveries", f"result={result}"): count for result, count in results.items()})
 

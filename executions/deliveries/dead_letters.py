@@ -29,11 +29,9 @@ def resend(delivery_ids: Iterable[int]) -> int:
 
 
 def resend_all(subscription_id: int | None = None) -> int:
-    """Send all dead letters of a subscription again, or of all; return how many, 100,000 at most.
-
-    Page by page, each in a transaction of its own. The pages go by the id, so a delivery that dies again meanwhile
-    is not sent twice. What if the process dies: the pages so far are sent again, the rest stays dead.
-    """
+    """Send all dead letters of a subscription again, or of all; return how many, 100,000 at most. Page by page,
+    each in a transaction of its own. The pages go by the id, so a delivery that dies again meanwhile is not sent
+    twice."""
     dead = Delivery.objects.filter(state=State.DEAD).order_by("pk")
     if subscription_id is not None:
         dead = dead.filter(subscription_id=subscription_id)

@@ -1,4 +1,4 @@
-"""Run handlers: the functions of executions/news/handlers.py, and those of callbacks (callbacks.py)."""
+"""Run handlers: the functions of executions/news/handlers.py, each of which has a row, and those of callbacks."""
 
 import time
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from datetime import timedelta
 from django.db import transaction
 from django.db.models.functions import Now
 
+from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.deliveries.answers import MAX_ERROR, backoff
 from harbor_refresh.executions.deliveries.changes import read_changes
 from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result, claim, record, with_due
@@ -17,6 +18,9 @@ from harbor_refresh.executions.news import callbacks, signals
 from harbor_refresh.executions.news.handlers import Change, handlers
 from harbor_refresh.executions.text import made_storable, said_by
 
+MAX_NAME = 200
+#: The name of a handler's subscription begins with that.
+PREFIX = "handler "
 #: A call that goes on for longer than this is made a second time meanwhile. `tasks.run_handlers` ends it before.
 LEASE_SECONDS = 60.0
 #: So long a handler that another worker was asked to run is left to that worker.
@@ -32,6 +36,44 @@ Function = Callable[[Change], object]
 Around = Callable[[], AbstractContextManager[None]]
 
 
+def keep_rows() -> None:
+    """Make the rows of all handlers and bring their filters up to date. A handler whose code is gone rests: its
+    row and its deliveries stay, no new ones are written, and it goes on when its code is back. A handler is told
+    of changes from the moment on at which its row is made.
+
+    Two processes at once: the rows are locked, and a row that both make is made once. If their code differs, as in
+    the middle of a deployment, the one that started last decides.
+    """
+    wanted = handlers()
+    with absence_translated(), transaction.atomic():
+        rows = Subscription.objects.filter(kind=Kind.HANDLER)
+        Subscription.objects.bulk_create(
+            (
+                Subscription(kind=Kind.HANDLER, name=f"{PREFIX}{name}"[-MAX_NAME:], handler=name)
+                for name in sorted(wanted.keys() - set(rows.values_list("handler", flat=True)))
+            ),
+            ignore_conflicts=True,
+        )
+        missing = []
+        for row in rows.select_for_update().order_by("pk"):
+            one = wanted.get(row.handler)
+            if one is None:
+                if row.missing_since is None:
+                    missing.append(row.handler)
+                    rows.filter(pk=row.pk).update(missing_since=Now())
+                continue
+            values = {
+                "vendor_types": list(one.vendors),
+                "statuses": list(one.statuses),
+                "triggers": list(one.triggers),
+                "missing_since": None,
+            }
+            if any(getattr(row, name) != value for name, value in values.items()):
+                rows.filter(pk=row.pk).update(**values)
+    if missing:
+        signals.handlers_missing.send(sender=keep_rows, handlers=missing)
+
+
 def due_handlers() -> list[int]:
     """Return the handlers that have something to do and that no worker runs. They are left to the caller for a
     while."""
@@ -44,14 +86,12 @@ def due_handlers() -> list[int]:
 
 
 def run_handler(subscription_id: int, around: Around = nullcontext) -> bool:
-    """Call a handler for what is due, each time within `around`. Return whether it may have more to do.
+    """Call a handler for what is due, each time within `around`. Return whether it may have more to do. If a call
+    raises, its delivery is tried again later. Two runs of a handler at once have different executions.
 
-    One execution is claimed at first, and more at a time while the handler is quick. If a call raises, its
-    delivery is tried again later, and the other ones go on.
-
-    What if the process dies: what it claimed is due again when its lease ends, and has had an attempt. The next
-    run claims one delivery first. So a call that ends its process each time is soon alone in its claim, and costs
-    others no attempts. What if two run a handler at once: they have different executions.
+    One delivery is claimed first, and more at a time while the handler is quick. If the process dies, what it
+    claimed is due again when its lease ends, and has had an attempt. So a call that ends its process each time is
+    soon alone in its claim, and costs others no attempts.
     """
     subscriptions = Subscription.objects.filter(pk=subscription_id)
     subscription = subscriptions.first()

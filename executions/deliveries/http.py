@@ -14,9 +14,8 @@ def is_installed() -> bool:
 
 
 def has_green_threads() -> bool:
-    """Whether threads are greenlets (gevent). Python notes the running event loop of a thread, so while the loop
-    of the sender waits, every other greenlet would seem to run inside it, and Django would refuse it the database.
-    """
+    """Whether threads are greenlets (gevent). While the event loop of the sender waits, every other greenlet would
+    seem to run inside it, and Django would refuse it the database."""
     return not isinstance(_thread.start_new_thread, BuiltinFunctionType)
 
 

@@ -1,15 +1,25 @@
-"""A request to a webhook: its signed headers and its body."""
+"""A request to a webhook: its signed headers, and its body as Standard Webhooks or as Slack has it."""
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from html import escape
+from typing import Any
 from uuid import uuid4
 
+from django.urls import NoReverseMatch, reverse
 from standardwebhooks import Webhook
 
-from harbor_refresh.executions.deliveries.payload import body_of
+from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.models.notifications import Payload
 from harbor_refresh.executions.news.handlers import Change
 from harbor_refresh.executions.status import Status
+
+TYPE = "execution.status_changed"
+#: Slack refuses a longer text of a block.
+MAX_SLACK = 2_900
+EMOJI = {Status.SUCCESS: ":white_check_mark:", Status.ERROR: ":x:", Status.STOPPED: ":octagonal_sign:"}
 
 
 @dataclass(frozen=True)
@@ -22,8 +32,7 @@ class Message:
 
 
 def message(subscription: Subscription, change: Change) -> Message:
-    """Write the request of this attempt. Its id is that of the change; its time and its signatures, one by each
-    live secret, are new."""
+    """Write the request of this attempt. Its id is that of the change; its time and its signatures are new."""
     body = body_of(change, subscription.payload)
     now = datetime.now(UTC)
     signatures = (Webhook(secret).sign(change.id, now, body) for secret in subscription.live_secrets)
@@ -52,3 +61,81 @@ def trial(subscription: Subscription) -> Message:
         is_deleted=True,
     )
     return message(subscription, change)
+
+
+def body_of(change: Change, payload: str) -> str:
+    body = slack(change) if payload == Payload.SLACK else standard(change)
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=_time)
+
+
+def standard(change: Change) -> dict[str, Any]:
+    return {
+        "type": TYPE,
+        "timestamp": change.at,
+        "data": {
+            "execution": {
+                "id": change.execution_id,
+                "vendor_type": change.vendor_type,
+                "vendor_id": change.vendor_id,
+                "vendor_key": change.vendor_key,
+                "status": change.to_status,
+                "status_message": change.status_message,
+                "trigger": change.trigger,
+                "extra_attrs": change.extra_attrs,
+                "start_time": change.start_time,
+                "update_time": change.update_time,
+                "end_time": change.end_time,
+                "revision": change.revision,
+            },
+            "from": change.from_status,
+            "to": change.to_status,
+            "revision": change.revision,
+            "at": change.at,
+            "counts": dict(change.counts),
+            "duration_seconds": change.duration_seconds,
+            "first_failures": [asdict(one) for one in change.first_failures],
+            "deleted": change.is_deleted,
+            "link": link(change),
+        },
+    }
+
+
+def _time(at: datetime) -> str:
+    return at.isoformat().replace("+00:00", "Z")
+
+
+def link(change: Change) -> str | None:
+    """The page of the execution in the admin, if the service knows its own address."""
+    base = intake_settings().public_url
+    if not base or change.is_deleted:
+        return None
+    try:
+        path = reverse("admin:harbor_executions_execution_change", args=[change.execution_id])
+    except NoReverseMatch:  # a project without the admin
+        return None
+    return base.rstrip("/") + path
+
+
+def slack(change: Change) -> dict[str, Any]:
+    """One line for a notification, and blocks for the channel. Slack reads `&`, `<` and `>`."""
+    head = f"{escaped(change.vendor_type)} execution {change.execution_id}: {change.to_status}"
+    page = link(change)
+    shown = f"<{page}|{head}>" if page else head
+    emoji = EMOJI.get(Status(change.to_status), "") if change.to_status in Status.values else ""
+    lines = [f"{emoji} *{shown}*".strip()]
+    facts = [f"{number:,} {status}" for status, number in sorted(change.counts.items())]
+    if change.duration_seconds is not None:
+        facts.append(f"{change.duration_seconds:,.1f} s")
+    if facts:
+        lines.append(escaped(" · ".join(facts)))
+    lines += [
+        f"• task {one.task_id} {escaped(one.job_id)}: {escaped(one.message)}" for one in change.first_failures
+    ]
+    text = "\n".join(lines)
+    if len(text) > MAX_SLACK:
+        text = text[:MAX_SLACK].rpartition("\n")[0] + "\n…"
+    return {"text": head, "blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": text}}]}
+
+
+def escaped(text: str) -> str:
+    return escape(text, quote=False)

@@ -11,7 +11,6 @@ from harbor_refresh.executions.deliveries.answers import Answer
 from harbor_refresh.executions.deliveries.changes import read_changes
 from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result
 from harbor_refresh.executions.deliveries.messages import Message, message, trial
-from harbor_refresh.executions.deliveries.network import CheckedNetwork, Resolver
 from harbor_refresh.executions.models import Subscription
 from harbor_refresh.executions.models.notifications import Kind
 
@@ -28,7 +27,7 @@ LEASE_TIMEOUTS = 3
 class _Receiver:
     """The connections to one webhook, and how many are free: one that hangs takes nothing from the others."""
 
-    def __init__(self, network: CheckedNetwork) -> None:
+    def __init__(self, network: requests.CheckedNetwork) -> None:
         self.connections = requests.connections(network)
         self.free_connections = asyncio.Semaphore(requests.CONNECTIONS)
         #: Whether a request of the last claim has failed. Then deliveries that wait for a connection are released.
@@ -44,8 +43,8 @@ class Sender:
 
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
-        self._resolver = Resolver()
-        network = CheckedNetwork(self._resolver, addresses.networks())
+        self._resolver = requests.Resolver()
+        network = requests.CheckedNetwork(self._resolver, addresses.networks())
         self._receivers: defaultdict[int, _Receiver] = defaultdict(partial(_Receiver, network))
         self._sending: dict[asyncio.Task[Result], int] = {}
         self._is_ending = False

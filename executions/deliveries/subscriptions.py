@@ -1,16 +1,22 @@
-"""Make, change, delete and test the subscriptions of webhooks."""
+"""Make, change, delete and test the subscriptions of webhooks, and replace their secrets.
+
+Until a receiver has the new secret, it needs signatures by the old one, so for a while a request carries two
+signatures, as Standard Webhooks allows.
+"""
 
 import base64
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from harbor_refresh.executions import pacing
 from harbor_refresh.executions.database import allow_long_statements, run, violates
-from harbor_refresh.executions.deliveries import addresses, handler_subscriptions, http
+from harbor_refresh.executions.deliveries import addresses, handler_runs, http
 from harbor_refresh.executions.deliveries.answers import Answer
 from harbor_refresh.executions.errors import ExtraMissing, NoSuchSubscription, Refused
 from harbor_refresh.executions.models import Callback, Delivery, Subscription
@@ -25,7 +31,10 @@ MAX_NAME = 200
 MAX_LISTED = 100
 MAX_TRIGGER = 16
 #: How the names of other subscriptions begin. They are made with the first use of what they are for.
-RESERVED = {callbacks.PREFIX: "callback", handler_subscriptions.PREFIX: "handler"}
+RESERVED = {callbacks.PREFIX: "callback", handler_runs.PREFIX: "handler"}
+#: So long the old secret signs as well, if the caller does not say, and at most.
+OLD_SECRET_SECONDS = 86_400
+MAX_OLD_SECRET_SECONDS = 7 * 86_400
 #: A person waits for a test.
 TEST_SECONDS = 5.0
 #: As PostgreSQL has named it.
@@ -78,13 +87,41 @@ def change(subscription_id: int, **fields: Any) -> Subscription:
     return webhook(subscription_id)
 
 
-def delete(subscription_id: int) -> None:
-    """Delete a subscription and its deliveries. What is being sent still arrives. Raises Refused
-    for that of a callback which executions have: their ends would be told to nothing.
+def rotate(subscription_id: int, old_secret_seconds: int = OLD_SECRET_SECONDS) -> Subscription:
+    """Replace the secret of a webhook; return its row, which holds the new one. The old one signs as well for so
+    many seconds; with 0 it signs no more.
 
-    The subscription is locked before its deliveries. Results that are recorded at this moment are recorded before,
-    or find no delivery any more: their transaction begins with the subscription, too.
+    If an old secret signs already, it stays the old one, for the longer of the two times. So a rotation whose
+    answer was lost can be repeated: the receiver still knows the old secret. A delivery that was claimed before
+    the commit and is sent after it is signed with the replaced secret alone; if it is refused, it is tried again
+    (answers.py).
     """
+    if not 0 <= old_secret_seconds <= MAX_OLD_SECRET_SECONDS:
+        raise Refused(f"old_secret_seconds takes 0 to {MAX_OLD_SECRET_SECONDS:,}, and got {old_secret_seconds:,}")
+    ends_at = timezone.now() + timedelta(seconds=old_secret_seconds) if old_secret_seconds else None
+    with transaction.atomic():
+        row = webhook(subscription_id, for_update=True)
+        if ends_at is None:
+            row.old_secret, row.old_secret_ends_at = "", None
+        elif until := row.old_secret_until:
+            row.old_secret_ends_at = max(until, ends_at)
+        else:
+            row.old_secret, row.old_secret_ends_at = row.secret, ends_at
+        row.secret = new_secret()
+        row.save(update_fields=["secret", "old_secret", "old_secret_ends_at"])
+    return row
+
+
+def in_words(row: Subscription) -> str:
+    """Say how long the old secret signs, for the log of actions."""
+    until = row.old_secret_until
+    return f"the old secret signs until {until:%Y-%m-%d %H:%M:%S} UTC" if until else "no old secret signs"
+
+
+def delete(subscription_id: int) -> None:
+    """Delete a subscription and its deliveries. What is being sent still arrives. Raises Refused for that of a
+    callback which executions have. The subscription is locked before its deliveries, as by results, which are
+    recorded before that or find no delivery any more."""
     with transaction.atomic():
         allow_long_statements()
         row = Subscription.objects.select_for_update().filter(pk=subscription_id).first()

@@ -55,11 +55,8 @@ def on_check_in(vendor_type: str) -> Callable[[Processor], Processor]:
 
 
 def pass_on(change: StatusChange, task_id: int = NO_TASK) -> None:
-    """Pass the check-in on; no status changes. Raises NoTaskYet or TaskDeleted, and what the function raises.
-
-    A check-in of a vendor type without a function is dropped with a signal: the sender is not at fault, and trying
-    again would not help it.
-    """
+    """Pass the check-in on; no status changes. Raises NoTaskYet or TaskDeleted, and what the function raises. One
+    of a vendor type without a function is dropped with a signal: the sender is not at fault."""
     task = _task_of(change, task_id)
     vendor_type = task.execution.vendor_type
     processor = _processors.get(vendor_type)

@@ -1,27 +1,38 @@
-"""Reports that name a job: one statement finds its task and applies the report."""
+"""Reports that name a job: one statement finds its task and applies the report.
+
+A firing of a periodic job has a job id of its own and names the periodic job as its upstream job.
+"""
+
+from typing import Any
+
+from django.db import transaction
 
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import NoTaskYet, TaskDeleted
 from harbor_refresh.executions.hook.status_change import StatusChange
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.deletion import is_deleted
 from harbor_refresh.executions.lifecycle.reports import Source, after_commit
-from harbor_refresh.executions.lifecycle.tombstones import is_deleted
+from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news.steps import step
+from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR
+from harbor_refresh.executions.text import is_text, is_whole
 
 #: No task has this id: the job alone finds the task.
 NO_TASK = 0
+#: Harbor's word for what a schedule has started.
+TRIGGER = "SCHEDULE"
 
 
 def report_by_job(change: StatusChange, task_id: int = NO_TASK) -> bool:
-    """Apply the report to the task of its job. True if it changed the task.
+    """Apply the report to the task of its job. True if it changed the task. Raises NoTaskYet or TaskDeleted.
 
     The job id finds the task. If no task has it, the id in the address does, unless that task belongs to another
     job: so a report that comes before the job id of its task is stored is not lost.
 
     It is one statement, so it needs no transaction of its own. After the commit the execution is marked and, after
-    a stop, refreshed, as after any report. Raises NoTaskYet or TaskDeleted.
-
-    What if the process dies before the statement has ended: nothing happened, and the sender tries again. After
-    it: the sender tries again, which changes nothing, and reconcile finds the execution.
+    a stop, refreshed. If the process dies after the statement, the sender tries again, which changes nothing, and
+    reconcile finds the execution.
     """
     with step("report", source=Source.HOOK) as note:
         found = run(
@@ -49,3 +60,64 @@ def missing(change: StatusChange, task_id: int) -> NoTaskYet | TaskDeleted:
     """Return why there is no task: it was deleted, or it may still be created."""
     kind = TaskDeleted if is_deleted(task_id, [change.job_id, change.upstream_id]) else NoTaskYet
     return kind(change.job_id, task_id)
+
+
+def report_firing(change: StatusChange, task_id: int) -> None:
+    """Take what a firing reports: create its execution if this is the first report, and apply the report to its
+    task and to the task of the schedule, which shows the latest firing, as in Harbor.
+
+    1. Lock the task of the schedule. So if several reports of a firing come at once, it is created once: the
+       second report waits, and then finds the task that the first has created.
+    2. Create the execution of the firing, for the vendor of the schedule, with one task.
+    3. Apply the report to both tasks. A check-in creates the execution, too, and changes no status.
+
+    A firing that a person has deleted is not created again. If the schedule was deleted, the firings that it has
+    created still get their reports.
+    """
+    with transaction.atomic():
+        of_upstream = Task.objects.select_for_update(no_key=True).filter(job_id=change.upstream_id)
+        schedule = of_upstream.order_by("pk").first()
+        if schedule and not _exists(change.job_id):
+            _create(change, schedule.execution)
+        if not change.check_in:
+            _apply(change, task_id, schedule)
+
+
+def _exists(job_id: str) -> bool:
+    """Whether the firing was created, even if it was deleted since."""
+    return not job_id or Task.objects.filter(job_id=job_id).exists() or is_deleted(NO_TASK, [job_id])
+
+
+def _create(change: StatusChange, schedule: Execution) -> None:
+    attributes = dict(schedule.extra_attrs) if isinstance(schedule.extra_attrs, dict) else {}
+    create(
+        NewExecution(
+            *_vendor(schedule, attributes),
+            trigger=TRIGGER,
+            extra_attrs=attributes,
+            tasks=[NewTask(change.job_id, {"upstream_job_id": change.upstream_id})],
+        )
+    )
+
+
+def _vendor(schedule: Execution, attributes: dict[str, Any]) -> tuple[str, int | str]:
+    """Return the vendor for which the schedule fires: the one that its attributes name, or its own. An execution
+    of Harbor's scheduler is of the vendor type SCHEDULER, and only its attributes can say what it is for."""
+    vendor_type: Any = attributes.get("vendor_type")
+    vendor_id: Any = attributes.get("vendor_id", 0)
+    is_named = is_text(vendor_type, MAX_VENDOR, at_least=1) and ":" not in vendor_type
+    if is_named and is_whole(vendor_id, 0, MAX_ID):
+        return vendor_type, vendor_id
+    return schedule.vendor_type, schedule.vendor_key
+
+
+def _apply(change: StatusChange, task_id: int, schedule: Task | None) -> None:
+    """Apply the report to both tasks; the lower id is locked first, and the schedule is older than its firings."""
+    of_schedule = StatusChange(change.upstream_id, change.status, change.revision, change.message)
+    if schedule:
+        report_by_job(of_schedule)
+    try:
+        report_by_job(change, task_id if schedule is None else NO_TASK)
+    except (NoTaskYet, TaskDeleted):
+        if schedule is None:
+            raise

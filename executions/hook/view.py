@@ -31,7 +31,7 @@ from harbor_refresh.executions.errors import (
     Replayed,
     TaskDeleted,
 )
-from harbor_refresh.executions.hook import check_ins, firings, job_reports
+from harbor_refresh.executions.hook import check_ins, job_reports
 from harbor_refresh.executions.hook.status_change import MAX_BODY, StatusChange, read
 from harbor_refresh.executions.lifecycle.reports import Refusal, Report, Source, count_refused
 from harbor_refresh.executions.news import signals
@@ -60,20 +60,16 @@ def may_report(request: HttpRequest) -> SignedMessage | None:
 
 LATER = {"Retry-After": str(RETRY_AFTER)}
 TOO_LARGE = "The request is too large"
-#: The errors that say something about the request; the first that fits counts.
-PROBLEMS: Mapping[type[Exception], tuple[int, str, dict[str, str]]] = {
-    TaskDeleted: (410, "Deleted", {}),
-    NoTaskYet: (404, "Not found", LATER),
-    Replayed: (409, "Received before", {}),
-    OwnedByHarbor: (403, "Harbor does this", {}),
-    RequestDataTooBig: (413, TOO_LARGE, {}),
-    DatabaseAway: (503, "Try again", LATER),
-    OperationalError: (503, "Try again", LATER),
-}
-#: The details of these errors are for the log, and not for the sender.
-DETAILS: Mapping[type[Exception], str] = {
-    DatabaseAway: "the database is away",
-    OperationalError: "another transaction has held the row for too long",
+#: The errors that say something about the request; the first that fits counts. A detail replaces the error's own,
+#: which is for the log and not for the sender.
+PROBLEMS: Mapping[type[Exception], tuple[int, str, dict[str, str], str]] = {
+    TaskDeleted: (410, "Deleted", {}, ""),
+    NoTaskYet: (404, "Not found", LATER, ""),
+    Replayed: (409, "Received before", {}, ""),
+    OwnedByHarbor: (403, "Harbor does this", {}, ""),
+    RequestDataTooBig: (413, TOO_LARGE, {}, ""),
+    DatabaseAway: (503, "Try again", LATER, "the database is away"),
+    OperationalError: (503, "Try again", LATER, "another transaction has held the row for too long"),
 }
 
 
@@ -95,11 +91,10 @@ def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
     except BadSignature as exc:
         return answer(request, unauthorized(str(exc)))
     except tuple(PROBLEMS) as exc:
-        kind = next(kind for kind in PROBLEMS if isinstance(exc, kind))
-        status, title, headers = PROBLEMS[kind]
+        status, title, headers, detail = next(one for kind, one in PROBLEMS.items() if isinstance(exc, kind))
         if isinstance(exc, TaskDeleted | NoTaskYet | OwnedByHarbor):
             count_refused(Source.HOOK, 1)
-        return answer(request, Problem(status, title, DETAILS.get(kind, str(exc)), headers, **type_of(exc)))
+        return answer(request, Problem(status, title, detail or str(exc), headers, **type_of(exc)))
     except (Refused, UnreadablePostError) as exc:  # the second: the sender has closed the connection
         count_refused(Source.HOOK, 1)
         signals.refused.send(sender=status_hook, refusals=[Refusal(0, Report(0, ""), str(exc))])
@@ -115,7 +110,7 @@ def _take(change: StatusChange, task_id: int, message: SignedMessage | None) -> 
         if message:
             receive(message)
         if change.is_firing:
-            firings.report_firing(change, task_id)
+            job_reports.report_firing(change, task_id)
         if change.check_in:
             check_ins.pass_on(change, task_id)
         elif not change.is_firing:

@@ -10,7 +10,7 @@ from django.db import transaction
 from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
-from harbor_refresh.executions.lifecycle import gate_locks, gates, links, vendor_keys
+from harbor_refresh.executions.lifecycle import gates, links, vendor_keys
 from harbor_refresh.executions.models import Addition, Execution, Task, VendorKey
 from harbor_refresh.executions.models.structure import Added
 from harbor_refresh.executions.news import callbacks
@@ -37,10 +37,9 @@ class NewTask:
 
 @dataclass(frozen=True)
 class NewExecution:
-    """`vendor_id`: the object that it is for, a number, a UUID or text (vendor_keys.py).
-    `parent`: the id of an execution that has not ended, of which this one is a child (links.py).
-    `open_seconds`: it is open for more tasks until it is closed, for so long at most (gates.py). None: it ends
-    with its tasks."""
+    """`vendor_id`: the object that it is for (vendor_keys.py). `parent`: the id of an execution that has not
+    ended, of which this one is a child (links.py). `open_seconds`: it is open for more tasks until it is closed,
+    for so long at most (gates.py). None: it ends with its tasks."""
 
     vendor_type: str
     vendor_id: vendor_keys.Given = 0
@@ -83,28 +82,22 @@ def create_many(news: Iterable[NewExecution]) -> list[Execution]:
             ),
             batch_size=BATCH,
         )
-        _name_by_text(zip(executions, keys, strict=True))
+        texts = [
+            VendorKey(execution=one, key=key)
+            for one, key in zip(executions, keys, strict=True)
+            if isinstance(key, str)
+        ]
+        VendorKey.objects.bulk_create(texts, batch_size=BATCH)
         pairs = list(zip(news, executions, strict=True))
         for new, execution in pairs:
-            if new.parent is not None:
-                _link(new, execution)
+            if new.parent is not None and (parent := hold_open(new.parent)):  # without a key: held, or refused
+                links.make(parent, execution, new.key_in_parent)
             if new.callbacks:
                 callbacks.record(execution.pk, new.callbacks)
         if opened := [(one, new.open_seconds) for new, one in pairs if new.open_seconds is not None]:
             gates.make(opened)
         _write_tasks((execution, task) for new, execution in pairs for task in new.tasks)
     return executions
-
-
-def _name_by_text(pairs: Iterable[tuple[Execution, int | str]]) -> None:
-    """Write the keys that are text. Without one this is no statement."""
-    rows = [VendorKey(execution=execution, key=key) for execution, key in pairs if isinstance(key, str)]
-    VendorKey.objects.bulk_create(rows, batch_size=BATCH)
-
-
-def _link(new: NewExecution, execution: Execution) -> None:
-    if parent := hold_open(new.parent or 0):  # without a key it is held, or refused
-        links.make(parent, execution, new.key_in_parent)
 
 
 @harbors(Operation.CREATE)
@@ -126,8 +119,6 @@ def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -
     2. Note the key. Of two additions with one key at the same moment, the second waits for the first.
     3. Hold the gate. It ends before this, which raises ExecutionClosed, or after this transaction.
     4. An execution without a gate that has ended raises AlreadyFinal.
-
-    What if the process dies: neither the tasks nor the key are there, and the same addition may be made again.
     """
     if not is_text(once, MAX_KEY):
         raise Refused(f"once takes text of at most {MAX_KEY} characters, and got {shown(once)}")
@@ -138,7 +129,7 @@ def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -
     if once and not run("note_addition", execution_id=execution_id, kind=adds, key=once):
         return None
     if has_gate:
-        if not gate_locks.hold(execution_id):
+        if not run("hold_gate", execution_id=execution_id)[0][0]:
             raise ExecutionClosed(f"execution {execution_id} is closed: start another one")
     elif is_final(status):
         raise AlreadyFinal(f"execution {execution_id} is {status} already: create another one")
@@ -146,8 +137,7 @@ def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -
 
 
 def add_to_held(execution: Execution, tasks: Iterable[NewTask]) -> list[int]:
-    """Add tasks to an execution that the caller's transaction holds open; return their ids in the order given.
-    Raises Refused, and writes nothing, if one of them cannot be stored."""
+    """Add tasks to an execution that the caller's transaction holds open; return their ids in the order given."""
     tasks = list(tasks)
     for task in tasks:
         _refuse_unstorable_task(task)
@@ -156,8 +146,7 @@ def add_to_held(execution: Execution, tasks: Iterable[NewTask]) -> list[int]:
 
 @harbors(Operation.CREATE)
 def replace_attributes(of: type[Execution] | type[Task], pk: int, attributes: dict[str, Any]) -> bool:
-    """Replace the extra_attrs of an execution or of a task, whatever its status; False if there is none. Of two
-    calls at once the second stands."""
+    """Replace the extra_attrs of an execution or of a task, whatever its status; False if there is none."""
     _refuse_attributes("", attributes)
     return of._default_manager.filter(pk=pk).update(extra_attrs=attributes) == 1
 

@@ -5,27 +5,27 @@ Every transaction that needs several locks takes them in one order, so none wait
 1. executions, in id order (a refresh needs these alone, and a retry, a stop and an added task begin with one);
 2. their tasks, in id order (a report needs these alone);
 3. their jobs, which the database deletes with their tasks;
-4. their changes that are not told, and their rows in quarantine, each in id order (the outbox and a release need
-   these alone).
+4. their changes that are not told, and their rows in quarantine, each in id order.
 
-A deletion takes them all (`_lock`) before it decides and deletes. The sweep takes 1 and 2, and leaves out what it
-would have to wait for (`delete_final`).
+The sweep takes 1 and 2, and leaves out what it would have to wait for (`delete_final`).
 """
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 
-from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.apps import apps
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.attached.ownership import Operation, harbors
-from harbor_refresh.executions.database import allow_long_statements, run
+from harbor_refresh.executions.database import allow_long_statements, delete_first, run
 from harbor_refresh.executions.errors import NoSuchExecution, NotFinal, StillReferenced
 from harbor_refresh.executions.lifecycle import links
-from harbor_refresh.executions.lifecycle.tombstones import delete_tasks
 from harbor_refresh.executions.models import (
     Addition,
     Callback,
+    DeletedTask,
     Delivery,
     Execution,
     Gate,
@@ -36,22 +36,23 @@ from harbor_refresh.executions.models import (
     VendorKey,
 )
 from harbor_refresh.executions.models.notifications import Kind, State
-from harbor_refresh.executions.retention.references import referenced
-from harbor_refresh.executions.status import CODES, FINAL_CODE
+from harbor_refresh.executions.status import CODES, FINAL, FINAL_CODE
+
+#: No sender tries for longer than this to report about one task.
+TOMBSTONES_KEPT = timedelta(days=7)
+TOMBSTONES_AT_ONCE = 10_000
 
 
 @harbors(Operation.DELETE)
 def delete(execution_ids: Iterable[int]) -> int:
-    """Delete executions, table by table, whether they have ended or not; return how many existed. A constraint of
-    the table of jobs deletes the jobs of their tasks, so none of these jobs begins any more. After the commit,
-    running jobs are asked to stop. Each task leaves a tombstone, so that senders of late reports are told to stop
-    trying. Raises StillReferenced, and deletes none, if a row of another program names one of them.
+    """Delete executions, whether they have ended or not; return how many existed. A constraint deletes the jobs of
+    their tasks, so none of these jobs begins any more. Raises StillReferenced, and deletes none, if a row of
+    another program names one of them.
 
-    If a mark or a claim of a deleted execution is left, the worker that takes it completes it silently. A refresh
-    that holds the row's lock ends first; a later refresh finds nothing.
+    If a mark or a claim of a deleted execution is left, the worker that takes it completes it silently.
     """
     with transaction.atomic():
-        locked = list(_lock(execution_ids))
+        locked = _lock(execution_ids)
         _refuse_referenced(locked)
         _delete_locked(locked)
     return len(locked)
@@ -59,26 +60,23 @@ def delete(execution_ids: Iterable[int]) -> int:
 
 @harbors(Operation.DELETE)
 def delete_ended(execution_id: int) -> None:
-    """Delete an execution that has ended, as `delete_many_ended` does. Raises NotFinal if it has not: it is to be
-    stopped first. Raises StillReferenced if a row of another program names it."""
+    """Delete an execution that has ended, as `delete_many_ended` does. Raises NoSuchExecution, NotFinal if it is
+    to be stopped first, or StillReferenced if a row of another program names it."""
     with transaction.atomic():
-        has_ended = _lock([execution_id])
-        if not has_ended:
+        locked = _lock([execution_id])
+        if not locked:
             raise NoSuchExecution(execution_id)
-        if not has_ended[execution_id]:
+        if not locked[execution_id]:
             raise NotFinal(_why_not_ended(execution_id))
-        _refuse_referenced([execution_id])
-        _delete_locked([execution_id])
+        _refuse_referenced(locked)
+        _delete_locked(locked)
 
 
 @harbors(Operation.DELETE)
 def delete_many_ended(execution_ids: Iterable[int]) -> list[int]:
-    """Delete those of the executions that have ended; return them. The others stay: they have a task that is not
-    final, or they have no tasks and are not final themselves.
-
-    Which have ended is decided under the locks of their rows and of their tasks, so no task can be added or run
-    again in between.
-    """
+    """Delete those of the executions that have ended; return them. The others have a task that is not final, or no
+    tasks and no final status. This is decided under the locks of rows and tasks, so no task is added or run again
+    in between."""
     with transaction.atomic():
         ended = [pk for pk, has_ended in _lock(execution_ids).items() if has_ended]
         _delete_locked(ended)
@@ -88,41 +86,49 @@ def delete_many_ended(execution_ids: Iterable[int]) -> list[int]:
 @harbors(Operation.DELETE)
 def delete_final(execution_ids: Sequence[int]) -> tuple[int, int]:
     """Delete those of these executions that have ended, in one transaction that waits for no lock; return how
-    many executions and how many tasks it deleted.
+    many executions and how many tasks it deleted. Two at once: each deletes the rows that it locked first.
 
     It leaves out an execution that is not final, that has a task that is not final, or that another transaction
-    has locked, or one of its tasks.
-
-    What if the process dies: the transaction is rolled back, and nothing is deleted. What if two processes do
-    it at once: each deletes the rows that it locked first.
+    has locked, or one of its tasks. The lock of an execution keeps tasks from being added, so the next statement,
+    with its newer snapshot, sees every task.
     """
-    if not execution_ids:
-        return 0, 0
     with transaction.atomic():
-        locked = run("lock_final_executions", ids=list(execution_ids))[0][0]
-        free, tasks = run("lock_final_tasks", ids=locked)[0]
+        final = Execution.objects.filter(pk__in=execution_ids, status__in=FINAL).order_by("pk")
+        locked = list(final.select_for_update(skip_locked=True).values_list("pk", flat=True))
+        free, tasks = run("lock_final_tasks", ids=locked)[0] if locked else ([], 0)
         _delete_locked(free)
     return len(free), tasks
 
 
 def _lock(execution_ids: Iterable[int]) -> dict[int, bool]:
-    """Lock these executions with all that is deleted with them; return whether each has ended, in id order.
-    Unknown ids are left out."""
+    """Lock these executions with all that is deleted with them; return whether each has ended, in id order."""
     allow_long_statements()
     rows = Execution.objects.select_for_update().filter(pk__in=list(execution_ids)).order_by("pk")
     codes = {pk: CODES.get(status, FINAL_CODE) for pk, status in rows.values_list("pk", "status")}
     ids = list(codes)
     codes |= dict(run("lock_tasks", ids=ids))
-    run("lock_untold_changes", ids=ids)
-    list(Quarantine.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk"))
+    for others in (StatusChange.objects.filter(told=False), Quarantine.objects.all()):
+        list(others.select_for_update().filter(execution_id__in=ids).order_by("pk").values_list("pk"))
     return {pk: code == FINAL_CODE for pk, code in codes.items()}
 
 
-def _refuse_referenced(locked: Sequence[int]) -> None:
-    """Raise StillReferenced if a row of another program names one of these. A row that is added at this moment
-    waits for the lock of the execution, and is refused then."""
-    for execution_id, column in referenced(locked).items():
+def _refuse_referenced(locked: Iterable[int]) -> None:
+    """A row that names one of these and is added at this moment waits for the lock, and is refused then."""
+    for execution_id, column in referenced(list(locked)).items():
         raise StillReferenced(execution_id, column)
+
+
+def referenced(execution_ids: Sequence[int]) -> dict[int, str]:
+    """Return those of the executions that rows of the project, or of another program, name, and the table and
+    column that name each. PostgreSQL refuses to delete them, whatever `on_delete` the ForeignKey has: only the
+    deletes of Django itself carry that out."""
+    found: dict[int, str] = {}
+    ours = [model._meta.db_table for model in apps.get_app_config(Execution._meta.app_label).get_models()]
+    for column, query in run("find_references", ours=ours) if execution_ids else ():
+        with connection.cursor() as cursor:
+            cursor.execute(query, [list(execution_ids)])
+            found |= {pk: column for (pk,) in cursor.fetchall()}
+    return dict(sorted(found.items()))
 
 
 def _why_not_ended(execution_id: int) -> str:
@@ -132,12 +138,13 @@ def _why_not_ended(execution_id: int) -> str:
     return f"execution {execution_id} has no tasks and has not ended: stop or finish it first"
 
 
-def _delete_locked(ids: Sequence[int]) -> None:
+def _delete_locked(locked: Iterable[int]) -> None:
     """Delete these executions, which this transaction has locked together with all their tasks."""
+    ids = list(locked)
     if not ids:
         return
     links.end_deleted(ids)
-    delete_tasks(list(ids))
+    _delete_tasks(ids)
     _forget_callbacks(ids)
     for model in (StatusChange, ShortenedHistory, Quarantine, Gate, Addition, VendorKey):
         model._default_manager.filter(execution_id__in=ids)._raw_delete(using="default")
@@ -155,3 +162,16 @@ def _forget_callbacks(ids: Sequence[int]) -> None:
     of_executions = Callback.objects.filter(execution_id__in=ids)
     of_executions.filter(Exists(waiting)).update(orphaned_at=Now())
     of_executions.filter(orphaned_at=None)._raw_delete(using="default")
+
+
+def _delete_tasks(execution_ids: list[int]) -> None:
+    """Delete the tasks of these executions and leave their tombstones; the caller holds the locks. Each call
+    forgets as many old tombstones as a page of executions leaves, so they stay bounded without a sweep, too."""
+    run("delete_tasks", execution_ids=execution_ids)
+    delete_first(DeletedTask.objects.filter(at__lt=Now() - TOMBSTONES_KEPT).order_by("at"), TOMBSTONES_AT_ONCE)
+
+
+def is_deleted(task_id: int, job_ids: Sequence[str]) -> bool:
+    """Whether this task, or a task of one of these jobs, is known to be deleted."""
+    of_jobs = Q(job_id__in=[job for job in job_ids if job]) & ~Q(job_id="")  # as the index is
+    return DeletedTask.objects.filter(Q(pk=task_id) | of_jobs).exists()

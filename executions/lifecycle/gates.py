@@ -1,7 +1,7 @@
 """Gates: what keeps an open execution from ending while tasks may still be added.
 
 The gate of an execution is one more of its tasks. It is Running until the execution is closed, so the rollup needs
-no rule for it: an execution with a gate that has not ended is Running. Nothing is added after its end.
+no rule for it. Nothing is added after its end.
 
 | what ends it            | its task                                     |
 | ----------------------- | -------------------------------------------- |
@@ -9,12 +9,13 @@ no rule for it: an execution with a gate that has not ended is Running. Nothing 
 | its time limit          | Error: nobody said that all tasks were added |
 | a stop of the execution | Stopped, until the stop is lifted            |
 
-A stop is lifted by a retry or a resumption that runs a job again in the execution or in a descendant of it, and by
-a resumption of the execution or of an ancestor, also if no job was stopped: in that transaction the gate becomes a
-Success (`pass_stopped`). The execution stays closed and ends as its tasks do, so another job that was stopped
-keeps it Stopped until that job runs again. The end by the time limit stands.
+A retry or a resumption lifts a stop (`pass_stopped`): in that transaction the gate becomes a Success, so the
+execution stays closed and ends as its tasks do. The end by the time limit stands.
 
-Locks: the execution, then the gate (gate_locks.py), then other tasks, as everywhere."""
+Locks: the execution, then the gate, then other tasks. An addition holds the gate in share mode; what ends the gate
+queues for it (links.lock_gates). A transaction that adds to several executions does so in id order: then no two of
+them, and what ends their gates, wait for each other in a circle.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -28,11 +29,11 @@ from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import NoSuchExecution
-from harbor_refresh.executions.lifecycle import gate_locks
+from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Gate, Task
 from harbor_refresh.executions.news import signals
-from harbor_refresh.executions.status import CODES, Status
+from harbor_refresh.executions.status import Status
 
 #: Gates that one pass ends in one transaction.
 PAGE = 1_000
@@ -44,16 +45,7 @@ OVERDUE = "it was not closed within its time limit, so tasks may be missing"
 def make(executions: Sequence[tuple[Execution, float]]) -> None:
     """Make the gates of these new executions, each with its time limit in seconds. The caller's transaction has
     made the executions."""
-    tasks = Task.objects.bulk_create(
-        Task(
-            execution=execution,
-            vendor_type=execution.vendor_type,
-            status=Status.RUNNING,
-            status_code=CODES[Status.RUNNING],
-            start_time=Now(),
-        )
-        for execution, _ in executions
-    )
+    tasks = links.running_tasks(execution for execution, _ in executions)
     Gate.objects.bulk_create(
         Gate(execution=execution, task_id=task.pk, closes_at=Now() + timedelta(seconds=seconds))
         for task, (execution, seconds) in zip(tasks, executions, strict=True)
@@ -64,15 +56,11 @@ def make(executions: Sequence[tuple[Execution, float]]) -> None:
 def close(execution_id: int) -> bool:
     """End the gate: nothing is added any more, and the execution ends with its tasks. False if the gate has ended
     already, or the execution has none. Waits for additions that have begun, and those that come later are refused.
-
-    What if the process dies before the commit: the gate is open, until it is closed again or its time limit
-    passes. After it: the change of its task marks the execution, as any report does.
     """
     with transaction.atomic():
         if not run("hold_execution", execution_id=execution_id):
             raise NoSuchExecution(execution_id)
-        locked = gate_locks.lock([execution_id])
-        if not locked:
+        if not (locked := links.lock_gates([execution_id])):
             return False
         crash_points.reach("closing", [execution_id])
         ended = report(Report(pk, Status.SUCCESS, revision, CLOSED) for pk, revision in locked)
@@ -82,21 +70,20 @@ def close(execution_id: int) -> bool:
 
 def close_overdue() -> int:
     """End the gates whose time limit has passed; return how many. Those that an addition holds at this moment are
-    left to the next pass.
-
-    What if two processes do it at once: each ends those that it locked first. What if the process dies: nothing of
-    its page happened, and the next pass finds it.
-    """
+    left to the next pass: after the limit no addition begins, so they are free soon. Two processes at once: each
+    ends those that it locked first."""
     if is_attached():
         return 0  # Harbor's executions have no gates, and its tasks may not be locked
     count = 0
     while True:
         with transaction.atomic():
-            overdue = run("lock_overdue_gates", most=PAGE)
+            gates = Gate.objects.filter(closes_at__lte=Now())
+            tasks = Task.objects.filter(pk__in=gates.values("task_id")).order_by("pk")
+            overdue = list(tasks.select_for_update(no_key=True, skip_locked=True)[:PAGE])
             if not overdue:
                 return count
-            ended = report(Report(pk, Status.ERROR, revision, OVERDUE) for _, pk, revision in overdue)
-            Gate.objects.filter(pk__in=[one[0] for one in overdue]).update(closes_at=None)
+            ended = report(Report(one.pk, Status.ERROR, one.status_revision, OVERDUE) for one in overdue)
+            Gate.objects.filter(pk__in=[one.execution_id for one in overdue]).update(closes_at=None)
         if ended.execution_ids:
             signals.closed_overdue.send(sender=close_overdue, execution_ids=ended.execution_ids)
         count += ended.applied

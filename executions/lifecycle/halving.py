@@ -17,10 +17,8 @@ def in_halves(
     refusals: tuple[type[Exception], ...] = (DatabaseError,),
 ) -> Iterator[tuple[Sequence[Item], Result | Exception]]:
     """Do it with all items, in one transaction of `do`. If the database refuses, do it with each half, until a
-    refused item is alone.
-
-    Yields each part, in order, with its result, or a refused item with the error. If the database is
-    away, this raises DatabaseAway, because no item is at fault.
+    refused item is alone. Yields each part, in order, with its result, or a refused item with the error. Raises
+    DatabaseAway if the database is away, because no item is at fault.
 
     A deferred constraint refuses at the commit, so it is isolated only if the caller is in no transaction.
     """

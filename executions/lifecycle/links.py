@@ -1,19 +1,15 @@
 """Links: an execution may be the child of another one, and counts as one task of it, at any depth.
 
 The link task of a child is Running as long as the child is, and then has its status and its end. So a parent is
-rolled up from its tasks like any execution, and nothing asks for its descendants to do so.
+rolled up from its tasks like any execution.
 
-| way  | what goes it                                                                                         |
-| ---- | ---------------------------------------------------------------------------------------------------- |
-| up   | a status: the transaction that changes it writes the link task, and marks the parent after its       |
-|      | commit (`carry_up`). A batch of leaves costs an ancestor a refresh at most, and only if its child    |
-|      | has changed                                                                                          |
-| down | a stop, a retry and a resumption: they lock the whole family, in id order (`lock_family`). A retry   |
-|      | and a resumption lock the ancestors before (`lock_ancestors`), lift their stops and refresh those    |
-|      | that are not Running, so that none of them seems to have ended after the commit                      |
+Up goes a status: the transaction that changes it writes the link task, and marks the parent after its commit
+(`carry_up`). If the process dies in between, reconcile finds the parent, as after any report. A batch of leaves
+costs an ancestor a refresh at most.
 
-What if the process dies between the commit and the mark: the link task has changed lately, so reconcile finds its
-execution, as after any report.
+Down go a stop, a retry and a resumption: they lock the whole family, in id order (`lock_family`). A retry and a
+resumption lock the ancestors before (`lock_ancestors`), lift their stops and refresh those that are not Running,
+so that none of them seems to have ended after the commit.
 """
 
 from collections import defaultdict
@@ -25,7 +21,6 @@ from django.db.models.functions import Now
 
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import allow_long_statements, run
-from harbor_refresh.executions.lifecycle import gate_locks
 from harbor_refresh.executions.models import Execution, Link, Task
 from harbor_refresh.executions.news.after_commit import tell_touched_after_commit
 from harbor_refresh.executions.status import CODES, Status
@@ -41,15 +36,18 @@ class Relative:
     level: int = 0
 
 
+def running_tasks(executions: Iterable[Execution]) -> list[Task]:
+    """Make a task for each of these executions that is Running as long as what it stands for."""
+    code, begin = CODES[Status.RUNNING], Now()
+    return Task.objects.bulk_create(
+        Task(execution=one, vendor_type=one.vendor_type, status=Status.RUNNING, status_code=code, start_time=begin)
+        for one in executions
+    )
+
+
 def make(parent: Execution, child: Execution, key: str = "") -> None:
     """Make the new execution a child of the parent, which the caller's transaction holds open."""
-    task = Task.objects.create(
-        execution=parent,
-        vendor_type=parent.vendor_type,
-        status=Status.RUNNING,
-        status_code=CODES[Status.RUNNING],
-        start_time=Now(),
-    )
+    [task] = running_tasks([parent])
     Link.objects.create(child=child, parent=parent, task_id=task.pk, key=key)
 
 
@@ -63,21 +61,19 @@ def child_of_task(task_id: int) -> int | None:
 
 
 def family(execution_ids: Iterable[int]) -> dict[int, int]:
-    """Return the level of each of these executions and of all their descendants, as they are at this moment."""
+    """Return the level of each of these executions and of all their descendants."""
     return dict(run("family", ids=list(execution_ids)))
 
 
 def ancestors(execution_ids: Iterable[int]) -> dict[int, int]:
-    """Return the level of each ancestor of these executions, as they are at this moment: all are below 0."""
+    """Return the level of each ancestor of these executions: all are below 0."""
     return dict(run("ancestors", ids=list(execution_ids)))
 
 
 def lock_ancestors(execution_ids: Sequence[int]) -> list[Relative]:
     """Lock all ancestors of these executions, in id order, without their gates. A caller that locks the family as
-    well does that next: the ids of ancestors are lower, so both together are in id order.
-
-    What if an ancestor is deleted meanwhile: it and those above it are left out, for they are ancestors no more.
-    """
+    well does that next: the ids of ancestors are lower. What is deleted meanwhile is left out, with what is above
+    it."""
     if not (pks := ancestors(execution_ids)):
         return []
     locked = _lock(pks)
@@ -101,7 +97,14 @@ def lock_family(execution_ids: Sequence[int]) -> list[Relative]:
         if not found:
             return [replace(one, level=levels[one.id]) for one in locked.values() if one.id in levels]
         locked |= {one.id: one for one in found}
-        gate_locks.lock([one.id for one in found])
+        lock_gates([one.id for one in found])
+
+
+def lock_gates(execution_ids: list[int]) -> list[tuple[int, int]]:
+    """Lock the open gates of these executions, when all additions that have begun have ended; an addition that
+    comes later waits, and finds the gate ended. Return the id and the revision of the task of each."""
+    run("queue_for_gates", execution_ids=execution_ids)
+    return run("lock_gates", execution_ids=execution_ids)
 
 
 def _lock(execution_ids: Collection[int]) -> list[Relative]:
@@ -125,11 +128,8 @@ def carry_up(ids: str | list[int]) -> None:
 
 
 def end_deleted(ids: Sequence[int]) -> None:
-    """End the link tasks of executions that are being deleted, and forget their links. Their own children go on,
-    and have no parent any more.
-
-    Link tasks before links: a deletion of the parent takes them in that order as well.
-    """
+    """End the link tasks of executions that are being deleted, and forget their links: link tasks first, as a
+    deletion of the parent does. Their own children go on, and have no parent any more."""
     with transaction.atomic():
         if parents := run("end_links", ids=list(ids)):
             tell_touched_after_commit(parents)

@@ -15,11 +15,8 @@ LOST = "the process that refreshed it died or never ended"
 
 
 def quarantine(execution_ids: Sequence[int], attempts: int, reasons: Mapping[int, str] | None = None) -> None:
-    """Quarantine these executions after so many attempts. They have left the queue already.
-
-    What if the process dies before the commit: no claim holds them, reconcile finds their drift and marks them,
-    and they fail until they are quarantined again.
-    """
+    """Quarantine these executions after so many attempts. They have left the queue already. If the process dies
+    before the commit, reconcile finds their drift, and they fail until they are quarantined again."""
     if not execution_ids:
         return
     for_each = dict.fromkeys(execution_ids, LOST) | dict(reasons or {})
@@ -38,8 +35,7 @@ def quarantine(execution_ids: Sequence[int], attempts: int, reasons: Mapping[int
 
 
 def release(execution_ids: Iterable[int]) -> list[int]:
-    """Release these executions, whatever the reason was, and mark them for another try. Return those that were
-    in quarantine.
+    """Release these executions and mark them for another try. Return those that were in quarantine.
 
     Their tasks may have changed long before the watermark. A row in execution_release makes the next pass of
     reconcile look at those changes, so that it finds the executions even if this mark is lost. The row commits
@@ -51,8 +47,7 @@ def release(execution_ids: Iterable[int]) -> list[int]:
 
 
 def release_expired(after: timedelta) -> list[int]:
-    """Release executions that have been in quarantine for longer than `after`, because a failure may be
-    temporary."""
+    """Release executions that have been in quarantine for longer than `after`: a failure may be temporary."""
     with transaction.atomic():
         rows = Quarantine.objects.filter(at__lt=Now() - after)
         return _release(rows.select_for_update(skip_locked=True))

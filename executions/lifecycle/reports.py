@@ -30,11 +30,9 @@ class Source(StrEnum):
 
 @dataclass(frozen=True)
 class Report:
-    """A runner's statement that a task has this status in this revision (run). It is checked when it is applied.
-
-    `earlier_runs`: the number of runs before this one, or 0 if the runner does not count them. `run_count` becomes
-    at least this number, because a report of an earlier run that comes after this one changes nothing.
-    """
+    """A runner's statement that a task has this status in this revision (run). `earlier_runs`: the number of runs
+    before this one, or 0 if the runner does not count them; `run_count` becomes at least this number, because a
+    report of an earlier run that comes after this one changes nothing."""
 
     task_id: int
     status: str
@@ -78,20 +76,13 @@ def apply_reports(reports: Iterable[Report], source: Source = Source.CODE) -> Ou
 
     1. Set aside the reports that cannot be used. The outcome names them, and the rest goes on.
     2. Apply the rest in one statement. Revision and code guard each report.
-    3. After the commit, and only then, send the news of the changed executions, so that they are marked. An
-       execution with a task that was stopped is also refreshed at once.
-
-    What if the process dies before the commit: nothing happened. After it, before the news: reconcile finds them.
+    3. After the commit, send the news of the changed executions, so that they are marked; if the process dies
+       before that, reconcile finds them. An execution with a stopped task is also refreshed at once.
     """
-    given = list(reports)
-    outcome = Outcome()
-    usable: list[tuple[int, Report]] = []
-    for position, one in enumerate(given):
-        reason = _why_unusable(one)
-        if reason:
-            outcome.refused.append(Refusal(position, one, reason))
-        else:
-            usable.append((position, one))
+    given = dict(enumerate(reports))
+    reasons = {position: reason for position, one in given.items() if (reason := _why_unusable(one))}
+    outcome = Outcome(refused=[Refusal(position, given[position], why) for position, why in reasons.items()])
+    usable = [(position, one) for position, one in given.items() if position not in reasons]
     with step("report", source=source) as note:
         if usable:
             with transaction.atomic():

@@ -8,21 +8,22 @@ from time import perf_counter
 from django.db import transaction
 
 from harbor_refresh.executions import crash_points
-from harbor_refresh.executions.database import LOCK_TIMEOUT, absence_translated, first_line, run, sqlstate
+from harbor_refresh.executions.database import LOCK_TIMEOUT, absence_translated, array, first_line, run, sqlstate
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.lifecycle.halving import in_halves
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.news import counters, signals
 from harbor_refresh.executions.news.after_commit import tell_changes_written_after_commit
+from harbor_refresh.executions.news.counters import BOUNDS, REFRESH_SECONDS, REPORT_TO_TRUE_SECONDS, labels_of
 from harbor_refresh.executions.news.steps import step
 
 #: The buckets in which a refresh counts what it took, and how late it made each status true.
 HISTOGRAMS = {
-    "refresh_bounds": counters.bounds_as_array(counters.REFRESH_SECONDS),
-    "refresh_labels": counters.labels_as_array(counters.REFRESH_SECONDS),
-    "true_bounds": counters.bounds_as_array(counters.REPORT_TO_TRUE_SECONDS),
-    "true_labels": counters.labels_as_array(counters.REPORT_TO_TRUE_SECONDS),
+    "refresh_bounds": array(BOUNDS[REFRESH_SECONDS]),
+    "refresh_labels": array(labels_of(REFRESH_SECONDS)),
+    "true_bounds": array(BOUNDS[REPORT_TO_TRUE_SECONDS]),
+    "true_labels": array(labels_of(REPORT_TO_TRUE_SECONDS)),
 }
 
 
@@ -51,12 +52,11 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
     2. Under the locks, compare each with the rollup of its tasks and write what differs, with history, and with
        the tasks that stand for these executions in their parents.
     3. If the database refuses, halve the list and refresh each half, until the row that cannot be refreshed is
-       isolated and is the only one that fails. With `wait=False`, a row for whose locks the transaction waited too
-       long is `locked`.
+       isolated. With `wait=False`, a row for whose locks the transaction waited too long is `locked`.
 
     Raises DatabaseAway if the database is away, or if another transaction holds a whole table: neither is the
-    fault of a row, and each half would wait as long again. The same transaction counts what it did; a failure is
-    counted after it, because that transaction is rolled back.
+    fault of a row, and each half would wait as long again. A failure is counted after the transaction, which is
+    rolled back.
     """
     outcome = Refreshed()
     if ids := sorted(set(execution_ids)):

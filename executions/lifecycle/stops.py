@@ -1,4 +1,5 @@
-"""Stop executions, or one task: what is unfinished becomes Stopped, and each status is refreshed at once."""
+"""Stop executions, or one task: what is unfinished becomes Stopped, and each status is refreshed at once. And set
+the final status of an execution without tasks by hand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,21 +9,22 @@ from django.db.models import Exists, OuterRef
 
 from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import run
-from harbor_refresh.executions.errors import NoSuchExecution, NoSuchTask
+from harbor_refresh.executions.errors import AlreadyFinal, HasTasks, NoSuchExecution, NoSuchTask
 from harbor_refresh.executions.lifecycle import links
-from harbor_refresh.executions.lifecycle.manual_status import end
 from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.lifecycle.reports import Report, Source, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.news.after_commit import tell_touched_after_commit
+from harbor_refresh.executions.news.after_commit import (
+    tell_changes_written_after_commit,
+    tell_touched_after_commit,
+)
 from harbor_refresh.executions.status import Status, is_final
 
 
 @dataclass(frozen=True)
 class Stopped:
-    """`found` of the executions exist. Those in `executions` had not ended, and `tasks` of their tasks were
-    stopped."""
+    """`found` of the executions exist. `executions` had not ended, and `tasks` of their tasks were stopped."""
 
     found: int
     tasks: int
@@ -42,15 +44,14 @@ def stop_many(execution_ids: Sequence[int], message: str | None = None) -> Stopp
     """Stop the tasks that are not final, and refresh in the same transaction. Unknown ids are left out. `message`
     says why, in the tasks that are stopped and in those of the executions that had not ended.
 
-    An execution without tasks that is not final becomes Stopped itself. To stop an execution that has ended
-    changes nothing. A later report changes a stopped task only if its revision is newer. Executions are locked
-    before tasks, each in id order, as in `delete`. Their descendants are stopped with them, and refreshed before
-    them. Executions in quarantine are released in the same transaction,
-    because nothing in quarantine is refreshed. If a refresh fails again, its execution is marked like any other.
+    An execution without tasks that is not final becomes Stopped itself. A later report changes a stopped task only
+    if its revision is newer. Executions are locked before tasks, each in id order, as in `delete`. Their
+    descendants are stopped with them, and refreshed before them. Executions in quarantine are released in the same
+    transaction, because nothing in quarantine is refreshed. If a refresh fails again, its execution is marked like
+    any other.
 
-    What if a task is added meanwhile: `creation.hold_open` holds the gate of an open execution, which this locks
-    before it looks for tasks, or takes the same lock as this. So the task is stopped as well, or it is refused
-    because the execution has ended.
+    A task that is added meanwhile is stopped as well, or refused: `creation.hold_open` holds the gate of an open
+    execution, which this locks before it looks for tasks, or takes the same lock as this.
     """
     given = set(execution_ids)
     with transaction.atomic():
@@ -71,10 +72,8 @@ def stop_many(execution_ids: Sequence[int], message: str | None = None) -> Stopp
 @harbors(Operation.STOP)
 def stop_task(task_id: int) -> bool:
     """Stop one task, or the child that it stands for. False if it has ended already. Its execution is refreshed
-    after the commit, as after any report of a stop; an execution in quarantine is released before.
-
-    The rows are locked before the task is reported, so that it is the current run that stops.
-    """
+    after the commit; one in quarantine is released before. The rows are locked before the task is reported, so
+    that it is the current run that stops."""
     if child := links.child_of_task(task_id):
         return bool(stop_many([child]).executions)
     with transaction.atomic():
@@ -97,3 +96,30 @@ def _without_tasks(execution_ids: Sequence[int]) -> list[int]:
     tasks = Task.objects.filter(execution_id=OuterRef("pk"))
     found = Execution.objects.filter(~Exists(tasks), pk__in=execution_ids).order_by("pk")
     return list(found.values_list("pk", flat=True))
+
+
+@harbors(Operation.FINISH)
+def finish(execution_id: int, status: str, message: str = "") -> None:
+    """Set the final status under the execution's lock, so that of two concurrent calls only the first sets it."""
+    with transaction.atomic():
+        execution = Execution.objects.select_for_update().filter(pk=execution_id).first()
+        if execution is None:
+            raise NoSuchExecution(execution_id)
+        if execution.tasks.exists():
+            raise HasTasks(
+                f"execution {execution_id} has tasks: its status follows from them. "
+                "Report the tasks, or stop the execution"
+            )
+        if is_final(execution.status):
+            raise AlreadyFinal(f"execution {execution_id} is {execution.status} already")
+        end([execution_id], status, message)
+
+
+def end(execution_ids: Sequence[int], status: str, message: str = "") -> None:
+    """Write this final status. The caller has locked these executions, which have no tasks and have not ended."""
+    if not execution_ids:
+        return
+    rows = run("finish_executions", execution_ids=list(execution_ids), status=str(status), message=message)
+    links.carry_up(list(execution_ids))
+    if any(untold for (untold,) in rows):
+        tell_changes_written_after_commit()

@@ -1,4 +1,6 @@
 from collections.abc import Collection, Mapping
+from functools import reduce
+from operator import or_
 from typing import Any, ClassVar, Self
 
 from django.db import models
@@ -7,6 +9,16 @@ from django.db.models.functions import Now
 
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.status import CODES, FINAL, FINAL_CODE, MAX_REVISION, MAX_VENDOR, Status
+
+
+class OwnRow(models.Model):
+    """A row that no screen shows."""
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self._meta.verbose_name} {self.pk}"
 
 
 class HarborsRow(models.Model):
@@ -25,17 +37,15 @@ class HarborsRow(models.Model):
     def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any], **newer: Any) -> Self:
         if is_attached():
             pairs = zip(field_names, values, strict=False)
-            values = [cls.nullable.get(name, _none)() if value is None else value for name, value in pairs]
+            values = [
+                cls.nullable[name]() if value is None and name in cls.nullable else value for name, value in pairs
+            ]
         return super().from_db(db, field_names, values, **newer)
 
 
 def zeros(**types: type) -> Mapping[str, type]:
     """Name the columns that Harbor leaves NULL, with their types."""
     return types
-
-
-def _none() -> None:
-    return None
 
 
 class Execution(HarborsRow):
@@ -74,8 +84,7 @@ class Execution(HarborsRow):
             ),
             # a colon in it would make the queue's member `ID:VENDOR` and its token unreadable
             models.CheckConstraint(
-                name="execution_vendor_readable",
-                condition=~Q(vendor_type="") & ~Q(vendor_type__contains=":"),
+                name="execution_vendor_readable", condition=~Q(vendor_type="") & ~Q(vendor_type__contains=":")
             ),
             models.CheckConstraint(name="execution_revision_grows", condition=Q(revision__gte=0)),
         )
@@ -90,11 +99,8 @@ class Execution(HarborsRow):
         return text.key if text else str(self.vendor_id)
 
 
-def _status_has_its_code() -> Q:
-    condition = Q()
-    for status, code in CODES.items():
-        condition |= Q(status=status, status_code=code)
-    return condition
+#: What the references to an execution have in tables of our own.
+OF_EXECUTION: dict[str, Any] = {"on_delete": models.CASCADE, "db_constraint": not is_attached()}
 
 
 class Task(HarborsRow):
@@ -121,11 +127,7 @@ class Task(HarborsRow):
         db_table = "task"
         indexes = (
             # the rollup: the index alone answers it, 80,000 executions a second instead of 40,000
-            models.Index(
-                fields=["execution", "status_code"],
-                include=["status", "end_time"],
-                name="task_rollup",
-            ),
+            models.Index(fields=["execution", "status_code"], include=["status", "end_time"], name="task_rollup"),
             # reconcile: the tasks that changed since the watermark, in pages
             models.Index(fields=["update_time", "id"], name="task_changed_lately"),
             # the status hook, which knows the job and not the task
@@ -137,7 +139,10 @@ class Task(HarborsRow):
             ),
         )
         constraints = (
-            models.CheckConstraint(name="task_status_has_its_code", condition=_status_has_its_code()),
+            models.CheckConstraint(
+                name="task_status_has_its_code",
+                condition=reduce(or_, (Q(status=status, status_code=code) for status, code in CODES.items())),
+            ),
             models.CheckConstraint(
                 name="task_ends_when_final",
                 condition=Q(status_code=FINAL_CODE, end_time__isnull=False)

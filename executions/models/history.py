@@ -3,8 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
-from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.models.execution import Execution
+from harbor_refresh.executions.models.execution import OF_EXECUTION, Execution, OwnRow
 from harbor_refresh.executions.status import Status
 
 
@@ -12,27 +11,22 @@ class StatusChange(models.Model):
     """One revision of an execution, a row of its history. The rows that are not `told` are the outbox.
 
     There is exactly one row for each revision from 1 to `execution.revision`, and `from_status` of a row is
-    `to_status` of the row before it. Of a long history the sweep deletes the oldest rows; `ShortenedHistory`
-    then says through which revision. If both statuses of a row are equal, the end time has changed: a task ran
-    again between two refreshes.
+    `to_status` of the row before it. The sweep deletes the oldest rows of a long history (`ShortenedHistory`). If
+    both statuses of a row are equal, the end time has changed: a task ran again between two refreshes.
     """
 
     id = models.BigAutoField(primary_key=True)
     # No constraint in the database: one statement writes this row and its execution, under the execution's lock,
     # and a constraint would check each row again (100,000 statements for 100,000 refreshes).
     execution = models.ForeignKey(
-        Execution,
-        on_delete=models.CASCADE,
-        related_name="history",
-        db_index=False,
-        db_constraint=False,
+        Execution, on_delete=models.CASCADE, related_name="history", db_index=False, db_constraint=False
     )
     revision = models.BigIntegerField()
     from_status = models.CharField("from", max_length=16, choices=Status)
     to_status = models.CharField("to", max_length=16, choices=Status)
     at = models.DateTimeField()
-    #: False until its deliveries are written (executions/deliveries/outbox.py). The writers set it to True at once
-    #: while there is no subscription. A writer that does not know the column leaves it False, which loses nothing.
+    #: False until its deliveries are written (deliveries/deliverer.py). The writers set it to True at once while
+    #: there is no subscription. A writer that does not know the column leaves it False, which loses nothing.
     told = models.BooleanField(default=False, db_default=False, editable=False)
 
     class Meta:
@@ -51,28 +45,19 @@ class StatusChange(models.Model):
         return f"{self.from_status} → {self.to_status}"
 
 
-class ShortenedHistory(models.Model):
+class ShortenedHistory(OwnRow):
     """An execution whose oldest status changes were deleted: those up to the revision `through`. Every later
     revision has its row (executions/retention/housekeeping.py)."""
 
-    execution = models.OneToOneField(
-        Execution,
-        on_delete=models.CASCADE,
-        primary_key=True,
-        related_name="shortened_history",
-        db_constraint=not is_attached(),
-    )
+    execution = models.OneToOneField(Execution, primary_key=True, related_name="shortened_history", **OF_EXECUTION)
     through = models.BigIntegerField()
 
     class Meta:
         db_table = "execution_shortened_history"
         constraints = (models.CheckConstraint(name="shortened_history_begins", condition=Q(through__gte=1)),)
 
-    def __str__(self) -> str:
-        return f"history of execution {self.execution_id} after revision {self.through}"
 
-
-class Counter(models.Model):
+class Counter(OwnRow):
     """A part of a counter (executions/news/counters.py). The counter is the sum of its shards.
 
     `series` are its labels, as in `result=changed`. Of a histogram, `le=0.5` counts what was observed up to that
@@ -88,6 +73,3 @@ class Counter(models.Model):
     class Meta:
         db_table = "execution_counter"
         constraints = (models.CheckConstraint(name="counter_only_grows", condition=Q(amount__gte=1)),)
-
-    def __str__(self) -> str:
-        return f"{self.metric} {self.series}"

@@ -4,6 +4,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from harbor_refresh.executions.models.execution import OwnRow
+
 
 class ApiToken(models.Model):
     """A program that may use the API. Only a hash of its token is stored, so the token cannot be shown again."""
@@ -41,7 +43,7 @@ class ApiToken(models.Model):
         return f"{self.name} ({self.hint}…)"
 
 
-class IdempotencyKey(models.Model):
+class IdempotencyKey(OwnRow):
     """An answered request, by the key that its sender chose. The same request again gets the same answer."""
 
     id = models.BigAutoField(primary_key=True)
@@ -64,11 +66,8 @@ class IdempotencyKey(models.Model):
             models.Index(fields=["at"], name="idempotency_key_age"),
         )
 
-    def __str__(self) -> str:
-        return self.key
 
-
-class ReceivedMessage(models.Model):
+class ReceivedMessage(OwnRow):
     """The id of a signed message whose reports are in the database, so that the message is not taken twice.
 
     `at` is the timestamp that the message was signed with, or the time of its receipt if that is later. A message
@@ -82,6 +81,3 @@ class ReceivedMessage(models.Model):
         db_table = "execution_received_message"
         # forgetting: the oldest first, in batches
         indexes = (models.Index(fields=["at"], name="received_message_age"),)
-
-    def __str__(self) -> str:
-        return f"message {self.id}"

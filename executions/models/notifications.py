@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from harbor_refresh.executions.models.execution import OwnRow
 from harbor_refresh.executions.models.without_an_app import TextList
 from harbor_refresh.executions.status import FINAL, MAX_VENDOR, Status
 
@@ -27,12 +28,11 @@ def final_statuses() -> list[str]:
 
 
 class Subscription(models.Model):
-    """A receiver of status changes: a webhook, or a Python function (executions/news/handlers.py). A function of
-    the kind `callback` is told only of executions that have a callback of it (executions/news/callbacks.py).
+    """A receiver of status changes: a webhook, or a Python function (news/handlers.py). One of the kind `callback`
+    is told only of executions that have a callback of it (news/callbacks.py).
 
     An empty list of vendors, statuses or triggers matches all. `secret` signs the requests, so it is stored as it
-    is. It is shown when it is made and never again. After a rotation `old_secret` signs as well until
-    `old_secret_ends_at`.
+    is. After a rotation `old_secret` signs as well until `old_secret_ends_at`.
 
     The circuit: `failures` counts failed requests since the last answer, `failing_since` is the first of them, and
     nothing is sent before `retry_at`. For a handler, `retry_at` tells until when a worker runs it or was asked to.
@@ -102,9 +102,7 @@ class State(models.TextChoices):
 
 
 class Delivery(models.Model):
-    """One status change, for one subscription.
-
-    It outlives its execution: what is here is delivered even if the execution is deleted meanwhile.
+    """One status change, for one subscription. It outlives its execution.
 
     `next_at` is when a pending delivery is sent next. A claim moves it to the end of its lease and counts an
     attempt. The number of the attempt is the claim's token: a result counts only for the attempt that it names.
@@ -162,7 +160,7 @@ class Delivery(models.Model):
         return f"revision {self.revision} of execution {self.execution_id} for subscription {self.subscription_id}"
 
 
-class Callback(models.Model):
+class Callback(OwnRow):
     """What is called when one execution ends with one of these statuses: a function, by its name, and its
     arguments (executions/news/callbacks.py). Without statuses it is called at the first failed task.
 
@@ -182,7 +180,6 @@ class Callback(models.Model):
 
     class Meta:
         db_table = "execution_callback"
-        # no screen shows these rows, so there is nothing to permit
         default_permissions = ()
         indexes = (
             # write_deliveries.sql, and a call
@@ -192,10 +189,6 @@ class Callback(models.Model):
         )
         constraints = (
             models.CheckConstraint(
-                name="callback_is_of_an_end",
-                condition=Q(statuses__contained_by=[str(status) for status in FINAL]),
+                name="callback_is_of_an_end", condition=Q(statuses__contained_by=[str(status) for status in FINAL])
             ),
         )
-
-    def __str__(self) -> str:
-        return f"callback {self.handler} of execution {self.execution_id}"

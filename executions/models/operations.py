@@ -4,8 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.models.execution import Execution
+from harbor_refresh.executions.models.execution import OF_EXECUTION, Execution, OwnRow
 
 MAX_NAME = 150
 
@@ -38,10 +37,9 @@ class Outcome(models.TextChoices):
 
 
 class AuditEntry(models.Model):
-    """What a person, or a program with a token, did: by whom, from where, what, to what, and how it ended.
-
-    An entry commits in the transaction of what it tells, so neither is without the other. `verb` and `kind` are
-    words of executions/access/audit.py; they have no constraint here, because other apps add words of their own.
+    """What a person, or a program with a token, did: by whom, from where, what, to what, and how it ended. It
+    commits in the transaction of what it tells. `verb` and `kind` have no constraint here, because other apps add
+    words of their own.
 
     `count`: how many rows were affected; NULL if that is not a number of rows, or not known yet.
     """
@@ -85,16 +83,10 @@ class AuditEntry(models.Model):
         return f"{self.verb} {self.kind} {self.target}".rstrip()
 
 
-class Quarantine(models.Model):
+class Quarantine(OwnRow):
     """An execution that failed too often. It is not refreshed until it is released or its time is up."""
 
-    execution = models.OneToOneField(
-        Execution,
-        on_delete=models.CASCADE,
-        primary_key=True,
-        related_name="quarantine",
-        db_constraint=not is_attached(),
-    )
+    execution = models.OneToOneField(Execution, primary_key=True, related_name="quarantine", **OF_EXECUTION)
     reason = models.TextField()
     attempts = models.IntegerField()
     at = models.DateTimeField(db_default=Now())
@@ -103,11 +95,8 @@ class Quarantine(models.Model):
         db_table = "execution_quarantine"
         verbose_name_plural = "quarantine"
 
-    def __str__(self) -> str:
-        return f"quarantine of execution {self.execution_id}"
 
-
-class Release(models.Model):
+class Release(OwnRow):
     """A release from quarantine that reconcile has not seen yet. Reconcile must look at changes from `changed_at`
     on."""
 
@@ -116,11 +105,8 @@ class Release(models.Model):
     class Meta:
         db_table = "execution_release"
 
-    def __str__(self) -> str:
-        return f"release of changes from {self.changed_at}"
 
-
-class Lease(models.Model):
+class Lease(OwnRow):
     """The right to do one kind of work, which one process has at a time: `holder`, until `held_until`
     (executions/retention/lease.py)."""
 
@@ -137,6 +123,3 @@ class Lease(models.Model):
                 | Q(holder__isnull=False, held_until__isnull=False),
             ),
         )
-
-    def __str__(self) -> str:
-        return f"lease of {self.name}"

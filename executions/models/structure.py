@@ -4,31 +4,18 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.models.execution import Execution
+from harbor_refresh.executions.models.execution import OF_EXECUTION, Execution, OwnRow
 
 
-class Link(models.Model):
+class Link(OwnRow):
     """A child execution counts as one task of its parent: the link's task, whose status follows that of the child
     (executions/lifecycle/links.py).
 
     A child is made after its parent, so its id is higher, and no execution is its own ancestor.
     """
 
-    child = models.OneToOneField(
-        Execution,
-        on_delete=models.CASCADE,
-        primary_key=True,
-        related_name="link_to_parent",
-        db_constraint=not is_attached(),
-    )
-    parent = models.ForeignKey(
-        Execution,
-        on_delete=models.CASCADE,
-        related_name="links",
-        db_index=False,
-        db_constraint=not is_attached(),
-    )
+    child = models.OneToOneField(Execution, primary_key=True, related_name="link_to_parent", **OF_EXECUTION)
+    parent = models.ForeignKey(Execution, related_name="links", db_index=False, **OF_EXECUTION)
     #: No constraint: it is deleted with the parent.
     task_id = models.BigIntegerField("task", unique=True)
     #: Names the child within its parent; empty: it has no name.
@@ -36,7 +23,6 @@ class Link(models.Model):
 
     class Meta:
         db_table = "execution_link"
-        # no screen shows these rows, so there is nothing to permit
         default_permissions = ()
         indexes = (
             # family.sql, and the child of a key
@@ -46,21 +32,12 @@ class Link(models.Model):
             models.CheckConstraint(name="link_leads_to_a_later_execution", condition=Q(child__gt=F("parent"))),
         )
 
-    def __str__(self) -> str:
-        return f"link of execution {self.child_id} to its parent {self.parent_id}"
 
-
-class Gate(models.Model):
+class Gate(OwnRow):
     """What keeps an open execution from ending: one more of its tasks, Running until the execution is closed
     (executions/lifecycle/gates.py)."""
 
-    execution = models.OneToOneField(
-        Execution,
-        on_delete=models.CASCADE,
-        primary_key=True,
-        related_name="gate",
-        db_constraint=not is_attached(),
-    )
+    execution = models.OneToOneField(Execution, primary_key=True, related_name="gate", **OF_EXECUTION)
     #: Its task. No constraint: if that task is deleted alone, nothing keeps the execution open.
     task_id = models.BigIntegerField("task", unique=True)
     #: When its time limit ends it. NULL: it has ended.
@@ -68,15 +45,11 @@ class Gate(models.Model):
 
     class Meta:
         db_table = "execution_gate"
-        # no screen shows these rows, so there is nothing to permit
         default_permissions = ()
         indexes = (
-            # lock_overdue_gates.sql
+            # gates.close_overdue
             models.Index(fields=["closes_at"], name="gate_open", condition=Q(closes_at__isnull=False)),
         )
-
-    def __str__(self) -> str:
-        return f"gate of execution {self.execution_id}"
 
 
 class Added(models.TextChoices):
@@ -84,18 +57,12 @@ class Added(models.TextChoices):
     CHILD = "child"
 
 
-class Addition(models.Model):
+class Addition(OwnRow):
     """Tasks, or a child, that were added to an execution under a key, so that the same addition is not made twice.
     Tasks and children have keys of their own."""
 
     id = models.BigAutoField(primary_key=True)
-    execution = models.ForeignKey(
-        Execution,
-        on_delete=models.CASCADE,
-        related_name="additions",
-        db_index=False,
-        db_constraint=not is_attached(),
-    )
+    execution = models.ForeignKey(Execution, related_name="additions", db_index=False, **OF_EXECUTION)
     kind = models.CharField(max_length=5, choices=Added)
     key = models.CharField(max_length=255)
     at = models.DateTimeField(db_default=Now())
@@ -110,25 +77,15 @@ class Addition(models.Model):
             models.CheckConstraint(name="addition_has_its_key", condition=~Q(key="")),
         )
 
-    def __str__(self) -> str:
-        return f"addition {self.key} to execution {self.execution_id}"
 
-
-class VendorKey(models.Model):
+class VendorKey(OwnRow):
     """The object of an execution whose id is text, such as a UUID (executions/lifecycle/vendor_keys.py)."""
 
-    execution = models.OneToOneField(
-        Execution,
-        on_delete=models.CASCADE,
-        primary_key=True,
-        related_name="text_key",
-        db_constraint=not is_attached(),
-    )
+    execution = models.OneToOneField(Execution, primary_key=True, related_name="text_key", **OF_EXECUTION)
     key = models.CharField(max_length=255)
 
     class Meta:
         db_table = "execution_vendor_key"
-        # no screen shows these rows, so there is nothing to permit
         default_permissions = ()
         indexes = (
             # the executions of a key, the newest first: Filter.apply, and the search of the admin
@@ -136,11 +93,8 @@ class VendorKey(models.Model):
         )
         constraints = (models.CheckConstraint(name="vendor_key_is_text", condition=~Q(key="")),)
 
-    def __str__(self) -> str:
-        return f"vendor key {self.key} of execution {self.execution_id}"
 
-
-class DeletedTask(models.Model):
+class DeletedTask(OwnRow):
     """A tombstone: this task existed and was deleted, so no report about it can ever be used.
 
     The key is the task's own id and not a reference, because that row is gone.
@@ -158,6 +112,3 @@ class DeletedTask(models.Model):
             # forgetting: the oldest first, in batches
             models.Index(fields=["at"], name="deleted_task_age"),
         )
-
-    def __str__(self) -> str:
-        return f"deleted task {self.task_id}"

@@ -3,15 +3,11 @@
     executions_touched  the tasks of these executions changed, or their status may be out of date for another
                         reason: `members`, pairs of id and vendor type. The status is not refreshed yet
     changes_written     status changes or deliveries wait to be delivered
+    execution_changed   the status of an execution changed: `change` (news/handlers.py). Sent by a handler for each
+                        row of the history, at least once, and in order for each execution. A receiver that raises
+                        gets it again, and so do the receivers before it. Connect receivers before workers start
 
-They tell of past events, and a listener may be missing: then reconcile finds the executions whose status differs,
-and recovery sends `tasks.deliver`. A deletion is not told: the database deletes the jobs with their tasks.
-
-    execution_changed   the status of an execution changed: `change`, an
-    harbor_refresh.executions.news.handlers.Change
-
-This one is sent by a handler for each row of the history, at least once, and in order for each execution. A
-receiver that raises gets it again, and so do the receivers before it. Connect receivers before workers start.
+If a listener of the first two is missing, reconcile and recovery find the rest. A deletion is not told.
 """
 
 from collections.abc import Iterable
@@ -42,8 +38,4 @@ def tell_touched_after_commit(members: Iterable[Member]) -> None:
 
 def tell_changes_written_after_commit() -> None:
     """Tell that something waits to be delivered: `tasks.operations` listens and sends `tasks.deliver`."""
-    transaction.on_commit(_tell_changes_written)
-
-
-def _tell_changes_written() -> None:
-    changes_written.send(sender=None)
+    transaction.on_commit(partial(changes_written.send, sender=None))

@@ -1,12 +1,10 @@
 """Callbacks: functions that are called when one execution ends, and not when any execution does (handlers.py).
 
-A callback is recorded with its execution, in one transaction. Its function has a subscription of the kind
-`callback`, so its deliveries are rows like those of handlers: written from the history, leased, tried again, and
-dead letters in the end. A change is delivered to it only if the execution has a callback of this function for that
-status.
-
-This app does not know how a function is found by its name, nor how it is called; `Find` is given by the app that
-does."""
+A callback is recorded with its execution. Its function has a subscription of the kind `callback`, so its
+deliveries are rows like those of handlers. A change is delivered to it only if the execution has a callback of
+this function for that status. `Find` is given by the app that knows how a function is found by its name and
+called.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

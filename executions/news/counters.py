@@ -1,14 +1,14 @@
 """Counters and histograms in PostgreSQL, for `/metrics` and the dashboard.
 
-They are rows and not numbers in a process, because they count changes of rows: a count commits in the transaction
-of the change. So it is exact after `kill -9`, for any number of processes, and after Redis was emptied. A counter
-never waits for another transaction (sql/schema/counting_function.sql), so it delays nothing.
+A count commits in the transaction of the change that it counts. So it is exact after `kill -9`, for any number of
+processes, and after Redis was emptied. A counter never waits for another transaction
+(sql/schema/counting_function.sql).
 
-A series is a metric with its labels as text: ("refreshes", "result=changed"). A histogram is one series for
-each of its buckets, and one for its sum. The names and labels are words of this program, never input, so there
-are few rows.
+A series is a metric with its labels as text: ("refreshes", "result=changed"). A histogram is one series for each
+of its buckets, and one for its sum. The names and labels are words of this program, so there are few rows.
 """
 
+import collections
 import os
 import threading
 import time
@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from django.db import transaction
+from django.db.models import Sum
 
 from harbor_refresh.executions.database import absence_translated, run
 from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.models import Counter
 
 Series = tuple[str, str]
 #: The totals of every series, by metric and labels.
@@ -38,11 +40,8 @@ MICROSECONDS = 1_000_000
 
 
 def add(amounts: Mapping[Series, int]) -> None:
-    """Add to these counters, in the transaction of the caller; without one, at once. 0 adds nothing.
-
-    What if the process dies before the commit: neither the change nor its count is there. What if two do it at
-    once: each adds to a shard of its own, and neither waits.
-    """
+    """Add to these counters, in the transaction of the caller; without one, at once. Each of two at once adds to a
+    shard of its own."""
     wanted = {key: amount for key, amount in amounts.items() if amount}
     if wanted:
         run(
@@ -54,18 +53,15 @@ def add(amounts: Mapping[Series, int]) -> None:
 
 
 def add_or_keep(amounts: Mapping[Series, int]) -> None:
-    """Add at once; if the database is away, add with the next count. For a caller that must not fail because of
-    its counts."""
+    """Add at once; if the database is away, add with the next count: the caller must not fail because of it."""
     kept.put(amounts)
     kept.write()
 
 
 def add_later(amounts: Mapping[Series, int]) -> None:
-    """Add at most once a second, for events that change no row and may come as a flood, such as refused requests.
-    The next event adds what this one has kept. In a transaction they are added after its commit.
-
-    If the process ends, the counts that it keeps are lost.
-    """
+    """Add at most once a second, for events that change no row and may come as a flood, such as refused requests:
+    after the commit, and with what earlier events have kept. If the process ends, the counts that it keeps are
+    lost."""
     kept.put(amounts)
     if kept.is_due():
         with suppress(DatabaseAway), absence_translated():
@@ -77,18 +73,10 @@ def labels_of(metric: str) -> list[str]:
     return [*(f"le={bound:g}" for bound in BOUNDS[metric]), "le=+Inf"]
 
 
-def bounds_as_array(metric: str) -> str:
-    """Return the bounds of a histogram as PostgreSQL's text of an array."""
-    return "{" + ",".join(f"{bound:g}" for bound in BOUNDS[metric]) + "}"
-
-
-def labels_as_array(metric: str) -> str:
-    return "{" + ",".join(labels_of(metric)) + "}"
-
-
 def totals() -> dict[Series, int]:
-    """Return every counter. One statement over a table of a few thousand rows."""
-    return {(metric, series): amount for metric, series, amount in run("read_counters")}
+    """Return every counter, the sum of its shards. The table has a few thousand rows."""
+    sums = Counter.objects.values_list("metric", "series").annotate(Sum("amount"))
+    return {(metric, series): int(amount) for metric, series, amount in sums.order_by("metric", "series")}
 
 
 @dataclass(frozen=True)
@@ -140,13 +128,12 @@ class Kept:
     def begin(self) -> None:
         """Begin with no counts, also in a child process: the parent writes its own."""
         self._lock = threading.Lock()
-        self._amounts: dict[Series, int] = {}
+        self._amounts: collections.Counter[Series] = collections.Counter()
         self._due_at = 0.0
 
     def put(self, amounts: Mapping[Series, int]) -> None:
         with self._lock:
-            for key, amount in amounts.items():
-                self._amounts[key] = self._amounts.get(key, 0) + amount
+            self._amounts.update(amounts)
 
     def is_due(self) -> bool:
         """Whether the caller is to write them: no caller was told so in the last second."""
@@ -157,18 +144,16 @@ class Kept:
             return True
 
     def write(self) -> None:
-        """Add the counts that are kept. If the database refuses them, they stay, and the next call adds them; they
-        are few, because series are few."""
+        """Add the counts that are kept. If the database refuses them, they stay, and the next call adds them."""
         with self._lock:
-            amounts, self._amounts = self._amounts, {}
+            amounts, self._amounts = self._amounts, collections.Counter()
         try:
             with absence_translated():
                 add(amounts)
-        except DatabaseAway:
+        except Exception as exc:
             self.put(amounts)
-        except Exception:
-            self.put(amounts)
-            raise
+            if not isinstance(exc, DatabaseAway):
+                raise
 
 
 kept = Kept()

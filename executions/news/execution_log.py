@@ -5,7 +5,8 @@ Operators grep for these lines and docs/reference/log.md lists them, so their wo
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from logging import INFO, WARNING
 from typing import TYPE_CHECKING, Any
 
 from django.dispatch import Signal
@@ -27,11 +28,36 @@ MAX_LINES = 5
 MAX_IDS = 20
 
 
+def line(level: int, text: str, *names: str) -> Callable[..., None]:
+    """Return a receiver that writes the text with these values of its signal; `count`: the number of its ids."""
+
+    def write(execution_ids: Sequence[int] = (), **values: Any) -> None:
+        values.setdefault("count", len(execution_ids))
+        shown = (", ".join(one) if isinstance(one, list | tuple) else one for one in map(values.get, names))
+        extra: dict[str, Any] = {"task_id": values["task_id"]} if "task_id" in values else {}
+        if execution_ids:
+            extra["execution_ids"] = execution_ids[:MAX_IDS]
+        log.log(level, text, *shown, extra=extra)
+
+    return write
+
+
+on_database_away = line(WARNING, "The database is away, %d executions wait for it: %s", "count", "error")
+on_rate_unknown = line(
+    WARNING, "Could not count the requests of API tokens, they are not limited meanwhile: %s", "error"
+)
+on_check_in_dropped = line(
+    WARNING, "Dropped a check-in of task %d: no function is registered for %s", "task_id", "vendor_type"
+)
+on_released_from_quarantine = line(INFO, "Released %d executions from quarantine for another try", "count")
+on_closed_overdue = line(
+    WARNING, "Closed %d open executions at their time limit: their producers did not close them", "count"
+)
+
+
 def on_refreshed(outcome: "Refreshed", **_: Any) -> None:
     log.info(
-        "Refresh outdate execution status done, %d succeed, %d failed",
-        outcome.succeeded,
-        len(outcome.failed),
+        "Refresh outdate execution status done, %d succeed, %d failed", outcome.succeeded, len(outcome.failed)
     )
     for execution_id, reason in list(outcome.failed.items())[:MAX_LINES]:
         log.warning(
@@ -50,26 +76,6 @@ def on_quarantined(execution_ids: Sequence[int], reason: str, **_: Any) -> None:
         )
 
 
-def on_released_from_quarantine(execution_ids: Sequence[int], **_: Any) -> None:
-    log.info(
-        "Released %d executions from quarantine for another try",
-        len(execution_ids),
-        extra={"execution_ids": execution_ids[:MAX_IDS]},
-    )
-
-
-def on_closed_overdue(execution_ids: Sequence[int], **_: Any) -> None:
-    log.warning(
-        "Closed %d open executions at their time limit: their producers did not close them",
-        len(execution_ids),
-        extra={"execution_ids": execution_ids[:MAX_IDS]},
-    )
-
-
-def on_database_away(count: int, error: str, **_: Any) -> None:
-    log.warning("The database is away, %d executions wait for it: %s", count, error)
-
-
 def on_refused(refusals: Sequence["Refusal"], **_: Any) -> None:
     for refusal in refusals[:MAX_LINES]:
         log.warning(
@@ -80,10 +86,6 @@ def on_refused(refusals: Sequence["Refusal"], **_: Any) -> None:
         )
     if len(refusals) > MAX_LINES:
         log.warning("Refused %d more reports of that batch", len(refusals) - MAX_LINES)
-
-
-def on_rate_unknown(error: str, **_: Any) -> None:
-    log.warning("Could not count the requests of API tokens, they are not limited meanwhile: %s", error)
 
 
 def on_deliveries_died(deliveries: Sequence["Ended"], **_: Any) -> None:
@@ -115,15 +117,6 @@ def on_handler_failed(handler: str, change: "Change", error: str, **_: Any) -> N
 def on_handlers_missing(handlers: Sequence[str], **_: Any) -> None:
     for handler in handlers:
         log.warning("Handler %s has no code in this worker: it is told nothing until its code is back", handler)
-
-
-def on_check_in_dropped(vendor_type: str, task_id: int, **_: Any) -> None:
-    log.warning(
-        "Dropped a check-in of task %d: no function is registered for %s",
-        task_id,
-        vendor_type,
-        extra={"task_id": task_id},
-    )
 
 
 def on_swept(outcome: "Swept", **_: Any) -> None:

@@ -21,16 +21,14 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 #: Adds notes to the step: what is known only at its end.
 Note = Callable[..., None]
 
 
-class Follower(Protocol):
-    """Called at the begin of each step; leaves it with the step, or with its exception. It must not raise."""
-
-    def __call__(self, name: str, facts: Mapping[str, Any]) -> AbstractContextManager[Note]: ...
+#: Called at the begin of each step; leaves it with the step, or with its exception. It must not raise.
+Follower = Callable[[str, Mapping[str, Any]], AbstractContextManager[Note]]
 
 
 def _no_note(**_: Any) -> None:

@@ -13,10 +13,8 @@ def refresh_page(age: timedelta, after_id: int) -> tuple[int, list[int], int | N
     """Refresh the dangling executions of the next page, in id order. Return how many that ended, the ids of the
     others, and the id to go on after, None after the last page.
 
-    The refresh is that of every other execution: it writes status, end and history in one statement. It does not
-    end an execution with an unfinished task or without tasks. One that another transaction has locked, or that the
-    database refuses to write, is left for the next sweep. What if the process dies, or two do it at once: a
-    refresh decides under the row's lock, and the second changes nothing.
+    A refresh does not end an execution with an unfinished task or without tasks. One that another transaction has
+    locked, or that the database refuses to write, is left for the next sweep.
     """
     looked_at, last, ids = run("find_dangling", after_id=after_id, page=PAGE, age=age)[0]
     refresh(ids, wait=False)

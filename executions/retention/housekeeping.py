@@ -1,10 +1,8 @@
 """Housekeeping: the tables whose old rows the sweep deletes.
 
 A table is a line of HOUSEKEEPING: a name, a function and an age. The function deletes one bounded batch of the
-rows from before the moment that it is given, in the transaction of its caller, and returns how many; the
-sweep calls it until it returns 0. It must not delete a row that is still needed, whatever its age. Tasks, jobs
-and status changes go with their executions (deletion.py). Of executions that stay, the oldest changes of long
-histories are deleted.
+rows from before the moment that it is given, and returns how many; the sweep calls it until it returns 0. It must
+not delete a row that is still needed, whatever its age.
 """
 
 from collections.abc import Callable
@@ -18,7 +16,7 @@ from django.db.models.functions import Now
 from harbor_refresh.executions.access import audit, received_messages
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import delete_first, run
-from harbor_refresh.executions.lifecycle import tombstones
+from harbor_refresh.executions.lifecycle.deletion import TOMBSTONES_KEPT
 from harbor_refresh.executions.models import (
     Callback,
     DeletedTask,
@@ -69,7 +67,7 @@ DELIVERED_OR_DEAD = Delivery.objects.exclude(state=State.PENDING)
 HOUSEKEEPING: tuple[Chore, ...] = (
     # a sender tries again for minutes, and a key that is older is not worth its row
     Chore("idempotency keys", older(IdempotencyKey.objects.all(), "at"), timedelta(hours=24)),
-    Chore("tombstones of tasks", older(DeletedTask.objects.all(), "at"), tombstones.KEPT),
+    Chore("tombstones of tasks", older(DeletedTask.objects.all(), "at"), TOMBSTONES_KEPT),
     Chore("ids of signed messages", older(ReceivedMessage.objects.all(), "at"), received_messages.KEPT),
     Chore("log of actions", audit.forget, timedelta(days=180)),
     # a dead letter can be sent again until then
@@ -80,14 +78,10 @@ HOUSEKEEPING: tuple[Chore, ...] = (
 
 
 def shorten_histories(age: timedelta, after_id: int) -> tuple[int, int | None]:
-    """Delete the oldest changes of the next page of executions; return how many, and the id to go on after.
-
-    A history has one row for each revision, so only executions with more than HISTORY_KEPT are looked at.
-    Attached, all are, because Harbor resets its revisions. The rest of a history is as complete as before: what is
-    deleted is noted in the same statement. If two processes do it at once, then the second finds nothing left of
-    what the first deleted.
-    """
-    _, after, deleted = run(
+    """Delete the oldest changes of the next page of executions; return how many, and the id to go on after. A
+    history has one row for each revision, so only executions with more than HISTORY_KEPT are looked at; attached,
+    all are, because Harbor resets its revisions. What is deleted is noted in the same statement."""
+    after, deleted = run(
         "shorten_history",
         after_id=after_id,
         page=HISTORY_PAGE,
@@ -97,3 +91,10 @@ def shorten_histories(age: timedelta, after_id: int) -> tuple[int, int | None]:
         any_revision=is_attached(),
     )[0]
     return deleted, after
+
+
+def forget_orphans(after_id: int) -> tuple[int, int | None]:
+    """Delete our rows of executions that a running Harbor has deleted, which neither sees nor waits for them,
+    among the next page of executions; return how many, and the id to go on after."""
+    looked_at, last_id, deleted = run("forget_orphans", after_id=after_id, page=HISTORY_PAGE)[0]
+    return deleted, last_id if looked_at == HISTORY_PAGE else None

@@ -1,8 +1,7 @@
 """Leases: the right to do one kind of work, for one process at a time.
 
-A lease is a row with a holder and an end time, by the database's clock. It is no session lock: a frozen process
-or a vanished host holds it for LEASE at most, and it works through a pooler that gives each transaction another
-session.
+A lease is a row with a holder and an end time, by the database's clock. It is no session lock: it works through a
+pooler, and a frozen process or a vanished host holds it for LEASE at most.
 """
 
 import os
@@ -33,27 +32,18 @@ class Held:
 
 
 class Lease:
-    """The lease of that name, for one pass of this process.
-
-    If two processes take it at once, the row's lock lets one of them. If the process dies, the lease expires. If
-    it stands still for longer than the lease, another process may take it; then `extend` raises LeaseLost.
-    """
+    """The lease of that name, for one pass of this process. If it stands still for longer than the lease, another
+    process may take it; then `extend` raises LeaseLost."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.holder = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
-        #: The lease that this one took over, because it had expired.
-        self.expired: Held | None = None
 
     def take(self) -> Held | None:
         """Take the lease and return None; if another process has it, return that."""
         LeaseRow.objects.bulk_create([LeaseRow(name=self.name)], ignore_conflicts=True)
-        taken, holder, until = run("take_lease", work=self.name, holder=self.holder, lease=LEASE)[0]
-        known = Held(holder, until) if holder else None
-        if not taken:
-            return known
-        self.expired = known
-        return None
+        in_force = run("take_lease", work=self.name, holder=self.holder, lease=LEASE)
+        return Held(*in_force[0]) if in_force else None
 
     def is_held(self) -> bool:
         """Whether a process has the lease now."""

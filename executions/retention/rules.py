@@ -4,32 +4,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import NamedTuple
 
 from harbor_refresh.executions.conf import OTHERS, intake_settings
 from harbor_refresh.executions.database import run
-from harbor_refresh.executions.retention.references import referenced
+from harbor_refresh.executions.lifecycle.deletion import referenced
 
 #: Executions that are read at a time.
 PAGE = 1_000
-#: Executions and tasks that one transaction deletes at most, and at least. An execution with more tasks is deleted
-#: alone.
+#: Executions and tasks that one transaction deletes at most. An execution with more tasks is deleted alone.
 BATCH = 500
-LEAST_BATCH = 20
-#: A transaction that took longer is followed by smaller ones, because a report of one of its tasks waits for it.
-LONG_SECONDS = 0.03
-
-
-class BatchSize:
-    """How many rows the next transaction deletes. It is halved after a long one, and grows again slowly, so a busy
-    or slow database gets short transactions, too."""
-
-    def __init__(self) -> None:
-        self.rows = BATCH
-
-    def note(self, seconds: float) -> None:
-        """Note how long a transaction took."""
-        grown = self.rows // 2 if seconds > LONG_SECONDS else self.rows + LEAST_BATCH
-        self.rows = min(max(grown, LEAST_BATCH), BATCH)
 
 
 @dataclass(frozen=True)
@@ -46,17 +30,15 @@ class Retention:
     def of_settings(cls) -> "Retention":
         conf = intake_settings()
         counts = conf.kept
-        others = counts.pop(OTHERS, None)
         age = timedelta(days=conf.retention_days) if conf.retention_days else None
-        return cls(counts, others, age)
+        return cls(counts, counts.pop(OTHERS, None), age)
 
     @property
     def keeps_everything(self) -> bool:
         return not self.counts and self.others is None and self.older_than is None
 
 
-@dataclass(frozen=True)
-class Position:
+class Position(NamedTuple):
     """The last execution that was read, and how many of its vendor type and vendor id were read so far."""
 
     vendor_type: str = ""
@@ -68,7 +50,7 @@ class Position:
 @dataclass(frozen=True)
 class Page:
     """So many executions were read. Of these, `ids` are not kept, with so many `tasks` each. Those in `passed`
-    stay nevertheless: a row names them in this column (references.py). `next` is None after the last page."""
+    stay nevertheless: a row names them in this column. `next` is None after the last page."""
 
     looked_at: int
     ids: list[int] = field(default_factory=list)
@@ -77,15 +59,14 @@ class Page:
     next: Position | None = None
     passed: dict[int, str] = field(default_factory=dict)
 
-    def batches(self, size: BatchSize) -> Iterator[list[int]]:
-        """Split the ids so that each batch has at most so many executions and tasks, or is one execution. The size
-        is read anew for each."""
+    def batches(self) -> Iterator[list[int]]:
+        """Split the ids so that each batch has at most BATCH executions and tasks, or is one execution."""
         batch: list[int] = []
         rows = 0
         for one, tasks in zip(self.ids, self.tasks, strict=True):
             if one in self.passed:
                 continue
-            if batch and (rows + tasks > size.rows or len(batch) >= size.rows):
+            if batch and (rows + tasks > BATCH or len(batch) >= BATCH):
                 yield batch
                 batch, rows = [], 0
             batch.append(one)
@@ -105,7 +86,7 @@ class DryRunCount:
 
 def find(retention: Retention, after: Position) -> Page:
     """Read the next page. The position moves on over executions that stay, so these never fill a page for ever."""
-    looked_at, vendor_type, vendor_id, last, seen, ids, tasks, vendors = run(
+    looked_at, *last, ids, tasks, vendors = run(
         "find_sweepable",
         after_vendor=after.vendor_type,
         after_vendor_id=after.vendor_id,
@@ -117,13 +98,10 @@ def find(retention: Retention, after: Position) -> Page:
         others=retention.others,
         older_than=retention.older_than,
     )[0]
-    following = Position(vendor_type, vendor_id, last, seen) if looked_at == PAGE else None
-    return Page(looked_at, ids, tasks, vendors, following, referenced(ids))
+    return Page(looked_at, ids, tasks, vendors, Position(*last) if looked_at == PAGE else None, referenced(ids))
 
 
-def count(
-    retention: Retention, progress: Callable[[int], None] = lambda looked_at: None
-) -> dict[str, DryRunCount]:
+def count(retention: Retention, progress: Callable[[int], None] = lambda _: None) -> dict[str, DryRunCount]:
     """Count what a sweep would delete now, by vendor type. Writes nothing."""
     counted: dict[str, DryRunCount] = {}
     position = None if retention.keeps_everything else Position()

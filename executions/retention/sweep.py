@@ -1,16 +1,15 @@
 """The sweep: delete what retention does not keep, refresh what dangles, forget old rows. One at a time."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from math import inf
 from typing import Any
 
 from harbor_refresh.executions import crash_points, pacing
-from harbor_refresh.executions.attached import orphans
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.database import absence_translated, first_line
@@ -20,9 +19,9 @@ from harbor_refresh.executions.lifecycle.halving import in_halves
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.retention import dangling
 from harbor_refresh.executions.retention import rules as retention
-from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING, shorten_histories
+from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING, forget_orphans, shorten_histories
 from harbor_refresh.executions.retention.lease import Held, Lease
-from harbor_refresh.executions.retention.rules import BatchSize, Position, Retention
+from harbor_refresh.executions.retention.rules import Position, Retention
 
 #: After each transaction the sweep rests as long as it took, at most so long. So reports and refreshes have the
 #: database to themselves for half of the time.
@@ -42,10 +41,9 @@ class Place:
 
 @dataclass
 class Swept:
-    """What a sweep did. `left` executions dangle and stay as they are: they have an unfinished task or no task,
-    or could not be refreshed now; `left_ids` are the first of them. `passed` executions are not kept and could not
-    be deleted; `example` is one of them, with the reason. `forgotten`: old rows, by the name of the step.
-    `failed`: why a step was left early.
+    """What a sweep did. `left` executions dangle and stay as they are; `left_ids` are the first of them. `passed`
+    executions are not kept and could not be deleted; `example` is one of them, with the reason. `forgotten`: old
+    rows, by the name of the step. `failed`: why a step was left early.
 
     `held`: another sweep is running, so this one did nothing. `lease_lost`: this one lost its lease and ended
     early. `stopped_at`: its time was up; None if it is complete.
@@ -70,18 +68,6 @@ class Swept:
     def deleted(self) -> int:
         return self.executions + sum(self.forgotten.values())
 
-    def pass_over(self, reasons: Mapping[int, str]) -> None:
-        self.passed += len(reasons)
-        self.example = self.example or next((f"{pk}: {why}" for pk, why in reasons.items()), "")
-
-    def leave(self, ids: Sequence[int]) -> None:
-        self.left += len(ids)
-        self.left_ids += ids[: MAX_IDS - len(self.left_ids)]
-
-    def forget(self, step: str, count: int) -> None:
-        if count:
-            self.forgotten[step] = self.forgotten.get(step, 0) + count
-
 
 Progress = Callable[[Swept], None]
 #: Does a page; returns the position after it, or None after the last page.
@@ -91,7 +77,7 @@ Step = Callable[..., tuple[Any, ...] | None]
 def sweep(
     *, begin: Place | None = None, seconds: float | None = None, progress: Progress = lambda outcome: None
 ) -> Swept:
-    """Sweep, page by page; each page commits by itself, and memory holds one page.
+    """Sweep, page by page; each page commits by itself.
 
     1. Take the lease, which each transaction extends before it deletes.
     2. Delete the executions that retention does not keep (rules.py), in short transactions that wait for no
@@ -99,39 +85,27 @@ def sweep(
     3. Refresh the executions that dangle (dangling.py).
     4. Shorten long histories, and delete the old rows of other tables (housekeeping.py).
 
-    Attached to a running Harbor, steps 2 and 3 are left out, because Harbor sweeps its tables by itself; our rows
-    of executions that it has deleted are deleted instead (orphans.py).
+    Attached to a running Harbor, our rows of executions that it has deleted are deleted instead of 2 and 3
+    (forget_orphans). A step that fails is left, and the next one is done. With `seconds` it stops after the
+    transaction in which they are over, and `stopped_at` says where; `begin` goes on there.
 
-    A step that fails is left, and the next one is done.
-
-    With `seconds` it stops after the transaction in which they are over, and `stopped_at` says where; `begin` goes
-    on there.
-
-    What if the process dies: its lease expires, what was committed is deleted, and the next sweep finds the rest.
-    What if two processes do it at once: the second reports that a sweep is running, and returns. What if the
-    process stands still until another sweep has taken the lease over: its next transaction deletes nothing, and it
-    ends.
+    If the process dies, its lease expires, and the next sweep finds the rest. If it stands still until another
+    sweep has taken the lease over, its next transaction deletes nothing, and it ends.
     """
     outcome = Swept(dangling_hours=pacing.DANGLING_HOURS)
     lease = Lease("sweep")
     outcome.held = lease.take()
-    if not outcome.held:
-        try:
+    try:
+        if not outcome.held:
             _Sweep(outcome, lease, progress, seconds).work(begin or Place(EXECUTIONS))
-        except LeaseLost:
-            outcome.lease_lost = True
-        finally:
-            lease.release()
-            _tell(outcome)
-    else:
-        _tell(outcome)
+    except LeaseLost:
+        outcome.lease_lost = True
+    finally:
+        lease.release()
+        signals.swept.send(sender=sweep, outcome=outcome)
+        if outcome.refreshed or outcome.left:
+            signals.dangling.send(sender=sweep, outcome=outcome)
     return outcome
-
-
-def _tell(outcome: Swept) -> None:
-    signals.swept.send(sender=sweep, outcome=outcome)
-    if outcome.refreshed or outcome.left:
-        signals.dangling.send(sender=sweep, outcome=outcome)
 
 
 class _Sweep:
@@ -141,11 +115,9 @@ class _Sweep:
         self.ends_at = inf if seconds is None else time.monotonic() + seconds
         self.rules = Retention.of_settings()
         self.outcome, self.lease, self.progress = outcome, lease, progress
-        self.size = BatchSize()
-        self.took = 0.0
         self.steps: dict[str, Step] = {}
         if is_attached():
-            self.steps |= {ORPHANS: self._forgets(ORPHANS, orphans.forget)}
+            self.steps |= {ORPHANS: self._forgets(ORPHANS, forget_orphans)}
         else:
             self.steps |= {} if self.rules.keeps_everything else {EXECUTIONS: self._executions}
             self.steps |= {DANGLING: self._dangling}
@@ -184,12 +156,11 @@ class _Sweep:
 
     def _executions(self, *position: Any) -> tuple[Any, ...] | None:
         self.lease.extend()
-        begin = Position(*position)
         with self._rest_after():
-            page = retention.find(self.rules, begin)
+            page = retention.find(self.rules, Position(*position))
         self.outcome.looked_at += page.looked_at
         refused: dict[int, str] = {}
-        for batch in page.batches(self.size):
+        for batch in page.batches():
             for ids, deleted in in_halves(self._delete, batch):
                 if isinstance(deleted, Exception):
                     refused[ids[0]] = first_line(deleted)
@@ -200,16 +171,15 @@ class _Sweep:
             self.progress(self.outcome)
             # the next sweep reads the rest of this page again, but would meet what was refused again, too
             if self.is_over and not refused:
-                return astuple(begin)
-        named = {pk: f"a row names it in {column}" for pk, column in page.passed.items()}
-        self.outcome.pass_over(named | refused)
-        return astuple(page.next) if page.next else None
+                return Position(*position)
+        passed = {pk: f"a row names it in {column}" for pk, column in page.passed.items()} | refused
+        self.outcome.passed += len(passed)
+        self.outcome.example = self.outcome.example or next((f"{pk}: {why}" for pk, why in passed.items()), "")
+        return page.next
 
     def _delete(self, ids: Sequence[int]) -> tuple[int, int]:
         with self._rest_after(), self.lease.fenced():
-            deleted = delete_final(ids)
-        self.size.note(self.took)
-        return deleted
+            return delete_final(ids)
 
     def _dangling(self, after_id: int = 0) -> tuple[int] | None:
         self.lease.extend()
@@ -217,7 +187,8 @@ class _Sweep:
         with self._rest_after():
             refreshed, left, after = dangling.refresh_page(age, after_id)
         self.outcome.refreshed += refreshed
-        self.outcome.leave(left)
+        self.outcome.left += len(left)
+        self.outcome.left_ids += left[: MAX_IDS - len(self.outcome.left_ids)]
         return (after,) if after else None
 
     def _forgets(self, step: str, delete: Callable[[int], tuple[int, int | None]]) -> Step:
@@ -226,7 +197,8 @@ class _Sweep:
         def page(after_id: int = 0) -> tuple[int] | None:
             with self._rest_after(), self.lease.fenced():
                 deleted, after = delete(after_id)
-            self.outcome.forget(step, deleted)
+            if deleted:
+                self.outcome.forgotten[step] = self.outcome.forgotten.get(step, 0) + deleted
             return None if after is None else (after,)
 
         return page
@@ -238,5 +210,4 @@ class _Sweep:
         try:
             yield
         finally:
-            self.took = time.monotonic() - began
-            time.sleep(min(self.took, LONGEST_REST_SECONDS))
+            time.sleep(min(time.monotonic() - began, LONGEST_REST_SECONDS))

@@ -10,11 +10,8 @@
 -- Only the earliest pending delivery of each subscription and execution is claimed, so that they arrive in order. A
 -- later one becomes due when the result of the earlier one is committed.
 --
--- The planner cannot know how few rows `due` has, and knows nothing about a table that has just been filled. So the
--- UPDATE takes the ids as an array, and the earliest revision is a subquery with an aggregate, which cannot become a
--- join: each row is then found by its key, and a claim takes a millisecond whatever the statistics say.
---
--- By the time of the statement, because in a test all statements are in one transaction.
+-- The UPDATE takes the ids as an array, and the earliest revision is a subquery with an aggregate, which cannot become a
+-- join: each row is found by its key, and a claim takes a millisecond whatever the planner knows about the table.
 --
 -- Two processes at once: locked rows are skipped. A row that was claimed since this snapshot is no longer due, which
 -- is checked again after its lock. The right to the one probe is taken by moving retry_at.

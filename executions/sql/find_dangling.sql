@@ -6,10 +6,8 @@
 -- :age interval     for how long no task has moved
 -- returns  one row: looked_at, last_id, ids bigint[]
 --
--- Only the tasks of executions that began so long ago and have no end are read: each by the index task_rollup,
--- and its row for the update_time. Executions in quarantine are left out, because they are not refreshed and
--- are named there. An index of the unfinished executions would be cheaper here, and would be written by every
--- refresh.
+-- Only the tasks of executions that began so long ago and have no end are read. Executions in quarantine are left out,
+-- because they are not refreshed. An index of the unfinished executions would be written by every refresh.
 WITH page AS MATERIALIZED (
     SELECT id, start_time, end_time
     FROM execution

@@ -12,11 +12,10 @@
 --
 -- As in Harbor, the newest are counted whatever their status, and only those with a final status are deleted.
 -- Harbor orders by start_time and keeps all that start at the same time as the last one kept; ids have no ties.
--- An execution with an unfinished task is not deleted, even if its stored status is final: it will be
--- refreshed. Nor is one with a change that subscribers have not been told, or a child whose parent has not ended: a retry
--- of the parent runs its failed jobs again. The index execution_vendor gives both parts of the page in their order, and the index task_rollup
--- alone answers what is asked of the tasks. An execution that is added meanwhile is newer than the page, so one
--- more is kept.
+-- An execution with an unfinished task is not deleted, even if its stored status is final: it will be refreshed. Nor is
+-- one with a change that subscribers have not been told, or a child whose parent has not ended: a retry of the parent
+-- runs its failed jobs again. The index execution_vendor gives both parts of the page in their order, and task_rollup
+-- alone answers what is asked of the tasks.
 WITH rest_of_the_last AS (
     SELECT id, vendor_type, vendor_id, status, end_time
     FROM execution
@@ -50,13 +49,10 @@ placed AS MATERIALIZED (
         END AS place
     FROM page
 ),
-limits AS (
-    SELECT * FROM unnest(%(named)s::text[], %(counts)s::bigint[]) AS n (vendor_type, kept)
-),
 beyond AS MATERIALIZED (
     SELECT p.id, p.vendor_type
     FROM placed p
-    LEFT JOIN limits l ON l.vendor_type = p.vendor_type
+    LEFT JOIN unnest(%(named)s::text[], %(counts)s::bigint[]) AS l (vendor_type, kept) ON l.vendor_type = p.vendor_type
     WHERE
         p.status NOT IN ('Pending', 'Scheduled', 'Running')
         AND (
@@ -88,13 +84,9 @@ found AS (
         coalesce(array_agg(vendor_type ORDER BY id), '{}') AS vendors
     FROM sweepable
 ),
-extent AS (
-    SELECT count(*) AS looked_at FROM placed
-),
 last_one AS (
     SELECT vendor_type, vendor_id, id, place FROM placed ORDER BY vendor_type DESC, vendor_id DESC, id LIMIT 1
 )
-SELECT x.looked_at, o.vendor_type, o.vendor_id, o.id, o.place, f.ids, f.tasks, f.vendors
-FROM extent x
-CROSS JOIN found f
+SELECT (SELECT count(*) FROM placed), o.vendor_type, o.vendor_id, o.id, o.place, f.ids, f.tasks, f.vendors
+FROM found f
 LEFT JOIN last_one o ON TRUE

@@ -9,10 +9,8 @@
 -- | has none      | its row: a refresh, a stop and another addition come before this transaction or after   |
 --
 -- It is one lock from the beginning. A transaction that locks the key, and the row later, can deadlock with a deletion
--- that waits for the key while others change the row. So a caller that adds to an open execution and stops it in one
--- transaction does better to stop it in another: the database may break a deadlock with its deletion.
---
--- What if the gate comes or goes meanwhile: it is made with the execution, and deleted with it.
+-- that waits for the key while others change the row. So a caller that adds to an open execution stops it in another
+-- transaction. The gate is made with the execution, and deleted with it.
 WITH gate AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM execution_gate WHERE execution_id = %(execution_id)s) AS is_there
 ),

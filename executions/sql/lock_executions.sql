@@ -4,9 +4,8 @@
 -- returns  how many, and which, as the text of a bigint[]: those that exist and are not in quarantine,
 --          locked until the transaction ends
 --
--- This statement only locks; the next one reads the rollup. Under READ COMMITTED each statement has its own snapshot,
--- so the next one sees what was committed while this one waited. If one statement did both, a refresh that waited
--- would write the rollup of the tasks as they were before the wait.
+-- This statement only locks; the next one reads the rollup, and its snapshot sees what was committed while this one
+-- waited. One statement for both would write the rollup of the tasks as they were before the wait.
 WITH locked AS (
     SELECT e.id
     FROM execution e

@@ -1,11 +1,10 @@
 -- Locks the tasks of executions in id order, those that are final and not locked by another transaction.
 --
--- :ids     bigint[]  executions this transaction has locked (lock_final_executions)
+-- :ids     bigint[]  executions this transaction has locked
 -- returns  ids bigint[]: the executions of which every task is final and locked now, until the transaction ends;
 --          tasks: how many tasks these have
 --
--- A report that holds a task, or waits to, is not waited for: its execution is left for a later sweep. So is an
--- execution with a change that subscribers have not been told.
+-- An execution with a task that a report holds, or a change that is not told, is left for a later sweep.
 WITH locked AS MATERIALIZED (
     SELECT id, execution_id
     FROM task
@@ -14,23 +13,10 @@ WITH locked AS MATERIALIZED (
     FOR UPDATE SKIP LOCKED
 ),
 held AS (
-    SELECT execution_id, count(*) AS tasks FROM locked GROUP BY execution_id
-),
-existing AS (
-    SELECT execution_id, count(*) AS tasks
-    FROM task
-    WHERE execution_id = ANY(%(ids)s::bigint[])
-    GROUP BY execution_id
-),
-free AS (
-    SELECT given.id, coalesce(h.tasks, 0) AS tasks
+    SELECT given.id, (SELECT count(*) FROM locked WHERE execution_id = given.id) AS tasks
     FROM unnest(%(ids)s::bigint[]) AS given (id)
-    LEFT JOIN held h ON h.execution_id = given.id
-    LEFT JOIN existing e ON e.execution_id = given.id
-    WHERE
-        coalesce(h.tasks, 0) = coalesce(e.tasks, 0)
-        AND NOT EXISTS (
-            SELECT FROM execution_status_change c WHERE c.execution_id = given.id AND NOT c.told
-        )
+    WHERE NOT EXISTS (SELECT FROM execution_status_change c WHERE c.execution_id = given.id AND NOT c.told)
 )
-SELECT coalesce(array_agg(id ORDER BY id), '{}'), coalesce(sum(tasks), 0)::bigint FROM free
+SELECT coalesce(array_agg(h.id ORDER BY h.id), '{}'), coalesce(sum(h.tasks), 0)::bigint
+FROM held h
+WHERE h.tasks = (SELECT count(*) FROM task WHERE execution_id = h.id)

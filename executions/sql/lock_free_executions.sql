@@ -4,8 +4,7 @@
 -- returns  how many, and which, as the text of a bigint[]: those that exist, are not in quarantine, and
 --          were free; now locked
 --
--- For the queue, which retries skipped rows later. If it waited, twenty rows locked by one long transaction would
--- delay a thousand other rows by twenty timeouts. A direct refresh has no retry, so it waits (lock_executions).
+-- For the queue, which retries skipped rows later: twenty locked rows must not delay a thousand others.
 WITH locked AS (
     SELECT e.id
     FROM execution e

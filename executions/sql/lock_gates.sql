@@ -4,11 +4,9 @@
 -- :execution_ids bigint[]  (the caller has locked them, and has queued for their gates: queue_for_gates)
 -- returns  id, status_revision of the task of each
 --
--- Gates are locked before other tasks, whatever their ids. That is safe, because nothing else locks a gate and then other
--- tasks, nor the other way round, without the lock of its execution.
---
--- A statement of its own: the next one has a newer snapshot, so it sees the tasks of the additions that this
--- transaction has waited for.
+-- Gates are locked before other tasks, whatever their ids. That is safe, because nothing else locks a gate and other
+-- tasks without the lock of its execution. The next statement has a newer snapshot, so it sees the tasks of the
+-- additions that this transaction has waited for.
 SELECT t.id, t.status_revision
 FROM execution_gate g
 JOIN task t ON t.id = g.task_id

@@ -11,8 +11,7 @@
 --          executions is open. One row for each status of tasks, one with NULL if there are none, no row if there is no
 --          such execution
 --
--- It reads every task, from the index task_rollup: execution by execution, because a join may read the tasks of all
--- executions. It ends, because a child has a higher id than its parent (link_leads_to_a_later_execution).
+-- It reads every task, from the index task_rollup, execution by execution: a join may read those of all executions.
 WITH RECURSIVE family AS (
     SELECT %(execution_id)s::bigint AS id
     UNION ALL

@@ -3,9 +3,8 @@
 --
 -- :execution_ids bigint[]  (the caller has locked them)
 --
--- Locks of rows have no queue for what is held in share mode: each addition would join those that hold the gate, and
--- what ends it would wait until there is a moment without any, which may never come. Advisory locks have a queue. They
--- take room in the server's memory, so there is one for each gate that is in use only.
+-- Locks of rows have no queue for what is held in share mode: what ends the gate would wait for a moment without any
+-- addition, which may never come. Advisory locks have one, but take the server's memory: so only for gates in use.
 WITH free AS MATERIALIZED (
     SELECT t.id
     FROM execution_gate g

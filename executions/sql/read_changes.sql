@@ -5,8 +5,6 @@
 -- returns  id, vendor_id, vendor_key (vendor_id as text, or the text that was given), status_message, trigger,
 --          extra_attrs (NULL: left out), start_time, update_time, end_time, counts (JSON: status to number),
 --          failures (JSON: a list); no row for an execution that is deleted
---
--- The counts come from the index task_rollup alone. Failures are looked for only where there are some.
 SELECT
     e.id,
     e.vendor_id,

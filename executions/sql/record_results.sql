@@ -10,8 +10,8 @@
 -- :opens int  :most_pause float  the circuit: after so many failures in a row it waits, so many seconds at most
 -- returns  id, subscription, execution_id, revision, state, last_error of each result that was recorded
 --
--- Rows are locked in id order: first the subscriptions whose circuit may move, then the keys of all, so that none is
--- deleted meanwhile, then the deliveries. No key is locked first and its row later: hold_execution.sql says why.
+-- Rows are locked in id order: first the subscriptions, so that none is deleted meanwhile, then the deliveries. No key
+-- is locked first and its row later: hold_execution.sql says why.
 --
 -- The pause of a circuit is half of the time since the first failure, so it grows by half with each probe that fails.
 WITH given AS (
@@ -25,36 +25,13 @@ WITH given AS (
         %(answered)s::bool[]
     ) AS g (id, attempts, outcome, delay, error, answered)
 ),
-movable AS MATERIALIZED (
-    SELECT s.id
-    FROM execution_subscription s
-    WHERE
-        s.id = ANY(%(subscriptions)s::bigint[])
-        AND s.kind = 'webhook'
-        AND (
-            s.failures > 0
-            OR EXISTS (
-                SELECT
-                FROM given g
-                JOIN execution_delivery d ON d.id = g.id
-                WHERE d.subscription_id = s.id AND NOT g.answered
-            )
-        )
-    ORDER BY s.id
-    FOR NO KEY UPDATE
-),
 subscribed AS MATERIALIZED (
-    SELECT s.id
-    FROM execution_subscription s
-    -- the count comes first, so the rows that may change are locked before the keys
-    WHERE s.id = ANY(%(subscriptions)s::bigint[]) AND (SELECT count(*) FROM movable) >= 0
-    ORDER BY s.id
-    FOR KEY SHARE
+    SELECT id FROM execution_subscription WHERE id = ANY(%(subscriptions)s::bigint[]) ORDER BY id FOR NO KEY UPDATE
 ),
 held AS MATERIALIZED (
     SELECT d.id
     FROM execution_delivery d
-    -- the count comes first, so the keys are locked before the deliveries
+    -- the count comes first, so the subscriptions are locked before the deliveries
     WHERE d.id = ANY(%(ids)s::bigint[]) AND (SELECT count(*) FROM subscribed) > 0
     ORDER BY d.id
     FOR NO KEY UPDATE
@@ -90,36 +67,25 @@ recorded AS (
     RETURNING d.id, d.subscription_id, d.execution_id, d.revision, d.state, d.last_error, j.answered, j.delay
 ),
 receivers AS (
-    SELECT
-        r.subscription_id,
-        bool_or(r.answered) AS answered,
-        count(*) FILTER (WHERE NOT r.answered) AS failed
-    FROM recorded r
-    WHERE r.answered IS NOT NULL
-    GROUP BY r.subscription_id
-),
-circuits AS MATERIALIZED (
-    SELECT s.id, s.failures + r.failed AS failures, r.answered
-    FROM execution_subscription s
-    JOIN receivers r ON r.subscription_id = s.id
-    WHERE s.kind = 'webhook' AND (NOT r.answered OR s.failures > 0) -- a subset of `movable`, so the row is locked already
-    ORDER BY s.id
-    FOR NO KEY UPDATE OF s
+    SELECT subscription_id, bool_or(answered) AS answered, count(*) FILTER (WHERE NOT answered) AS failed
+    FROM recorded
+    WHERE answered IS NOT NULL
+    GROUP BY subscription_id
 ),
 moved AS (
     UPDATE execution_subscription s
     SET
-        failures = CASE WHEN c.answered THEN 0 ELSE least(c.failures, 1000000) END,
-        failing_since = CASE WHEN NOT c.answered THEN coalesce(s.failing_since, now()) END,
+        failures = CASE WHEN r.answered THEN 0 ELSE least(s.failures + r.failed, 1000000) END,
+        failing_since = CASE WHEN NOT r.answered THEN coalesce(s.failing_since, now()) END,
         retry_at = CASE
-            WHEN NOT c.answered AND c.failures >= %(opens)s
+            WHEN NOT r.answered AND s.failures + r.failed >= %(opens)s
             THEN now() + (0.75 + random() / 2) * make_interval(secs => least(
                 %(most_pause)s,
                 greatest(5, extract(epoch FROM now() - coalesce(s.failing_since, now())) / 2)
             )::float)
         END
-    FROM circuits c
-    WHERE s.id = c.id
+    FROM receivers r
+    WHERE s.id = r.subscription_id AND s.kind = 'webhook' AND (NOT r.answered OR s.failures > 0)
 )
 SELECT r.id, s.name, r.execution_id, r.revision, r.state, r.last_error
 FROM recorded r

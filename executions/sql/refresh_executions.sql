@@ -7,15 +7,11 @@
 --          histograms; there is one label more than there are bounds
 -- returns  how many were changed; whether a change is to be told; whether one of the changed has a parent (carry_up)
 --
--- A change is told at once (`told`) while no subscription is enabled, which is asked once for all rows. A subscription
--- that is made meanwhile begins with later changes.
+-- A change is told at once (`told`) while no subscription is enabled. A subscription that is made meanwhile begins with
+-- later changes. One statement writes row and history, so neither exists without the other.
 --
--- Decides under the lock and writes only what differs. One statement writes row and history, so neither exists
--- without the other.
---
--- The UPDATE finds its rows by `differing` alone. The planner expects few rows from it, the fewer the larger the
--- table is, and looks each of them up by its key. If the UPDATE named the ids again, the planner would compare each
--- of these rows with each of the ids. It did so in a table of 10,000,000 rows, where `differing` had 6,000.
+-- The UPDATE finds its rows by `differing` alone, each by its key. If it named the ids again, the planner would compare
+-- each of these rows with each of the ids. It did so in a table of 10,000,000 rows, where `differing` had 6,000.
 --
 -- It also counts what it did (counting_refreshes.sql), and how late it made a status final: from the end time, which is
 -- at hand. For a status that is not final, the last change of the tasks would cost a read of each.

@@ -6,13 +6,11 @@
 -- :age interval     younger changes stay, too, and those that subscribers have not been told
 -- :any_revision bool  look also at executions of fewer revisions, because Harbor resets its revisions
 -- :batch bigint     the most changes to delete of one execution; of ten executions at most
--- returns  one row: looked_at, next_id, deleted. next_id is the id to go on after, NULL if this was the last page
+-- returns  the id to go on after, NULL if this was the last page; how many changes were deleted
 --
--- What is deleted is always the beginning of a history: it ends before the first row that is too young. In the
--- same statement execution_shortened_history notes through which revision it was deleted, so that the check of
--- the history knows which row is the first. The clock may have stepped back, so `at` need not grow with the
--- revision. The rows are counted, because the revisions of an attached Harbor have gaps. The share lock keeps the
--- execution from being deleted meanwhile, and delays no refresh and no report.
+-- What is deleted is the beginning of a history, up to the first row that is too young; execution_shortened_history
+-- notes through which revision. The clock may have stepped back, so `at` need not grow with the revision. Rows are
+-- counted, as the revisions of an attached Harbor have gaps. The share lock keeps the execution from being deleted.
 WITH page AS MATERIALIZED (
     SELECT id, revision FROM execution WHERE id > %(after_id)s ORDER BY id LIMIT %(page)s
 ),
@@ -63,7 +61,6 @@ noted AS (
     ON CONFLICT (execution_id) DO UPDATE SET through = greatest(s.through, excluded.through)
 )
 SELECT
-    (SELECT count(*) FROM page),
     CASE
         WHEN EXISTS (SELECT FROM deletable WHERE has_more)
             THEN (SELECT min(id) - 1 FROM deletable WHERE has_more)

@@ -1,13 +1,10 @@
 -- Takes a lease if it is free or has expired. Its row exists.
 --
 -- :work text  :holder text  :lease interval
--- returns  taken, holder, held_until
---          taken: those of the lease that had expired, or NULL if it was free; not taken: those of the lease
---          that is in force
+-- returns  no row if it was taken, else holder and held_until of the lease that is in force
 --
--- A lease that ends later than possible was given by a clock that has gone back, so it counts as expired. The
--- clock is read after the row is locked, because the holder may extend the lease meanwhile. If the row is
--- locked, its holder works at this moment, so its lease is in force, however long its transaction takes.
+-- A lease that ends later than possible was given by a clock that has gone back, so it counts as expired. The clock is
+-- read after the row is locked. If another transaction has it, its holder works now, so its lease is in force.
 WITH known AS MATERIALIZED (
     SELECT name, holder, held_until FROM execution_lease WHERE name = %(work)s FOR NO KEY UPDATE SKIP LOCKED
 ),
@@ -22,10 +19,8 @@ taken AS (
             OR k.held_until < clock_timestamp()
             OR k.held_until > clock_timestamp() + 2 * %(lease)s::interval
         )
-    RETURNING k.holder, k.held_until
+    RETURNING l.name
 )
-SELECT TRUE, holder, held_until FROM taken
-UNION ALL
-SELECT FALSE, coalesce(holder, 'another'), coalesce(held_until, clock_timestamp() + %(lease)s::interval)
+SELECT coalesce(holder, 'another'), coalesce(held_until, clock_timestamp() + %(lease)s::interval)
 FROM execution_lease
 WHERE name = %(work)s AND NOT EXISTS (SELECT FROM taken)

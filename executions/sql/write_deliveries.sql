@@ -1,17 +1,16 @@
 -- Writes the deliveries of the next untold status changes, and marks these changes as told.
 --
 -- :most int  how many changes at most
--- returns    how many changes were told; how many deliveries were written
+-- returns    how many changes were told
 --
--- The caller holds the lock of the outbox (lock_outbox) and has taken it in an earlier statement, so this statement
--- sees all that the last holder has committed. An execution's revisions are written under its row lock, so revision
--- r + 1 is never visible without r, and has the higher id. So its deliveries are written in order.
+-- The caller has taken the lock of the outbox (lock_outbox) in an earlier statement, so this one sees all that the last
+-- holder has committed. An execution's revisions are written under its row lock, so revision r + 1 is never visible
+-- without r, and has the higher id. So its deliveries are written in order.
 --
 -- A flag tells what is done, and not a watermark over the ids: an id is taken when its row is inserted and becomes
 -- visible when its transaction commits, so a row below the watermark may appear after the watermark has passed it.
 --
--- If the execution was deleted, its changes are deleted with it and are not told. The changes are locked in id order,
--- as a deletion locks them (lock_untold_changes); the UPDATE alone would lock them in the order of its plan.
+-- The changes are locked in id order, as a deletion locks them; the UPDATE alone would lock them in that of its plan.
 WITH untold AS MATERIALIZED (
     SELECT id, execution_id, revision, from_status, to_status, at
     FROM execution_status_change
@@ -42,7 +41,6 @@ written AS (
         )
     ORDER BY u.id, s.id
     ON CONFLICT DO NOTHING
-    RETURNING id
 ),
 marked AS (
     UPDATE execution_status_change c
@@ -51,4 +49,4 @@ marked AS (
     WHERE c.id = u.id
     RETURNING c.id
 )
-SELECT (SELECT count(*) FROM marked), (SELECT count(*) FROM written)
+SELECT count(*) FROM marked

@@ -5,10 +5,11 @@ Operators grep for these lines and docs/reference/log.md lists them, so their wo
 
 import logging
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
+from logging import INFO, WARNING
 from typing import TYPE_CHECKING, Any
 
-from harbor_refresh.executions.news.execution_log import MAX_IDS, MAX_LINES, connect_each
+from harbor_refresh.executions.news.execution_log import MAX_IDS, MAX_LINES, connect_each, line
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.queue.members import execution_id
 
@@ -19,9 +20,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("harbor_refresh")
 
-
-def on_claimed(count: int, **_: Any) -> None:
-    log.info("Claimed %d executions for processing", count)
+on_claimed = line(INFO, "Claimed %d executions for processing", "count")
+on_recovered = line(WARNING, "Recovered %d stale executions from crashed instances", "count")
+on_keys_dropped = line(WARNING, "Dropped keys that another program has written: %s", "keys")
+on_marks_lost = line(WARNING, "Could not mark %d executions, reconcile will find them: %s", "count", "error")
+on_watermark_untrusted = line(
+    WARNING, "Reconcile cannot trust its watermark and looks at everything: %s", "rescan_reason"
+)
+on_nodes_died = line(WARNING, "Nodes are dead, and their jobs are released: %s", "names")
+on_lock_lost = line(WARNING, "Lost the lock in the middle of a cycle: whoever has it now does the rest")
+on_legacy_taken = line(INFO, "Took %d of Harbor's own marks onto the queue", "count")
+on_legacy_unread = line(
+    WARNING, "Could not look for Harbor's own marks, the next look is in a minute: %s", "error"
+)
 
 
 def on_claim_expired(claim: "Claim", count: int, **_: Any) -> None:
@@ -33,23 +44,11 @@ def on_claim_expired(claim: "Claim", count: int, **_: Any) -> None:
     )
 
 
-def on_recovered(count: int, **_: Any) -> None:
-    log.warning("Recovered %d stale executions from crashed instances", count)
-
-
 def on_discarded(members: Sequence[bytes], **_: Any) -> None:
     for raw in members[:MAX_LINES]:
         log.warning("Dropped a member that cannot be read: %r", raw[:120])
     if len(members) > MAX_LINES:
         log.warning("Dropped %d more members that cannot be read", len(members) - MAX_LINES)
-
-
-def on_keys_dropped(keys: Sequence[str], **_: Any) -> None:
-    log.warning("Dropped keys that another program has written: %s", ", ".join(keys))
-
-
-def on_marks_lost(count: int, error: str, **_: Any) -> None:
-    log.warning("Could not mark %d executions, reconcile will find them: %s", count, error)
 
 
 def on_messages_lost(is_empty: bool, **_: Any) -> None:
@@ -78,22 +77,6 @@ def on_reconciled(outcome: "Reconciled", **_: Any) -> None:
         )
 
 
-def on_lease_taken_over(holder: str, until: datetime, **_: Any) -> None:
-    log.warning(
-        "Reconcile took over the lease of %s, which expired at %s: that pass died or stands still",
-        holder,
-        until.isoformat(),
-    )
-
-
-def on_watermark_untrusted(rescan_reason: str, **_: Any) -> None:
-    log.warning("Reconcile cannot trust its watermark and looks at everything: %s", rescan_reason)
-
-
-def on_nodes_died(names: Sequence[str], **_: Any) -> None:
-    log.warning("Nodes are dead, and their jobs are released: %s", ", ".join(names))
-
-
 def on_runs_released(count: int, **_: Any) -> None:
     if count:
         log.warning("Recovered jobs: %d given back by dead processes", count)
@@ -117,18 +100,6 @@ def on_queue_paused(queue: str, by: str, reason: str, **_: Any) -> None:
 
 def on_queue_resumed(queue: str, by: str, lasted: timedelta, **_: Any) -> None:
     log.warning("Queue %s is resumed by %s, after %d s", queue, by or "?", lasted.total_seconds())
-
-
-def on_lock_lost(**_: Any) -> None:
-    log.warning("Lost the lock in the middle of a cycle: whoever has it now does the rest")
-
-
-def on_legacy_taken(count: int, **_: Any) -> None:
-    log.info("Took %d of Harbor's own marks onto the queue", count)
-
-
-def on_legacy_unread(error: str, **_: Any) -> None:
-    log.warning("Could not look for Harbor's own marks, the next look is in a minute: %s", error)
 
 
 def connect() -> None:

@@ -20,8 +20,6 @@ keys_dropped = Signal()
 marks_lost = Signal()
 #: A reconcile pass has ended, was postponed or found another one running. With: outcome.
 reconciled = Signal()
-#: A reconcile pass took over the expired lease of another pass. With: holder, until.
-lease_taken_over = Signal()
 #: A reconcile pass looks at everything, because it cannot trust the watermark. With: rescan_reason.
 watermark_untrusted = Signal()
 #: The broker was emptied (is_empty), restarted, or is another server now. With: is_empty.

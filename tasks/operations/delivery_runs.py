@@ -15,8 +15,7 @@ from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.deliveries import http
 from harbor_refresh.executions.deliveries.claims import expire, with_due
 from harbor_refresh.executions.deliveries.deliverer import deliver
-from harbor_refresh.executions.deliveries.handler_runs import RUN_SECONDS, due_handlers
-from harbor_refresh.executions.deliveries.handler_subscriptions import keep_rows
+from harbor_refresh.executions.deliveries.handler_runs import RUN_SECONDS, due_handlers, keep_rows
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import StatusChange
 from harbor_refresh.executions.news import signals

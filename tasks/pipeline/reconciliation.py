@@ -90,8 +90,6 @@ def reconcile(
     else:
         lease = Lease("reconcile")
         outcome.held = lease.take()
-        if lease.expired:
-            signals.lease_taken_over.send(sender=reconcile, holder=lease.expired.holder, until=lease.expired.until)
         if not outcome.held:
             try:
                 _look(outcome, full=full, progress=progress, lease=lease)

@@ -32,11 +32,13 @@ def first_cells(page: str) -> set[str]:
 
 
 def calls(path: Path, owner: str) -> Iterator[tuple[str, str]]:
-    """Each call `owner.function("text", …)`: the function and the text."""
+    """Each call `owner.function("text", …)`: the function and the text; of a log also `line(LEVEL, "text", …)`."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         match node:
             case ast.Call(ast.Attribute(ast.Name(name), function), [ast.Constant(str(text)), *_]) if name == owner:
                 yield function, text
+            case ast.Call(ast.Name("line"), [ast.Name(level), ast.Constant(str(text)), *_]) if owner == "log":
+                yield level.lower(), text
 
 
 def of_the_apps(owner: str) -> set[tuple[str, str]]:

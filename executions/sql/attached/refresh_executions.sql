@@ -2,10 +2,9 @@
 --
 -- Parameters and result are those of ../refresh_executions.sql. None of Harbor's executions has a parent.
 --
--- It writes status, revision + 1, update_time (UTC, in whole seconds) and end_time, of each execution that has a rollup,
--- even if nothing differs. Harbor's cores refresh beside us and write only if the revision is the one they have read
--- (five tries). A core that read the tasks before our lock would otherwise write what they said then, after us. So the
--- revision is what fences a core off, as it fences one core off from another. The history has only what differs.
+-- It writes status, revision + 1, update_time (UTC, in whole seconds) and end_time of each execution that has a rollup,
+-- even if nothing differs: Harbor's cores refresh beside us and write only if the revision is the one they have read, so
+-- it fences off a core that read the tasks before our lock. The history has only what differs.
 --
 -- Revisions go back and jump, because the cores write them, too, and because some of Harbor's writes leave them alone. A
 -- row of the history has the new revision of the execution, or the number after the newest row of ours if that is higher.

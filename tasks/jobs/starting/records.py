@@ -24,7 +24,7 @@ from harbor_refresh.executions.lifecycle.creation import (
     create,
     hold_open,
 )
-from harbor_refresh.executions.lifecycle.manual_status import finish
+from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.structure import Added
 from harbor_refresh.executions.status import Status

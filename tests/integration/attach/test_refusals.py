@@ -14,7 +14,7 @@ from harbor_refresh.executions.access.audit import Person
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.attached.ownership import ON_PAGES
 from harbor_refresh.executions.errors import OwnedByHarbor
-from harbor_refresh.executions.lifecycle import creation, deletion, gates, manual_status, reports, stops
+from harbor_refresh.executions.lifecycle import creation, deletion, gates, reports, stops
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.lifecycle.reports import Report
 from harbor_refresh.executions.models import AuditEntry
@@ -42,7 +42,7 @@ USE_CASES: dict[str, Callable[[int], Any]] = {
     "report": lambda pk: reports.report([Report(1, "Success", 1)]),
     "stop": stops.stop,
     "stop a task": lambda pk: stops.stop_task(1),
-    "finish": lambda pk: manual_status.finish(pk, Status.SUCCESS),
+    "finish": lambda pk: stops.finish(pk, Status.SUCCESS),
     "delete": lambda pk: deletion.delete([pk]),
     "delete one that has ended": deletion.delete_ended,
     "delete those that have ended": lambda pk: deletion.delete_many_ended([pk]),

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pytest_django import Settings
 
-from harbor_refresh.executions.attached import orphans
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Quarantine, ShortenedHistory, StatusChange
 from harbor_refresh.executions.retention import housekeeping
@@ -35,7 +34,7 @@ def test_no_row_of_harbor_is_deleted_or_refreshed(settings: Settings) -> None:
 
 
 def test_our_rows_of_deleted_executions_are_deleted_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orphans, "PAGE", 3)
+    monkeypatch.setattr(housekeeping, "HISTORY_PAGE", 3)
     ids = [execution() for _ in range(10)]
     for of in ids:
         task(of, "Success")

@@ -9,9 +9,8 @@ from django.db import connection
 from harbor_refresh.executions.errors import NoSuchExecution, StillReferenced
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.deletion import delete, delete_ended, delete_many_ended
-from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.reports import Report, report
-from harbor_refresh.executions.lifecycle.stops import stop
+from harbor_refresh.executions.lifecycle.stops import finish, stop
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
 from harbor_refresh.executions.status import Status
 from tests import servers

@@ -95,17 +95,17 @@ def test_reports_of_one_firing_at_the_same_moment_create_one_execution() -> None
 
 
 def test_a_second_report_waits_until_the_first_has_created_the_execution(monkeypatch: pytest.MonkeyPatch) -> None:
-    from harbor_refresh.executions.hook import firings
+    from harbor_refresh.executions.hook import job_reports
 
     recorded("p")
     with Pause("created") as pause:
-        create = firings.create
+        create = job_reports.create
 
         def slowly(new: Any) -> Execution:
             pause("created", [])
             return create(new)
 
-        monkeypatch.setattr(firings, "create", slowly)
+        monkeypatch.setattr(job_reports, "create", slowly)
         with in_background(lambda: answer(firing("p@1", "p"))) as first:
             pause.wait_until_reached()
             with in_background(lambda: answer(firing("p@1", "p", "Success"))) as second:

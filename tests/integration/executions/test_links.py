@@ -11,10 +11,9 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, 
 from harbor_refresh.executions.lifecycle.deletion import delete, delete_ended, delete_final
 from harbor_refresh.executions.lifecycle.gates import close
 from harbor_refresh.executions.lifecycle.links import family
-from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.lifecycle.stops import stop, stop_many, stop_task
+from harbor_refresh.executions.lifecycle.stops import finish, stop, stop_many, stop_task
 from harbor_refresh.executions.models import Execution, Gate, Link, Quarantine, Task
 from harbor_refresh.executions.news.after_commit import Member
 from harbor_refresh.executions.queries.progress import progress

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from harbor_refresh.executions.deliveries import dead_letters, subscriptions
 from harbor_refresh.executions.deliveries.claims import Outcome, Result, claim, record
-from harbor_refresh.executions.deliveries.outbox import write_deliveries
+from harbor_refresh.executions.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create, create_many

@@ -8,10 +8,10 @@ import pytest
 from django.db import connection
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.queries import listing
 from harbor_refresh.executions.queries.filters import Filter

@@ -7,8 +7,7 @@ from django.db import connection
 
 from harbor_refresh.executions.errors import AlreadyFinal, HasTasks, NoSuchExecution
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
-from harbor_refresh.executions.lifecycle.manual_status import finish
-from harbor_refresh.executions.lifecycle.stops import stop
+from harbor_refresh.executions.lifecycle.stops import finish, stop
 from harbor_refresh.executions.models import Execution, StatusChange
 from harbor_refresh.executions.status import Status
 from tests.integration.database_state import rows

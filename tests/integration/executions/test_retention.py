@@ -14,7 +14,7 @@ from harbor_refresh.executions import sql
 from harbor_refresh.executions.conf import DECLARED
 from harbor_refresh.executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
 from harbor_refresh.executions.retention import rules as retention
-from harbor_refresh.executions.retention.rules import BatchSize, Page, Position, Retention, count, find
+from harbor_refresh.executions.retention.rules import Page, Position, Retention, count, find
 from harbor_refresh.executions.retention.sweep import sweep
 from harbor_refresh.executions.status import FINAL
 from settings import base, env
@@ -89,7 +89,6 @@ def test_the_sweep_deletes_what_the_model_deletes_whatever_the_size_of_its_pages
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(retention, "PAGE", page)
         patch.setattr(retention, "BATCH", batch)
-        patch.setattr(retention, "LEAST_BATCH", 1)
         patch.setattr(Retention, "of_settings", lambda: rules)
         told = sum(one.executions for one in count(rules).values())
         outcome = sweep()
@@ -144,29 +143,14 @@ def test_executions_that_stay_do_not_hide_those_behind_them(monkeypatch: pytest.
     assert oldest[0] not in stuck
 
 
-def test_a_batch_is_bounded_by_its_tasks_and_a_large_execution_is_alone() -> None:
-    size = BatchSize()
-    size.rows = 10
+def test_a_batch_is_bounded_by_its_tasks_and_a_large_execution_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "BATCH", 10)
     page = Page(6, ids=[1, 2, 3, 4, 5, 6], tasks=[4, 6, 1, 500, 0, 0], vendors=["A"] * 6)
-    assert list(page.batches(size)) == [[1, 2], [3], [4], [5, 6]]
-    assert list(Page(30, list(range(30)), [0] * 30, ["A"] * 30).batches(size)) == [
+    assert list(page.batches()) == [[1, 2], [3], [4], [5, 6]]
+    assert list(Page(30, list(range(30)), [0] * 30, ["A"] * 30).batches()) == [
         list(range(start, start + 10)) for start in (0, 10, 20)
     ]
-    assert list(Page(0).batches(size)) == []
-
-
-def test_batches_shrink_after_long_transactions_and_grow_again() -> None:
-    size = BatchSize()
-    page = Page(1_000, list(range(1_000)), [0] * 1_000, ["A"] * 1_000)
-    lengths = []
-    for batch in page.batches(size):
-        lengths.append(len(batch))
-        size.note(1.0 if len(lengths) <= 2 else 0.001)
-    assert lengths == [500, 250, 125, 125]
-    for seconds, rows in ((1.0, 20), (0.001, 500)):
-        for _ in range(30):
-            size.note(seconds)
-        assert size.rows == rows
+    assert list(Page(0).batches()) == []
 
 
 def test_a_page_is_read_by_the_indexes_alone() -> None:

@@ -5,10 +5,9 @@ import pytest
 from django.db import connection, transaction
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create
-from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.lifecycle.stops import Stopped, stop, stop_many
+from harbor_refresh.executions.lifecycle.stops import Stopped, finish, stop, stop_many
 from harbor_refresh.executions.models import Execution, Quarantine, Release, StatusChange, Task
 from harbor_refresh.executions.news.after_commit import Member
 from harbor_refresh.executions.status import Status

@@ -220,7 +220,7 @@ django.setup()
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.retention import rules as retention
 from harbor_refresh.executions.retention.sweep import sweep
-retention.PAGE, retention.BATCH, retention.LEAST_BATCH = 100, 50, 50
+retention.PAGE, retention.BATCH = 100, 50
 seen = []
 def die(point, ids):
     seen.append(point)

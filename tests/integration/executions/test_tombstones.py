@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from harbor_refresh.executions.lifecycle.deletion import delete
-from harbor_refresh.executions.lifecycle.tombstones import is_deleted
+from harbor_refresh.executions.lifecycle.deletion import delete, is_deleted
 from harbor_refresh.executions.models import DeletedTask, Task
 from tests.integration.executions.hook_requests import recorded
 

@@ -15,8 +15,8 @@ from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle import vendor_keys
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create, create_many
 from harbor_refresh.executions.lifecycle.deletion import delete
-from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.lifecycle.vendor_keys import key_of, number_of
 from harbor_refresh.executions.models import Execution, VendorKey
 from harbor_refresh.executions.queries.filters import Filter

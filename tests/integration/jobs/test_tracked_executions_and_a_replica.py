@@ -4,7 +4,7 @@ import pytest
 from django.db import router
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
-from harbor_refresh.executions.lifecycle.manual_status import finish
+from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import TrackedExecution
 

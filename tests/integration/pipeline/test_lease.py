@@ -58,19 +58,11 @@ def test_a_second_reconcile_says_which_pass_runs_and_touches_nothing(
     ]
 
 
-def test_a_lease_that_has_expired_is_taken_over_with_a_warning(
-    redis: Redis, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_lease_that_has_expired_is_taken_over(redis: Redis) -> None:
     execution = drifted()
-    until = held_for(-1)
-    with caplog.at_level(logging.INFO, "harbor_refresh"):
-        assert reconcile().marked == 1
+    held_for(-1)
+    assert reconcile().marked == 1
     assert marked(redis) == {member(execution)}
-    assert lines(caplog)[0] == (
-        "WARNING",
-        f"Reconcile took over the lease of other, which expired at {until.isoformat()}: "
-        "that pass died or stands still",
-    )
 
 
 def test_a_lease_that_ends_later_than_possible_counts_as_expired() -> None:

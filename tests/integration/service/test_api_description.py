@@ -28,8 +28,8 @@ from harbor_refresh.api import api
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.models import Execution, Subscription, Task
 from harbor_refresh.executions.status import MAX_ID, Status
 from tests.integration.service.web import Web

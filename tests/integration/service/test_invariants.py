@@ -11,9 +11,9 @@ from django.db.models import F
 from examples.simulation import invariants
 from examples.simulation.invariants import Violation, set_aside, violations
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start

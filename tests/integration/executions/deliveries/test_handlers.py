@@ -7,12 +7,11 @@ import pytest
 
 from harbor_refresh.executions.checks import check_handlers
 from harbor_refresh.executions.deliveries.claims import MAX_ATTEMPTS, claim
-from harbor_refresh.executions.deliveries.handler_runs import due_handlers, run_handler
-from harbor_refresh.executions.deliveries.handler_subscriptions import keep_rows
-from harbor_refresh.executions.deliveries.outbox import write_deliveries
+from harbor_refresh.executions.deliveries.deliverer import write_deliveries
+from harbor_refresh.executions.deliveries.handler_runs import due_handlers, keep_rows, run_handler
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
-from harbor_refresh.executions.lifecycle.manual_status import finish
+from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.news import handlers as registry
 from harbor_refresh.executions.news.after_commit import execution_changed

@@ -9,13 +9,13 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harbor_refresh.executions.deliveries import outbox, subscriptions
-from harbor_refresh.executions.deliveries.outbox import write_deliveries
+from harbor_refresh.executions.deliveries import deliverer, subscriptions
+from harbor_refresh.executions.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.deletion import delete
-from harbor_refresh.executions.lifecycle.manual_status import finish
 from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.models import Delivery, StatusChange, Subscription
 from harbor_refresh.executions.news.after_commit import changes_written
 from harbor_refresh.executions.status import Status
@@ -84,7 +84,7 @@ def test_a_change_of_a_writer_that_does_not_know_the_column_is_told(subscribed: 
 def test_the_changes_of_an_execution_are_listed_in_order_whatever_the_size_of_a_batch(
     subscribed: Subscribe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outbox, "BATCH", 4)
+    monkeypatch.setattr(deliverer, "BATCH", 4)
     one, other = subscribed(URL, statuses=()), subscribed(URL, statuses=())
     executions = ended(3)
     for revision in range(2, 5):
@@ -107,7 +107,7 @@ def test_the_outbox_is_written_by_one_process_at_a_time(database: str, subscribe
 
 
 def test_writers_at_once_list_each_change_once(subscribed: Subscribe, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "BATCH", 10)
+    monkeypatch.setattr(deliverer, "BATCH", 10)
     subscription = subscribed(URL)
     executions = ended(200)
     at_once(*[write_deliveries] * 4)

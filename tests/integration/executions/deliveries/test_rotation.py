@@ -8,8 +8,8 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from harbor_refresh.executions.deliveries import deliverer, rotation, subscriptions
-from harbor_refresh.executions.deliveries.rotation import rotate
+from harbor_refresh.executions.deliveries import deliverer, subscriptions
+from harbor_refresh.executions.deliveries.subscriptions import rotate
 from harbor_refresh.executions.errors import NoSuchSubscription, Refused
 from harbor_refresh.executions.models import Delivery, Subscription
 from tests.integration.concurrency import Pause, at_once, in_background
@@ -109,7 +109,7 @@ def test_rotations_at_once_keep_the_first_secret(good: Receiver, subscribed: Sub
     assert (len(set(made)), row.old_secret, row.secret in made) == (3, first.secret, True)
 
 
-@pytest.mark.parametrize("seconds", [-1, rotation.MAX_OLD_SECRET_SECONDS + 1])
+@pytest.mark.parametrize("seconds", [-1, subscriptions.MAX_OLD_SECRET_SECONDS + 1])
 def test_a_time_out_of_bounds_is_refused(subscribed: Subscribe, good: Receiver, seconds: int) -> None:
     row = subscribed(good)
     with pytest.raises(Refused, match="takes 0 to 604,800"):

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from pytest_django import Settings
 
 from harbor_refresh.executions.access.audit import Origin, Person
-from harbor_refresh.executions.deliveries import deliverer, outbox, subscriptions
+from harbor_refresh.executions.deliveries import deliverer, subscriptions
 from harbor_refresh.executions.deliveries.claims import with_due
 from harbor_refresh.executions.deliveries.handler_runs import due_handlers
 from harbor_refresh.executions.deliveries.subscriptions import Wish
@@ -134,11 +134,11 @@ def test_recovery_wakes_a_run_for_what_is_due_and_for_nothing_else(redis: Redis,
     subscriptions.create(Wish("x", "http://127.0.0.1:9/"))
     ended(1)
     if what == "a delivery":
-        outbox.write_deliveries()
+        deliverer.write_deliveries()
     redis.delete(DELIVERIES)
     recover_stale()
     assert waiting(DELIVERIES) == 1
-    outbox.write_deliveries()
+    deliverer.write_deliveries()
     move_clock(seconds=-60)
     redis.delete(DELIVERIES)
     recover_stale()
@@ -148,7 +148,7 @@ def test_recovery_wakes_a_run_for_what_is_due_and_for_nothing_else(redis: Redis,
 def test_nothing_is_due_behind_an_open_circuit_and_for_a_webhook_that_is_disabled() -> None:
     subscriptions.create(Wish("x", "http://127.0.0.1:9/"))
     ended(1)
-    outbox.write_deliveries()
+    deliverer.write_deliveries()
     assert with_due().exists()
     Subscription.objects.update(failures=5, failing_since=Now(), retry_at=Now() + timedelta(minutes=1))
     assert not with_due().exists()
@@ -198,7 +198,7 @@ def test_while_deliveries_are_paused_nothing_is_delivered_and_recovery_wakes_the
         handler = Subscription.objects.get(kind="handler").pk
         pause(DELIVERIES, person)
         ended(1)
-        outbox.write_deliveries()
+        deliverer.write_deliveries()
         recover_stale()
         deliver()
         run_handlers(handler)
