@@ -21,7 +21,7 @@ from harbor_refresh.executions.deliveries import addresses, rotation, subscripti
 from harbor_refresh.executions.deliveries.rotation import MAX_OLD_SECRET_SECONDS, OLD_SECRET_SECONDS
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.models import AuditEntry, Subscription
 from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.status import Status
 
@@ -75,7 +75,7 @@ class RotationForm(forms.Form):
     )
 
 
-def _noted(request: HttpRequest, verb: audit.Word, row: Subscription) -> AbstractContextManager[audit.Note]:
+def _noted(request: HttpRequest, verb: audit.Word, row: Subscription) -> AbstractContextManager[AuditEntry]:
     return audit.noted(audit.person_of(request), verb, audit.Kind.SUBSCRIPTION, row.pk)
 
 
