@@ -11,8 +11,7 @@ from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, WORK
 from harbor_refresh.tasks.models.state import MAX_REASON
-from harbor_refresh.tasks.operations.pauses import pause, resume
-from harbor_refresh.tasks.operations.queue_names import name_of
+from harbor_refresh.tasks.operations.pauses import name_of, pause, resume
 from harbor_refresh.tasks.pipeline.recovery import recover
 
 

@@ -10,9 +10,8 @@ from harbor_refresh.attach.output import dead_text, examples, findings_data, kno
 from harbor_refresh.attach.wrong_statuses import Repaired, repair
 from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.management.bar import bar_shown
 from harbor_refresh.executions.management.command import Subcommand, VerbCommand
-from harbor_refresh.executions.management.output import Answer, Failed, table
+from harbor_refresh.executions.management.output import Answer, Failed, bar_shown, table
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.examination import results as results_of
 from harbor_refresh.tasks.checks.facts import Facts
@@ -80,12 +79,8 @@ def _repaired(outcome: Repaired, dry_run: bool) -> Answer:
     summary = f"Looked at {outcome.looked_at:,} executions: {outcome.wrong:,} wrong, {done}{held}."
     shown: list[Any] = [summary, *examples(outcome)]
     if outcome.failed:
-        shown.append(
-            table(
-                ("execution", "why it could not be refreshed"),
-                [(str(pk), reason) for pk, reason in outcome.failed.items()],
-            )
-        )
+        rows = [(str(pk), reason) for pk, reason in outcome.failed.items()]
+        shown.append(table(("execution", "why it could not be refreshed"), rows))
     failure = f"{plural(outcome.failures, 'execution')} could not be refreshed" if outcome.failures else ""
     return Answer(data, shown, failure)
 
