@@ -1,16 +1,15 @@
 """The form in which an app declares its settings, and the one validator of their values.
 
-`executions/conf.py` and `tasks/conf.py` declare the name, default, range and meaning of each setting, once. Values
-are read when they are needed, from one of two places:
+`executions/conf.py` and `tasks/conf.py` declare the name, default, range and meaning of each setting, once; the
+tables of docs/reference/settings.md are made from that. Values are read when needed, from one of two places:
 
 1. A project that has installed the apps has them in the dictionary `HARBOR_REFRESH` of its settings. A key is the
    name without `REFRESH_`. A bad value is a check (tasks/checks/project.py), and the project goes on.
 2. Our own service (`HARBOR_REFRESH_SERVICE`) has a Django setting of each name, which settings/base.py reads
    from the environment. A bad value ends the program at its start (settings/env.py).
 
-Nothing else of a project is read: it may have a `REDIS_URL` of its own, in its environment or its settings, that
-means another server. The tables in docs/reference/settings.md are made from the declarations. This module imports
-no module of the project, because the settings import it.
+Nothing else of a project is read, because its own `REDIS_URL` may mean another server. This module imports no
+module of the project, because the settings import it.
 """
 
 import base64
@@ -61,8 +60,7 @@ def declared(name: str, kind: str, default: Any, meaning: str, **more: Any) -> A
 
 def declarations(settings_class: type[Any]) -> dict[str, Declared]:
     """The declared settings of a class, by the names of its fields."""
-    found = {one.name: one.metadata.get("declared") for one in fields(settings_class)}
-    return {name: one for name, one in found.items() if one}
+    return {one.name: one.metadata["declared"] for one in fields(settings_class) if "declared" in one.metadata}
 
 
 # The validator

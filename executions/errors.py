@@ -19,9 +19,6 @@ class Refused(RefreshError):
 class TooManyStreams(RefreshError):
     """This web process serves as many event streams as it may."""
 
-    def __init__(self, count: int) -> None:
-        super().__init__(f"this process serves {count} event streams, and no more")
-
 
 class NoSuchExecution(Refused, ObjectDoesNotExist):
     """There is no execution with that id."""

@@ -16,7 +16,7 @@ from ninja.renderers import BaseRenderer
 from pydantic_core import to_json
 
 from harbor_refresh.api_description import Description
-from harbor_refresh.executions.api import deliveries, events, executions, problems, reports, subscriptions
+from harbor_refresh.executions.api import deliveries, executions, problems, subscriptions
 from harbor_refresh.executions.api import tasks as tasks_of_executions
 from harbor_refresh.executions.api.parsing import BoundedParser
 from harbor_refresh.tasks.api import actions, jobs, queue, verbs
@@ -54,15 +54,7 @@ class Api(NinjaAPI):
 
 
 #: The page of the API, /api/v1/docs: operations can be searched and tried; the schemas stand folded at its end.
-PAGE = {
-    "layout": "BaseLayout",
-    "deepLinking": True,
-    "filter": True,
-    "tryItOutEnabled": True,
-    "displayRequestDuration": True,
-    "defaultModelsExpandDepth": 0,
-    "persistAuthorization": False,
-}
+PAGE = {"filter": True, "tryItOutEnabled": True, "displayRequestDuration": True, "defaultModelsExpandDepth": 0}
 #: The groups of operations in the order of that page: what a runner needs first comes first.
 GROUPS = ("Executions", "Tasks", "Reports", "Actions on many executions", "Subscriptions", "Queue")
 
@@ -81,19 +73,8 @@ api = Api(
     urls_namespace="api",
 )
 # actions before executions: /executions/stop is also an address of the form /executions/ID
-for router in (
-    actions.router,
-    executions.router,
-    events.router,
-    verbs.router,
-    jobs.router,
-    tasks_of_executions.router,
-    reports.router,
-):
-    api.add_router("", router)
-api.add_router("", subscriptions.router)
-api.add_router("", deliveries.router)
-api.add_router("", queue.router)
+for module in (actions, executions, verbs, jobs, tasks_of_executions, subscriptions, deliveries, queue):
+    api.add_router("", module.router)
 problems.register(api)
 
 

@@ -58,10 +58,9 @@ class Description(OpenAPISchema):
 
     def operation_details(self, operation: Operation) -> dict[str, Any]:
         details: dict[str, Any] = super().operation_details(operation)
-        scopes = sorted({one.scope.value for one in operation.auth_callbacks if hasattr(one, "scope")})
-        if scopes:
-            needs = f"Needs the scope `{scopes[0]}`."
-            details["description"] = f"{details.get('description', '')}\n\n{needs}".strip()
+        auth: Any = operation.auth_callbacks[-1]
+        needs = f"Needs the scope `{auth.scope}`."
+        details["description"] = f"{details.get('description', '')}\n\n{needs}".strip()
         for parameter in details["parameters"]:
             # Ninja copies the list of a schema, and OpenAPI takes one value or a map here
             if examples := parameter.pop("examples", None):
@@ -80,13 +79,12 @@ class Description(OpenAPISchema):
     def operation_security(self, operation: Operation) -> list[dict[str, Any]] | None:
         """Name each scheme and the scopes that the operation needs, which Ninja leaves empty."""
         found = []
-        for one in operation.auth_callbacks or ():
-            if not hasattr(one, "openapi_security_schema"):
-                continue
+        callbacks: Any = operation.auth_callbacks
+        for one in callbacks:
             scheme = dict(one.openapi_security_schema)
             name = scheme.pop("name", type(one).__name__)
             if header := getattr(one, "param_name", None):  # of a key in a header; other schemes have no name
                 scheme["name"] = header
             self.securitySchemes[name] = scheme
-            found.append({name: [one.scope.value] if hasattr(one, "scope") else []})
+            found.append({name: [one.scope.value]})
         return found or None

@@ -27,7 +27,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from email.utils import parsedate_to_datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -176,12 +175,8 @@ def _is_result(value: Any) -> bool:
 
 
 def _retry_after(header: str) -> float:
-    """Read Retry-After: seconds, or a date."""
-    try:
-        seconds = float(header) if header.isdecimal() else parsedate_to_datetime(header).timestamp() - time.time()
-    except (ValueError, TypeError, OverflowError):
-        return 0.0
-    return min(max(seconds, 0.0), MAX_RETRY_AFTER)
+    """Read Retry-After in seconds. A date, which some proxies send, asks for nothing."""
+    return min(float(header), MAX_RETRY_AFTER) if header.isdecimal() else 0.0
 
 
 def _pause(failures: int, retry_after: float) -> float:
@@ -228,10 +223,8 @@ class Client:
         #: How many reports were appended and removed since the start, and up to which one a flush waits.
         self._appended, self._removed, self._flushed = 0, 0, 0
         self._counts: Counter[str] = Counter()
-        #: Failed requests in a row, and the reason of the last one.
-        self._failures, self._trouble = 0, "no request has been made"
-        #: How many calls of `flush` there were.
-        self._flushes = 0
+        #: Failed requests in a row, and the reason of the last one; whether a flush has begun since its batch.
+        self._failures, self._trouble, self._is_asked = 0, "no request has been made", False
         #: How many reports the next batch may have.
         self._size = MAX_BATCH
         #: Why no call is possible, or ""; and whether the thread ends.
@@ -291,9 +284,7 @@ class Client:
     ) -> Sequence[int]:
         """Add tasks to an execution that has not ended, and return their ids."""
         path = f"/executions/{int(execution_id)}/tasks"
-        added = self._call("POST", path, {"tasks": list(tasks)}, key=_key(idempotency_key))
-        ids: Sequence[int] = added["task_ids"]
-        return ids
+        return list(self._call("POST", path, {"tasks": list(tasks)}, key=_key(idempotency_key))["task_ids"])
 
     def get(self, execution_id: int) -> Json:
         """Return one execution, with its counts, progress and quarantine."""
@@ -301,12 +292,12 @@ class Client:
 
     def tasks(self, execution_id: int, *, status: Sequence[str] = ()) -> Iterator[Json]:
         """Yield the tasks of an execution, the oldest first; pages are read as they are needed."""
-        params = [("limit", "100"), *(("status", one) for one in status)]
-        page: Json = {"next": ""}
-        while page["next"] is not None:
-            more = [("cursor", page["next"])] if page["next"] else []
-            page = self._call("GET", f"/executions/{int(execution_id)}/tasks", params=[*params, *more])
+        cursor: str | None = ""
+        while cursor is not None:
+            params = [("limit", "100"), ("cursor", cursor), *(("status", one) for one in status)]
+            page = self._call("GET", f"/executions/{int(execution_id)}/tasks", params=params)
             yield from page["items"]
+            cursor = page["next"]
 
     def wait(self, execution_id: int, timeout: float = math.inf) -> Json:
         """Wait until the execution has ended, and return it. If the service is away, wait until it is back.
@@ -411,7 +402,10 @@ class Client:
             self._lines.extend(lines)
             self._appended += len(lines)
             self._changed.notify_all()
-            self._start()
+            if self._thread is None:
+                thread = threading.Thread(target=self._run, name="harbor-refresh-reports", daemon=True)
+                thread.start()  # raises if the process may have no more threads; the next report tries again
+                self._thread = thread
 
     def flush(self, timeout: float = 30.0) -> None:
         """Wait until the service has answered for every report that waits now.
@@ -424,9 +418,8 @@ class Client:
 
     def _flush(self, timeout: float) -> bool:
         with self._changed:
-            end = self._appended
-            self._flushed = end
-            self._flushes += 1
+            self._flushed = end = self._appended
+            self._is_asked = True
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._removed >= end or self._ended, min(timeout, 1e6))
             return self._removed >= end
@@ -450,26 +443,16 @@ class Client:
             log.error("Lost %d reports that could not be sent in time: %s", len(lost), self._trouble)
             raise NotSent(f"{len(lost):,} reports could not be sent: {self._trouble}", lost)
 
-    def abandon(self) -> None:
-        """Let go of the client in a forked child, which has neither its thread nor a connection to itself."""
-        self._closed = "the client belongs to the process that made it: make another one in the child"
-
-    def _start(self) -> None:
-        if self._thread is None:
-            thread = threading.Thread(target=self._run, name="harbor-refresh-reports", daemon=True)
-            thread.start()  # raises if the process may have no more threads; the next report tries again
-            self._thread = thread
-
     def _run(self) -> None:
         while not self._ended:
-            lines, flushes = self._take()
+            lines = self._take()
             try:
                 if lines and (results := self._post(lines)):
                     self._remove(lines, results)
             except Exception as exc:  # no usable answer; the reports stay in the queue
-                self._fail(exc, flushes)
+                self._fail(exc)
 
-    def _take(self) -> tuple[list[bytes], int]:
+    def _take(self) -> list[bytes]:
         """Wait for a batch: until it is full, for `LINGER`, or until a flush waits for it."""
         with self._changed:
             self._changed.wait_for(lambda: self._lines or self._ended)
@@ -483,7 +466,8 @@ class Client:
                 if lines and size > MAX_BATCH_BYTES:
                     break
                 lines.append(line)
-            return lines, self._flushes
+            self._is_asked = False
+            return lines
 
     def _post(self, lines: Sequence[bytes]) -> Sequence[tuple[str, str]]:
         """Post a batch, and return the result of each report and its reason.
@@ -529,7 +513,7 @@ class Client:
             except Exception:
                 log.error("The function on_refused failed", exc_info=True)
 
-    def _fail(self, exc: Exception, flushes: int) -> None:
+    def _fail(self, exc: Exception) -> None:
         """Note a failure, and pause. A flush that begins ends the pause, unless the service has asked for it."""
         with self._changed:
             if self._ended:  # and the connection is closed
@@ -541,15 +525,16 @@ class Client:
             self._changed.notify_all()
             asked = exc.retry_after if isinstance(exc, Unavailable) else 0.0
             pause = _pause(self._failures, asked)
-            self._changed.wait_for(lambda: self._ended or (self._flushes > flushes and not asked), pause)
+            self._changed.wait_for(lambda: self._ended or (self._is_asked and not asked), pause)
 
 
 _open_clients: "weakref.WeakSet[Client]" = weakref.WeakSet()
 
 
 def _abandon_all() -> None:
+    """Let go of the clients in a forked child, which has neither their threads nor a connection to itself."""
     for client in list(_open_clients):
-        client.abandon()
+        client._closed = "the client belongs to the process that made it: make another one in the child"
 
 
 def _close_all() -> None:
@@ -601,11 +586,7 @@ def _report(client: Client, given: argparse.Namespace) -> int:
 
 
 def _wait(client: Client, given: argparse.Namespace) -> int:
-    try:
-        found = client.wait(given.id, given.timeout)
-    except TimedOut as exc:
-        sys.stderr.write(f"{exc}\n")
-        return 3
+    found = client.wait(given.id, given.timeout)
     _print(given, found, found["status"])
     return 0 if found["status"] == "Success" else 1
 
@@ -687,15 +668,9 @@ def main(words: Sequence[str] | None = None) -> int:
         with Client(given.url, _token(), close_timeout=0) as client:
             code: int = given.act(client, given)
             return code
-    except Unusable as exc:
-        sys.stderr.write(f"error: {exc}\n")
-        return 2
-    except NotSent as exc:
-        sys.stderr.write(f"error: {exc}\n")
-        return 3
     except (ClientError, OSError) as exc:
         sys.stderr.write(f"error: {exc}\n")
-        return 1
+        return {Unusable: 2, NotSent: 3, TimedOut: 3}.get(type(exc), 1)
     except KeyboardInterrupt:
         return 1
 

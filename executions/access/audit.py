@@ -1,11 +1,8 @@
 """The log of actions: what users, and programs with a token, did in the admin, over the API and in a terminal.
 
-It is one table (`execution_audit`) with one way to write it. An entry is written in the transaction of its act, so
-a crash leaves both or neither. An act that was refused or rolled back changed nothing and has no entry. Reports
-and created executions are work and no actions, so they have no entries.
-
-A verb for many executions has one entry, when it is asked for: the execution that does it is the target, and the
-filter is the detail (tasks/operations/bulk.py).
+An entry is written in the transaction of its act, so a crash leaves both or neither, and an act that was refused
+or rolled back has no entry. Reports and created executions are work and no actions. A verb for many executions has
+one entry, when it is asked for: the execution that does it is the target, and the filter is the detail.
 """
 
 import getpass
@@ -25,8 +22,7 @@ from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.models.operations import MAX_DETAIL, MAX_NAME, MAX_TARGET, Origin, Outcome
 from harbor_refresh.executions.text import made_storable
 
-__all__ = ["Kind", "Note", "Origin", "Outcome", "Person", "Word", "at_terminal", "note", "noted", "person_of"]
-
+__all__ = ["Kind", "Origin", "Outcome", "Person", "Word", "at_terminal", "note", "noted", "person_of"]
 
 #: The most entries that are kept, about 300 MB with their indexes.
 KEPT = 1_000_000
@@ -86,18 +82,6 @@ class Person:
     address: str = ""
 
 
-@dataclass
-class Note:
-    """The outcome of an act; the act sets its fields. `target` replaces the target of `noted`, for a row that the
-    act makes. If `skip` is set, no entry is written."""
-
-    target: str | int | None = None
-    count: int | None = None
-    outcome: Outcome = Outcome.DONE
-    detail: str = ""
-    skip: bool = False
-
-
 def person_of(request: HttpRequest) -> Person:
     """Return the sender of a request: the token of the API, else the user of the admin.
 
@@ -121,28 +105,12 @@ def at_terminal() -> Person:
     return Person(name, Origin.TERMINAL, socket.gethostname())
 
 
-def note(
-    person: Person,
-    verb: str,
-    kind: str,
-    target: str | int = "",
-    *,
-    count: int | None = None,
-    outcome: Outcome = Outcome.DONE,
-    detail: str = "",
-) -> AuditEntry:
+def note(person: Person, verb: str, kind: str, target: str | int = "", **known: Any) -> AuditEntry:
     """Write an entry. Call it in the transaction of the act, or use `noted`."""
-    return AuditEntry.objects.create(
-        by=made_storable(person.name)[:MAX_NAME],
-        origin=person.origin,
-        address=made_storable(person.address)[:MAX_NAME],
-        verb=str(verb),
-        kind=str(kind),
-        target=made_storable(str(target))[:MAX_TARGET],
-        count=count,
-        outcome=outcome,
-        detail=made_storable(detail)[:MAX_DETAIL],
-    )
+    with noted(person, verb, kind, target) as entry:
+        for name, value in known.items():
+            setattr(entry, name, value)
+    return entry
 
 
 def forget(before: Any, most: int = 1_000) -> int:
@@ -156,25 +124,21 @@ def forget(before: Any, most: int = 1_000) -> int:
 
 
 @contextmanager
-def noted(person: Person, verb: str, kind: str, target: str | int = "", **known: Any) -> Iterator[Note]:
+def noted(person: Person, verb: str, kind: str, target: str | int = "") -> Iterator[AuditEntry]:
     """Do something, and write its entry in the same transaction: either both are committed, or neither is.
 
         with noted(person_of(request), Word.STOP, Kind.EXECUTION, 7) as entry:
             entry.count = stop(7)
 
-    What the act does on commit, such as asking a running job to stop, happens after the commit of both.
+    The act may set each field of the entry; if it sets `skip`, no entry is written. What the act does on commit,
+    such as asking a running job to stop, happens after the commit of both.
     """
-    entry = Note()
+    entry = AuditEntry(by=person.name, origin=person.origin, address=person.address, verb=verb, kind=kind)
+    entry.target, entry.outcome, entry.detail = target, Outcome.DONE, ""
     with transaction.atomic():
         yield entry
         if not entry.skip:
-            note(
-                person,
-                verb,
-                kind,
-                target if entry.target is None else entry.target,
-                count=entry.count,
-                outcome=entry.outcome,
-                detail=entry.detail,
-                **known,
-            )
+            texts = {"by": MAX_NAME, "address": MAX_NAME, "target": MAX_TARGET, "detail": MAX_DETAIL}
+            for name, most in texts.items():
+                setattr(entry, name, made_storable(str(getattr(entry, name)))[:most])
+            entry.save(force_insert=True)

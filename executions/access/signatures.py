@@ -16,11 +16,15 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.errors import BadSignature, Refused
 
-#: No dot, because dots separate the id, the timestamp and the body in what is signed.
-ID = re.compile(r"[A-Za-z0-9_:@+=/-]{1,255}")
-TIMESTAMP = re.compile(r"[0-9]{1,12}")
+#: What the headers may hold. No dot, because dots separate the id, the timestamp and the body in what is signed.
 #: Several signatures with spaces between them, for receivers that know only one of two secrets.
-SIGNATURES = re.compile(r"v1[a-z]?,[A-Za-z0-9+/]{1,200}={0,2}( v1[a-z]?,[A-Za-z0-9+/]{1,200}={0,2}){0,9}")
+HEADERS = {
+    "webhook-id": re.compile(r"[A-Za-z0-9_:@+=/-]{1,255}"),
+    "webhook-timestamp": re.compile(r"[0-9]{1,12}"),
+    "webhook-signature": re.compile(
+        r"v1[a-z]?,[A-Za-z0-9+/]{1,200}={0,2}( v1[a-z]?,[A-Za-z0-9+/]{1,200}={0,2}){0,9}"
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -39,9 +43,8 @@ def is_signed(request: HttpRequest) -> bool:
 def verify(request: HttpRequest) -> SignedMessage:
     """Check the signature over the raw body, before anything parses the body. Raises BadSignature with the
     reason. With two live secrets, either may have signed, so that a secret is replaced without a gap."""
-    names = ("webhook-id", "webhook-timestamp", "webhook-signature")
-    headers = {name: request.headers.get(name, "") for name in names}
-    for name, pattern in zip(names, (ID, TIMESTAMP, SIGNATURES), strict=True):
+    headers = {name: request.headers.get(name, "") for name in HEADERS}
+    for name, pattern in HEADERS.items():
         if not pattern.fullmatch(headers[name]):
             raise BadSignature(f"{name} is missing or malformed")
     reason = ""

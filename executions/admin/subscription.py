@@ -20,7 +20,7 @@ from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.deliveries import addresses, subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import MAX_OLD_SECRET_SECONDS, OLD_SECRET_SECONDS, Wish
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.models import AuditEntry, Subscription
 from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.status import Status
 
@@ -68,7 +68,7 @@ class RotationForm(forms.Form):
     )
 
 
-def _noted(request: HttpRequest, verb: audit.Word, row: Subscription) -> AbstractContextManager[audit.Note]:
+def _noted(request: HttpRequest, verb: audit.Word, row: Subscription) -> AbstractContextManager[AuditEntry]:
     return audit.noted(audit.person_of(request), verb, audit.Kind.SUBSCRIPTION, row.pk)
 
 

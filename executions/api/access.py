@@ -15,7 +15,6 @@ from harbor_refresh.executions.access.received_messages import receive
 from harbor_refresh.executions.access.signatures import SignedMessage, is_signed, verify
 from harbor_refresh.executions.api import rate
 from harbor_refresh.executions.api.problems import Problem, unauthorized
-from harbor_refresh.executions.models import ApiToken
 
 
 @dataclass(frozen=True)
@@ -27,10 +26,6 @@ class Caller:
     scopes: frozenset[Scope]
     message: SignedMessage | None = None
     title: str = ""
-
-
-def scopes_of(token: ApiToken) -> frozenset[Scope]:
-    return frozenset(scope for scope in Scope if getattr(token, f"may_{scope}"))
 
 
 class _TokenWith(HttpBearer):
@@ -48,8 +43,9 @@ class _TokenWith(HttpBearer):
         if row is None:
             raise unauthorized("the token is unknown, revoked or expired")
         rate.count(row.pk)
-        caller = Caller(f"token {row.pk}", scopes_of(row), title=f"{row.name} (token {row.pk})")
-        if self.scope not in caller.scopes:
+        scopes = frozenset(scope for scope in Scope if getattr(row, f"may_{scope}"))
+        caller = Caller(f"token {row.pk}", scopes, title=f"{row.name} (token {row.pk})")
+        if self.scope not in scopes:
             raise Problem(403, "Not allowed", f"the token lacks the scope `{self.scope}`")
         return caller
 
@@ -66,10 +62,7 @@ class _Signature(APIKeyHeader):
     param_name = "webhook-signature"
     openapi_name = "signature"
     openapi_description = "Signed as Standard Webhooks says, with webhook-id and webhook-timestamp."
-
-    def __init__(self, scope: Scope) -> None:
-        super().__init__()
-        self.scope = scope
+    scope = Scope.REPORT
 
     def authenticate(self, request: HttpRequest, key: str | None) -> Caller | None:
         if not is_signed(request):
@@ -93,4 +86,4 @@ def taken_once(request: HttpRequest) -> Iterator[None]:
 _tokens = {scope: _TokenWith(scope) for scope in Scope}
 
 #: The `auth` of an operation that takes signed reports as well.
-may_report = [_Signature(Scope.REPORT), may(Scope.REPORT)]
+may_report = [_Signature(), may(Scope.REPORT)]

@@ -1,9 +1,10 @@
-"""Answers that several operations share."""
+"""What operations share: who may call them, and what they answer."""
 
 from typing import Any
 
 from pydantic import BaseModel
 
+from harbor_refresh.executions.api.access import Scope, may, may_report
 from harbor_refresh.executions.api.problems import ProblemDetails
 from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionOut, as_dict
 from harbor_refresh.executions.errors import NoSuchExecution
@@ -14,9 +15,13 @@ from harbor_refresh.executions.queries.progress import progress
 EVERYWHERE = (401, 403, 422, 429, 503)
 
 
-def answers(good: dict[int, type[BaseModel] | None], *problems: int) -> dict[int, Any]:
-    """What an operation may answer: what it makes, and the problems, each of the one shape."""
-    return {**good, **dict.fromkeys((*EVERYWHERE, *problems), ProblemDetails)}
+def needs(
+    scope: Scope, good: type[BaseModel] | None, *problems: int, status: int = 200, signed: bool = False
+) -> dict[str, Any]:
+    """What an operation needs: a token with the scope, or a signature; and its answers: the good one, and the
+    problems, each of the one shape."""
+    bad = dict.fromkeys((*EVERYWHERE, *problems), ProblemDetails)
+    return {"auth": may_report if signed else may(scope), "response": {status: good, **bad}}
 
 
 def require_execution(execution_id: int) -> None:

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from harbor_refresh.executions.access.audit import Kind, Word, note, noted, person_of
 from harbor_refresh.executions.api import pages
-from harbor_refresh.executions.api.access import Scope, may
-from harbor_refresh.executions.api.answers import answers
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.api.answers import needs
 from harbor_refresh.executions.api.problems import Problem
 from harbor_refresh.executions.api.schemas import Given, Id, Page
 from harbor_refresh.executions.deliveries import dead_letters
@@ -58,8 +58,7 @@ class ResentOut(Schema):
 
 @router.get(
     "/deliveries",
-    auth=may(Scope.READ),
-    response=answers({200: DeliveryPage}, 400),
+    **needs(Scope.READ, DeliveryPage, 400),
     summary="List deliveries, the newest first",
     by_alias=True,
 )
@@ -69,12 +68,7 @@ def list_deliveries(request: HttpRequest, query: Query[DeliveriesIn]) -> Any:
     return pages.newest_first(rows, query, DeliveryOut)
 
 
-@router.post(
-    "/deliveries/resend",
-    auth=may(Scope.MANAGE),
-    response=answers({200: ResentOut}, 404),
-    summary="Send all dead letters again",
-)
+@router.post("/deliveries/resend", **needs(Scope.MANAGE, ResentOut, 404), summary="Send all dead letters again")
 def resend_deliveries(request: HttpRequest, body: ResendIn) -> Any:
     if body.subscription is not None and not Subscription.objects.filter(pk=body.subscription).exists():
         raise NoSuchSubscription(body.subscription)
@@ -86,8 +80,7 @@ def resend_deliveries(request: HttpRequest, body: ResendIn) -> Any:
 
 @router.post(
     "/deliveries/{delivery_id}/resend",
-    auth=may(Scope.MANAGE),
-    response=answers({200: ResentOut}, 404, 409),
+    **needs(Scope.MANAGE, ResentOut, 404, 409),
     summary="Send one dead letter again",
 )
 def resend_delivery(

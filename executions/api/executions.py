@@ -1,4 +1,4 @@
-"""Executions over HTTP: create, list, look at one, add tasks, refresh, finish and delete."""
+"""Executions over HTTP: create, list, look at one, follow it, refresh, finish and delete."""
 
 from typing import Any
 
@@ -8,9 +8,8 @@ from pydantic import Field
 
 from harbor_refresh.executions.access.audit import Kind, Outcome, Word, noted, person_of
 from harbor_refresh.executions.api import idempotency, pages
-from harbor_refresh.executions.api.access import Scope, may
-from harbor_refresh.executions.api.answers import answers, detail, require_execution
-from harbor_refresh.executions.api.attributes import PAIRS, AttributePairs, pairs
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.api.answers import detail, needs, require_execution
 from harbor_refresh.executions.api.problems import Problem
 from harbor_refresh.executions.api.schemas import (
     AttributesIn,
@@ -29,12 +28,13 @@ from harbor_refresh.executions.api.schemas import (
     VendorId,
     as_dict,
 )
-from harbor_refresh.executions.errors import NoSuchExecution, NotFinal
+from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.lifecycle import creation, deletion, stops
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, StatusChange
 from harbor_refresh.executions.queries import listing
+from harbor_refresh.executions.queries.event_stream import stream
 from harbor_refresh.executions.queries.filters import Filter
 
 
@@ -45,27 +45,30 @@ class ListIn(pages.PageIn):
     trigger: str = Field("", max_length=16)
     started_after: Moment | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")
     started_before: Moment | None = None
-    attribute: AttributePairs = PAIRS
+    attribute: pages.AttributePairs = pages.PAIRS
 
     def as_filter(self) -> Filter:
-        return Filter(
-            vendor_type=self.vendor_type,
-            vendor_id=self.vendor_id,
-            statuses=tuple(self.status),
-            trigger=self.trigger,
-            started_after=self.started_after,
-            started_before=self.started_before,
-            attributes=pairs(self.attribute),
-        )
+        same = self.model_dump(exclude={"limit", "cursor", "status", "attribute"})
+        return Filter(**same, statuses=self.status, attributes=pages.pairs(self.attribute))
 
 
 router = Router(tags=["Executions"])
 
+#: An event of the stream, for the description of the API.
+EVENT = {
+    "type": "object",
+    "properties": {
+        "event": {"type": "string", "enum": ["progress", "end"]},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+    "required": ["event", "data"],
+}
+EXAMPLE = {"event": "end", "data": '{"id": 17, "status": "Success", "progress": 1.0}'}
+
 
 @router.post(
     "/executions",
-    auth=may(Scope.REPORT),
-    response=answers({201: CreatedExecution}, 400, 422),
+    **needs(Scope.REPORT, CreatedExecution, 400, 422, status=201),
     summary="Create an execution with its tasks",
 )
 def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key: idempotency.Key = None) -> Any:
@@ -73,9 +76,8 @@ def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key
 
     def make() -> dict[str, Any]:
         tasks = [NewTask(one.job_id, one.extra_attrs) for one in body.tasks]
-        execution = creation.create(
-            NewExecution(body.vendor_type, body.vendor_id, body.trigger, body.extra_attrs, tasks)
-        )
+        new = NewExecution(body.vendor_type, body.vendor_id, body.trigger, body.extra_attrs, tasks)
+        execution = creation.create(new)
         execution.refresh_from_db()
         task_ids = list(execution.tasks.order_by("pk").values_list("pk", flat=True))
         created = CreatedExecution(**as_dict(execution, ExecutionOut), task_ids=task_ids)
@@ -85,10 +87,7 @@ def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key
 
 
 @router.get(
-    "/executions",
-    auth=may(Scope.READ),
-    response=answers({200: ExecutionPage}, 400, 422),
-    summary="List executions, the newest first",
+    "/executions", **needs(Scope.READ, ExecutionPage, 400, 422), summary="List executions, the newest first"
 )
 def list_executions(request: HttpRequest, query: Query[ListIn]) -> Any:
     """The items leave out `extra_attrs`, which *Show one execution* returns. A page ends after 20,000 executions
@@ -97,20 +96,14 @@ def list_executions(request: HttpRequest, query: Query[ListIn]) -> Any:
     return pages.answer(page.items, ExecutionItem, page.below)
 
 
-@router.get(
-    "/executions/{execution_id}",
-    auth=may(Scope.READ),
-    response=answers({200: ExecutionDetail}, 404),
-    summary="Show one execution",
-)
+@router.get("/executions/{execution_id}", **needs(Scope.READ, ExecutionDetail, 404), summary="Show one execution")
 def get_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     return detail(execution_id)
 
 
 @router.patch(
     "/executions/{execution_id}",
-    auth=may(Scope.REPORT),
-    response=answers({200: ExecutionDetail}, 400, 404),
+    **needs(Scope.REPORT, ExecutionDetail, 400, 404),
     summary="Replace the extra_attrs of an execution",
 )
 def change_execution(request: HttpRequest, execution_id: ExecutionId, body: AttributesIn) -> Any:
@@ -121,25 +114,20 @@ def change_execution(request: HttpRequest, execution_id: ExecutionId, body: Attr
 
 @router.delete(
     "/executions/{execution_id}",
-    auth=may(Scope.MANAGE),
-    response=answers({204: None}, 404, 409, 412),
+    **needs(Scope.MANAGE, None, 404, 409, 412, status=204),
     summary="Delete an execution that has ended",
 )
 def delete_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     """Its tasks, jobs and history are deleted, too. 409: a row of another table refers to it. 412: stop it first,
     because a task has not ended, or it has no tasks and was not finished."""
-    try:
-        with noted(person_of(request), Word.DELETE, Kind.EXECUTION, execution_id):
-            deletion.delete_ended(execution_id)
-    except NotFinal as exc:
-        raise Problem(412, "It has not ended", str(exc)) from exc
+    with noted(person_of(request), Word.DELETE, Kind.EXECUTION, execution_id):
+        deletion.delete_ended(execution_id)
     return Status(204, None)
 
 
 @router.get(
     "/executions/{execution_id}/history",
-    auth=may(Scope.READ),
-    response=answers({200: HistoryPage}, 400, 404),
+    **needs(Scope.READ, HistoryPage, 400, 404),
     by_alias=True,
     summary="List the status changes of an execution, the oldest first",
 )
@@ -151,8 +139,7 @@ def list_history(request: HttpRequest, execution_id: ExecutionId, query: Query[p
 
 @router.post(
     "/executions/{execution_id}/refresh",
-    auth=may(Scope.MANAGE),
-    response=answers({200: ExecutionDetail}, 404, 409),
+    **needs(Scope.MANAGE, ExecutionDetail, 404, 409),
     summary="Refresh one execution now",
 )
 def refresh_now(request: HttpRequest, execution_id: ExecutionId) -> Any:
@@ -171,8 +158,7 @@ def refresh_now(request: HttpRequest, execution_id: ExecutionId) -> Any:
 
 @router.post(
     "/executions/{execution_id}/finish",
-    auth=may(Scope.MANAGE),
-    response=answers({200: ExecutionDetail}, 400, 404, 409),
+    **needs(Scope.MANAGE, ExecutionDetail, 400, 404, 409),
     summary="Set the final status of an execution without tasks",
 )
 def finish(request: HttpRequest, execution_id: ExecutionId, body: FinishIn) -> Any:
@@ -181,3 +167,16 @@ def finish(request: HttpRequest, execution_id: ExecutionId, body: FinishIn) -> A
         stops.finish(execution_id, body.status, body.message)
         entry.detail = body.status
     return detail(execution_id)
+
+
+@router.get(
+    "/executions/{execution_id}/events",
+    **needs(Scope.READ, None, 404),
+    summary="Follow the progress of an execution",
+    openapi_extra={"responses": {200: {"content": {"text/event-stream": {"schema": EVENT, "example": EXAMPLE}}}}},
+)
+def follow(request: HttpRequest, execution_id: ExecutionId) -> Any:
+    """Server-sent events. `progress` has the execution with its counts, at once and after each change. `end` has
+    the same when the execution has ended; then the stream ends. After five minutes the stream ends without `end`:
+    open another one."""
+    return stream(lambda: detail(execution_id).model_dump(mode="json"))

@@ -34,7 +34,8 @@ def once(request: HttpRequest, key: str | None, make: Callable[[], dict[str, Any
     """
     if key is None:
         return make()
-    caller, digest = request.auth.name, _digest(request)  # type: ignore[attr-defined]
+    caller = request.auth.name  # type: ignore[attr-defined]
+    digest = hashlib.sha256(b"\n".join((request.path.encode(), request.body))).digest()
     with transaction.atomic():
         mine = IdempotencyKey(caller=caller, key=key, request=digest)
         IdempotencyKey.objects.bulk_create([mine], ignore_conflicts=True)
@@ -46,7 +47,3 @@ def once(request: HttpRequest, key: str | None, make: Callable[[], dict[str, Any
             row.save(update_fields=["answer"])
     answer: dict[str, Any] = row.answer
     return answer
-
-
-def _digest(request: HttpRequest) -> bytes:
-    return hashlib.sha256(b"\n".join((request.path.encode(), request.body))).digest()

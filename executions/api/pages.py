@@ -1,4 +1,4 @@
-"""Pages: how many items, and the cursor, which callers only pass on."""
+"""Lists: the items of a page, the cursor, which callers only pass on, and attributes that the items must have."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -73,3 +73,23 @@ def answer(items: Sequence[Any], schema: type[BaseModel], place: int | None) -> 
 @cache
 def _adapter(schema: type[BaseModel]) -> TypeAdapter[list[Any]]:
     return TypeAdapter(list[schema])  # type: ignore[valid-type]
+
+
+#: Described a little narrower than Filter takes it.
+Pair = Annotated[
+    str, Field(json_schema_extra={"pattern": r"^[^=.\x00]+(\.[^=.\x00]+){0,9}=[^\x00]*$", "maxLength": 200})
+]
+AttributePairs = list[Pair]
+PAIRS: Any = Field(
+    [],
+    max_length=5,
+    examples=[["repository.name=library/app"]],
+    description="`path=value`: a dotted path into extra_attrs, and the text there. Each of several must match.",
+)
+
+
+def pairs(given: Sequence[str]) -> dict[str, str]:
+    """Return the texts by their paths."""
+    if not all("=" in one for one in given):
+        raise Refused("attribute takes `path=value`")
+    return dict(one.split("=", 1) for one in given)

@@ -11,25 +11,8 @@ from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, ValidationError, ValidationErrorContext
 from pydantic import Field
 
+from harbor_refresh.executions import errors
 from harbor_refresh.executions.database import LOCK_TIMEOUT, absence_translated, sqlstate
-from harbor_refresh.executions.errors import (
-    AlreadyFinal,
-    AlreadyUnderWay,
-    BadSignature,
-    Contended,
-    DatabaseAway,
-    HasTasks,
-    NoSuchExecution,
-    NoSuchQueue,
-    NoSuchSubscription,
-    NoSuchTask,
-    OwnedByHarbor,
-    QueueUnavailable,
-    Refused,
-    Replayed,
-    StillReferenced,
-    TooManyActions,
-)
 from harbor_refresh.executions.news.counters import add_later
 
 #: Seconds, for what passes by itself.
@@ -41,33 +24,33 @@ MAX_NAMED = 50_000
 PASSING = (LOCK_TIMEOUT, "40P01", "57014")
 
 NOT_AS_DESCRIBED = "The request is not as described"
-
 #: The refusals that are counted: the caller is at fault, or was too quick.
 COUNTED = (400, 401, 403, 409, 413, 422, 429)
 
 #: Each error of ours, with its status and title. The first that fits an error counts.
 STATUSES: Sequence[tuple[type[Exception], int, str]] = (
-    (NoSuchExecution, 404, "Not found"),
-    (NoSuchTask, 404, "Not found"),
-    (NoSuchSubscription, 404, "Not found"),
-    (NoSuchQueue, 404, "Not found"),
-    (TooManyActions, 409, "Too many actions are open"),
-    (BadSignature, 401, "Not authorized"),
-    (Replayed, 409, "Received before"),
-    (OwnedByHarbor, 403, "Harbor does this"),
-    (HasTasks, 409, "It has tasks"),
-    (AlreadyFinal, 409, "It has ended"),
-    (StillReferenced, 409, "A row names it"),
-    (AlreadyUnderWay, 409, "It is under way"),
-    (Refused, 400, "It cannot be used"),
-    (Contended, 503, "Try again"),
-    (DatabaseAway, 503, "The database is away"),
-    (QueueUnavailable, 503, "Redis is away"),
+    (errors.NoSuchExecution, 404, "Not found"),
+    (errors.NoSuchTask, 404, "Not found"),
+    (errors.NoSuchSubscription, 404, "Not found"),
+    (errors.NoSuchQueue, 404, "Not found"),
+    (errors.TooManyActions, 409, "Too many actions are open"),
+    (errors.BadSignature, 401, "Not authorized"),
+    (errors.Replayed, 409, "Received before"),
+    (errors.OwnedByHarbor, 403, "Harbor does this"),
+    (errors.HasTasks, 409, "It has tasks"),
+    (errors.AlreadyFinal, 409, "It has ended"),
+    (errors.StillReferenced, 409, "A row names it"),
+    (errors.NotFinal, 412, "It has not ended"),
+    (errors.TooManyStreams, 503, "Too many streams"),
+    (errors.AlreadyUnderWay, 409, "It is under way"),
+    (errors.Refused, 400, "It cannot be used"),
+    (errors.Contended, 503, "Try again"),
+    (errors.DatabaseAway, 503, "The database is away"),
+    (errors.QueueUnavailable, 503, "Redis is away"),
 )
 
-
 #: The errors that a program should tell from others of the same status.
-TYPES: dict[type[Exception], str] = {OwnedByHarbor: "urn:harbor-refresh:owned-by-harbor"}
+TYPES: dict[type[Exception], str] = {errors.OwnedByHarbor: "urn:harbor-refresh:owned-by-harbor"}
 
 
 class Problem(Exception):
@@ -153,7 +136,7 @@ def _of_the_database(exc: DatabaseError) -> Problem:
     try:
         with absence_translated():
             raise exc
-    except DatabaseAway as away:
+    except errors.DatabaseAway as away:
         return _ours(503, "The database is away", away)
     except DatabaseError:
         if sqlstate(exc) not in PASSING:
@@ -176,12 +159,12 @@ def _unusable(exc: HttpError) -> Problem:
 
 
 def _invalid(exc: ValidationError) -> Problem:
-    errors = [
+    wrong = [
         {"where": _where(one["loc"]), "what": one["msg"].removeprefix("Value error, ")[:200]}
         for one in exc.errors[:MAX_ERRORS]
     ]
-    first = f"{errors[0]['where']}: {errors[0]['what']}" if errors else "it is not as described"
-    return Problem(422, NOT_AS_DESCRIBED, first, errors=errors)
+    first = f"{wrong[0]['where']}: {wrong[0]['what']}" if wrong else "it is not as described"
+    return Problem(422, NOT_AS_DESCRIBED, first, errors=wrong)
 
 
 def _where(place: Sequence[str | int]) -> str:

@@ -20,8 +20,7 @@ REST = 5.0
 class _Counter:
     """Counts by keys in the cache."""
 
-    def __init__(self) -> None:
-        self.rests_until = 0.0
+    rests_until = 0.0
 
     def add_one(self, key: str) -> int:
         """Return the new count; 0 if it is not known."""

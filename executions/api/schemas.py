@@ -5,10 +5,7 @@ reports took two thirds longer.
 """
 
 import re
-from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import cache
-from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 from ninja import Path
@@ -167,12 +164,12 @@ class ExecutionDetail(ExecutionOut):
     )
 
 
-class CreatedExecution(ExecutionOut):
-    task_ids: list[int] = Field(examples=[[91, 92]], description="In the order in which the tasks were given.")
-
-
 class CreatedTasks(BaseModel):
     task_ids: list[int] = Field(examples=[[91, 92]], description="In the order in which the tasks were given.")
+
+
+class CreatedExecution(CreatedTasks, ExecutionOut):
+    pass
 
 
 class TaskItem(BaseModel):
@@ -289,13 +286,6 @@ class HistoryPage(Page):
     items: list[StatusChangeOut]
 
 
-@cache
-def _fields(schema: type[BaseModel]) -> tuple[Sequence[str], Callable[[Any], tuple[Any, ...]]]:
-    names = tuple(schema.model_fields)
-    return names, attrgetter(*names)
-
-
 def as_dict(row: Any, schema: type[BaseModel]) -> dict[str, Any]:
-    """The fields of a row that a schema has, which are several."""
-    names, values = _fields(schema)
-    return dict(zip(names, values(row), strict=True))
+    """The fields of a row that a schema has."""
+    return {name: getattr(row, name) for name in schema.model_fields}

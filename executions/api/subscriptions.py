@@ -9,8 +9,8 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.api import pages
-from harbor_refresh.executions.api.access import Scope, may
-from harbor_refresh.executions.api.answers import answers
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.api.answers import needs
 from harbor_refresh.executions.api.schemas import Body, Id, OldSecretSeconds, Page, StatusName, as_dict
 from harbor_refresh.executions.deliveries import addresses, subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import MAX_LISTED, MAX_NAME, OLD_SECRET_SECONDS, Wish
@@ -35,19 +35,6 @@ Url = Annotated[
 Word = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[^\x00]*$")]
 Words = Annotated[list[Word], Field(max_length=MAX_LISTED)]
 Statuses = Annotated[list[StatusName], Field(max_length=6)]
-PayloadName = Literal["standard", "slack"]
-
-
-class SubscriptionIn(Body):
-    name: Name
-    url: Url
-    vendor_types: Words = Field(default_factory=list, examples=[["REPLICATION"]], description="Empty: all.")
-    statuses: Statuses = Field(
-        default=["Stopped", "Error", "Success"], description="Empty: all. Default: the final statuses."
-    )
-    triggers: Words = Field(default_factory=list, examples=[["SCHEDULE"]], description="Empty: all.")
-    payload: PayloadName = "standard"
-    enabled: bool = True
 
 
 class SubscriptionChanges(Body):
@@ -55,11 +42,19 @@ class SubscriptionChanges(Body):
 
     name: Name = ""
     url: Url = ""
-    vendor_types: Words = Field(default_factory=list, examples=[["REPLICATION"]])
-    statuses: Statuses = Field(default_factory=list)
-    triggers: Words = Field(default_factory=list, examples=[["SCHEDULE"]])
-    payload: PayloadName = "standard"
+    vendor_types: Words = Field(default_factory=list, examples=[["REPLICATION"]], description="Empty: all.")
+    statuses: Statuses = Field(default_factory=list, description="Empty: all.")
+    triggers: Words = Field(default_factory=list, examples=[["SCHEDULE"]], description="Empty: all.")
+    payload: Literal["standard", "slack"] = "standard"
     enabled: bool = True
+
+
+class SubscriptionIn(SubscriptionChanges):
+    name: Name
+    url: Url
+    statuses: Statuses = Field(
+        default=["Stopped", "Error", "Success"], description="Empty: all. Default: the final statuses."
+    )
 
 
 class SubscriptionOut(Schema):
@@ -118,41 +113,33 @@ class TrialOut(Schema):
 SubscriptionId = Annotated[Id, Path(description="The id of the subscription.")]
 
 
+def _noted(request: HttpRequest, word: audit.Word, target: int | str = "") -> Any:
+    return audit.noted(audit.person_of(request), word, audit.Kind.SUBSCRIPTION, target)
+
+
 @router.post(
-    "/subscriptions",
-    auth=may(Scope.MANAGE),
-    response=answers({201: CreatedSubscription}, 400),
-    summary="Subscribe a webhook",
+    "/subscriptions", **needs(Scope.MANAGE, CreatedSubscription, 400, status=201), summary="Subscribe a webhook"
 )
 def create_subscription(request: HttpRequest, body: SubscriptionIn) -> Any:
-    with audit.noted(audit.person_of(request), audit.Word.CREATE, audit.Kind.SUBSCRIPTION) as entry:
+    with _noted(request, audit.Word.CREATE) as entry:
         row = subscriptions.create(Wish(**body.model_dump()))
         entry.target, entry.detail = row.pk, row.name
     row.refresh_from_db()
     return Status(201, {**as_dict(row, SubscriptionOut), "secret": row.secret})
 
 
-@router.get(
-    "/subscriptions",
-    auth=may(Scope.READ),
-    response=answers({200: SubscriptionPage}, 400),
-    summary="List subscriptions",
-)
+@router.get("/subscriptions", **needs(Scope.READ, SubscriptionPage, 400), summary="List subscriptions")
 def list_subscriptions(request: HttpRequest, query: Query[pages.PageIn]) -> Any:
     return pages.oldest_first(Subscription.objects.all(), query, _seen_by(request))
 
 
 @router.get(
-    "/subscriptions/{subscription_id}",
-    auth=may(Scope.READ),
-    response=answers({200: SubscriptionOut}, 404),
-    summary="Show one subscription",
+    "/subscriptions/{subscription_id}", **needs(Scope.READ, SubscriptionOut, 404), summary="Show one subscription"
 )
 def get_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> Any:
-    row = Subscription.objects.filter(pk=subscription_id).first()
-    if row is None:
-        raise NoSuchSubscription(subscription_id)
-    return _seen_by(request).model_validate(row)
+    if row := Subscription.objects.filter(pk=subscription_id).first():
+        return _seen_by(request).model_validate(row)
+    raise NoSuchSubscription(subscription_id)
 
 
 def _seen_by(request: HttpRequest) -> type[SubscriptionOut]:
@@ -162,16 +149,13 @@ def _seen_by(request: HttpRequest) -> type[SubscriptionOut]:
 
 @router.patch(
     "/subscriptions/{subscription_id}",
-    auth=may(Scope.MANAGE),
-    response=answers({200: SubscriptionOut}, 400, 404),
+    **needs(Scope.MANAGE, SubscriptionOut, 400, 404),
     summary="Change a webhook",
 )
 def change_subscription(request: HttpRequest, subscription_id: SubscriptionId, body: SubscriptionChanges) -> Any:
     """A webhook that was waiting because its receiver was away is tried again at once."""
     changes = body.model_dump(exclude_unset=True)
-    with audit.noted(
-        audit.person_of(request), audit.Word.CHANGE, audit.Kind.SUBSCRIPTION, subscription_id
-    ) as entry:
+    with _noted(request, audit.Word.CHANGE, subscription_id) as entry:
         row = subscriptions.change(subscription_id, **changes)
         entry.detail = ", ".join(changes)
     return as_dict(row, SubscriptionOut)
@@ -179,29 +163,25 @@ def change_subscription(request: HttpRequest, subscription_id: SubscriptionId, b
 
 @router.delete(
     "/subscriptions/{subscription_id}",
-    auth=may(Scope.MANAGE),
-    response=answers({204: None}, 404),
+    **needs(Scope.MANAGE, None, 404, status=204),
     summary="Delete a webhook and its deliveries",
 )
 def delete_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> Any:
-    with audit.noted(audit.person_of(request), audit.Word.DELETE, audit.Kind.SUBSCRIPTION, subscription_id):
+    with _noted(request, audit.Word.DELETE, subscription_id):
         subscriptions.delete(subscriptions.webhook(subscription_id).pk)
     return Status(204, None)
 
 
 @router.post(
     "/subscriptions/{subscription_id}/rotate-secret",
-    auth=may(Scope.MANAGE),
-    response=answers({200: CreatedSubscription}, 400, 404),
+    **needs(Scope.MANAGE, CreatedSubscription, 400, 404),
     summary="Give a webhook a new secret",
 )
 def rotate_secret(request: HttpRequest, subscription_id: SubscriptionId, body: RotateIn) -> Any:
     """For a while each request carries one signature by the new secret and one by the old secret, so that no
     delivery is refused before the receiver has the new secret. If the answer was lost, repeat the rotation: the
     old secret stays, and the secret in between expires."""
-    with audit.noted(
-        audit.person_of(request), audit.Word.ROTATE, audit.Kind.SUBSCRIPTION, subscription_id
-    ) as entry:
+    with _noted(request, audit.Word.ROTATE, subscription_id) as entry:
         row = subscriptions.rotate(subscription_id, body.old_secret_seconds)
         entry.detail = subscriptions.in_words(row)
     return {**as_dict(row, SubscriptionOut), "secret": row.secret}
@@ -209,14 +189,11 @@ def rotate_secret(request: HttpRequest, subscription_id: SubscriptionId, body: R
 
 @router.post(
     "/subscriptions/{subscription_id}/test",
-    auth=may(Scope.MANAGE),
-    response=answers({200: TrialOut}, 404),
+    **needs(Scope.MANAGE, TrialOut, 404),
     summary="Send a test to a webhook, and wait up to five seconds for the answer",
 )
 def test_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> Any:
     answer = subscriptions.test(subscription_id)
-    outcome = audit.Outcome.DONE if answer.is_good else audit.Outcome.FAILED
-    audit.note(
-        audit.person_of(request), audit.Word.TEST, audit.Kind.SUBSCRIPTION, subscription_id, outcome=outcome
-    )
+    with _noted(request, audit.Word.TEST, subscription_id) as entry:
+        entry.outcome = audit.Outcome.DONE if answer.is_good else audit.Outcome.FAILED
     return {"delivered": answer.is_good, "status": answer.status, "error": answer.error}

@@ -1,4 +1,4 @@
-"""Tasks over HTTP: those of an execution, one, and the report of one."""
+"""Tasks over HTTP: those of an execution, one, and reports, of which one request takes thousands."""
 
 from typing import Any
 
@@ -8,9 +8,8 @@ from pydantic import Field
 
 from harbor_refresh.executions.access.signatures import refuse_another_task
 from harbor_refresh.executions.api import idempotency, pages
-from harbor_refresh.executions.api.access import Scope, may, may_report, taken_once
-from harbor_refresh.executions.api.answers import answers, require_execution
-from harbor_refresh.executions.api.attributes import PAIRS, AttributePairs, pairs
+from harbor_refresh.executions.api.access import Scope, taken_once
+from harbor_refresh.executions.api.answers import needs, require_execution
 from harbor_refresh.executions.api.schemas import (
     AttributesIn,
     CreatedTasks,
@@ -18,6 +17,8 @@ from harbor_refresh.executions.api.schemas import (
     NewTasksIn,
     OneReportIn,
     ReportResult,
+    ReportsIn,
+    ReportsOut,
     StatusName,
     TaskId,
     TaskItem,
@@ -37,33 +38,27 @@ router = Router(tags=["Tasks"])
 
 class TasksIn(pages.PageIn):
     status: list[StatusName] = Field([], max_length=6, description="One or several; any of them matches.")
-    attribute: AttributePairs = PAIRS
+    attribute: pages.AttributePairs = pages.PAIRS
 
 
 @router.get(
     "/executions/{execution_id}/tasks",
-    auth=may(Scope.READ),
-    response=answers({200: TaskPage}, 400, 404),
+    **needs(Scope.READ, TaskPage, 400, 404),
     summary="List the tasks of an execution, the oldest first",
 )
-def list_tasks(
-    request: HttpRequest,
-    execution_id: ExecutionId,
-    query: Query[TasksIn],
-) -> Any:
+def list_tasks(request: HttpRequest, execution_id: ExecutionId, query: Query[TasksIn]) -> Any:
     """The items leave out `extra_attrs`, which *Show one task* returns."""
     require_execution(execution_id)
     rows = Task.objects.filter(execution_id=execution_id).defer("extra_attrs")
     if query.status:
         rows = rows.filter(status__in=query.status)
-    rows = with_attributes(rows, Filter(attributes=pairs(query.attribute)).attributes)
+    rows = with_attributes(rows, Filter(attributes=pages.pairs(query.attribute)).attributes)
     return pages.oldest_first(rows, query, TaskItem)
 
 
 @router.post(
     "/executions/{execution_id}/tasks",
-    auth=may(Scope.REPORT),
-    response=answers({201: CreatedTasks}, 400, 404, 409, 422),
+    **needs(Scope.REPORT, CreatedTasks, 400, 404, 409, 422, status=201),
     summary="Add tasks to an execution that has not ended",
 )
 def add_tasks(
@@ -76,21 +71,15 @@ def add_tasks(
     return Status(201, idempotency.once(request, idempotency_key, make))
 
 
-@router.get(
-    "/tasks/{task_id}", auth=may(Scope.READ), response=answers({200: TaskOut}, 404), summary="Show one task"
-)
+@router.get("/tasks/{task_id}", **needs(Scope.READ, TaskOut, 404), summary="Show one task")
 def get_task(request: HttpRequest, task_id: TaskId) -> Any:
-    task = Task.objects.filter(pk=task_id).first()
-    if task is None:
-        raise NoSuchTask(task_id)
-    return as_dict(task, TaskOut)
+    if task := Task.objects.filter(pk=task_id).first():
+        return as_dict(task, TaskOut)
+    raise NoSuchTask(task_id)
 
 
 @router.patch(
-    "/tasks/{task_id}",
-    auth=may(Scope.REPORT),
-    response=answers({200: TaskOut}, 400, 404),
-    summary="Replace the extra_attrs of a task",
+    "/tasks/{task_id}", **needs(Scope.REPORT, TaskOut, 400, 404), summary="Replace the extra_attrs of a task"
 )
 def change_task(request: HttpRequest, task_id: TaskId, body: AttributesIn) -> Any:
     if not creation.replace_attributes(Task, task_id, body.extra_attrs):
@@ -100,8 +89,7 @@ def change_task(request: HttpRequest, task_id: TaskId, body: AttributesIn) -> An
 
 @router.post(
     "/tasks/{task_id}/report",
-    auth=may_report,
-    response=answers({200: ReportResult}, 400, 404, 409),
+    **needs(Scope.REPORT, ReportResult, 400, 404, 409, signed=True),
     summary="Report the status of one task",
 )
 def report_task(request: HttpRequest, task_id: TaskId, body: OneReportIn) -> Any:
@@ -118,3 +106,31 @@ def report_task(request: HttpRequest, task_id: TaskId, body: OneReportIn) -> Any
                 raise NoSuchTask(task_id)
             raise Refused(refusal.reason)
     return {"position": 0, "task_id": task_id, "result": "applied" if outcome.applied else "unchanged"}
+
+
+@router.post(
+    "/reports",
+    **needs(Scope.REPORT, ReportsOut, 400, 409, 413, signed=True),
+    summary="Report the status of many tasks",
+    tags=["Reports"],
+)
+def report_many(request: HttpRequest, body: ReportsIn) -> Any:
+    """Each report has a result: `applied`; `unchanged`, because it was repeated, late or out of order; or
+    `refused`, with the reason. A refused report does not stop the others. Reports are applied in the given
+    order."""
+    given = [Report(one.task_id, one.status, one.revision, one.message, one.earlier_runs) for one in body.reports]
+    with taken_once(request):
+        outcome = report(given, Source.API)
+    results = [
+        {"position": place, "task_id": one.task_id, "result": "unchanged"} for place, one in enumerate(given)
+    ]
+    for position in outcome.applied_at:
+        results[position]["result"] = "applied"
+    for refusal in outcome.refused:
+        results[refusal.position] |= {"result": "refused", "reason": refusal.reason}
+    return {
+        "applied": outcome.applied,
+        "unchanged": outcome.unchanged,
+        "refused": len(outcome.refused),
+        "results": results,
+    }

@@ -44,21 +44,18 @@ class VerbCommand(AnswerCommand):
         _add_verbs(parser, self.verbs, "verb")
 
     def answer(self, options: dict[str, Any]) -> Answer:
-        verb = self.verbs[options["verb"]]
-        if hasattr(verb, "VERBS"):
-            verb = verb.VERBS[options["part"]]
-        answer: Answer = verb.answer(options)
+        answer: Answer = options["act"](options)
         return answer
 
 
 def _add_verbs(parser: CommandParser, verbs: dict[str, Any], dest: str) -> None:
     parsers = parser.add_subparsers(dest=dest, required=True, metavar=dest.upper())
     for name, verb in verbs.items():
-        sub = parsers.add_parser(
-            name, help=verb.HELP, description=verb.__doc__ if isinstance(verb, ModuleType) else verb.HELP
-        )
+        text = verb.__doc__ if isinstance(verb, ModuleType) else verb.HELP
+        sub = parsers.add_parser(name, help=verb.HELP, description=text)
         if hasattr(verb, "VERBS"):
             _add_verbs(sub, verb.VERBS, "part")
         else:
             verb.arguments(sub)
+            sub.set_defaults(act=verb.answer)
             sub.add_argument("--json", action="store_true", help="print JSON instead of a table")

@@ -1,33 +1,26 @@
-"""The output of the commands: a table for people, JSON for programs, one line for a failure.
+"""The output of the commands: a table for people, JSON for programs, a bar, one line for a failure.
 
 Owns the exit codes: 0 success, 1 `Failed`, 2 `Misused` (argparse, too, ends with 2).
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TextIO, cast
 
 from django.conf import settings
 from django.core.management.base import CommandError, OutputWrapper
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from harbor_refresh.executions import errors
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.declarations import is_service
-from harbor_refresh.executions.errors import (
-    DatabaseAway,
-    DatabaseRefused,
-    PoolerRefused,
-    QueueRefused,
-    QueueRightMissing,
-    QueueUnavailable,
-    RefreshError,
-    RightMissing,
-)
 
 WIDTH_OF_A_PIPE = 200
 
@@ -52,7 +45,7 @@ class Answer:
 
 def print_answer(answer: Answer, stdout: OutputWrapper, *, as_json: bool) -> None:
     if as_json:
-        stdout.write(json.dumps(answer.data, indent=2))
+        stdout.write(json.dumps(answer.data, indent=2, default=datetime.isoformat))
     else:
         console = Console(
             file=cast("TextIO", stdout),
@@ -79,6 +72,10 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
     return made
 
 
+def moment(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S}" if at else ""
+
+
 def printable(text: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
@@ -87,17 +84,22 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else printable(str(value))
 
 
-def _sentence(error: Exception) -> str:
-    return str(error).rstrip(".") + "."
+@contextmanager
+def bar_shown(what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
+    """Show a bar on stderr for work that takes long, if that is a terminal. Call it with how much is done, the
+    total and what is done now. The total may be a guess, because the bar ends with the work."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda done, total=None, what=None, /: None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        task = progress.add_task(what, total=total)
 
+        def show(done: int, total: int | None = None, what: str | None = None, /) -> None:
+            progress.update(task, completed=done, total=total, description=what)
 
-def _which_database() -> str:
-    """Say what to correct: without the variable, the default address was tried."""
-    if not is_service():
-        return "Correct the account, the password and the name in DATABASES, in the settings,"
-    if settings.DATABASE_IS_NAMED:
-        return "Correct the account, the password and the name in DATABASE_URL,"
-    return "DATABASE_URL is not set, so the default was tried. Set it, or run `make up` in this directory,"
+        yield show
 
 
 @contextmanager
@@ -106,44 +108,39 @@ def errors_in_one_line() -> Iterator[None]:
     try:
         with absence_translated():
             yield
-    except QueueRightMissing as exc:
-        told = "`manage.py attach check` names each right that is missing"
-        if not is_attached():
-            told = "The files redis.acl and broker.acl of deploy/attach have all rights that are needed"
-        raise Failed(
-            f"{_sentence(exc)} Redis answers, and refuses this program: its user may not use that command, or not "
-            f"on that key. {told}; then repeat this command."
-        ) from exc
-    except QueueRefused as exc:
-        raise Failed(
-            f"{_sentence(exc)} Redis answers, and refuses this program. "
-            "Correct the user name and the password in REDIS_URL, then repeat this command."
-        ) from exc
-    except QueueUnavailable as exc:
-        raise Failed(
-            f"{_sentence(exc)} Redis is away; nothing is lost, reconcile finds what was not "
-            "marked. Look at REDIS_URL and `redis-cli ping`, then repeat this command."
-        ) from exc
-    except PoolerRefused as exc:
-        raise Failed(
-            f"{_sentence(exc)} A PgBouncer stands before the database, and refuses the options of the connection. "
-            "Set DATABASE_POOLED=true; `manage.py doctor` then says what else to type."
-        ) from exc
-    except RightMissing as exc:
-        which = "attach check" if is_attached() else "doctor"
-        raise Failed(
-            f"{_sentence(exc)} The role of DATABASE_URL lacks a right. `manage.py {which}` names each, with the "
-            "statement that grants it; then repeat this command."
-        ) from exc
-    except DatabaseRefused as exc:
-        raise Failed(
-            f"{_sentence(exc)} The database answers, and refuses this program. {_which_database()} "
-            "then repeat this command."
-        ) from exc
-    except DatabaseAway as exc:
-        raise Failed(
-            f"{_sentence(exc)} The database is away. "
-            "Look at DATABASE_URL and `pg_isready`, then repeat this command."
-        ) from exc
-    except RefreshError as exc:
-        raise Failed(_sentence(exc)) from exc
+    except errors.RefreshError as exc:
+        raise Failed(" ".join([str(exc).rstrip(".") + ".", *_advice(exc)])) from exc
+
+
+def _advice(error: errors.RefreshError) -> Iterator[str]:
+    match error:
+        case errors.QueueRightMissing():
+            told = "`manage.py attach check` names each right that is missing"
+            if not is_attached():
+                told = "The files redis.acl and broker.acl of deploy/attach have all rights that are needed"
+            yield "Redis answers, and refuses this program: its user may not use that command, or not on that key."
+            yield f"{told}; then repeat this command."
+        case errors.QueueRefused():
+            yield "Redis answers, and refuses this program."
+            yield "Correct the user name and the password in REDIS_URL, then repeat this command."
+        case errors.QueueUnavailable():
+            yield "Redis is away; nothing is lost, reconcile finds what was not marked."
+            yield "Look at REDIS_URL and `redis-cli ping`, then repeat this command."
+        case errors.PoolerRefused():
+            yield "A PgBouncer stands before the database, and refuses the options of the connection."
+            yield "Set DATABASE_POOLED=true; `manage.py doctor` then says what else to type."
+        case errors.RightMissing():
+            which = "attach check" if is_attached() else "doctor"
+            yield "The role of DATABASE_URL lacks a right."
+            yield f"`manage.py {which}` names each, with the statement that grants it; then repeat this command."
+        case errors.DatabaseRefused():
+            place = "DATABASE_URL" if is_service() else "DATABASES, in the settings"
+            todo = f"Correct the account, the password and the name in {place}"
+            if is_service() and not settings.DATABASE_IS_NAMED:
+                todo = (
+                    "DATABASE_URL is not set, so the default was tried. Set it, or run `make up` in this directory"
+                )
+            yield "The database answers, and refuses this program."
+            yield f"{todo}, then repeat this command."
+        case errors.DatabaseAway():
+            yield "The database is away. Look at DATABASE_URL and `pg_isready`, then repeat this command."

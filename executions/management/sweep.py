@@ -4,14 +4,14 @@ One sweep runs at a time.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
 from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
-from harbor_refresh.executions.management.bar import bar_shown
-from harbor_refresh.executions.management.output import Answer, Failed, table
+from harbor_refresh.executions.management.output import Answer, Failed, bar_shown, table
 from harbor_refresh.executions.retention.rules import DryRunCount, Retention, count
 from harbor_refresh.executions.retention.sweep import Swept, sweep
 from harbor_refresh.executions.text import plural
@@ -47,7 +47,6 @@ def _as_data(found: dict[str, DryRunCount]) -> dict[str, dict[str, int]]:
 
 
 def _counted(found: dict[str, DryRunCount]) -> Answer:
-    data = {"dry_run": True, "found": _as_data(found)}
     executions, tasks = (sum(getattr(one, what) for one in found.values()) for what in ("executions", "tasks"))
     shown: list[Any] = [
         f"Would delete {plural(executions, 'execution')} with {plural(tasks, 'task')}. "
@@ -57,9 +56,8 @@ def _counted(found: dict[str, DryRunCount]) -> Answer:
         rows = [(vendor, one.executions, one.tasks) for vendor, one in found.items()]
         shown.append(table(("vendor", "executions", "tasks"), rows))
     passed = sum((one.passed for one in found.values()), Counter[str]())
-    for column, number in passed.items():
-        shown.append(f"{number:,} more stay, because rows name them in {column}.")
-    return Answer(data, shown)
+    shown += [f"{number:,} more stay, because rows name them in {column}." for column, number in passed.items()]
+    return Answer({"dry_run": True, "found": _as_data(found)}, shown)
 
 
 def _done(found: dict[str, DryRunCount], outcome: Swept) -> Answer:
@@ -73,31 +71,24 @@ def _done(found: dict[str, DryRunCount], outcome: Swept) -> Answer:
         "failed": {step: str(error) for step, error in outcome.failed.items()},
         "dangling": {"refreshed": outcome.refreshed, "left": outcome.left, "first_left": outcome.left_ids},
     }
-    rows = sum(outcome.forgotten.values())
-    summary = (
+    failure = "; ".join(f"the step {step!r} failed: {error}" for step, error in outcome.failed.items())
+    return Answer(data, [*_told(found, outcome)], failure)
+
+
+def _told(found: dict[str, DryRunCount], outcome: Swept) -> Iterator[str]:
+    yield (
         f"Deleted {plural(outcome.executions, 'execution')} with {plural(outcome.tasks, 'task')}, "
-        f"and {plural(rows, 'old row')}."
+        f"and {plural(sum(outcome.forgotten.values()), 'old row')}."
     )
     doomed = sum(one.executions + one.passed.total() for one in found.values())
-    left = doomed - outcome.executions - outcome.passed
-    more = [f"{left:,} more were locked or changed meanwhile; the next sweep takes them."] if left > 0 else []
+    if (left := doomed - outcome.executions - outcome.passed) > 0:
+        yield f"{left:,} more were locked or changed meanwhile; the next sweep takes them."
     if outcome.passed:
-        more.append(
-            f"{outcome.passed:,} more stay, because the database does not let them be deleted, such as execution "
-            f"{outcome.example}."
-        )
-    failure = "; ".join(f"the step {step!r} failed: {error}" for step, error in outcome.failed.items())
-    return Answer(data, [summary, *more, *_dangling(outcome)], failure=failure)
-
-
-def _dangling(outcome: Swept) -> list[str]:
-    if not outcome.refreshed and not outcome.left:
-        return []
-    count = plural(outcome.refreshed, "execution")
-    told = [f"Refreshed {count} of which no task moved for {outcome.dangling_hours:g} hours."]
+        why = f"because the database does not let them be deleted, such as execution {outcome.example}"
+        yield f"{outcome.passed:,} more stay, {why}."
+    if outcome.refreshed or outcome.left:
+        count = plural(outcome.refreshed, "execution")
+        yield f"Refreshed {count} of which no task moved for {outcome.dangling_hours:g} hours."
     if outcome.left:
         ids = ", ".join(map(str, outcome.left_ids)) + (" …" if outcome.left > len(outcome.left_ids) else "")
-        told.append(
-            f"{outcome.left:,} more stay as they are, because they have an unfinished task or no task: {ids}"
-        )
-    return told
+        yield f"{outcome.left:,} more stay as they are, because they have an unfinished task or no task: {ids}"

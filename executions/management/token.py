@@ -19,8 +19,6 @@ MAX_NAME = ApiToken._meta.get_field("name").max_length or 0
 MAX_DAYS = 3_650
 #: As PostgreSQL has named it.
 NAME_IS_UNIQUE = "execution_api_token_name_key"
-
-
 HELP = "create an API token and print it once"
 
 
@@ -51,11 +49,5 @@ def answer(options: dict[str, Any]) -> Answer:
         if not violates(exc, NAME_IS_UNIQUE):
             raise
         raise Failed(f"There is a token named {shown(name)} already. Choose another name.") from exc
-    data = {
-        "id": row.pk,
-        "name": name,
-        "token": token,
-        "may": sorted(may),
-        "expires_at": expires_at and expires_at.isoformat(),
-    }
+    data = {"id": row.pk, "name": name, "token": token, "may": sorted(may), "expires_at": expires_at}
     return Answer(data, [token])

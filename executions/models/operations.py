@@ -56,6 +56,8 @@ class AuditEntry(models.Model):
     count = models.BigIntegerField(null=True)
     outcome = models.CharField(max_length=16, choices=Outcome, db_default=Outcome.DONE)
     detail = models.TextField(db_default="")
+    #: Not stored: the act changed nothing, so `noted` writes no entry.
+    skip = False
 
     class Meta:
         db_table = "execution_audit"

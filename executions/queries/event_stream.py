@@ -6,7 +6,7 @@ A stream takes a thread of its web process, so a process serves a few at a time.
 import json
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.http import StreamingHttpResponse
@@ -23,69 +23,37 @@ SECONDS_OF_A_STREAM = 300.0
 Read = Callable[[], dict[str, Any]]
 
 
-class _Streams:
-    """The open streams of this process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._count = 0
-
-    def enter(self) -> None:
-        with self._lock:
-            if self._count >= pacing.STREAMS:
-                raise TooManyStreams(self._count)
-            self._count += 1
-
-    def leave(self) -> None:
-        with self._lock:
-            self._count -= 1
-
-
-_streams = _Streams()
+#: The room for streams in this process.
+_room = threading.Semaphore(pacing.STREAMS)
 
 
 def stream(read: Read) -> StreamingHttpResponse:
     """Answer with `progress` at once and whenever what is read changes, and with `end` when the execution has
     ended. Raises what `read` raises, and TooManyStreams."""
     first = read()
-    _streams.enter()
-    return StreamingHttpResponse(
-        _Stream(read, first), content_type="text/event-stream", headers={"Cache-Control": "no-store"}
-    )
+    if not _room.acquire(blocking=False):
+        raise TooManyStreams(f"this process serves {pacing.STREAMS} event streams, and no more")
+    events = _events(read, first)
+    next(events)  # from here on a close makes room, even if no event was read
+    return StreamingHttpResponse(events, content_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
 
-class _Stream:
-    """The events as text. Closing it makes room for another one, even if its first event was never read."""
-
-    def __init__(self, read: Read, first: dict[str, Any]) -> None:
-        self._events = _events(read, first)
-        self._is_open = True
-
-    def __iter__(self) -> Iterator[str]:
-        return self._events
-
-    def close(self) -> None:
-        if self._is_open:
-            self._is_open = False
-            self._events.close()
-            _streams.leave()
-
-
-def _events(read: Read, shown: dict[str, Any]) -> Generator[str, None, None]:
-    end = time.monotonic() + SECONDS_OF_A_STREAM
-    yield _event(shown)
-    while not is_final(shown["status"]) and time.monotonic() < end:
-        time.sleep(SECONDS_BETWEEN)
-        try:
-            now = read()
-        except RefreshError:  # it was deleted
-            return
-        if now != shown:
-            shown = now
-            yield _event(shown)
-        else:
+def _events(read: Read, shown: dict[str, Any]) -> Iterator[str]:
+    try:
+        yield ""
+        end = time.monotonic() + SECONDS_OF_A_STREAM
+        yield _event(shown)
+        while not is_final(shown["status"]) and time.monotonic() < end:
+            time.sleep(SECONDS_BETWEEN)
+            try:
+                now = read()
+            except RefreshError:  # it was deleted
+                return
             # only a write shows that a client has gone: the first line is lost, the next fails
-            yield ": still here\n\n"
+            yield _event(now) if now != shown else ": still here\n\n"
+            shown = now
+    finally:
+        _room.release()
 
 
 def _event(shown: dict[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """The filter of executions: what the API's list, the actions on many, the admin and the commands choose by."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -8,7 +9,6 @@ from typing import Any, TypeVar
 from django.db.models import Case, F, Func, Model, Q, QuerySet, TextField, Value, When
 from django.db.models.functions import Cast
 from django.db.models.lookups import Contains
-from django.utils.dateparse import parse_datetime
 
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.errors import Refused
@@ -25,7 +25,6 @@ MAX_KEYS = 10
 MAX_IDS = 1_000
 #: Values of a list that people are shown.
 SHOWN = 5
-LISTS = ("statuses", "ids")
 
 Row = TypeVar("Row", bound=Model)
 
@@ -64,6 +63,9 @@ class Filter:
     def __post_init__(self) -> None:
         if self.vendor_id is not None:
             object.__setattr__(self, "vendor_id", vendor_keys.key_of(self.vendor_id))
+        for name in ("statuses", "ids"):
+            if isinstance(value := getattr(self, name), tuple):
+                object.__setattr__(self, name, list(value))
         for name, fits, takes in (
             ("vendor_type", is_text(self.vendor_type, MAX_VENDOR), f"at most {MAX_VENDOR} characters"),
             ("trigger", is_text(self.trigger, MAX_TRIGGER), f"at most {MAX_TRIGGER} characters"),
@@ -76,8 +78,8 @@ class Filter:
                 f"at most {MAX_ATTRIBUTES} dotted paths with a text each",
             ),
             ("ids", _are_ids(self.ids), f"at most {MAX_IDS:,} whole numbers of at most 64 bits"),
-            ("quarantined", self.quarantined is None or isinstance(self.quarantined, bool), "true or false"),
-            ("has_jobs", self.has_jobs is None or isinstance(self.has_jobs, bool), "true or false"),
+            ("quarantined", isinstance(self.quarantined, bool | None), "true or false"),
+            ("has_jobs", isinstance(self.has_jobs, bool | None), "true or false"),
         ):
             if not fits:
                 raise Refused(f"{name} takes {takes}, and got {shown(getattr(self, name))}")
@@ -93,11 +95,11 @@ class Filter:
         """Return those of the executions that meet the condition."""
         lookups: dict[str, Any] = {
             "vendor_type": self.vendor_type or None,
-            "status__in": list(self.statuses) or None,
+            "status__in": self.statuses or None,
             "trigger": self.trigger or None,
             "start_time__gte": _utc(self.started_after),
             "start_time__lt": _utc(self.started_before),
-            "pk__in": list(self.ids) or None,
+            "pk__in": self.ids or None,
             "quarantine__isnull": None if self.quarantined is None else not self.quarantined,
         }
         if self.vendor_id is not None:
@@ -114,11 +116,8 @@ class Filter:
         found: dict[str, Any] = {}
         for one in fields(self):
             value = getattr(self, one.name)
-            if value is None or value == "" or (one.name in (*LISTS, "attributes") and not value):
-                continue
-            if isinstance(value, datetime):
-                value = value.isoformat()
-            found[one.name] = list(value) if one.name in LISTS else value
+            if value not in (None, "", [], {}):
+                found[one.name] = value.isoformat() if isinstance(value, datetime) else value
         return found
 
     def as_text(self) -> str:
@@ -133,11 +132,8 @@ class Filter:
             raise Refused(f"unknown field {shown(unknown[0])}; takes {', '.join(sorted(known))}")
         values = dict(given)
         for name in ("started_after", "started_before"):
-            if isinstance(values.get(name), str):
-                values[name] = _moment(values[name])
-        for name in LISTS:
-            if isinstance(values.get(name), list):
-                values[name] = tuple(values[name])
+            with suppress(KeyError, TypeError, ValueError):
+                values[name] = datetime.fromisoformat(values[name])
         return cls(**values)
 
 
@@ -172,23 +168,13 @@ def _said(name: str, value: Any) -> str:
     return f"{words} {value}"
 
 
-def _moment(text: str) -> datetime | str:
-    try:
-        return parse_datetime(text) or text
-    except ValueError:
-        return text
-
-
 def _are_statuses(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(one in Status.values for one in value)
+    return isinstance(value, list) and all(one in Status.values for one in value)
 
 
 def _are_ids(value: Any) -> bool:
-    return isinstance(value, list | tuple) and len(value) <= MAX_IDS and all(map(_is_id, value))
-
-
-def _is_id(value: Any) -> bool:
-    return is_whole(value, -MAX_ID - 1, MAX_ID)
+    is_list = isinstance(value, list) and len(value) <= MAX_IDS
+    return is_list and all(is_whole(one, -MAX_ID - 1, MAX_ID) for one in value)
 
 
 def _is_moment(value: Any) -> bool:

@@ -34,33 +34,31 @@ def execution_urls(*, may_see: MaySee) -> list[URLPattern]:
     if not callable(may_see):
         raise TypeError("execution_urls takes may_see=, a function of the request and the execution")
 
-    def refuse_unseen(request: HttpRequest, execution_id: int) -> None:
-        execution = Execution.objects.filter(pk=execution_id).first() if 0 < execution_id <= MAX_ID else None
-        # a coroutine of an async function is not False, and says nothing
-        if execution is None or may_see(request, execution) is not True:
-            raise Http404
+    def guarded(answer: Callable[[int], HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+        @require_safe
+        def view(request: HttpRequest, execution_id: int) -> HttpResponseBase:
+            execution = Execution.objects.filter(pk=execution_id).first() if 0 < execution_id <= MAX_ID else None
+            # a coroutine of an async function is not False, and says nothing
+            if execution is None or may_see(request, execution) is not True:
+                raise Http404
+            try:
+                return answer(execution_id)
+            except NoSuchExecution:  # it was deleted just now
+                raise Http404 from None
+            except TooManyStreams as exc:
+                return HttpResponse(str(exc), status=503, content_type="text/plain", headers={"Retry-After": "5"})
 
-    @require_safe
-    def show(request: HttpRequest, execution_id: int) -> HttpResponse:
-        refuse_unseen(request, execution_id)
-        try:
-            return JsonResponse(shown(execution_id), headers={"Cache-Control": "no-store"})
-        except NoSuchExecution:  # it was deleted just now
-            raise Http404 from None
+        return view
 
-    @require_safe
-    def follow(request: HttpRequest, execution_id: int) -> HttpResponseBase:
-        refuse_unseen(request, execution_id)
-        try:
-            return stream(lambda: shown(execution_id))
-        except NoSuchExecution:
-            raise Http404 from None
-        except TooManyStreams as exc:
-            return HttpResponse(str(exc), status=503, content_type="text/plain", headers={"Retry-After": "5"})
+    def show(execution_id: int) -> HttpResponseBase:
+        return JsonResponse(shown(execution_id), headers={"Cache-Control": "no-store"})
+
+    def follow(execution_id: int) -> HttpResponseBase:
+        return stream(lambda: shown(execution_id))
 
     return [
-        path("<int:execution_id>/", show, name="execution_progress"),
-        path("<int:execution_id>/events/", follow, name="execution_events"),
+        path("<int:execution_id>/", guarded(show), name="execution_progress"),
+        path("<int:execution_id>/events/", guarded(follow), name="execution_events"),
     ]
 
 

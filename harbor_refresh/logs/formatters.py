@@ -11,15 +11,7 @@ from harbor_refresh.logs import context
 from harbor_refresh.tasks.broker.redaction import redacted
 
 #: The fields of `extra=` that are written, and no others: a library may add arguments of a task to its records.
-IDS = (
-    "execution_id",
-    "execution_ids",
-    "task_id",
-    "job_id",
-    "claim",
-    "subscription",
-    "change",
-)
+IDS = ("execution_id", "execution_ids", "task_id", "job_id", "claim", "subscription", "change")
 LONGEST_MESSAGE = 8_000
 LONGEST_TRACEBACK = 32_000
 #: Characters that would end the line, or that a terminal would obey.

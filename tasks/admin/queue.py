@@ -26,8 +26,7 @@ from harbor_refresh.tasks.admin.queue_tables import TABLES, queue_tables
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.models import Pause
 from harbor_refresh.tasks.models.state import MAX_REASON
-from harbor_refresh.tasks.operations.pauses import pause, resume
-from harbor_refresh.tasks.operations.queue_names import name_of
+from harbor_refresh.tasks.operations.pauses import name_of, pause, resume
 from harbor_refresh.tasks.pipeline.recovery import recover
 
 CHANGE = "harbor_tasks.change_pause"

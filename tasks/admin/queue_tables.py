@@ -13,9 +13,7 @@ from harbor_refresh.executions.durations import age, ago, duration
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.jobs.limits import MOST_COUNTED, in_use
-from harbor_refresh.tasks.operations.pauses import Paused, paused
-from harbor_refresh.tasks.operations.queue_names import known as known_queues
-from harbor_refresh.tasks.operations.queue_names import name_of, what_of
+from harbor_refresh.tasks.operations.pauses import Paused, known_queues, name_of, paused, what_of
 from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.overview.state import LATELY_SECONDS
 from harbor_refresh.tasks.queue import execution_queue

@@ -7,8 +7,8 @@ from ninja import Router, Schema, Status
 from pydantic import Field
 
 from harbor_refresh.executions.access.audit import person_of
-from harbor_refresh.executions.api.access import Scope, may
-from harbor_refresh.executions.api.answers import answers, detail
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.api.answers import detail, needs
 from harbor_refresh.executions.api.schemas import Body, ExecutionDetail, Id, Moment, StatusName, VendorId
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import count
@@ -46,18 +46,8 @@ class ActionIn(Body):
     dry_run: bool = Field(False, description="Only count the executions.")
 
     def as_filter(self) -> Filter:
-        return Filter(
-            vendor_type=self.vendor_type,
-            vendor_id=self.vendor_id,
-            statuses=(self.status,) if isinstance(self.status, str) else tuple(self.status),
-            trigger=self.trigger,
-            started_after=self.started_after,
-            started_before=self.started_before,
-            attributes=self.attributes,
-            ids=tuple(self.ids),
-            quarantined=self.quarantined,
-            has_jobs=self.has_jobs,
-        )
+        same = self.model_dump(exclude={"status", "all", "dry_run"})
+        return Filter(**same, statuses=[self.status] if isinstance(self.status, str) else self.status)
 
 
 class DryRun(Schema):
@@ -65,10 +55,8 @@ class DryRun(Schema):
     is_complete: bool = Field(description="False: the count ran out of time, so there may be more.")
 
 
-ASKED: dict[str, Any] = {
-    "auth": may(Scope.MANAGE),
-    "response": answers({200: DryRun, 202: ExecutionDetail}, 400, 409),
-}
+ASKED = needs(Scope.MANAGE, ExecutionDetail, 400, 409, status=202)
+ASKED["response"][200] = DryRun
 
 
 @router.post("/executions/stop", **ASKED, summary="Stop all executions that match a filter")

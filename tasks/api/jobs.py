@@ -8,8 +8,8 @@ from ninja import Query, Router
 from pydantic import BaseModel, Field, JsonValue
 
 from harbor_refresh.executions.api import pages
-from harbor_refresh.executions.api.access import Scope, may
-from harbor_refresh.executions.api.answers import answers, require_execution
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.api.answers import needs, require_execution
 from harbor_refresh.executions.api.schemas import ExecutionId, Page, TaskId
 from harbor_refresh.executions.errors import NoSuchTask
 from harbor_refresh.executions.status import Status
@@ -67,8 +67,7 @@ class ResultsIn(pages.PageIn):
 
 @router.get(
     "/executions/{execution_id}/results",
-    auth=may(Scope.READ),
-    response=answers({200: ResultPage}, 400, 404),
+    **needs(Scope.READ, ResultPage, 400, 404),
     summary="List the kept results of an execution, the oldest job first",
 )
 def list_results(request: HttpRequest, execution_id: ExecutionId, query: Query[ResultsIn]) -> Any:
@@ -81,8 +80,7 @@ def list_results(request: HttpRequest, execution_id: ExecutionId, query: Query[R
 
 @router.get(
     "/executions/{execution_id}/jobs",
-    auth=may(Scope.READ),
-    response=answers({200: JobPage}, 400, 404),
+    **needs(Scope.READ, JobPage, 400, 404),
     summary="List the jobs of an execution, the oldest first",
 )
 def list_jobs(request: HttpRequest, execution_id: ExecutionId, query: Query[pages.PageIn]) -> Any:
@@ -93,12 +91,7 @@ def list_jobs(request: HttpRequest, execution_id: ExecutionId, query: Query[page
     return pages.answer(found, JobOut, found[-1]["task_id"] if len(found) == query.limit else None)
 
 
-@router.get(
-    "/tasks/{task_id}/job",
-    auth=may(Scope.READ),
-    response=answers({200: JobDetail}, 404),
-    summary="Show the job of one task",
-)
+@router.get("/tasks/{task_id}/job", **needs(Scope.READ, JobDetail, 404), summary="Show the job of one task")
 def get_job(request: HttpRequest, task_id: TaskId) -> Any:
     for found in _shown(Job.objects.filter(pk=task_id)):
         end = end_of(task_id)

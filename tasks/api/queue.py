@@ -8,8 +8,8 @@ from ninja import Router, Schema
 from pydantic import Field
 
 from harbor_refresh.executions.access.audit import person_of
-from harbor_refresh.executions.api.access import Scope, may
-from harbor_refresh.executions.api.answers import answers
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.api.answers import needs
 from harbor_refresh.executions.api.schemas import NO_NUL, Body
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.tasks.broker.celery_queues import JOBS, WORK
@@ -62,7 +62,7 @@ class QueueOut(Schema):
     paused: list[PauseOut] = Field(description="The paused queues; their work waits.")
 
 
-@router.get("/queue", auth=may(Scope.READ), response=answers({200: QueueOut}), summary="Show the queue")
+@router.get("/queue", **needs(Scope.READ, QueueOut), summary="Show the queue")
 def get_queue(request: HttpRequest) -> Any:
     stats = execution_queue().stats()
     return {
@@ -75,17 +75,13 @@ def get_queue(request: HttpRequest) -> Any:
     }
 
 
-@router.post(
-    "/queue/pause", auth=may(Scope.MANAGE), response=answers({200: Changed}, 400, 404), summary="Pause a queue"
-)
+@router.post("/queue/pause", **needs(Scope.MANAGE, Changed, 400, 404), summary="Pause a queue")
 def pause_queue(request: HttpRequest, body: PauseIn) -> Any:
     """Its work waits until it is resumed, even if all processes restart. Work that has begun continues, and plain
     Celery tasks are not paused."""
     return {"changed": pause(body.queue, person_of(request), body.reason)}
 
 
-@router.post(
-    "/queue/resume", auth=may(Scope.MANAGE), response=answers({200: Changed}, 400, 404), summary="Resume a queue"
-)
+@router.post("/queue/resume", **needs(Scope.MANAGE, Changed, 400, 404), summary="Resume a queue")
 def resume_queue(request: HttpRequest, body: QueueName) -> Any:
     return {"changed": resume(body.queue, person_of(request))}

@@ -1,15 +1,15 @@
 """Stop, retry and resume over HTTP. They are here and not in executions/api, because they act on jobs as well."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest
 from ninja import Router, Schema
 from pydantic import Field
 
 from harbor_refresh.executions.access.audit import Kind, Outcome, Word, noted, person_of
-from harbor_refresh.executions.api.access import Scope, may
-from harbor_refresh.executions.api.answers import answers, detail
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.api.answers import detail, needs
 from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionId, TaskId
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed, run_job_again
 from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
@@ -17,16 +17,17 @@ from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
 router = Router(tags=["Executions"])
 
 
+RunAgain = Annotated[
+    int, Field(description="The number of jobs that run once more. Tasks of other runners are not included.")
+]
+
+
 class Retried(Schema):
-    retried: int = Field(
-        description="The number of jobs that run once more. Tasks of other runners are not included."
-    )
+    retried: RunAgain
 
 
 class Resumed(Schema):
-    resumed: int = Field(
-        description="The number of jobs that run once more. Tasks of other runners are not included."
-    )
+    resumed: RunAgain
 
 
 class StoppedTask(Schema):
@@ -34,10 +35,7 @@ class StoppedTask(Schema):
 
 
 @router.post(
-    "/executions/{execution_id}/stop",
-    auth=may(Scope.MANAGE),
-    response=answers({200: ExecutionDetail}, 404),
-    summary="Stop an execution",
+    "/executions/{execution_id}/stop", **needs(Scope.MANAGE, ExecutionDetail, 404), summary="Stop an execution"
 )
 def stop_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     """Its unfinished tasks become Stopped. Waiting jobs do not begin; running jobs are asked to stop. An execution
@@ -49,8 +47,7 @@ def stop_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
 
 @router.post(
     "/executions/{execution_id}/retry",
-    auth=may(Scope.MANAGE),
-    response=answers({200: Retried}, 404),
+    **needs(Scope.MANAGE, Retried, 404),
     summary="Run the failed jobs of an execution once more",
 )
 def retry_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
@@ -59,8 +56,7 @@ def retry_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
 
 @router.post(
     "/executions/{execution_id}/resume",
-    auth=may(Scope.MANAGE),
-    response=answers({200: Resumed}, 404),
+    **needs(Scope.MANAGE, Resumed, 404),
     summary="Run the stopped jobs of an execution once more",
 )
 def resume_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
@@ -70,8 +66,7 @@ def resume_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
 
 @router.post(
     "/tasks/{task_id}/stop",
-    auth=may(Scope.MANAGE),
-    response=answers({200: StoppedTask}, 404),
+    **needs(Scope.MANAGE, StoppedTask, 404),
     summary="Stop one task and its job",
     tags=["Tasks"],
 )
@@ -84,8 +79,7 @@ def stop_one_task(request: HttpRequest, task_id: TaskId) -> Any:
 
 @router.post(
     "/tasks/{task_id}/retry",
-    auth=may(Scope.MANAGE),
-    response=answers({200: Retried}, 404),
+    **needs(Scope.MANAGE, Retried, 404),
     summary="Run the job of one task once more",
     tags=["Tasks"],
 )

@@ -30,8 +30,7 @@ from harbor_refresh.tasks.jobs.execution import TrackedExecution
 from harbor_refresh.tasks.jobs.running.handle import Handle
 from harbor_refresh.tasks.jobs.running.kept_ends import results_of
 from harbor_refresh.tasks.jobs.starting.start import start
-from harbor_refresh.tasks.operations.bulk_verbs import Done
-from harbor_refresh.tasks.operations.bulk_walk import walk
+from harbor_refresh.tasks.operations.bulk_verbs import Done, walk
 
 #: Each has one message in the queue of the ticks, and no tick is sent while four messages wait there (tick.py).
 MAX_OPEN = 4

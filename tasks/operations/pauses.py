@@ -18,23 +18,25 @@ these refreshes in its own process, because a person or a stop asked for it.
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
+from celery import current_app
 from django.db import transaction
-from django.dispatch import Signal
 
 from harbor_refresh.executions.access.audit import Kind, Person, Word, noted
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import NoSuchQueue, QueueUnavailable, Refused
 from harbor_refresh.executions.models.operations import MAX_NAME
 from harbor_refresh.executions.text import is_text
-from harbor_refresh.tasks.broker.celery_queues import TICKS, WORK
+from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.database import run
-from harbor_refresh.tasks.jobs.sender import unsend
+from harbor_refresh.tasks.jobs.sender import queues_with_jobs, unsend
+from harbor_refresh.tasks.models import Pause
+from harbor_refresh.tasks.models.job import Node
 from harbor_refresh.tasks.models.state import MAX_REASON
 from harbor_refresh.tasks.news import signals
-from harbor_refresh.tasks.operations.queue_names import known
 from harbor_refresh.tasks.pipeline import wakeup
 
 
@@ -72,7 +74,7 @@ def pause(queue: str, person: Person, reason: str = "") -> bool:
         entry.skip, entry.detail = not written, reason
         if written:
             unsend(queue)
-            _tell_after_commit(signals.queue_paused, queue=queue, by=by, reason=reason)
+            transaction.on_commit(partial(signals.queue_paused.send, pause, queue=queue, by=by, reason=reason))
     return bool(written)
 
 
@@ -86,11 +88,41 @@ def resume(queue: str, person: Person) -> bool:
         lasted = run("resume_queue", queue=queue)
         entry.skip = not lasted
         if lasted:
-            by = _in_one_line(person.name)
-            _tell_after_commit(signals.queue_resumed, queue=queue, by=by, lasted=lasted[0][0])
+            told = {"queue": queue, "by": _in_one_line(person.name), "lasted": lasted[0][0]}
+            transaction.on_commit(partial(signals.queue_resumed.send, resume, **told))
             if queue == WORK:
                 transaction.on_commit(_wake)
     return bool(lasted)
+
+
+def known_queues() -> list[str]:
+    """Return the queues that the settings of the Celery app declare, and then those that a live worker takes from,
+    that are paused, or that have jobs to send or to begin. Raises DatabaseAway."""
+    with absence_translated():
+        found = {*Pause.objects.values_list("queue", flat=True)}
+        found.update(*Node.objects.values_list("queues", flat=True))
+    found.update(queues_with_jobs())
+    conf = current_app.conf
+    declared = [*(queue.name for queue in conf.task_queues or ()), conf.task_default_queue]
+    return list(dict.fromkeys([*declared, *sorted(found - {CYCLES.name})]))
+
+
+WORK_OF = {
+    WORK: "Refreshing",
+    JOBS: "Jobs that name no other queue",
+    DELIVERIES: "Notifications and handlers",
+    TICKS: "Claims, recovery, reconcile; never paused",
+}
+
+
+def name_of(queue: str) -> str:
+    """Name the queue at the beginning of a sentence."""
+    return "Refreshing" if queue == WORK else f"The queue {queue}"
+
+
+def what_of(queue: str) -> str:
+    """Say what the work of a queue is."""
+    return WORK_OF.get(queue, f"Jobs of the queue {queue}")
 
 
 def _refuse(queue: str, reason: str) -> None:
@@ -101,20 +133,13 @@ def _refuse(queue: str, reason: str) -> None:
         raise Refused(f"{TICKS} cannot be paused: its ticks repair what crashes leave behind")
     if queue == WORK and refresh_settings().in_process:
         raise Refused("the interval is 0 or less: the reporting process refreshes, so there is nothing to pause")
-    if queue not in (there := known()):
+    if queue not in (there := known_queues()):
         raise NoSuchQueue(there)
 
 
 def _in_one_line(text: str) -> str:
     """A name or a reason is shown in a log line, and must not begin another one."""
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())
-
-
-def _tell_after_commit(signal: Signal, **values: Any) -> None:
-    def tell() -> None:
-        signal.send(sender=pause, **values)
-
-    transaction.on_commit(tell)
 
 
 def _wake() -> None:

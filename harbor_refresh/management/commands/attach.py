@@ -11,9 +11,8 @@ from harbor_refresh.attach.output import dead_text, examples, known
 from harbor_refresh.attach.wrong_statuses import Findings, repair
 from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.management.bar import bar_shown
 from harbor_refresh.executions.management.command import Subcommand, VerbCommand
-from harbor_refresh.executions.management.output import Answer, Failed, table
+from harbor_refresh.executions.management.output import Answer, Failed, bar_shown, table
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.examination import results as results_of
 from harbor_refresh.tasks.checks.facts import Facts

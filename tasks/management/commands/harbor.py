@@ -9,12 +9,11 @@ from harbor_refresh.executions.management.output import Answer
 from harbor_refresh.tasks.management.verbs import (
     bulk,
     check,
-    listing,
+    executions,
     marks,
     pauses,
     quarantine,
     repair,
-    show,
     status,
     why,
 )
@@ -23,8 +22,8 @@ from harbor_refresh.tasks.queue.connection import absence_remembered
 VERBS = {
     "status": status,
     "why": why,
-    "list": listing,
-    "show": show,
+    "list": executions.LIST,
+    "show": executions.SHOW,
     "stop": bulk.STOP,
     "retry": bulk.RETRY,
     "resume": bulk.RESUME,

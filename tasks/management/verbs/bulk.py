@@ -15,9 +15,8 @@ from django.core.management.base import CommandParser
 from harbor_refresh.executions.access.audit import Kind, Outcome, at_terminal, note
 from harbor_refresh.executions.attached.ownership import refuse_if_attached
 from harbor_refresh.executions.errors import NoSuchExecution
-from harbor_refresh.executions.management.bar import bar_shown
 from harbor_refresh.executions.management.command import Subcommand
-from harbor_refresh.executions.management.output import Answer, Failed, Misused
+from harbor_refresh.executions.management.output import Answer, Failed, Misused, bar_shown
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import Counted, count, span
@@ -26,8 +25,7 @@ from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks.jobs.stops import KILL_AFTER, stop_jobs
 from harbor_refresh.tasks.management.verbs import filter_options
 from harbor_refresh.tasks.operations.bulk import OPERATIONS, first_of
-from harbor_refresh.tasks.operations.bulk_verbs import VERBS, Done
-from harbor_refresh.tasks.operations.bulk_walk import walk
+from harbor_refresh.tasks.operations.bulk_verbs import VERBS, Done, walk
 
 COUNT_SECONDS = 60
 SHOWN = 20
@@ -80,9 +78,9 @@ def _answer(verb: Verb, options: dict[str, Any]) -> Answer:
     entry.save(update_fields=["count", "outcome"])
     counts = {"changed": done.changed, "skipped": done.skipped, "failed": len(done.failed)}
     error = first_of(done.failed)
-    failure = "" if is_all else "it was interrupted before its end; to do the rest, type it again"
-    if is_all and done.failed:
-        failure = f"{plural(len(done.failed), 'execution')} failed, the first of them: {error}"
+    failure = f"{plural(len(done.failed), 'execution')} failed, the first of them: {error}" if done.failed else ""
+    if not is_all:
+        failure = "it was interrupted before its end; to do the rest, type it again"
     summary = (
         f"{plural(done.changed, 'execution')} {VERBS[verb].did}, {done.skipped:,} left as they are, "
         f"{len(done.failed):,} failed."

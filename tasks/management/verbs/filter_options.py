@@ -53,12 +53,12 @@ def chosen(options: dict[str, Any]) -> Filter:
         return Filter(
             vendor_type=options["vendor"],
             vendor_id=options["vendor_id"],
-            statuses=tuple(options["status"]),
+            statuses=options["status"],
             trigger=options["trigger"],
             started_after=options["newer_than"] and now - options["newer_than"],
             started_before=options["older_than"] and now - options["older_than"],
             attributes=dict(options["attribute"]),
-            ids=tuple(options["ids"]),
+            ids=options["ids"],
             quarantined=options["quarantined"],
             has_jobs=options["has_jobs"],
         )

@@ -13,35 +13,28 @@ from django.core.management.base import CommandParser
 from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
-from harbor_refresh.executions.management.bar import bar_shown
 from harbor_refresh.executions.management.command import Subcommand
-from harbor_refresh.executions.management.output import Answer
+from harbor_refresh.executions.management.output import Answer, bar_shown
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.pipeline.legacy_marks import (
-    count_left,
-    count_marks,
-    export_marks,
-    import_marks,
-    keys_of_server,
-)
-
-
-def _import_arguments(parser: CommandParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="only count the marks")
+from harbor_refresh.tasks.pipeline import legacy_marks
 
 
 def _import(options: dict[str, Any]) -> Answer:
     if options["dry_run"]:
-        found = count_marks()
+        found = legacy_marks.count_marks()
         said = f"{plural(found.taken, 'mark')} to take, {found.unreadable:,} that cannot be read."
         return Answer({"taken": found.taken, "unreadable": found.unreadable}, [said])
-    with bar_shown("keys", keys_of_server()) as show:
-        done = import_marks(show)
+    with bar_shown("keys", legacy_marks.keys_of_server()) as show:
+        done = legacy_marks.import_marks(show)
     note_of_queue(Word.IMPORT, done.taken)
     shown = [f"Took {plural(done.taken, 'mark')} onto the queue."]
     if done.unreadable:
         shown.append(f"Left {plural(done.unreadable, 'mark')} that cannot be read.")
     return Answer({"taken": done.taken, "unreadable": done.unreadable}, shown)
+
+
+def _import_arguments(parser: CommandParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="only count the marks")
 
 
 def _export_arguments(parser: CommandParser) -> None:
@@ -55,10 +48,10 @@ def _export_arguments(parser: CommandParser) -> None:
 
 def _export(options: dict[str, Any]) -> Answer:
     as_set = options["as_set"]
-    with bar_shown("executions", count_left(as_set=as_set)) as show:
-        count = export_marks(as_set=as_set, force=options["force"], on_page=show)
+    with bar_shown("executions", legacy_marks.count_left(as_set=as_set)) as show:
+        count = legacy_marks.export_marks(as_set=as_set, force=options["force"], on_page=show)
     note_of_queue(Word.EXPORT, count)
-    data = {"moved": count, "left": count_left(as_set=as_set)}
+    data = {"moved": count, "left": legacy_marks.count_left(as_set=as_set)}
     shown = [f"Turned {plural(count, 'execution')} into marks of Harbor."]
     if data["left"]:
         shown.append(f"{plural(data['left'], 'mark')} of ours came meanwhile, or cannot be read: run it again.")

@@ -3,16 +3,16 @@
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.db.models import F
 
 from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, noted
 from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.management.argument_types import positive_integer
-from harbor_refresh.executions.management.output import Answer, table
+from harbor_refresh.executions.management.output import Answer, moment, table
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.executions.text import id_list, plural
 
 SHOWN = 10
-
 HELP = "list the executions in quarantine with their reasons, or release them"
 
 
@@ -33,7 +33,7 @@ def answer(options: dict[str, Any]) -> Answer:
 
 
 def _release(ids: list[int]) -> Answer:
-    with noted(at_terminal(), Word.RELEASE, Kind.QUARANTINE, _named(ids)) as entry:
+    with noted(at_terminal(), Word.RELEASE, Kind.QUARANTINE, id_list(ids, at_most=SHOWN)) as entry:
         released = sorted(release(ids))
         entry.count, entry.skip = len(released), not released
     absent = sorted(set(ids) - set(released))
@@ -45,37 +45,14 @@ def _release(ids: list[int]) -> Answer:
     )
 
 
-def _named(ids: list[int]) -> str:
-    return id_list(ids, at_most=SHOWN) if ids else ""
-
-
 def _list() -> Answer:
-    quarantined = list(Quarantine.objects.select_related("execution").order_by("pk"))
-    data = {
-        "quarantined": [
-            {
-                "execution_id": row.execution_id,
-                "vendor": row.execution.vendor_type,
-                "status": row.execution.status,
-                "attempts": row.attempts,
-                "at": row.at.isoformat(),
-                "reason": row.reason,
-            }
-            for row in quarantined
-        ]
-    }
-    if not quarantined:
-        return Answer(data, ["No execution is in quarantine."])
+    of_execution = {"vendor": F("execution__vendor_type"), "status": F("execution__status")}
+    quarantines: Any = Quarantine.objects.order_by("pk")
+    found = list(quarantines.values("execution_id", "attempts", "at", "reason", **of_execution))
     rows = [
-        (
-            str(row.execution_id),
-            row.execution.vendor_type,
-            row.execution.status,
-            row.attempts,
-            f"{row.at:%Y-%m-%d %H:%M:%S}",
-            row.reason,
-        )
-        for row in quarantined
+        (str(one["execution_id"]), one["vendor"], one["status"], one["attempts"], moment(one["at"]), one["reason"])
+        for one in found
     ]
     columns = ("execution", "vendor", "status", "attempts", "since", "reason")
-    return Answer(data, [table(columns, rows)])
+    shown = table(columns, rows) if rows else "No execution is in quarantine."
+    return Answer({"quarantined": found}, [shown])

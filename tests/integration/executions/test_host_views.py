@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 from typing import Any
 
 import pytest
@@ -12,7 +13,6 @@ from django.test import Client, override_settings
 from django.urls import include, path, reverse
 from pytest_django import Settings
 
-from harbor_refresh.executions import pacing
 from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -150,7 +150,7 @@ def test_nothing_is_posted_there(host: Client) -> None:
 def test_one_stream_too_many_is_refused_and_a_closed_one_makes_room(
     host: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pacing, "STREAMS", 1)
+    monkeypatch.setattr(event_stream, "_room", threading.Semaphore(1))
     execution, _ = made(1)
     address = f"/mirrors/{execution.pk}/events/"
     first = host.get(address)

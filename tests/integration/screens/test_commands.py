@@ -38,7 +38,7 @@ def redis_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     queue = ExecutionQueue(refresh_settings(), lonely, lonely)
     for module in ("pipeline.recovery", "pipeline.wakeup", "strategies.claim"):
         monkeypatch.setattr(f"harbor_refresh.tasks.{module}.execution_queue", lambda: queue)
-    monkeypatch.setattr("harbor_refresh.tasks.management.verbs.claims.execution_queue", lambda: queue)
+    monkeypatch.setattr("harbor_refresh.tasks.management.verbs.status.execution_queue", lambda: queue)
     yield
     lonely.close()
 

@@ -21,7 +21,7 @@ from harbor_refresh.executions.management.argument_types import age
 from harbor_refresh.executions.management.output import Misused
 from harbor_refresh.executions.models import AuditEntry, Execution
 from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.tasks.operations import bulk_walk
+from harbor_refresh.tasks.operations import bulk_verbs
 from harbor_refresh.tasks.operations.bulk_verbs import VERBS
 from tests.integration.command_output import data, failing, manage, said
 from tests.integration.operations.actions.sample_bulk import reported, statuses, with_jobs
@@ -60,7 +60,7 @@ def in_pages(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             before()
             return VERBS[Verb.STOP].act(ids)
 
-        monkeypatch.setattr(bulk_walk, "VERBS", {Verb.STOP: replace(VERBS[Verb.STOP], act=act, page=2)})
+        monkeypatch.setattr(bulk_verbs, "VERBS", {Verb.STOP: replace(VERBS[Verb.STOP], act=act, page=2)})
 
     return use
 

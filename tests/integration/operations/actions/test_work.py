@@ -19,7 +19,7 @@ from harbor_refresh.tasks.broker.pooled import waiting
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
 from harbor_refresh.tasks.models.job import Job, Node, State
-from harbor_refresh.tasks.operations import bulk_walk
+from harbor_refresh.tasks.operations import bulk_verbs
 from harbor_refresh.tasks.operations.bulk import MAX_OPEN
 from harbor_refresh.tasks.operations.bulk_verbs import VERBS
 from tests import servers
@@ -37,7 +37,7 @@ class Died(SystemExit):
 
 
 def act_is(monkeypatch: pytest.MonkeyPatch, verb: Verb, act: Any) -> None:
-    monkeypatch.setattr(bulk_walk, "VERBS", {verb: replace(VERBS[verb], act=act)})
+    monkeypatch.setattr(bulk_verbs, "VERBS", {verb: replace(VERBS[verb], act=act)})
 
 
 def its_process_is_dead() -> None:
@@ -256,7 +256,7 @@ def test_a_database_that_goes_away_fails_no_execution_and_the_action_goes_on(
 ) -> None:
     with_jobs(7)
     action = asked(Verb.STOP)
-    step = getattr(bulk_walk, at)
+    step = getattr(bulk_verbs, at)
     calls: list[bool] = []
     with database_port() as port:
 
@@ -270,7 +270,7 @@ def test_a_database_that_goes_away_fails_no_execution_and_the_action_goes_on(
             finally:
                 port.back()
 
-        monkeypatch.setattr(bulk_walk, at, away)
+        monkeypatch.setattr(bulk_verbs, at, away)
         work_off()
     assert (len(calls), result(action)["status"]) == (1, "Running")
     Job.objects.filter(not_before__isnull=False).update(not_before=timezone.now())
