@@ -23,8 +23,8 @@ class Claim(claim.Claim):
     def cycle(self) -> Refreshed:
         """Claim and work here what otherwise goes to the workers, until nothing is left to claim.
 
-        Ends, too, when all that was claimed is locked by others: it would be claimed again at once. What if
-        the process dies: its claims are recovered like any worker's.
+        Ends, too, when all that was claimed is locked by others: it would be claimed again at once. If
+        the process dies, then its claims are recovered like any worker's.
         """
         outcome = Refreshed()
         while _claim_and_work(outcome):

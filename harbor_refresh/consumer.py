@@ -7,8 +7,8 @@
    forgets the descriptor by which it has noticed that. If the process is still in the pool when the loop begins
    again, celery 5.7 gives that descriptor, which is None, to kombu 5.7, and the worker ends.
 
-What if the worker is killed: the events of the last moment are lost, as without this. What if it stops: they are
-sent before it ends. What if its connection breaks: the dispatcher keeps them, and the next event has them sent.
+If the worker is killed, then the events of the last moment are lost, as without this. If it stops, then they are
+sent before it ends. If its connection breaks, then the dispatcher keeps them, and the next event has them sent.
 """
 
 from time import monotonic

@@ -38,7 +38,7 @@ def may(role: str, app: str, codename: str) -> bool:
 
 
 class Migration:
-    """What one run of `migrate` found, and made so far. What if two run at once: `get_or_create` and `add` let one
+    """What one run of `migrate` found, and made so far. If two run at once, then `get_or_create` and `add` let one
     of the two write each row, and the other one finds it."""
 
     def __init__(self) -> None:

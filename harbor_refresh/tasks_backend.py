@@ -120,7 +120,7 @@ class TrackedBackend(backends.BaseTaskBackend):  # type: ignore[misc]
     def run(self, job: Handle, task: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Run a task in a worker, and return what it returns, which is kept with the end of the job.
 
-        What if the worker dies: the job is run again, and no signal tells its end.
+        If the worker dies, then the job is run again, and no signal tells its end.
         """
         result = self.get_result(job.run.job)
         began = timezone.now()

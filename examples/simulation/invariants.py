@@ -41,7 +41,7 @@ def violations(*, broker: Broker | None = None, at_most: int | None = None) -> l
     caller knows Celery. With it, jobs must have ended, too. `at_most` bounds the list, for each of the four. K1
     leaves out executions in quarantine, because they are known to differ: see `set_aside`.
 
-    What if work goes on while this looks: K2 is asked first, the way that a change goes. What has left a place
+    If work goes on while this looks, then K2 is asked first, the way that a change goes. What has left a place
     after the look at it is seen in the next place. So if K2 finds nothing, nothing moves when K1 is asked.
     """
     not_drained = _not_drained(broker)

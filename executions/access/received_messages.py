@@ -21,8 +21,8 @@ AT_ONCE = 2
 def receive(message: "SignedMessage") -> None:
     """Record in the caller's transaction that this message was received. Raises Replayed if it was before.
 
-    What if the caller fails: its transaction is rolled back with this record, and the message may be sent again.
-    What if one message comes twice at once: the second waits for the first, and is refused if that commits.
+    If the caller fails, then its transaction is rolled back with this record, and the message may be sent again.
+    If one message comes twice at once, then the second waits for the first, and is refused if that commits.
     """
     delete_first(ReceivedMessage.objects.filter(at__lt=Now() - KEPT).order_by("at"), AT_ONCE)
     if not run("receive_message", id=message.id, at=message.at):

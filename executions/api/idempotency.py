@@ -28,9 +28,9 @@ Key = Annotated[
 def once(request: HttpRequest, key: str | None, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Call `make` and keep its answer, in one transaction; if the caller has used this key, return that answer.
 
-    What if two requests with one key come at once: the second waits at the key's row until the first has
-    committed, and gets its answer. What if the first fails: neither its key nor its work is there. What if the
-    process dies before the answer is sent: the next request with this key gets it.
+    If two requests with one key come at once, then the second waits at the key's row until the first has
+    committed, and gets its answer. If the first fails, then neither its key nor its work is there. If the
+    process dies before the answer is sent, then the next request with this key gets it.
     """
     if key is None:
         return make()

@@ -35,8 +35,8 @@ class Page:
 def page(chosen: Filter, limit: int, below: int | None = None) -> Page:
     """Return the newest executions that meet the filter and whose ids are less than `below`.
 
-    A page may hold fewer than `limit`, even none, and not be the last: it ends after COMPARED executions. What if
-    executions are created meanwhile: their ids are higher, so they move no page. What if some are deleted: the
+    A page may hold fewer than `limit`, even none, and not be the last: it ends after COMPARED executions. If
+    executions are created meanwhile, then their higher ids move no page. If some are deleted, then the
     next page begins below an id, which need not exist. The attributes of its executions are not read, because they
     have no bound together.
     """

@@ -60,8 +60,8 @@ def repair(*, dry_run: bool = False, progress: Progress = lambda looked_at: None
     left alone. A row that cannot be refreshed fails alone: it is named, and the next one follows. Locked rows are
     passed.
 
-    What if the process dies: the pages before are committed, and the next repair finds the rest. What if two do it
-    at once, or Harbor's core refreshes beside it: the row's lock decides, and the second finds nothing to write.
+    If the process dies, then the pages before are committed, and the next repair finds the rest. If two do it
+    at once, or Harbor's core refreshes beside it, then the row's lock decides, and the second finds nothing.
     """
     outcome, after, dangling = Findings(), 0, timedelta(hours=pacing.DANGLING_HOURS)
     while True:

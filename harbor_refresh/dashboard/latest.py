@@ -1,7 +1,7 @@
 """The latest overview of this process: one look for all pages that are open.
 
-A page gets an answer that is at most FRESH_SECONDS old. What if fifty pages ask at once: one thread looks, and the
-requests wait for its answer. What if PostgreSQL hangs: the first requests wait for PATIENCE_SECONDS; later
+A page gets an answer that is at most FRESH_SECONDS old. If fifty pages ask at once, then one thread looks, and the
+requests wait for its answer. If PostgreSQL hangs, then the first requests wait for PATIENCE_SECONDS; later
 requests are told at once that it does not answer, until the look comes back.
 """
 

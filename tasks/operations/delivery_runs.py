@@ -1,6 +1,6 @@
 """The runs of `tasks.deliver`: what wakes them, and what a run does in a worker.
 
-What if a wake-up is lost: recovery sends another one within seconds, if anything is due.
+If a wake-up is lost, then recovery sends another one within seconds, if anything is due.
 """
 
 import logging
@@ -71,7 +71,7 @@ def run() -> None:
     """Deliver what is due, unless deliveries are paused or another run looks for it: one that hangs with a
     receiver is enough.
 
-    What if the process dies: the lease expires, and recovery wakes another run.
+    If the process dies, then the lease expires, and recovery wakes another run.
     """
     until = monotonic() + RUN_SECONDS
     lease = Lease(LEASE)
@@ -106,7 +106,7 @@ def _prepare() -> None:
 def _ask_handlers() -> None:
     """Send a task for each handler that has something to do.
 
-    What if a message is lost: the handler is asked for again a few seconds later.
+    If a message is lost, then the handler is asked for again a few seconds later.
     """
     for subscription_id in due_handlers():
         try:

@@ -63,9 +63,9 @@ def is_refreshing_paused() -> bool:
 def pause(queue: str, person: Person, reason: str = "") -> bool:
     """Pause the queue. False if it is paused already; then the first pause and its reason stand.
 
-    Jobs that were sent, and have not begun, wait again in the same transaction. What if two people pause it at
-    once: one row is written, and one entry of the log of actions. What if a tick has read the rows a moment
-    before: it claims once more, no more than the workers have room for.
+    Jobs that were sent, and have not begun, wait again in the same transaction. If two people pause it at
+    once, then one row is written, and one entry of the log of actions. If a tick has read the rows a moment
+    before, then it claims once more, no more than the workers have room for.
     """
     _refuse(queue, reason)
     reason, by = _in_one_line(reason), _in_one_line(person.name)[:MAX_NAME]
@@ -81,8 +81,8 @@ def pause(queue: str, person: Person, reason: str = "") -> bool:
 def resume(queue: str, person: Person) -> bool:
     """Resume the queue. False if it is not paused.
 
-    Within seconds nodes send the jobs that waited, and recovery wakes a deliverer. What if the process dies after
-    the commit and before the wake-up: the scheduled tick claims.
+    Within seconds nodes send the jobs that waited, and recovery wakes a deliverer. If the process dies after
+    the commit and before the wake-up, then the scheduled tick claims.
     """
     with noted(person, Word.RESUME, Kind.QUEUE, queue) as entry:
         lasted = run("resume_queue", queue=queue)

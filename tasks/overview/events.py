@@ -1,9 +1,9 @@
 """Events: what went wrong and how it healed in the last two days, as the dashboard lists it; and counters of the
 metrics that follow the same signals.
 
-They come from signals that the log has as well, and from the nodes that Redis remembers as dead. What if the
-process dies before the event is written: it is missing here, and the log has its line. What if thousands come at
-once: one row for each kind and minute adds them up, so their number is bounded.
+They come from signals that the log has as well, and from the nodes that Redis remembers as dead. If the
+process dies before the event is written, then it is missing here, and the log has its line. If thousands come at
+once, then one row for each kind and minute adds them up, so their number is bounded.
 
 An event is written after the commit of the change that it describes, in a statement of its own. If the database
 refuses the event, the change still stands. An outage of PostgreSQL or Redis is no event: the first cannot be
@@ -72,7 +72,7 @@ def note_deaths(nodes: Sequence[Node]) -> None:
 
 
 def note(kind: Kind, count: int) -> None:
-    """Add to the event of this kind, after the commit of what it tells. What if the database is away: it is not
+    """Add to the event of this kind, after the commit of what it tells. If the database is away, then it is not
     told here, because an event must not fail what it tells of."""
     if count > 0:
         with suppress(Error):

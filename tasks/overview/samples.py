@@ -1,9 +1,9 @@
 """Samples: what the charts of the dashboard show of two days, one row every ten seconds. Prometheus has all other
 figures over time.
 
-They are rows in PostgreSQL, so they survive restarts and an emptied Redis. `tasks.sample` adds them. What if no
-worker is alive: a web process with an open dashboard adds them; without one, the charts have a gap. What if two
-add one at once: the second changes nothing. What if the process dies: one sample is missing, and the counters of
+They are rows in PostgreSQL, so they survive restarts and an emptied Redis. `tasks.sample` adds them. If no
+worker is alive, then a web process with an open dashboard adds them; without one, the charts have a gap. If two
+add one at once, then the second changes nothing. If the process dies, then one sample is missing, and counters of
 the next hold what happened in between.
 """
 

@@ -1,8 +1,8 @@
 """The events of Celery that end a job without its code: its message was revoked, has expired, names an unknown
 task or cannot be used (validation.py), or its run took longer than its hard limit.
 
-Each end is written here, in the worker's main process, because the job's code never learns of it. What if the
-database is away: it is logged. A job without a run is sent again later; a run whose process was killed is
+Each end is written here, in the worker's main process, because the job's code never learns of it. If the
+database is away, then it is logged. A job without a run is sent again later; a run whose process was killed is
 released.
 """
 

@@ -115,7 +115,7 @@ def start_or_find(
     3. After the commit, send the first of them. An execution without jobs has succeeded at once, unless it is
        open.
 
-    What if the process dies before the commit: nothing happened. After it: the sender sends what waits.
+    If the process dies before the commit, then nothing happened. After it, the sender sends what waits.
     """
     return _in_pages(parts, partial(_record, vendor_type, attributes, of_it, turns or Turns()))
 
@@ -130,7 +130,7 @@ def add(execution_id: int, parts: Iterable[Part], *, once: str = "", turns: Turn
     2. Leave out parts with a unique job that is queued or running, as `start` does.
     3. Write tasks, jobs and the key in the same transaction. After the commit, publish these jobs.
 
-    What if the process dies before the commit: nothing happened. After it: the sender sends the jobs, and the
+    If the process dies before the commit, then nothing happened. After it, the sender sends the jobs, and the
     same addition with its key adds nothing.
     """
     return _in_pages(parts, partial(_add, execution_id, once, turns or Turns()))

@@ -38,7 +38,7 @@ def lock_and_release(
        again before the transaction ends.
     3. A last query reads which keys are held. A key that another job has taken meanwhile counts as held.
 
-    What if two processes do it at once: the second waits for the tasks, finds that they are no longer final or
+    If two processes do it at once, then the second waits for the tasks, finds that they are no longer final or
     that their jobs have lost the keys, and sees the new holders in 3. If no job held a key, there was nothing to
     wait for: the constraint lets one of the two write, see `retry_on_conflict`.
     """
