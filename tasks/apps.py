@@ -52,9 +52,11 @@ class TasksConfig(AppConfig):
 
         # a pool without processes has the second only
         for ending in (signals.worker_process_shutdown, signals.worker_shutdown):
-            # the writer first, because the poster reports what it writes
-            for stop in (writer.of_this_process.stop, sender.publisher.stop, report_target.of_this_process.stop):
-                ending.connect(stop)
+            # the writer first, because the poster reports what it writes; Celery 5.6 tells methods of one class
+            # apart by these names alone
+            ending.connect(writer.of_this_process.stop, dispatch_uid="tasks.jobs.writer")
+            ending.connect(sender.publisher.stop, dispatch_uid="tasks.jobs.publisher")
+            ending.connect(report_target.of_this_process.stop, dispatch_uid="tasks.jobs.report_target")
         signals.worker_ready.connect(delivery_runs.on_worker_ready)
         signals.beat_init.connect(schedule.follow_setting)
         for starting in (signals.import_modules, signals.celeryd_init):

@@ -130,9 +130,12 @@ def _advice(error: errors.RefreshError) -> Iterator[str]:
             yield "A PgBouncer stands before the database, and refuses the options of the connection."
             yield "Set DATABASE_POOLED=true; `manage.py doctor` then says what else to type."
         case errors.RightMissing():
-            which = "attach check" if is_attached() else "doctor"
             yield "The role of DATABASE_URL lacks a right."
-            yield f"`manage.py {which}` names each, with the statement that grants it; then repeat this command."
+            if is_attached():
+                yield "`manage.py attach check` names each, with the statement that grants it."
+            else:
+                yield "Have the owner of the tables grant it."
+            yield "Then repeat this command."
         case errors.DatabaseRefused():
             place = "DATABASE_URL" if is_service() else "DATABASES, in the settings"
             todo = f"Correct the account, the password and the name in {place}"

@@ -38,4 +38,8 @@ def tell_touched_after_commit(members: Iterable[Member]) -> None:
 
 def tell_changes_written_after_commit() -> None:
     """Tell that something waits to be delivered: `tasks.operations` listens and sends `tasks.deliver`."""
-    transaction.on_commit(partial(changes_written.send, sender=None))
+    transaction.on_commit(_tell_changes_written)
+
+
+def _tell_changes_written() -> None:  # of this module, because eager mode does what waits of ours (agenda.py)
+    changes_written.send(sender=None)

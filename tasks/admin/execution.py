@@ -19,7 +19,7 @@ from harbor_refresh.executions.admin.base import may
 from harbor_refresh.executions.admin.confirmation import Question, ask, asks_first, is_confirmed
 from harbor_refresh.executions.admin.execution import ExecutionAdmin
 from harbor_refresh.executions.admin.filters import HasJobsFilter, filter_of
-from harbor_refresh.executions.admin.formatters import NOTHING, column, is_quarantined, task_link
+from harbor_refresh.executions.admin.formatters import column, is_quarantined, task_link
 from harbor_refresh.executions.admin.live import live_view
 from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import admin_url, page
@@ -113,7 +113,7 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
     has_refresh_permission = may("harbor_executions.change_execution")
     has_remove_permission = may("harbor_executions.delete_execution")
     has_release_permission = may("harbor_executions.change_quarantine")
-    terms = column(lambda execution: described(execution) or NOTHING, "Terms")
+    terms_of_it = column(described, "Terms")
 
     def get_urls(self) -> list[URLPattern]:
         name = "harbor_executions_execution"
@@ -127,7 +127,8 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Execution | None = None) -> Any:
         (title, options), *others = super().get_fieldsets(request, obj)
-        return [(title, {**options, "fields": (*options["fields"], "terms")}), *others]
+        terms = ("terms_of_it",) if obj and described(obj) else ()
+        return [(title, {**options, "fields": (*options["fields"], *terms)}), *others]
 
     def useful(self, request: HttpRequest, row: Any) -> dict[str, bool]:
         """A quarantined execution is released, and not refreshed."""

@@ -10,9 +10,9 @@ docs/explanation/decisions/0035-rabbitmq-as-broker.md.
    question. The transport closes such a connection at once: a polite end would wait for two more answers of a
    server that hangs.
 3. A message that the server refuses (`basic.nack`) raises an error that is no error of the broker to kombu, so
-it would count as a fault of the message. The transport raises an error of the channel. 4. An error of a channel (a
-queue that was deleted, a job that took longer than the server's `consumer_timeout`), and an error while kombu
-connects, would end the worker. The transport counts both as errors of the connection.
+   it would count as a fault of the message. The transport raises an error of the channel.
+4. An error of a channel (a queue that was deleted, a job that took longer than the server's `consumer_timeout`),
+   and an error while kombu connects, would end the worker. The transport counts both as errors of the connection.
 5. With several servers, kombu checks each certificate by the name of the first. The transport uses that of the
    host.
 6. Properties of a message that py-amqp cannot read (text that is no UTF-8, a moment beyond the calendar) would end

@@ -88,6 +88,11 @@ class Workers:
     def task_names(self) -> dict[str, set[str]]:
         return {name: {one.split()[0] for one in found} for name, found in self._ask("registered").items()}
 
+    @cached_property
+    def databases(self) -> dict[str, Any]:
+        of = {name: theirs.get("DATABASES", {}) for name, theirs in self._ask("conf").items()}
+        return {name: its.get("default", {}).get("NAME") for name, its in of.items()}
+
     def _ask(self, question: str) -> dict[str, Any]:
         if not self.names:
             return {}

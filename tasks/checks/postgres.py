@@ -41,7 +41,10 @@ def reachable(facts: Facts) -> Iterator[CheckMessage]:
             f"PostgreSQL is away. {str(exc).rstrip('.')}.\nNo report can be stored and no status refreshed. What "
             "was committed is safe.",
             hint=f"Workers go on by themselves when it is back. Start it, or correct {place}. Look with: "
-            f"pg_isready -h {server['HOST'] or 'localhost'} -p {server['PORT'] or 5432}",
+            "pg_isready"
+            + "".join(
+                f" {word} {server[name]}" for word, name in (("-h", "HOST"), ("-p", "PORT")) if server[name]
+            ),
         )
 
 

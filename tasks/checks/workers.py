@@ -1,10 +1,11 @@
-"""Checks of beat and of the workers: that they live, follow the schedule, take every queue, and know our
-tasks."""
+"""Checks of beat and of the workers: that they live, follow the schedule, take every queue, know our tasks, and
+work on this database."""
 
 from collections.abc import Iterator
 
 from celery import current_app
 from django.core.checks import CheckMessage, Error, Warning
+from django.db import connection
 from django.db.models import Count
 
 from harbor_refresh.executions.declarations import is_service
@@ -214,3 +215,15 @@ def task_names(facts: Facts) -> Iterator[CheckMessage]:
             "Add app.autodiscover_tasks() where the project makes its Celery app, or name their modules in the "
             "setting CELERY_IMPORTS. Then start the workers again.",
         )
+
+
+@check("workers.database", "workers work on this database", *BOTH)
+def same_database(facts: Facts) -> Iterator[CheckMessage]:
+    """Two installations on one broker drop each other's messages."""
+    ours = connection.settings_dict["NAME"]
+    for worker, theirs in facts.workers.databases.items():
+        if theirs not in (None, ours):
+            yield Error(
+                f"{worker} works on the database {theirs}, but this command on {ours}.",
+                "Correct DATABASE_URL of one of them, or give each system a broker of its own.",
+            )

@@ -21,6 +21,10 @@ from harbor_refresh.tasks.broker.redis_address import Place
 NOT_ADMITTED = (AuthenticationError, AuthorizationError, NoPermissionError)
 
 
+#: So many are asked for one connection, because each may hang. The others come first the next time.
+MOST_ASKED = 3
+
+
 class Sentinels:
     """`name`: what they call the primary. `options` are those of a connection to a Sentinel, with its timeouts."""
 
@@ -40,7 +44,7 @@ class Sentinels:
         """Ask one Sentinel after the other. Raises a connection error if none knows, and the error of a Sentinel
         that refuses the login."""
         failures: list[str] = []
-        for place in tuple(self._places):
+        for place in self._places[:MOST_ASKED]:
             try:
                 return self._answer(place)
             except NOT_ADMITTED:
