@@ -1,7 +1,7 @@
 """Kombu's transport for RabbitMQ, mended for a RabbitMQ that fails.
 
-Only the connections of our Celery app use it (amqp_connection.py), because kombu's table of transports belongs to the
-whole process.
+Only the connections of our Celery app use it (amqp_connection.py), because kombu's table of transports belongs to
+the whole process.
 
 1. A connection that the server has closed is noticed when it is next used, and the message for which it is used
    fails. So the first message of each process after a restart would fail. The transport looks whether the
