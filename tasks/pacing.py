@@ -1,7 +1,7 @@
 """Pacing: how much is claimed and sent at a time, how long hot executions rest, and when a process checks again.
 
-The scripts in queue/lua take these constants by name, see queue/scripts.py. How they were measured is told in
-docs/explanation/decisions: 0010 (ticks and the wake-up), 0012 (pages), 0014 (rests).
+The scripts in queue/lua take these constants by name, see queue/scripts.py. The wake-up is described in
+pipeline/wakeup.py.
 """
 
 from harbor_refresh.executions.pacing import paced

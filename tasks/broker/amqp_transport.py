@@ -1,7 +1,7 @@
 """Kombu's transport for RabbitMQ, mended for a RabbitMQ that fails.
 
-The connections of our Celery app use it (amqp_connection.py). The decision is in
-docs/explanation/decisions/0035-rabbitmq-as-broker.md.
+Only the connections of our Celery app use it (amqp_connection.py), because kombu's table of transports belongs to
+the whole process.
 
 1. A connection that the server has closed is noticed when it is next used, and the message for which it is used
    fails. The transport looks whether the socket was closed, which costs no round trip, and kombu connects again

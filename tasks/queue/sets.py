@@ -10,8 +10,8 @@ from harbor_refresh.tasks.queue.connection import redis_errors_translated
 
 T = TypeVar("T")
 
-#: Members in one command. Larger pages need fewer commands, smaller ones block other clients for less time: see
-#: docs/explanation/decisions/0012-short-scripts.md.
+#: Members in one command. Larger pages need fewer commands, smaller ones block other clients for less time. Redis
+#: runs one command at a time, so none may take longer than a few milliseconds, even with 1,000,000 members queued.
 PAGE = 1_500
 
 

@@ -1,7 +1,8 @@
 """The lock of the `lock` design: one instance works a cycle, the other instances wait.
 
-One atomic command takes it, with an end. Only its owner frees it. A thread renews it while the cycle runs.
-docs/explanation/strategies.md describes the original's lock and its faults.
+One atomic command takes it, with an end. Only its owner frees it. A thread renews it while the cycle runs. The
+lock that was proposed for Harbor had three faults: SETNX and EXPIRE were two commands, DEL did not check the
+owner, and a long cycle outlived the expiry.
 """
 
 import threading
