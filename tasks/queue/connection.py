@@ -51,8 +51,8 @@ NOT_ADMITTED_IN_A_SCRIPT = re.compile(
     r"ACL failure in script|user executing the script can't (run|access)|NOPERM", re.IGNORECASE
 )
 
-#: After so many times the timeout of one answer, a command is not tried again. So a server that hangs is tried twice,
-#: or once behind Sentinels that hang as well.
+#: After so many times the timeout of one answer, a command is not tried again. So a server that hangs is tried
+#: twice, or once behind Sentinels that hang as well.
 PATIENCE = 1.5
 #: How long a look that many pages share may wait for a connection, and for an answer.
 BRIEF_SECONDS = 0.5
