@@ -12,11 +12,12 @@ WITH locked AS MATERIALIZED (
     ORDER BY id
     FOR UPDATE SKIP LOCKED
 ),
-held AS (
-    SELECT given.id, (SELECT count(*) FROM locked WHERE execution_id = given.id) AS tasks
-    FROM unnest(%(ids)s::bigint[]) AS given (id)
-    WHERE NOT EXISTS (SELECT FROM execution_status_change c WHERE c.execution_id = given.id AND NOT c.told)
+held AS MATERIALIZED (
+    SELECT execution_id, count(*) AS tasks FROM locked GROUP BY execution_id
 )
-SELECT coalesce(array_agg(h.id ORDER BY h.id), '{}'), coalesce(sum(h.tasks), 0)::bigint
-FROM held h
-WHERE h.tasks = (SELECT count(*) FROM task WHERE execution_id = h.id)
+SELECT coalesce(array_agg(given.id ORDER BY given.id), '{}'), coalesce(sum(h.tasks), 0)::bigint
+FROM unnest(%(ids)s::bigint[]) AS given (id)
+LEFT JOIN held h ON h.execution_id = given.id
+WHERE
+    coalesce(h.tasks, 0) = (SELECT count(*) FROM task WHERE execution_id = given.id)
+    AND NOT EXISTS (SELECT FROM execution_status_change c WHERE c.execution_id = given.id AND NOT c.told)

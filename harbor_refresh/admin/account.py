@@ -16,7 +16,10 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from harbor_refresh.executions.access.audit import Kind
 from harbor_refresh.executions.admin.base import ModelAdmin, NotedAdmin
 
-admin.site.unregister((User, Group))
+for model, djangos in ((User, DjangoUserAdmin), (Group, DjangoGroupAdmin)):
+    # a screen that is not Django's own may refuse more than ours: Django then says that the model is registered
+    if type(admin.site.get_model_admin(model)) is djangos:
+        admin.site.unregister(model)
 
 
 class OnlySuperusersChange(ModelAdmin):

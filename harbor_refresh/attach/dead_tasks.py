@@ -118,8 +118,10 @@ def _end(page: list[DeadTask]) -> int:
                 detail = f"{one.stored} became {one.status}; job {one.job_id}: {one.reason}"
                 note(at_terminal(), Word.FINISH, Kind.TASK, one.task_id, detail=detail)
     except RightMissing as exc:
+        if "table task" not in str(exc):
+            raise
         connection.ensure_connection()  # the error has closed it
-        role = connection.connection.info.user
+        role = connection.ops.quote_name(connection.connection.info.user)
         raise Failed(
             f"the role {role} lacks a right on Harbor's tasks, so as their owner type "
             f"GRANT UPDATE ({WRITTEN}) ON public.task TO {role}; and then repeat this command."

@@ -185,7 +185,7 @@ def _refresh_at_once(execution_ids: Sequence[int]) -> Spans:
 
 
 def _write(execution_ids: Sequence[int]) -> Spans:
-    """A write outside a traced refresh, such as that of a stop, has no span."""
+    """A write has a span if something around it is traced: its refresh, or a request."""
     if not trace.get_current_span().is_recording():
         return
     span = begun("write", {"executions": len(execution_ids)})
