@@ -5,5 +5,5 @@ from typing import Any
 import pytest
 
 
-def variants(first: str, *others: str) -> list[Any]:
+def variants(first: Any, *others: Any) -> list[Any]:
     return [first, *(pytest.param(other, marks=pytest.mark.slow) for other in others)]

@@ -17,6 +17,7 @@ from redis import Redis
 from examples.simulation.command import Command
 from harbor_refresh.local.process import kill_tree
 from tests import servers
+from tests.variants import variants
 from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -111,6 +112,7 @@ def test_without_redis_it_fails_and_says_so(environment: dict[str, str]) -> None
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_without_a_database_it_fails_and_says_so(environment: dict[str, str]) -> None:
     done = simulate(environment | {"DATABASE_URL": "postgresql://postgres@127.0.0.1:1/none"})
     assert done.returncode == 1
@@ -161,7 +163,7 @@ def running(environment: dict[str, str]) -> bool:
     return rows(environment, "SELECT count(*) > 0 FROM task WHERE status = 'Running'") == [(True,)]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", variants(signal.SIGTERM, signal.SIGINT))
 def test_the_demo_makes_traffic_and_ends_at_once(
     environment: dict[str, str], demo: "subprocess.Popen[str]", number: signal.Signals
 ) -> None:

@@ -4,6 +4,7 @@ The worker waits for a locked task of the second range, so that the action can b
 is.
 """
 
+import pytest
 from playwright.sync_api import expect
 
 from harbor_refresh.executions.models import AuditEntry, Execution, Task
@@ -20,6 +21,7 @@ COUNT = 1_200
 VENDOR = "HALTED"
 
 
+@pytest.mark.slow
 def test_an_action_on_many_is_stopped_while_it_runs_and_goes_on(open_page: OpenPage, service: Service) -> None:
     service.start_worker()
     middle = with_jobs(COUNT, VENDOR, queue=ELSEWHERE)[COUNT // 2]

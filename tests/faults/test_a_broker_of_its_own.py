@@ -43,6 +43,7 @@ def claims() -> dict[str, int]:
     return {token.member: token.stamp for token in execution_queue().tokens() if isinstance(token, Token)}
 
 
+@pytest.mark.slow
 def test_claims_and_jobs_whose_messages_are_lost_go_on_at_once(
     cluster: Cluster, broker_redis: Redis, env: dict[str, str], log: Path, holds: Callable[..., None]
 ) -> None:

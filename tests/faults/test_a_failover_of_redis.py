@@ -29,6 +29,7 @@ def proxy() -> Iterator[Proxy]:
     proxy.close()
 
 
+@pytest.mark.slow
 def test_workers_follow_a_failover_and_none_ends(
     cluster: Cluster, redis: Redis, standby: EmbeddedRedis, proxy: Proxy
 ) -> None:

@@ -80,6 +80,7 @@ def test_the_process_of_a_run_that_does_not_listen_is_killed_and_the_job_does_no
     assert not member.died()
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_before_is_killed_by_a_second_stop(
     worker: Callable[..., Member], log: Path, holds: Callable[..., None]
 ) -> None:
@@ -94,6 +95,7 @@ def test_a_run_that_was_stopped_before_is_killed_by_a_second_stop(
     holds()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pool", variants("threads", "solo", "gevent"))
 def test_a_pool_without_processes_says_once_that_it_cannot(
     pool: str, worker: Callable[..., Member], log: Path

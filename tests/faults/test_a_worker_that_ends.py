@@ -41,6 +41,7 @@ def in_progress() -> list[str]:
     return [token.node for token in tokens if not token.is_waiting]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", variants("deciding", "claimed", "committed"))
 def test_a_worker_that_is_told_to_end_completes_its_claim_and_leaves_the_rest_to_the_next(
     point: str, cluster: Cluster, redis: Redis, holds: Callable[..., None], tmp_path: Path

@@ -78,6 +78,7 @@ def test_a_killed_worker_leaves_them_to_the_next(
     holds()
 
 
+@pytest.mark.slow
 def test_with_green_threads_they_end_as_error_with_the_reason(worker: Callable[..., Member]) -> None:
     worker(pool="gevent")
     execution = start("SCAN", jobs=[team.async_copy.s("a")])

@@ -142,6 +142,7 @@ def status(execution: Execution) -> str:
     return execution.status
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("well")
 @pytest.mark.parametrize(
     "case",

@@ -43,6 +43,7 @@ def assert_in_order(receivers_ids: list[str]) -> None:
         assert all(before <= after <= before + 1 for before, after in pairwise(seen)), seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", variants("answered", "listed", "leased", "recorded"))
 def test_sigkill_of_the_deliverer_leaves_nothing_undelivered(
     point: str, cluster: Cluster, one: Receiver, holds: Callable[..., None], tmp_path: Path

@@ -38,6 +38,7 @@ def test_the_first_failure_stops_what_runs_and_what_waits_and_is_told(
     assert "never" not in lines
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_behind_a_failure_leaves_the_stop_to_the_next(
     worker: Callable[..., Member], log: Path, holds: Callable[..., None]
 ) -> None:

@@ -184,6 +184,7 @@ def changed(redis: Redis, changes: dict[str, Change], execution: Execution) -> d
     return what
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pool", variants("prefork", "threads", "solo"))
 def test_a_worker_ends_the_job_of_a_message_it_cannot_use_and_goes_on(
     cluster: Cluster, redis: Redis, tmp_path: Path, pool: str

@@ -90,6 +90,7 @@ def test_a_killed_worker_frees_its_places_and_no_more(
     holds()
 
 
+@pytest.mark.slow
 def test_each_of_many_keys_runs_one_at_a_time(workers: Callable[[int], list[Member]], log: Path) -> None:
     (member,) = workers(1)
     execution = start("SCAN", jobs=[team.by_key.s(str(n % 100), str(n)) for n in range(400)])
@@ -100,6 +101,7 @@ def test_each_of_many_keys_runs_one_at_a_time(workers: Callable[[int], list[Memb
         assert most_at_once([one for one in events if one.name.startswith(f"{key}.")]) == 1
 
 
+@pytest.mark.slow
 def test_a_limit_that_is_changed_counts_at_once(workers: Callable[[int], list[Member]], log: Path) -> None:
     members = workers(2)
     execution = start("SCAN", jobs=[team.limited.s(str(n), 0.2) for n in range(80)])
@@ -116,6 +118,7 @@ def test_a_limit_that_is_changed_counts_at_once(workers: Callable[[int], list[Me
     assert Limit.objects.get(name="tests.limited").changed_by == "ann"
 
 
+@pytest.mark.slow
 def test_a_rate_holds_for_all_workers_together(workers: Callable[[int], list[Member]], log: Path) -> None:
     """In any second 50 begin, and those of the last 0.4 seconds as well. A job begins a moment after it was
     admitted, so the window is wide."""
@@ -129,6 +132,7 @@ def test_a_rate_holds_for_all_workers_together(workers: Callable[[int], list[Mem
         assert sum(first <= at < first + 3 for at in begun) <= 50 * 3 + 70
 
 
+@pytest.mark.slow
 def test_three_jobs_behind_many_slow_ones_are_done_soon(workers: Callable[[int], list[Member]], log: Path) -> None:
     (member,) = workers(1)
     many = start("SCAN", jobs=[team.copy.s("a", 0.1) for _ in range(20_000)])

@@ -34,7 +34,8 @@ def ended() -> int:
     return Task.objects.filter(status_code=3).count()
 
 
-@pytest.mark.parametrize(("widths", "kills"), [([2, 2, 5], 1), pytest.param(None, KILLS, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("widths", "kills"), [([2, 2, 5], 1), (None, KILLS)])
 def test_every_level_is_right_and_the_root_is_refreshed_seldom(
     widths: list[int] | None, kills: int, cluster: Cluster, holds: Callable[..., None], log: Path
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.hosts.host import GUESTS, LOOK, Host
+from tests.variants import variants
 
 JOINED = """
 from harbor_refresh.tasks.host import connect
@@ -36,7 +37,7 @@ PROJECTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("project", PROJECTS)
+@pytest.mark.parametrize("project", variants(*PROJECTS))
 def test_its_admin_its_broker_and_its_settings_stay_as_they_were(project: str, tmp_path: Path) -> None:
     options = PROJECTS[project]
     apps = [one for one in options.get("apps", ["django.contrib.admin"]) if one not in (COMMANDS, *GUESTS)]

@@ -151,6 +151,7 @@ def test_a_strategy_that_exceeded_the_budget_is_not_tried_with_a_larger_backlog(
     assert {row.extra["us_each"] for row in rows} == {20_000.0, None}
 
 
+@pytest.mark.slow
 def test_every_experiment_with_rows_becomes_a_picture(tmp_path: Path) -> None:
     drawn = plots.draw(ROWS, tmp_path)
     assert [path.stem for path in drawn] == [f"bench-{name}" for name in plots.PICTURES]

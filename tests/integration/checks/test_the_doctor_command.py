@@ -39,6 +39,7 @@ def test_json_has_each_check_with_its_verdict() -> None:
     assert set(told["checks"][0]) == {"check", "title", "verdict", "needs", "seconds", "problems"}
 
 
+@pytest.mark.slow
 def test_without_redis_the_checks_that_need_it_are_not_made_and_the_rest_is() -> None:
     ran = manage("doctor", "--json", REDIS_URL=f"redis://127.0.0.1:{choose_port()}/0")
     assert ran.returncode == 1
@@ -47,6 +48,7 @@ def test_without_redis_the_checks_that_need_it_are_not_made_and_the_rest_is() ->
     assert len(ran.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_without_a_database_the_other_checks_are_made() -> None:
     ran = manage("doctor", DATABASE_URL=f"postgresql://u:s3cret-word@127.0.0.1:{choose_port()}/n")
     assert ran.returncode == 1

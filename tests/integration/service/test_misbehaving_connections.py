@@ -183,6 +183,7 @@ def test_a_statement_of_the_web_process_has_its_limits(web: WebProcess) -> None:
     assert answer.json()["status_message"] == "30s 10s"
 
 
+@pytest.mark.slow
 def test_lists_take_little_memory_whatever_the_attributes_hold(web: WebProcess) -> None:
     large = {"a": ["x" * 1_000] * 720}
     for _ in range(24):

@@ -74,6 +74,7 @@ def test_the_probes_fail_until_the_programs_of_the_alerts_run(cluster: Cluster) 
     assert ".> harbor_refresh.jobs " in member.text()
 
 
+@pytest.mark.slow
 def test_the_variables_of_the_page_send_the_traces_of_callers_who_ask_for_them(
     database: str,
     redis: Redis,
