@@ -111,7 +111,7 @@ def ticks_come(facts: Facts) -> Iterator[CheckMessage]:
     if not state.nodes or facts.conf.in_process:
         return
     # before the first tick, it counts since when there are workers
-    if ((state.first_heartbeat if since is None else since) or 0) > 2 * facts.conf.interval + SLACK_SECONDS:
+    if ((state.first_heartbeat if since is None else since) or 0) > facts.conf.tick_seconds:
         when = "ever since Redis was emptied" if since is None else f"for {age(since)}"
         yield Error(
             f"No worker has looked for work {when}, and {_alive(state)}.\nExecutions wait although workers are "
