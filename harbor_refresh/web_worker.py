@@ -2,7 +2,7 @@
 
 Waitress receives requests and sends answers in one loop; a large body or answer waits in a temporary file. Its
 threads see whole requests alone. So a client that is silent, sends slowly or reads slowly takes a socket, and no
-thread. Gunicorn's own threads wait for such clients.
+thread. Gunicorn's own threads wait for such clients: eight silent ones blocked reports and health checks.
 
 Gunicorn keeps what is its own: the processes, their signals, the options and the log.
 """
