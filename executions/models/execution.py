@@ -12,7 +12,7 @@ from harbor_refresh.executions.status import CODES, FINAL, FINAL_CODE, MAX_REVIS
 
 
 class OwnRow(models.Model):
-    """A row that no screen shows."""
+    """A row whose text is its kind and its key."""
 
     class Meta:
         abstract = True
