@@ -1,6 +1,7 @@
 """Beat's scheduler: django-celery-beat's, which also restores the rows that the program needs, and
 
-- waits if the database is away when beat starts, where the original ends;
+- waits if the database is away when beat starts, and keeps the rows that it has if the database goes away behind
+  the look that has found a change: the original ends in both cases;
 - does not wait for the broker. If the broker is away when the first message is due, the original tries to connect
   for 50 minutes, and then ends. Here each message connects by itself. One that cannot be sent is logged and left
   out; its row is due again in a moment;
@@ -11,6 +12,7 @@
 import logging
 import signal
 import time
+from datetime import datetime
 from typing import Any, NoReturn
 
 from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
@@ -68,6 +70,17 @@ class PatientScheduler(DatabaseScheduler):
                 time.sleep(PAUSE_SECONDS)
             else:
                 return
+
+    def all_as_schedule(self) -> Any:
+        """Read the rows. Without a database the known rows stay, and the next look reads them."""
+        try:
+            with absence_translated():
+                return super().all_as_schedule()  # type: ignore[no-untyped-call]
+        except DatabaseAway:
+            if self._schedule is None:
+                raise
+            self._last_full_sync = datetime.min  # the original compares it with a moment without a zone
+            return self._schedule
 
     def _ensure_connected(self) -> Any:
         return self.connection

@@ -10,7 +10,8 @@ import pytest
 from celery.apps.beat import Beat
 from celery.beat import Service
 from django.core.management import call_command
-from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
+from django.db import connection
+from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask, PeriodicTasks
 from pytest_django import Settings
 
 from harbor_refresh.celery import app as celery_app
@@ -126,6 +127,24 @@ def test_what_beat_writes_of_a_run_leaves_what_a_person_changes_at_that_moment()
     assert (row.enabled, row.description) == (False, "not this week")
     assert (row.last_run_at, row.total_run_count) == (ran.model.last_run_at, 1)
     assert list(others.all()) == before
+
+
+def test_beat_goes_on_with_its_rows_if_the_database_goes_away_while_it_reads_them_and_reads_them_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scheduler = PatientScheduler(app=celery_app)
+    before = scheduler.schedule
+    PeriodicTask.objects.filter(name="Sweep").update(enabled=False)
+    PeriodicTasks.update_changed()
+
+    def lose_the_connection(_: PatientScheduler) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PatientScheduler, "enabled_models", lose_the_connection)
+        assert scheduler.schedule is before
+    assert before.keys() - scheduler.schedule.keys() == {"Sweep"}
 
 
 def test_beat_writes_nothing_of_a_row_that_a_person_deleted() -> None:
