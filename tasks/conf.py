@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from celery import current_app
 
 from harbor_refresh.executions.declarations import declarations, declared, value, values
-from harbor_refresh.tasks import pacing
 
 #: The one setting that has no range of its own: the address of the Redis of the queue.
 ADDRESS = "REDIS_URL"
@@ -114,11 +113,6 @@ class Refresh:
     def in_process(self) -> bool:
         """Whether the reporting process refreshes at once, without Redis, because the interval is ≤ 0."""
         return self.interval <= 0
-
-    @property
-    def tick_seconds(self) -> float:
-        """After so many seconds without a tick, no beat runs, or no worker takes ticks."""
-        return 2 * self.interval + pacing.SLACK_SECONDS
 
 
 DECLARED = declarations(Refresh)

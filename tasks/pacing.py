@@ -46,6 +46,12 @@ RECONCILE_GRACE_SECONDS = paced("RECONCILE_GRACE_SECONDS", 30.0)
 #: Slack of each look at the schedule, for a message that waits for a busy worker and for clocks that differ.
 SLACK_SECONDS = 30
 
+
+def longest_silence(interval: float) -> float:
+    """Return the seconds without a tick after which no beat runs, or no worker takes ticks."""
+    return 2 * interval + SLACK_SECONDS
+
+
 # Answers
 
 #: So long one answer of Redis may take; each of ours takes milliseconds. A Redis that hangs is tried twice.

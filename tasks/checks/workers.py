@@ -19,7 +19,7 @@ from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.models.job import State as JobState
 from harbor_refresh.tasks.overview.state import State
-from harbor_refresh.tasks.pacing import SLACK_SECONDS
+from harbor_refresh.tasks.pacing import SLACK_SECONDS, longest_silence
 from harbor_refresh.tasks.queue.node import host_of
 from harbor_refresh.tasks.schedule import ROWS
 
@@ -111,7 +111,7 @@ def ticks_come(facts: Facts) -> Iterator[CheckMessage]:
     if not state.nodes or facts.conf.in_process:
         return
     # before the first tick, it counts since when there are workers
-    if ((state.first_heartbeat if since is None else since) or 0) > facts.conf.tick_seconds:
+    if ((state.first_heartbeat if since is None else since) or 0) > longest_silence(facts.conf.interval):
         when = "ever since Redis was emptied" if since is None else f"for {age(since)}"
         yield Error(
             f"No worker has looked for work {when}, and {_alive(state)}.\nExecutions wait although workers are "

@@ -102,7 +102,7 @@ def _of_the_queue(stats: Stats) -> str:
     if not stats.nodes:
         return "It is on the queue, and no worker sends a heartbeat. Start a worker."
     seconds = stats.ago(max(stats.ticked, stats.since))
-    if seconds > refresh_settings().tick_seconds:
+    if seconds > pacing.longest_silence(refresh_settings().interval):
         return (
             f"It is on the queue, and no worker has looked for work for {seconds:,.0f} s: no worker takes the "
             f"queue {TICKS}, or no beat runs. `harbor check` says which."
