@@ -365,7 +365,9 @@ def test_the_right_of_the_page_is_enough_to_end_dead_tasks_and_without_it_the_co
     words = ("--dead-tasks", "--job-service-redis", f"redis://{known['host']}:{known['port']}/0")
     without = harbor.manage("attach", "repair", *words)
     assert without.returncode == 1
-    assert f"type GRANT {right} ON public.task TO harbor_refresh; and then repeat this command." in without.stderr
+    assert (
+        f'type GRANT {right} ON public.task TO "harbor_refresh"; and then repeat this command.' in without.stderr
+    )
     assert len(without.stderr.strip().splitlines()) == 1
     task = "SELECT status, status_code, status_message FROM task WHERE job_id = 'lost'"
     assert harbor.database.execute(task).fetchall() == [("Running", 2, None)]
