@@ -67,6 +67,11 @@ def may(permission: str) -> Callable[..., bool]:
     return lambda self, request, obj=None: request.user.has_perm(permission)
 
 
+def never(self: Any, request: HttpRequest, obj: object = None) -> bool:
+    """A permission that no user has on this screen."""
+    return False
+
+
 class DeclaredChangeList(ChangeList):
     """A list that only the filters and the links of its page narrow. Django takes each column with each operator,
     such as a regular expression that keeps PostgreSQL busy for minutes."""
@@ -286,7 +291,4 @@ class ReadOnlyAdmin(ModelAdmin):
             return begin or NOTHING
         return f"{begin}… The first {MAX_SHOWN:,} of {length:,} characters are shown. The API answers with all."
 
-    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    has_change_permission = has_delete_permission = has_add_permission
+    has_add_permission = has_change_permission = has_delete_permission = never

@@ -29,9 +29,8 @@ def resend(delivery_ids: Iterable[int]) -> int:
 
 
 def resend_all(subscription_id: int | None = None) -> int:
-    """Send all dead letters of a subscription again, or of all; return how many, 100,000 at most. Page by page,
-    each in a transaction of its own. The pages go by the id, so a delivery that dies again meanwhile is not sent
-    twice."""
+    """Send all dead letters of a subscription again, or of all; return how many, 100,000 at most. Each page
+    is one transaction. The pages go by the id, so a delivery that dies again behind them is not sent twice."""
     dead = Delivery.objects.filter(state=State.DEAD).order_by("pk")
     if subscription_id is not None:
         dead = dead.filter(subscription_id=subscription_id)

@@ -1,6 +1,6 @@
 """Reports that name a job: one statement finds its task and applies the report.
 
-A firing of a periodic job has a job id of its own and names the periodic job as its upstream job.
+A firing of a periodic job has a separate job id and names the periodic job as its upstream job.
 """
 
 from typing import Any

@@ -40,8 +40,8 @@ MICROSECONDS = 1_000_000
 
 
 def add(amounts: Mapping[Series, int]) -> None:
-    """Add to these counters, in the transaction of the caller; without one, at once. Each of two at once adds to a
-    shard of its own."""
+    """Add to these counters, in the transaction of the caller; without one, at once. Two at once add to
+    different shards."""
     wanted = {key: amount for key, amount in amounts.items() if amount}
     if wanted:
         run(

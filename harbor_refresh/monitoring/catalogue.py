@@ -23,9 +23,8 @@ Known = float | None | Mapping[str, float | None]
 
 
 @dataclass(frozen=True)
-class Timed:
-    """A histogram, in seconds; the base of the other two. `labels` holds each label with the values that it may
-    have, of a gauge without them."""
+class Metric:
+    """`labels` holds each label with the values that it may have, of a gauge without them."""
 
     metric: str
     meaning: str
@@ -36,7 +35,11 @@ class Timed:
         return PREFIX + self.metric
 
 
-class Counted(Timed):
+class Timed(Metric):
+    """A histogram, in seconds."""
+
+
+class Counted(Metric):
     """A counter."""
 
     @property
@@ -50,7 +53,7 @@ class Counted(Timed):
 
 
 @dataclass(frozen=True)
-class Gauge(Timed):
+class Gauge(Metric):
     """A value of the present. `read` takes it from the state."""
 
     read: Callable[[State], Known] = field(kw_only=True)

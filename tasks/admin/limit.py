@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from harbor_refresh.executions.access.audit import Kind, Word, noted, person_of
-from harbor_refresh.executions.admin.base import NotedAdmin
+from harbor_refresh.executions.admin.base import NotedAdmin, never
 from harbor_refresh.executions.admin.formatters import NOTHING, column
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.text import plural
@@ -37,10 +37,7 @@ class LimitAdmin(NotedAdmin):
     counts = column(lambda row: _in_words(row.concurrency, limits.rate_text(row.rate, row.per)), "Counts")
     declared_as = column(_declared, "The code says")
 
-    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    has_delete_permission = has_add_permission
+    has_add_permission = has_delete_permission = never
 
     def save_model(self, request: HttpRequest, obj: Limit, form: Any, change: bool) -> None:
         values = {name: form.cleaned_data[name] for name in ("concurrency", "rate", "per")}

@@ -16,7 +16,7 @@ from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
-from harbor_refresh.executions.admin.base import ModelAdmin
+from harbor_refresh.executions.admin.base import ModelAdmin, never
 from harbor_refresh.executions.admin.confirmation import Question, ask, is_confirmed
 from harbor_refresh.executions.admin.live import live_view
 from harbor_refresh.executions.admin.site_pages import page
@@ -108,10 +108,7 @@ class QueueAdmin(ModelAdmin):
     def live(self, request: HttpRequest) -> dict[str, Any]:
         return {"parts": parts(may_change=request.user.has_perm(CHANGE))}
 
-    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    has_delete_permission = has_add_permission
+    has_add_permission = has_delete_permission = never
 
     def change_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
         return HttpResponseRedirect("../../")

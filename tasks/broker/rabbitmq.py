@@ -46,7 +46,7 @@ def _count(channel: Any, queue: str) -> int | None:
 
 @contextmanager
 def glance(seconds: float) -> Iterator[Any]:
-    """Yield a channel of a connection of its own, which asks each server of the address once and gives up soon.
+    """Yield a channel of a separate connection, which asks each server of the address once and gives up soon.
     Raises QueueUnavailable, or QueueRefused if the server does not let this program in."""
     options: Any = {"read_timeout": seconds, "write_timeout": seconds}
     connection: Any = current_app.connection_for_write(connect_timeout=seconds, transport_options=options)

@@ -41,10 +41,7 @@ def reachable(facts: Facts) -> Iterator[CheckMessage]:
             f"PostgreSQL is away. {str(exc).rstrip('.')}.\nNo report can be stored and no status refreshed. What "
             "was committed is safe.",
             hint=f"Workers go on by themselves when it is back. Start it, or correct {place}. Look with: "
-            "pg_isready"
-            + "".join(
-                f" {word} {server[name]}" for word, name in (("-h", "HOST"), ("-p", "PORT")) if server[name]
-            ),
+            f"{_pg_isready()}",
         )
 
 
@@ -174,3 +171,9 @@ def _alter_role(role: str, database: str) -> str:
 
 def _time(milliseconds: int) -> str:
     return f"{milliseconds / 1000:g} s" if milliseconds else "indefinitely"
+
+
+def _pg_isready() -> str:
+    given = connection.settings_dict
+    words = (("-h", given["HOST"]), ("-p", given["PORT"]))
+    return " ".join(["pg_isready", *(f"{word} {value}" for word, value in words if value)])

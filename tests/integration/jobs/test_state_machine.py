@@ -300,7 +300,7 @@ STEPS = settings(stateful_step_count=40, deadline=None, suppress_health_check=li
 
 
 def test_jobs_keep_their_rules_whatever_happens_to_them() -> None:
-    run_state_machine_as_test(Jobs, settings=settings(STEPS, max_examples=15))
+    run_state_machine_as_test(Jobs, settings=settings(STEPS, max_examples=25))
 
 
 @pytest.mark.slow
