@@ -125,6 +125,6 @@ $(UP): requirements.txt requirements-up.txt $(PYTHON)
 $(RELEASE): requirements-release.txt $(PYTHON)
 	$(call install,requirements-release.txt)
 
-$(STAMP): requirements.txt requirements-up.txt requirements-traces.txt requirements-dev.txt $(PYTHON)
+$(STAMP): requirements.txt requirements-up.txt requirements-dev.txt $(PYTHON)
 	$(call install,requirements-dev.txt)
 	@touch $(UP)

@@ -14,9 +14,8 @@ class HarborRefreshConfig(AppConfig):
         `migrate` make the ready roles."""
         if not is_service():
             return
-        from harbor_refresh import celery, roles, tracing  # noqa: F401
+        from harbor_refresh import celery, roles  # noqa: F401
         from harbor_refresh.logs import context
 
         context.connect()
         roles.connect()
-        tracing.connect()

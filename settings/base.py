@@ -182,17 +182,6 @@ CELERY_BROKER_URL = _broker.url
 CELERY_BROKER_READ_URL = CELERY_BROKER_WRITE_URL = _broker.url
 CELERY_BROKER_USE_SSL = _broker.tls
 
-# Traces: an extra. Without it nothing of OpenTelemetry is imported.
-#: Whether [traces](../howto/monitor.md) are sent. Needs `requirements-traces.txt`. `OTEL_*` set the exporter.
-REFRESH_TRACES = env.value("REFRESH_TRACES", "flag", False)
-if REFRESH_TRACES:
-    _NEEDED = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")
-    env.refuse_missing_packages("REFRESH_TRACES", _NEEDED, "requirements-traces.txt")
-    MIDDLEWARE.insert(
-        MIDDLEWARE.index("harbor_refresh.logs.context.RequestIds") + 1,
-        "harbor_refresh.tracing.contexts.OfRequests",
-    )
-
 # The API. A body of 10,000 reports takes about 2 MB; with long messages, more.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024**2
 # Only the counts of the API's rate limit are in the cache. They have the prefix of the queue's keys, because a
@@ -242,7 +231,6 @@ LOGGING: dict[str, Any] = {
     "loggers": {
         "httpx2": {"level": "WARNING"},  # it logs every request, and a job makes two
         "django.security.DisallowedHost": {"filters": ["as_warning"]},
-        "opentelemetry.exporter": {"level": "ERROR"},  # it warns of each try of a batch
         "waitress.queue": {"level": "ERROR"},  # it warns of each request that waits for a thread
     },
     "root": {

@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -106,18 +105,6 @@ def secret(name: str, default: str | None = None) -> str:
     if default is None:
         raise BadSetting(f"{name}: got nothing, takes a secret. Set {name} or {name}_FILE.")
     return default
-
-
-def refuse_missing_packages(name: str, modules: tuple[str, ...], requirements: str) -> None:
-    """End the program if it lacks packages that this variable asks for, and which it will import."""
-    for module in modules:
-        try:
-            import_module(module)
-        except ModuleNotFoundError:
-            takes = f"the packages of {requirements}, and {module} is missing"
-            raise BadSetting(
-                f"{name}: got {text(name)!r}, takes {takes}. Install them, or remove {name}."
-            ) from None
 
 
 def refuse_known_secret(name: str) -> None:

@@ -125,10 +125,3 @@ WRONG_CLOCK_US = 60_000_000
 
 #: So long a message of the sweep works. Ticks wait for it in a worker with one process; so does a warm shutdown.
 SWEEP_SECONDS = 2
-
-# Traces (only with REFRESH_TRACES)
-
-#: Executions that keep the context of a report: their spans fit in one process (OTEL_BSP_MAX_QUEUE_SIZE).
-MOST_TRACED = 500
-#: So long after the first of them all are forgotten, because an execution may be deleted or quarantined meanwhile.
-TRACES_TTL_MS = 600_000

@@ -12,9 +12,8 @@ from harbor_refresh.executions.errors import NoTaskYet, TaskDeleted
 from harbor_refresh.executions.hook.status_change import StatusChange
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.deletion import is_deleted
-from harbor_refresh.executions.lifecycle.reports import Source, after_commit
+from harbor_refresh.executions.lifecycle.reports import after_commit
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.news.steps import step
 from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR
 from harbor_refresh.executions.text import is_text, is_whole
 
@@ -34,26 +33,23 @@ def report_by_job(change: StatusChange, task_id: int = NO_TASK) -> bool:
     a stop, refreshed. If the process dies after the statement, the sender tries again, which changes nothing, and
     reconcile finds the execution.
     """
-    with step("report", source=Source.HOOK) as note:
-        found = run(
-            "report_by_job",
-            job_id=change.job_id,
-            task_id=task_id,
-            status=change.status,
-            code=change.code,
-            revision=change.revision,
-            message=change.message,
-        )
-        if not found:
-            raise missing(change, task_id)
-        _, execution_id, vendor_type = found[0]
-        if execution_id is None:
-            note(unchanged=1)
-            return False
-        note(applied=1, executions=[execution_id])
-        has_stopped = change.status == "Stopped"
-        after_commit([(execution_id, vendor_type)], [execution_id] if has_stopped else [])
-        return True
+    found = run(
+        "report_by_job",
+        job_id=change.job_id,
+        task_id=task_id,
+        status=change.status,
+        code=change.code,
+        revision=change.revision,
+        message=change.message,
+    )
+    if not found:
+        raise missing(change, task_id)
+    _, execution_id, vendor_type = found[0]
+    if execution_id is None:
+        return False
+    has_stopped = change.status == "Stopped"
+    after_commit([(execution_id, vendor_type)], [execution_id] if has_stopped else [])
+    return True
 
 
 def missing(change: StatusChange, task_id: int) -> NoTaskYet | TaskDeleted:

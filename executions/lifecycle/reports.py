@@ -12,7 +12,6 @@ from harbor_refresh.executions.database import run
 from harbor_refresh.executions.lifecycle.rollup import refresh_at_once
 from harbor_refresh.executions.news import counters, signals
 from harbor_refresh.executions.news.after_commit import Member, tell_touched
-from harbor_refresh.executions.news.steps import carried, step
 from harbor_refresh.executions.status import CODES, MAX_EARLIER_RUNS, MAX_ID, MAX_REVISION
 from harbor_refresh.executions.text import is_whole, shown, storable
 
@@ -83,17 +82,10 @@ def apply_reports(reports: Iterable[Report], source: Source = Source.CODE) -> Ou
     reasons = {position: reason for position, one in given.items() if (reason := _why_unusable(one))}
     outcome = Outcome(refused=[Refusal(position, given[position], why) for position, why in reasons.items()])
     usable = [(position, one) for position, one in given.items() if position not in reasons]
-    with step("report", source=source) as note:
-        if usable:
-            with transaction.atomic():
-                _apply(usable, outcome, source)
-        outcome.unchanged = len(given) - outcome.applied - len(outcome.refused)
-        note(
-            executions=outcome.execution_ids,
-            applied=outcome.applied,
-            unchanged=outcome.unchanged,
-            refused=len(outcome.refused),
-        )
+    if usable:
+        with transaction.atomic():
+            _apply(usable, outcome, source)
+    outcome.unchanged = len(given) - outcome.applied - len(outcome.refused)
     if outcome.refused:
         outcome.refused.sort(key=lambda refusal: refusal.position)
         count_refused(source, len(outcome.refused))
@@ -145,7 +137,7 @@ def after_commit(changed: Sequence[Member], stopped: Sequence[int]) -> None:
         tell_touched(changed)
         refresh_at_once(stopped)
 
-    transaction.on_commit(carried(tell))
+    transaction.on_commit(tell)
 
 
 def _why_unusable(one: Report) -> str | None:

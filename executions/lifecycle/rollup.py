@@ -16,7 +16,6 @@ from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.news import counters, signals
 from harbor_refresh.executions.news.after_commit import tell_changes_written_after_commit
 from harbor_refresh.executions.news.counters import BOUNDS, REFRESH_SECONDS, REPORT_TO_TRUE_SECONDS, labels_of
-from harbor_refresh.executions.news.steps import step
 
 #: The buckets in which a refresh counts what it took, and how late it made each status true.
 HISTOGRAMS = {
@@ -67,7 +66,7 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
 
 def _write(ids: Sequence[int], wait: bool) -> Refreshed:
     began = perf_counter()
-    with transaction.atomic(), step("write", execution_ids=ids) as note:
+    with transaction.atomic():
         count, ids_text = run("lock_executions" if wait else "lock_free_executions", ids=ids)[0]
         waited = perf_counter() - began
         changed, untold, nested = run(
@@ -77,7 +76,6 @@ def _write(ids: Sequence[int], wait: bool) -> Refreshed:
             links.carry_up(ids_text)
         if untold:
             tell_changes_written_after_commit()
-        note(changed=changed)
         crash_points.reach("deciding", ids)
     locked = set() if wait or count == len(ids) else _refreshable(ids) - _read(ids_text)
     return Refreshed(succeeded=count, changed=changed, locked=locked)
@@ -107,9 +105,7 @@ def refresh_at_once(execution_ids: Sequence[int]) -> None:
     if not execution_ids:
         return
     try:
-        with step("refresh_at_once", execution_ids=execution_ids) as note:
-            outcome = refresh(execution_ids)
-            note(outcome=outcome)
+        outcome = refresh(execution_ids)
     except DatabaseAway as exc:
         signals.database_away.send(sender=refresh_at_once, count=len(execution_ids), error=str(exc))
     else:

@@ -16,8 +16,6 @@ from functools import partial
 from django.db import transaction
 from django.dispatch import Signal
 
-from harbor_refresh.executions.news.steps import carried
-
 executions_touched = Signal()
 changes_written = Signal()
 execution_changed = Signal()
@@ -33,7 +31,7 @@ def tell_touched(members: Iterable[Member]) -> None:
 
 
 def tell_touched_after_commit(members: Iterable[Member]) -> None:
-    transaction.on_commit(carried(partial(tell_touched, list(members))))
+    transaction.on_commit(partial(tell_touched, list(members)))
 
 
 def tell_changes_written_after_commit() -> None:

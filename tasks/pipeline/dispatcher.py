@@ -6,7 +6,6 @@ from itertools import groupby
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import raise_if_away
 from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
-from harbor_refresh.executions.news.steps import step
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.news import signals
@@ -93,8 +92,7 @@ def _publish(publish: Publish, batch: Batch, chunks: Sequence[Claim], slots: int
     if surplus := [member for chunk in chunks[slots:] for member in chunk.members]:
         queue.release(batch.claim.only(surplus))
     try:
-        with step("claim", batch=batch, chunks=chunks[:slots]):
-            publish(chunks[:slots])
+        publish(chunks[:slots])
     except Exception:
         queue.release(batch.claim)
         raise

@@ -4,7 +4,6 @@ from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
-from harbor_refresh.executions.news.steps import step
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.pacing import LOCKED_SECONDS, SMALL
@@ -32,19 +31,15 @@ def refresh_claim(claim: Claim) -> Refreshed:
         _tell_claim_expired(claim, len(claim) - len(mine))
         if not mine.members:
             return Refreshed()
-        with step("refresh", claim=claim, mine=mine) as note:
-            try:
-                outcome = refresh(mine.ids, wait=False)
-            except DatabaseAway as exc:
-                queue.pause()
-                queue.release(mine)
-                signals.database_away.send(sender=refresh_claim, count=len(mine), error=str(exc))
-                outcome = Refreshed(failed=dict.fromkeys(mine.ids, str(exc)))
-                note(outcome=outcome)
-                return outcome
-            note(outcome=outcome)
-            crash_points.reach("committed", mine)
-            _end(mine, outcome)
+        try:
+            outcome = refresh(mine.ids, wait=False)
+        except DatabaseAway as exc:
+            queue.pause()
+            queue.release(mine)
+            signals.database_away.send(sender=refresh_claim, count=len(mine), error=str(exc))
+            return Refreshed(failed=dict.fromkeys(mine.ids, str(exc)))
+        crash_points.reach("committed", mine)
+        _end(mine, outcome)
     except QueueUnavailable:
         this_node.renew()
         raise
@@ -61,9 +56,7 @@ def _end(mine: Claim, outcome: Refreshed) -> None:
     undone = outcome.failed.keys() | outcome.locked
     done, failed, locked = mine.without(undone), mine.among(outcome.failed), mine.among(outcome.locked)
     if done.members:
-        with step("complete", claim=done) as note:
-            completed = queue.complete(done)
-            note(claim_expired=completed.claim_expired)
+        completed = queue.complete(done)
         _tell_claim_expired(done, completed.claim_expired)
         if completed.wake:
             wakeup.send_tick()

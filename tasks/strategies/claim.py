@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from harbor_refresh.executions.lifecycle.rollup import Refreshed
-from harbor_refresh.executions.news.steps import step
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.strategies.strategy import Strategy
 
@@ -13,8 +12,7 @@ class Claim(Strategy):
     runs_cycles = False
 
     def mark(self, members: Sequence[str]) -> bool:
-        with step("mark", members=members):
-            return execution_queue().mark(members).wake
+        return execution_queue().mark(members).wake
 
     def cycle(self) -> Refreshed:
         raise NotImplementedError("a tick claims, and subtasks refresh")

@@ -107,7 +107,7 @@ def test_packages_are_installed_before_the_source_is_copied() -> None:
     order = BUILD.instructions
     packages = next(n for n, one in enumerate(order) if one.word == "RUN" and "packages" in one.rest)
     before = {source for one in order[:packages] if one.word == "COPY" for source in one.arguments[:-1]}
-    assert before == {"requirements.txt", "requirements-traces.txt", "deploy/image/install.sh"}
+    assert before == {"requirements.txt", "deploy/image/install.sh"}
 
 
 def complaints(*command: str | Path) -> str:

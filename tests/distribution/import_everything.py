@@ -27,7 +27,6 @@ OF_THE_SERVICE = (
     "management",
     "redis_cache",
     "roles",
-    "tracing",
     "urls",
     "web_worker",
     "wsgi",

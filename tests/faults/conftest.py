@@ -25,7 +25,7 @@ OF_NODES = {"nodes", "left", "dead", "presence", "broker"}
 OF_PASSES = {"wake", "cursor", "ticked", "legacy_cursor", "legacy_rest"}
 STAY = {"stamp", "heat", "marks"} | OF_NODES | OF_PASSES
 OF_CLAIMS = {"queue", "waiting", "processing", "attempts", "lock"}
-END_WITH_THE_WORK = {"pause", "traces"} | OF_CLAIMS
+END_WITH_THE_WORK = {"pause"} | OF_CLAIMS
 #: Every key that may exist when all work is done. Any other key has leaked.
 EXPECTED = (
     *(f"cache:execution:refresh:{name}".encode() for name in sorted(STAY)),

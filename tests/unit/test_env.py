@@ -337,16 +337,3 @@ def test_a_variable_for_one_name_has_precedence_over_the_list(monkeypatch: pytes
     assert READERS["counts"]() == {"A": 1, "B": 5, "P2P_C": 6}
     monkeypatch.setenv("B_VARIABLE", "many")
     assert "B_VARIABLE: got 'many', takes a whole number from 1 to 2,000" in refused(READERS["counts"])
-
-
-def test_packages_that_a_variable_asks_for_are_installed_or_the_program_ends_with_one_line(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("REFRESH_TRACES", "yes")
-    env.refuse_missing_packages("REFRESH_TRACES", ("json.decoder",), "requirements-traces.txt")
-    with pytest.raises(env.BadSetting) as told:
-        env.refuse_missing_packages("REFRESH_TRACES", ("json", "no_such.package"), "requirements-traces.txt")
-    assert str(told.value) == (
-        "REFRESH_TRACES: got 'yes', takes the packages of requirements-traces.txt, "
-        "and no_such.package is missing. Install them, or remove REFRESH_TRACES."
-    )

@@ -255,12 +255,3 @@ def test_tests_of_executions_use_postgresql_alone() -> None:
     assert ROOT / "tests/integration/concurrency.py" in paths
     assert forbidden(paths, "redis", "celery", "kombu", "tasks", "harbor_refresh", "examples", "benchmarks") == []
     assert not [name_of(path) for path in paths if "servers.redis" in path.read_text(encoding="utf-8")]
-
-
-def test_only_the_tracer_imports_opentelemetry_and_only_when_traces_are_on() -> None:
-    """What imports it is imported by `tracing.connect`, by the name of the middleware, and by one another."""
-    others = [path for path in modules(*PACKAGES) if not is_in(name_of(path), ("harbor_refresh.tracing",))]
-    assert forbidden(others, "opentelemetry", found=statements) == []
-    inner = {name_of(path) for path in modules("harbor_refresh/tracing") if path.name != "__init__.py"}
-    users = {line.split()[0] for line in forbidden(others, *inner)}
-    assert users == {"settings.base"}

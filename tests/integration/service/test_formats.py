@@ -27,9 +27,8 @@ from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.pipeline import tick
 from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.queue.members import Token, member, readable
-from harbor_refresh.tasks.queue.traces import Traces
 from harbor_refresh.tasks.schedule import ROWS
-from tests.integration.redis_state import Redis, queue_with_clock, settings_with, whole_redis
+from tests.integration.redis_state import Redis, queue_with_clock, whole_redis
 
 GOLDEN = Path(__file__).with_name("formats.json")
 CLAIM = Claim("waiting@host-1-abc", "1000000000000", ("7:SCAN_ALL", "8:a vendor"))
@@ -100,7 +99,6 @@ def keys(redis: Redis) -> dict[str, Any]:
         queue.mark(["10:REPLICATION"])
     queue.leave("host-3-ghi")
     queue.pause()
-    Traces(settings_with(**conf), redis).keep(["7:SCAN_ALL"], "00-trace-span-01")
     state = whole_redis(redis, presence=True, observed=True)
     state["presence"]["server"] = "(server)"
     return {name: sorted(value) if isinstance(value, set) else value for name, value in sorted(state.items())}
