@@ -126,7 +126,7 @@ def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -
     if not rows:
         raise NoSuchExecution(execution_id)
     [(vendor_type, status, has_gate)] = rows
-    if once and not run("note_addition", execution_id=execution_id, kind=adds, key=once):
+    if once and not Addition.objects.get_or_create(execution_id=execution_id, kind=adds, key=once)[1]:
         return None
     if has_gate:
         if not run("hold_gate", execution_id=execution_id)[0][0]:

@@ -13,7 +13,7 @@ A retry or a resumption lifts a stop (`pass_stopped`): in that transaction the g
 execution stays closed and ends as its tasks do. The end by the time limit stands.
 
 Locks: the execution, then the gate, then other tasks. An addition holds the gate in share mode; what ends the gate
-queues for it (links.lock_gates). A transaction that adds to several executions does so in id order: then no two of
+queues for it (lock_gates.sql). A transaction that adds to several executions does so in id order: then no two of
 them, and what ends their gates, wait for each other in a circle.
 """
 

@@ -1,15 +1,14 @@
 """Executions that a filter chooses, the newest first, in bounded time at any size of the table: pages for the API,
 and the list of the admin."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q, QuerySet
-from django.db.models.expressions import RawSQL
+from django.db.models import QuerySet
 
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.database import run
+from harbor_refresh.executions.database import among, run
 from harbor_refresh.executions.lifecycle import vendor_keys
 from harbor_refresh.executions.models import Execution, Quarantine
 from harbor_refresh.executions.queries.filters import Filter
@@ -123,9 +122,3 @@ def lowest_of_the_newest(rows: QuerySet[Any], count: int) -> int | None:
     """Return the id of the last of the newest `count` rows; None if there are fewer."""
     pks = rows.order_by("-pk").values_list("pk", flat=True)
     return next(iter(pks[count - 1 : count]), None)
-
-
-def among(ids: Collection[int]) -> Q:
-    """Match the rows with these ids. They are bound as one value, because thousands of them are slow to adapt."""
-    literal = "{" + ",".join(map(str, ids)) + "}"
-    return Q(pk__in=RawSQL("SELECT unnest(%s::bigint[])", [literal]))

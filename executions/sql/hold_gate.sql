@@ -1,5 +1,5 @@
 -- Locks the gate of an execution in share mode: it ends before this statement or after this transaction. Any number of
--- transactions hold it at once. One that comes while the gate is about to be ended waits (queue_for_gates).
+-- transactions hold it at once. One that comes while the gate is about to be ended waits (lock_gates).
 --
 -- :execution_id bigint  (it has a gate, and the caller holds the execution: hold_execution)
 -- returns  whether it is open, and its time limit has not passed

@@ -1,6 +1,6 @@
 -- Brings the status and end_time of executions to what their tasks say, and writes the history.
 --
--- :ids     bigint[]  executions this transaction has locked (lock_executions)
+-- :ids     bigint[]  executions this transaction has locked
 -- :count   int       how many they are
 -- :waited  float     seconds since the refresh began, most of them for locks
 -- :refresh_bounds float[]  :refresh_labels text[]  :true_bounds float[]  :true_labels text[]   the buckets of the two

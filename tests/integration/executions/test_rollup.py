@@ -293,7 +293,7 @@ def two_refreshes_at_the_same_moment(database: str, late: Any) -> Execution:
     task = execution.tasks.get().pk
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         values = {"ids": [execution.pk], "count": 1, "waited": 0.0, **HISTOGRAMS}
-        other.execute(statement_of("harbor_refresh.executions", "lock_executions"), values)
+        other.execute("SELECT FROM execution WHERE id = %s FOR NO KEY UPDATE", [execution.pk])
         with in_background(lambda: late(execution.pk)) as late_one_is_done:
             wait_until(waiting_for_locks, "the late one waits for the lock")
             report([Report(task, "Success")])
