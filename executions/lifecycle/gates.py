@@ -60,7 +60,7 @@ def close(execution_id: int) -> bool:
     with transaction.atomic():
         if not run("hold_execution", execution_id=execution_id):
             raise NoSuchExecution(execution_id)
-        if not (locked := links.lock_gates([execution_id])):
+        if not (locked := run("lock_gates", execution_ids=[execution_id])):
             return False
         crash_points.reach("closing", [execution_id])
         ended = report(Report(pk, Status.SUCCESS, revision, CLOSED) for pk, revision in locked)

@@ -84,9 +84,7 @@ def lock_ancestors(execution_ids: Sequence[int]) -> list[Relative]:
     """Lock all ancestors of these executions, in id order, without their gates. A caller that locks the family as
     well does that next: the ids of ancestors are lower. What is deleted meanwhile is left out, with what is above
     it."""
-    if not (pks := ancestors(execution_ids)):
-        return []
-    locked = _lock(pks)
+    locked = _lock(ancestors(execution_ids))
     levels = ancestors(execution_ids)
     return [replace(one, level=levels[one.id]) for one in locked if one.id in levels]
 
@@ -102,18 +100,10 @@ def lock_family(execution_ids: Sequence[int]) -> list[Relative]:
     locked: dict[int, Relative] = {}
     while True:
         levels = family(execution_ids)
-        new = [pk for pk in levels if pk not in locked]
-        found = _lock(new) if new else []
-        if not found:
+        if not (found := _lock(levels.keys() - locked.keys())):
             return [replace(one, level=levels[one.id]) for one in locked.values() if one.id in levels]
         locked |= {one.id: one for one in found}
-        lock_gates([one.id for one in found])
-
-
-def lock_gates(execution_ids: list[int]) -> list[tuple[int, int]]:
-    """Lock the open gates of these executions, when all additions that have begun have ended; an addition that
-    comes later waits, and finds the gate ended. Return the id and the revision of the task of each."""
-    return run("lock_gates", execution_ids=execution_ids)
+        run("lock_gates", execution_ids=[one.id for one in found])
 
 
 def _lock(execution_ids: Collection[int]) -> list[Relative]:

@@ -3,8 +3,6 @@
 --
 -- :execution_id bigint  (it has a gate, and the caller holds the execution: hold_execution)
 -- returns  whether it is open, and its time limit has not passed
---
--- If the gate ended while this waited, then the lock of the row reads its newest status, and not that of the snapshot.
 WITH gate AS MATERIALIZED (
     SELECT task_id, closes_at, pg_advisory_xact_lock_shared(hashtextextended('execution_gate', execution_id))
     FROM execution_gate

@@ -19,7 +19,7 @@ from harbor_refresh.executions.lifecycle.creation import (
     create,
     create_many,
 )
-from harbor_refresh.executions.lifecycle.deletion import delete, delete_ended
+from harbor_refresh.executions.lifecycle.deletion import delete_ended
 from harbor_refresh.executions.lifecycle.gates import OVERDUE, close, close_overdue, pass_stopped
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -36,7 +36,7 @@ from tests.integration.concurrency import (
     wait_until,
 )
 from tests.integration.database_state import deadlocks_so_far, rows, waiting_for_locks
-from tests.integration.sample_executions import status_of
+from tests.integration.sample_executions import delete, status_of
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -7,7 +7,6 @@ from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.errors import TableLocked
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from harbor_refresh.executions.models import Quarantine, Task
@@ -15,7 +14,7 @@ from tests import servers
 from tests.integration.concurrency import in_background, wait_until
 from tests.integration.database_state import waiting_for_locks
 from tests.integration.executions.table_order import rows_come_in_another_order
-from tests.integration.sample_executions import made, status_of
+from tests.integration.sample_executions import delete, made, status_of
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -5,9 +5,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from harbor_refresh.executions.lifecycle.deletion import delete, is_deleted
+from harbor_refresh.executions.lifecycle.deletion import is_deleted
 from harbor_refresh.executions.models import DeletedTask, Task
 from tests.integration.executions.hook_requests import recorded
+from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database")
 

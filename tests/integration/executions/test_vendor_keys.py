@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle import vendor_keys
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create, create_many
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.lifecycle.vendor_keys import key_of, number_of
@@ -24,6 +23,7 @@ from harbor_refresh.executions.queries.listing import page
 from harbor_refresh.executions.retention.sweep import sweep
 from harbor_refresh.executions.status import Status
 from tests.integration.database_state import rows
+from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database")
 
