@@ -71,13 +71,6 @@ def test_postgres_finds_its_data_on_the_same_port_after_a_restart(
     assert ask(postgres, "SELECT number FROM kept") == 7
 
 
-def test_postgres_speaks_utf8_and_utc_and_takes_parameters(postgres: EmbeddedPostgres) -> None:
-    assert ask(postgres, "SHOW server_encoding") == "UTF8"
-    assert ask(postgres, "SHOW timezone") == "UTC"
-    assert ask(postgres, "SHOW max_connections") == "200"
-    assert ask(postgres, "SHOW fsync") == "off"
-
-
 def test_a_stale_pid_file_does_not_stop_the_next_start(postgres: EmbeddedPostgres) -> None:
     postgres.kill()
     pid_file = postgres.directory / "data" / "postmaster.pid"
@@ -119,13 +112,6 @@ def test_redis_finds_its_data_on_the_same_port_after_a_restart(redis: EmbeddedRe
     assert redis.url == url
     with Redis.from_url(redis.url) as client:
         assert client.get("kept") == b"7"
-
-
-def test_redis_never_evicts_and_persists_everything(redis: EmbeddedRedis) -> None:
-    with Redis.from_url(redis.url) as client:
-        told = client.config_get("maxmemory-policy", "appendonly", "save")
-
-    assert told == {"maxmemory-policy": "noeviction", "appendonly": "yes", "save": ""}
 
 
 def test_a_taken_port_is_left_to_its_owner_and_reported(folder: Path) -> None:
