@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 
@@ -41,15 +42,18 @@ class Proxy:
                     continue
                 self._sockets.append(server)
                 threading.Thread(target=self._pass_on, args=(client, server), daemon=True).start()
-                threading.Thread(target=self._pass_back, args=(server, client), daemon=True).start()
+                threading.Thread(target=self._pass_on, args=(server, client, self._may_pass), daemon=True).start()
 
-    def _pass_back(self, server: socket.socket, client: socket.socket) -> None:
-        self._pass_on(server, client)
+    def _may_pass(self) -> bool:
+        """Asked before each part of an answer is passed back. If not, the connection is closed."""
+        return True
 
     @staticmethod
-    def _pass_on(source: socket.socket, destination: socket.socket) -> None:
+    def _pass_on(
+        source: socket.socket, destination: socket.socket, may_pass: Callable[[], bool] = lambda: True
+    ) -> None:
         with suppress(OSError):
-            while data := source.recv(65536):
+            while (data := source.recv(65536)) and may_pass():
                 destination.sendall(data)
         for one in (source, destination):
             with suppress(OSError):
@@ -64,16 +68,10 @@ class LosesAnswers(Proxy):
         self.to_lose = to_lose
         super().__init__(port)
 
-    def _pass_back(self, server: socket.socket, client: socket.socket) -> None:
-        with suppress(OSError):
-            while data := server.recv(65536):
-                if self.to_lose:
-                    self.to_lose -= 1
-                    break
-                client.sendall(data)
-        for one in (server, client):
-            with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+    def _may_pass(self) -> bool:
+        loses = self.to_lose > 0
+        self.to_lose -= loses
+        return not loses
 
 
 class HoldsAnswers(Proxy):
@@ -84,11 +82,5 @@ class HoldsAnswers(Proxy):
         self.flows.set()
         super().__init__(port)
 
-    def _pass_back(self, server: socket.socket, client: socket.socket) -> None:
-        with suppress(OSError):
-            while data := server.recv(65536):
-                self.flows.wait()
-                client.sendall(data)
-        for one in (server, client):
-            with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+    def _may_pass(self) -> bool:
+        return self.flows.wait()

@@ -140,11 +140,6 @@ def test_an_execution_that_is_deleted_meanwhile_is_not_found(page: str, host: Cl
         assert host.get(f"/own/{execution.pk}/{page}").status_code == 404
 
 
-def test_nothing_is_posted_there(host: Client) -> None:
-    execution, _ = made(1)
-    assert host.post(f"/mirrors/{execution.pk}/").status_code == 405
-
-
 def test_one_stream_too_many_is_refused_and_a_closed_one_makes_room(
     host: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

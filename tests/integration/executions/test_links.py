@@ -169,18 +169,6 @@ def test_a_stop_ends_the_whole_family_and_the_rest_of_the_tree_goes_on(changed: 
     assert (rows(Execution), rows(Task)) == before
 
 
-def test_a_stop_counts_and_names_what_it_was_given() -> None:
-    root = made(tasks=1)
-    child = made(root, tasks=1)
-    assert stop_many([root.pk, 7_777]).executions == [root.pk]
-    assert statuses(root, child) == ["Stopped", "Stopped"]
-    other = made(tasks=1)
-    below = made(other, tasks=1)
-    result = stop_many([below.pk, other.pk])
-    assert (result.found, result.tasks, result.executions) == (2, 2, [other.pk, below.pk])
-    assert statuses(other, below) == ["Stopped", "Stopped"]
-
-
 def test_a_stop_of_the_task_of_a_child_stops_the_child() -> None:
     root = made(tasks=0)
     child = made(root, tasks=2)

@@ -73,47 +73,6 @@ def test_what_has_an_index_is_found_at_any_age_and_the_rest_among_what_is_left(
     assert found(vendor_type="RARE", attributes={"kind": "image"}) == (rare[1:], False)
 
 
-@pytest.mark.parametrize(
-    ("path", "text", "expected"),
-    [
-        ("repository.name", "library/app", ["nested"]),
-        ("name", "library/app", []),
-        ("count", "5", ["number", "digits"]),
-        ("count", "5.0", []),
-        ("count", "05", []),
-        ("flag", "true", ["truth"]),
-        ("flag", "false", []),
-        ("tags.1", "b", ["array"]),
-        ("tags.0", "b", []),
-        ("tags.1", "x", ["key"]),
-        ("nothing", "null", []),
-        ("odd", 'say "hi" \\', ["odd"]),
-        ("deep.0.1.2", "x", ["deep"]),
-        ("contains", "x", ["operator"]),
-        ("repository", "library/app", []),
-        ("count", "1e999999", []),
-        ("count", "9" * 400, []),
-    ],
-)
-def test_an_attribute_is_found_as_the_filter_means_it(path: str, text: str, expected: list[str]) -> None:
-    documents: dict[str, dict[str, Any]] = {
-        "nested": {"repository": {"name": "library/app"}},
-        "number": {"count": 5},
-        "digits": {"count": "5"},
-        "truth": {"flag": True},
-        "array": {"tags": ["a", "b"]},
-        "key": {"tags": {"1": "x"}},
-        "null": {"nothing": None},
-        "odd": {"odd": 'say "hi" \\'},
-        "deep": {"deep": [[0, [0, 0, "x"]]]},
-        "operator": {"contains": "x"},
-        "empty": {},
-    }
-    names = {made(**attributes): name for name, attributes in documents.items()}
-
-    assert sorted(names[pk] for pk in found(attributes={path: text})[0]) == sorted(expected)
-
-
 def plan(statement: str, values: Sequence[Any] = ()) -> str:
     with connection.cursor() as cursor:
         cursor.execute("SET enable_seqscan = off")
@@ -132,13 +91,3 @@ def test_the_indexes_serve_the_queries_that_they_are_there_for() -> None:
     assert "Sort" not in plan(*by_status)
     assert "execution_started" in plan(*by_start)
     assert "Sort" not in plan(*by_start)
-
-
-def test_a_refresh_still_leaves_the_row_on_its_page() -> None:
-    """No index has a column that a refresh writes: status, end_time, update_time and revision."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT indexdef FROM pg_indexes WHERE tablename = 'execution'")
-        definitions = " ".join(row[0] for row in cursor.fetchall())
-    assert "execution_started" in definitions
-    for column in ("status", "end_time", "update_time", "revision"):
-        assert column not in definitions.replace("execution_status", "")

@@ -2,13 +2,13 @@
 
 import psycopg
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import Stopped, finish, stop, stop_many
-from harbor_refresh.executions.models import Execution, Quarantine, Release, StatusChange, Task
+from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
 from harbor_refresh.executions.news.after_commit import Member
 from harbor_refresh.executions.status import Status
 from tests import servers
@@ -37,15 +37,6 @@ def test_stopping_stops_unfinished_tasks_and_their_execution_at_once(changed: li
     before = (rows(Execution), rows(Task), rows(StatusChange))
     assert stop(execution.pk) == 0
     assert (rows(Execution), rows(Task), rows(StatusChange)) == before
-
-
-def test_a_stopped_task_that_reports_late_stays_stopped_until_it_runs_again() -> None:
-    execution, tasks = made(1)
-    stop(execution.pk)
-    assert report([Report(tasks[0], "Success")]).applied == 0
-    assert report([Report(tasks[0], "Running", 1)]).applied == 1
-    refresh([execution.pk])
-    assert status_of(execution) == "Running"
 
 
 def test_an_execution_without_tasks_is_stopped_itself() -> None:
@@ -108,17 +99,6 @@ def test_stopping_releases_an_execution_from_quarantine_and_stops_it_at_once() -
     assert stop(execution.pk) == 2
     assert (status_of(execution), rows(Quarantine)) == ("Stopped", {})
     assert execution.history.get().to_status == "Stopped"
-
-
-def test_a_stop_that_rolls_back_leaves_the_execution_in_quarantine(changed: list[Member]) -> None:
-    execution, _ = made(1)
-    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
-    before = (rows(Execution), rows(Task), rows(Quarantine), rows(Release))
-    with transaction.atomic():
-        stop(execution.pk)
-        transaction.set_rollback(True)
-    assert (rows(Execution), rows(Task), rows(Quarantine), rows(Release)) == before
-    assert changed == []
 
 
 def test_a_stop_locks_tasks_in_the_order_of_ids_as_reports_do(database: str) -> None:

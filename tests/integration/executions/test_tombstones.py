@@ -33,16 +33,6 @@ def test_each_deleted_task_leaves_a_tombstone_and_no_other_does() -> None:
     assert [one.job_id for one in Task.objects.all()] == ["d"]
 
 
-def test_a_delete_that_is_rolled_back_leaves_none() -> None:
-    from django.db import transaction
-
-    execution, _ = recorded("a")
-    with transaction.atomic():
-        delete([execution.pk])
-        transaction.set_rollback(True)
-    assert (known(), Task.objects.count()) == ({}, 1)
-
-
 def test_a_deleted_task_is_found_by_its_id_or_its_job() -> None:
     execution, (task, _) = recorded("a", "")
     delete([execution.pk])
@@ -50,14 +40,6 @@ def test_a_deleted_task_is_found_by_its_id_or_its_job() -> None:
     assert is_deleted(0, ["x", "a"])
     assert not is_deleted(0, ["x", ""])
     assert not is_deleted(task.pk + 2, [""])
-
-
-def test_a_task_that_came_back_and_is_deleted_again_has_a_new_tombstone() -> None:
-    execution, (task,) = recorded("a")
-    DeletedTask.objects.create(task_id=task.pk, job_id="old", at=timezone.now() - timedelta(days=1))
-    delete([execution.pk])
-    (one,) = DeletedTask.objects.all()
-    assert (one.job_id, timezone.now() - one.at < timedelta(hours=1)) == ("a", True)
 
 
 def test_each_delete_forgets_old_tombstones_so_they_stay_bounded_without_a_sweep() -> None:
