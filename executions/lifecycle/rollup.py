@@ -6,6 +6,7 @@ from functools import partial
 from time import perf_counter
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import (
@@ -20,7 +21,7 @@ from harbor_refresh.executions.database import (
 )
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle import links
-from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.models import Execution, Quarantine
 from harbor_refresh.executions.news import counters, signals
 from harbor_refresh.executions.news.after_commit import tell_changes_written_after_commit
 from harbor_refresh.executions.news.counters import BOUNDS, REFRESH_SECONDS, REPORT_TO_TRUE_SECONDS, labels_of
@@ -76,9 +77,10 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
 def _write(ids: Sequence[int], wait: bool) -> Refreshed:
     began = perf_counter()
     with transaction.atomic(), step("write", execution_ids=ids) as note:
-        rows = Execution.objects.filter(among(ids), quarantine=None).order_by("pk").values_list("pk", flat=True)
+        held_back = Quarantine.objects.filter(execution=OuterRef("pk"))
+        rows = Execution.objects.filter(among(ids), ~Exists(held_back)).order_by("pk").values_list("pk", flat=True)
         # The next statement reads the rollup in a newer snapshot, with what was committed while this one waited
-        held = list(rows.select_for_update(no_key=True, of=("self",), skip_locked=not wait))
+        held = list(rows.select_for_update(no_key=True, skip_locked=not wait))
         waited = perf_counter() - began
         changed, untold, nested = run(
             "refresh_executions", ids=held, count=len(held), waited=waited, **HISTOGRAMS

@@ -78,16 +78,13 @@ def stop_task(task_id: int) -> bool:
     if child := links.child_of_task(task_id):
         return bool(stop_many([child]).executions)
     with transaction.atomic():
-        execution_id = Task.objects.filter(pk=task_id).values_list("execution_id", flat=True).first()
-        if execution_id is None:
-            raise NoSuchTask(task_id)
-        Execution.objects.select_for_update(no_key=True).filter(pk=execution_id).first()
+        Execution.objects.select_for_update(no_key=True, of=("self",)).filter(tasks=task_id).first()
         task = Task.objects.select_for_update(no_key=True).filter(pk=task_id).first()
         if task is None:
             raise NoSuchTask(task_id)
         if is_final(task.status):
             return False
-        release([execution_id])
+        release([task.execution_id])
         return report([Report(task_id, Status.STOPPED, task.status_revision)], Source.STOP).applied == 1
 
 

@@ -5,8 +5,8 @@
 -- :earlier_runs int[]  the number of runs before this one; 0 if the runner does not count them
 -- :source text  by which way they came: applied and unchanged reports are counted by it
 -- returns one row for each execution whose tasks changed: execution_id, vendor_type, stopped (a report stopped one
---          of its tasks); and one row with execution_id NULL: `accepted`, the places (from 1) of the reports that changed
---          something, and the unknown task ids in `unknown`
+--          of its tasks); last, one row with execution_id NULL: `accepted`, the places (from 1) of the reports that
+--          changed something, and the unknown task ids in `unknown`
 --
 -- A report is accepted if `revision * 4 + code` is greater than that of the task and of earlier reports for the task in
 -- this batch. So a report that is repeated, late or out of order changes nothing, and the first final status of a

@@ -8,7 +8,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from benchmarks.existing_servers import with_options
-from benchmarks.figures import duplicates, rate
+from benchmarks.figures import rate
 from benchmarks.rows import Row, RowFile
 from benchmarks.servers import environment
 
@@ -18,13 +18,6 @@ def test_the_rate_counts_finished_executions_and_not_requested_ones() -> None:
     rate(row, 200)
     assert row.executions_per_second == 50.0
     assert row.extra["executions_done"] == 200
-
-
-def test_nothing_done_gives_a_rate_of_zero() -> None:
-    row = Row("hash", 2, 1_000, seconds=1.0)
-    rate(row, 0)
-    duplicates(row, refreshes=0, done=0)
-    assert (row.executions_per_second, row.extra["duplicates_share"]) == (0.0, 0.0)
 
 
 def test_the_session_parameters_are_replaced_and_the_rest_of_the_url_stays() -> None:

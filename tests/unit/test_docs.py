@@ -141,20 +141,3 @@ def test_pages_that_the_code_names_exist() -> None:
     for path in [*sources, *ROOT.glob("*.[ty]*"), ROOT / "Makefile"]:
         for named in re.findall(r"docs/[\w/-]+\.md", path.read_text(encoding="utf-8")):
             assert (ROOT / named).exists(), f"{path} names {named}"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            "1. one\n   more\n\n   ```sh\n   ls\n   ```\n\nend\n",
-            "1. one\n    more\n\n    ```sh\n    ls\n    ```\n\nend\n",
-        ),
-        ("- a\n  - b\n\n    c\n- d\n", "- a\n    - b\n\n        c\n- d\n"),
-        ("- a\n  more\n\ntext\n", "- a\n    more\n\ntext\n"),
-        ("at most\n500. Then\nmore\n", "at most\n500. Then\nmore\n"),
-        ("```text\n  - no list\n```\n", "```text\n  - no list\n```\n"),
-    ],
-)
-def test_lists_are_indented_for_the_site(text: str, expected: str) -> None:
-    assert hooks.indented(text) == expected

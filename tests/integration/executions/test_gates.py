@@ -34,7 +34,7 @@ from tests.integration.concurrency import (
     transaction_held_open,
     wait_until,
 )
-from tests.integration.database_state import deadlocks_so_far, rows, waiting_for_locks
+from tests.integration.database_state import rows, waiting_for_locks
 from tests.integration.sample_executions import delete, status_of
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -346,31 +346,3 @@ def test_an_open_execution_is_not_deleted_as_one_that_has_ended_and_goes_with_it
         delete_ended(execution.pk)
     assert delete([execution.pk]) == 1
     assert (rows(Execution), rows(Task), rows(Gate), rows(Addition)) == ({}, {}, {}, {})
-
-
-def test_a_deletion_and_an_addition_wait_for_each_other_and_do_not_deadlock() -> None:
-    before = deadlocks_so_far()
-    for _ in range(20):
-        execution = opened(tasks=2)
-
-        def add(pk: int = execution.pk) -> None:
-            for number in range(5):
-                try:
-                    add_tasks(pk, [NewTask()], once=str(number))
-                except Refused:
-                    return
-
-        at_once(
-            add,
-            add,
-            lambda pk=execution.pk: delete([pk]),
-            lambda pk=execution.pk: refresh([pk]),
-            lambda one=execution: stop_or_gone(one.pk),
-        )
-        assert (rows(Task), rows(Gate), rows(Addition)) == ({}, {}, {})
-    assert deadlocks_so_far() == before
-
-
-def stop_or_gone(execution_id: int) -> None:
-    with suppress(NoSuchExecution):
-        stop(execution_id)

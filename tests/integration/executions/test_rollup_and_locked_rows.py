@@ -53,7 +53,7 @@ def test_a_table_that_another_transaction_holds_fails_no_execution_and_is_waited
         other.execute(f"LOCK TABLE {table} IN {strength} MODE")
         with pytest.raises(TableLocked, match=r"^PostgreSQL: another transaction holds a table: canceling"):
             refresh(ids, wait=waits)
-    assert len([one for one in seen.captured_queries if "FOR NO KEY UPDATE OF" in one["sql"]]) == 1
+    assert len([one for one in seen.captured_queries if "FOR NO KEY UPDATE" in one["sql"]]) == 1
     assert [status_of(one) for one in executions] == ["Success", *["Running"] * 3]
     assert refresh(ids, wait=waits) == Refreshed(succeeded=4, changed=3)
 

@@ -113,7 +113,7 @@ def test_without_traces_one_change_costs_these_commands_and_statements(commands:
         "-- Reads the paused queues, the oldest pause first",
         "-- Adds to counters, in the transaction of the cal",
         "BEGIN",
-        'SELECT "execution"."id" AS "pk" FROM "execution" L',
+        'SELECT "execution"."id" AS "pk" FROM "execution" W',
         "-- Brings the status and end_time of executions to",
         "COMMIT",
     ]
