@@ -31,22 +31,9 @@ class ExecutionsConfig(AppConfig):
         register(checks.check_handlers, checks.OURS)
 
 
-def register_types(connection: Any, **_: Any) -> None:
-    """Receive that Django has made a connection. `migrate`, `test` and `shell` make no checks, so a default
-    database that is not PostgreSQL is refused here, too. psycopg 3 is imported only if the service is attached: a
-    project may run where it cannot be loaded, which a check tells (tasks/checks/project.py)."""
-    if found := other_than_postgresql(connection):
-        connection.close()
-        raise ImproperlyConfigured(f"{found.msg} {found.hint}")
-    if is_attached():
-        from harbor_refresh.executions.attached import harbors_types
-
-        harbors_types.register(connection)
-
-
 def other_than_postgresql(connection: Any) -> CheckMessage | None:
-    """Return what is wrong and what to do if this is the default database and not PostgreSQL. A backend of
-    PostGIS, a pool or a meter has another name, and the same vendor."""
+    """Return what is wrong if this is the default database and not PostgreSQL. A backend of PostGIS, a pool or a
+    meter has another name, and the same vendor."""
     if connection.alias != DEFAULT_DB_ALIAS or connection.vendor == "postgresql":
         return None
     todo = (
@@ -57,3 +44,16 @@ def other_than_postgresql(connection: Any) -> CheckMessage | None:
     )
     engine = connection.settings_dict["ENGINE"]
     return Error(f"The database is {engine}; Harbor Refresh needs PostgreSQL.", hint=todo, id="harbor_tasks.E001")
+
+
+def register_types(connection: Any, **_: Any) -> None:
+    """Receive that Django has made a connection. `migrate`, `test` and `shell` make no checks, so a default
+    database that is not PostgreSQL is refused here, too. psycopg 3 is imported only if the service is attached: a
+    project may run where it cannot be loaded, which a check tells (tasks/checks/settings.py)."""
+    if found := other_than_postgresql(connection):
+        connection.close()
+        raise ImproperlyConfigured(f"{found.msg} {found.hint}")
+    if is_attached():
+        from harbor_refresh.executions.attached import harbors_types
+
+        harbors_types.register(connection)

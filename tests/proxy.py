@@ -2,7 +2,6 @@
 
 import socket
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 
 
@@ -42,18 +41,15 @@ class Proxy:
                     continue
                 self._sockets.append(server)
                 threading.Thread(target=self._pass_on, args=(client, server), daemon=True).start()
-                threading.Thread(target=self._pass_on, args=(server, client, self._may_pass), daemon=True).start()
+                threading.Thread(target=self._pass_back, args=(server, client), daemon=True).start()
 
-    def _may_pass(self) -> bool:
-        """Asked before each part of an answer is passed back. If not, the connection is closed."""
-        return True
+    def _pass_back(self, server: socket.socket, client: socket.socket) -> None:
+        self._pass_on(server, client)
 
     @staticmethod
-    def _pass_on(
-        source: socket.socket, destination: socket.socket, may_pass: Callable[[], bool] = lambda: True
-    ) -> None:
+    def _pass_on(source: socket.socket, destination: socket.socket) -> None:
         with suppress(OSError):
-            while (data := source.recv(65536)) and may_pass():
+            while data := source.recv(65536):
                 destination.sendall(data)
         for one in (source, destination):
             with suppress(OSError):
@@ -68,10 +64,16 @@ class LosesAnswers(Proxy):
         self.to_lose = to_lose
         super().__init__(port)
 
-    def _may_pass(self) -> bool:
-        loses = self.to_lose > 0
-        self.to_lose -= loses
-        return not loses
+    def _pass_back(self, server: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            while data := server.recv(65536):
+                if self.to_lose:
+                    self.to_lose -= 1
+                    break
+                client.sendall(data)
+        for one in (server, client):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
 
 
 class HoldsAnswers(Proxy):
@@ -82,5 +84,11 @@ class HoldsAnswers(Proxy):
         self.flows.set()
         super().__init__(port)
 
-    def _may_pass(self) -> bool:
-        return self.flows.wait()
+    def _pass_back(self, server: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            while data := server.recv(65536):
+                self.flows.wait()
+                client.sendall(data)
+        for one in (server, client):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)

@@ -37,7 +37,9 @@ READERS: dict[str, Reader] = {
     "integer": lambda: env.value(NAME, "integer", 5, at_least=1, at_most=2000),
     "seconds": lambda: env.value(NAME, "number", 30, at_least=0.1),
     "auto_or_integer": lambda: env.value(NAME, "auto_or_integer", None, at_least=1, at_most=2000),
+    "optional_integer": lambda: env.value(NAME, "integer", None, at_least=0, at_most=9),
     "words": lambda: env.words(NAME, "a,b"),
+    "one_of_lower": lambda: env.value(NAME, "one_of", "claim", choices=("claim", "scan")),
     "one_of": lambda: env.value(NAME, "one_of", "INFO", choices=("INFO", "DEBUG")),
     "secret": lambda: env.secret(NAME, "s"),
     "redis_url": lambda: env.redis_url(NAME, default="redis://default"),
@@ -50,6 +52,8 @@ DEFAULTS = {
     "integer": 5,
     "seconds": 30,
     "auto_or_integer": None,
+    "optional_integer": None,
+    "one_of_lower": "claim",
     "words": ["a", "b"],
     "one_of": "INFO",
     "secret": "s",
@@ -73,12 +77,22 @@ def test_a_variable_that_is_not_set_or_blank_has_its_default(
     ("reader", "raw", "value"),
     [
         ("text", " x y ", "x y"),
+        ("flag", "true", True),
+        ("flag", " on ", True),
+        ("flag", "0", False),
+        ("flag", "off", False),
         ("integer", " 2000 ", 2000),
         ("seconds", "1e3", 1000.0),
+        ("auto_or_integer", "auto", None),
         ("words", " a , ,b,", ["a", "b"]),
+        ("one_of_lower", " Scan ", "scan"),
+        ("optional_integer", "0", 0),
+        ("optional_integer", " 9 ", 9),
         ("secret", " hunter2 ", "hunter2"),
         ("counts", "A:3, B_C:2000,,*:7", {"A": 3, "B_C": 2000, "*": 7}),
         ("redis_url", "redis://h:1/0", "redis://h:1/0"),
+        ("redis_url", "rediss://:p@h/1", "rediss://:p@h/1"),
+        ("redis_url", "redis://[::1]:6379/0", "redis://[::1]:6379/0"),
     ],
 )
 def test_a_good_value_is_taken(reader: str, raw: str, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,6 +101,7 @@ def test_a_good_value_is_taken(reader: str, raw: str, value: Any, monkeypatch: p
 
 
 URL = f"{redis_address.TAKES}; this has "
+HOST = f"{URL}a host that cannot be read"
 
 
 @pytest.mark.parametrize(
@@ -97,8 +112,16 @@ URL = f"{redis_address.TAKES}; this has "
         ("seconds", "soon", "a number from 0.1 to 31,536,000"),
         ("auto_or_integer", "automatic", "'auto' or a whole number from 1 to 2,000"),
         ("one_of", "loud", "one of INFO, DEBUG"),
+        ("optional_integer", "10", "a whole number from 0 to 9"),
         ("counts", "A", "NAME:N separated by commas, N from 1 to 2,000"),
         ("redis_url", "localhost:6379", f"{URL}the scheme localhost"),
+        ("redis_url", "http://h:1", f"{URL}the scheme http"),
+        ("redis_url", "redis://", HOST),
+        ("redis_url", "amqp://h", f"{URL}the scheme amqp"),
+        ("redis_url", "redis://[::1", redis_address.TAKES),
+        ("redis_url", "redis://h:port/0", HOST),
+        ("redis_url", "redis://h:99999/0", HOST),
+        ("redis_url", "redis://h:1/zero", f"{URL}a database that is no number"),
     ],
 )
 def test_a_bad_value_gives_one_line_with_its_name_the_value_and_what_is_accepted(
@@ -151,27 +174,40 @@ def test_a_file_without_a_secret_gives_one_line(
 
 
 @pytest.mark.parametrize(
-    ("reader", "url"),
+    "url",
     [
-        ("redis_url", "http://user:s3cret@h:1/0"),
-        ("redis_url", "redis://user:s3@cret@:1"),
-        ("redis_url", "redis://:s3cret@h:port/0"),
-        ("redis_url", "amqp://h?password=s3cret"),
-        ("redis_url", "redis://:s3cret@[::1"),
-        ("redis_url", "s3cret@h"),
-        ("broker_url", "http://user:s3cret@h:1/0"),
-        ("broker_url", "amqp://user:s3#cret@h"),
-        ("broker_url", "amqp://user:s3cret@h;amqp://user:s3cret"),
-        ("broker_url", "amqp://h?password=s3cret"),
-        ("broker_url", "amqps://user:s3cret@h?ssl_ca_certs=none"),
-        ("broker_url", "amqp://:s3cret@h"),
+        "http://user:s3cret@h:1/0",
+        "redis://user:s3cret@",
+        "redis://user:s3@cret@:1",
+        "redis://:s3cret@h:port/0",
+        "amqp://h?password=s3cret",
+        "h:1?password=s3cret",
+        "redis://:s3cret@[::1",
+        "s3cret@h",
     ],
 )
-def test_the_password_of_a_bad_address_is_never_shown(
-    reader: str, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_password_of_a_bad_redis_url_is_never_shown(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NAME, url)
-    message = refused(READERS[reader])
+    message = refused(READERS["redis_url"])
+    assert message.startswith(f"{NAME}: got ")
+    assert "cret" not in message
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:s3cret@h:1/0",
+        "amqp://user:s3#cret@h",
+        "amqp://user:s3cret@h:port",
+        "amqp://user:s3cret@h;amqp://user:s3cret",
+        "amqp://h?password=s3cret",
+        "amqps://user:s3cret@h?ssl_ca_certs=none",
+        "amqp://:s3cret@h",
+    ],
+)
+def test_the_password_of_a_bad_broker_url_is_never_shown(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, url)
+    message = refused(READERS["broker_url"])
     assert message.startswith(f"{NAME}: got ")
     assert "cret" not in message
 
@@ -182,6 +218,14 @@ def test_the_first_name_that_is_set_is_used(monkeypatch: pytest.MonkeyPatch) -> 
     assert read() == "redis://second"
     monkeypatch.setenv(NAME, "redis://first")
     assert read() == "redis://first"
+
+
+def test_a_bad_address_is_reported_under_the_name_it_came_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(f"{NAME}_2", "x")
+    message = refused(lambda: env.redis_url(NAME, f"{NAME}_2", default="redis://d"))
+    assert message.startswith(f"{NAME}_2: got 'x'")
 
 
 @pytest.mark.parametrize(
@@ -202,6 +246,10 @@ def test_a_database_is_read_from_its_url(
     found = env.database(NAME, "postgresql://d/d")
     assert found.pop("ENGINE") == "django.db.backends.postgresql"
     assert tuple(found[k] for k in ("NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS")) == parts
+
+
+def test_a_database_url_that_is_not_set_has_its_default() -> None:
+    assert env.database(NAME, "postgresql://h/n")["HOST"] == "h"
 
 
 @pytest.mark.parametrize(
@@ -229,6 +277,14 @@ def test_a_bad_database_url_gives_one_line_without_its_password(url: str, monkey
 
 
 GOOD = "whsec_" + "A" * 32  # 24 bytes
+
+
+@pytest.mark.parametrize("value", ["", GOOD, f"{GOOD},{GOOD}", f" {GOOD} , {GOOD} ,"])
+def test_signing_secrets_are_one_or_two(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, value)
+    assert env.value(NAME, "signing_secrets", "") == ",".join(
+        one.strip() for one in value.split(",") if one.strip()
+    )
 
 
 @pytest.mark.parametrize(

@@ -117,9 +117,7 @@ def test_the_walk_sees_imports_wherever_they_are() -> None:
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    TopologicalSorter(
-        graph_of(modules(*APPS, "benchmarks", "examples"))
-    ).prepare()  # CycleError names it
+    TopologicalSorter(graph_of(modules(*APPS, "benchmarks", "examples"))).prepare()  # CycleError names it
 
 
 def test_executions_imports_neither_redis_nor_celery() -> None:

@@ -16,6 +16,14 @@ def test_the_secret_key_is_made_once_and_only_its_owner_can_read_it(tmp_path: Pa
     assert (checkout.local / "secret_key").stat().st_mode & 0o077 == 0
 
 
+def test_an_empty_secret_key_file_is_filled_again(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path)
+    checkout.prepare()
+    (checkout.local / "secret_key").touch()
+
+    assert checkout.secret_key() == checkout.secret_key() != ""
+
+
 def test_only_its_owner_can_enter_the_local_directory(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path)
     checkout.prepare()

@@ -37,6 +37,10 @@ def test_a_released_lock_can_be_taken_again_and_has_no_holder(tmp_path: Path) ->
         assert holder(path) is not None
 
 
+def test_a_checkout_that_never_ran_has_no_holder(tmp_path: Path) -> None:
+    assert holder(tmp_path / "up.lock") is None
+
+
 def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
     path = tmp_path / "up.lock"
     program = textwrap.dedent(

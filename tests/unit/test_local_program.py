@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harbor_refresh.local.checkout import Checkout
-from harbor_refresh.local.lock import held
+from harbor_refresh.local.lock import held, holder
 from harbor_refresh.local.program import FOLLOWED, follow, followed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,6 +50,20 @@ def test_one_variable_that_names_a_server_is_meant(running: Path, given: dict[st
     environ = DEV | given
     assert follow(running, STATS, environ) == ""
     assert environ == DEV | given
+
+
+def test_another_variable_of_the_caller_stays(running: Path) -> None:
+    path = Checkout(running).lock
+    assert holder(path) is not None
+    environ = DEV | {"REFRESH_STRATEGY": "scan"}
+    follow(running, STATS, environ)
+    assert environ["REFRESH_STRATEGY"] == "scan"
+
+
+def test_the_tests_of_django_take_none(running: Path) -> None:
+    environ = dict(DEV)
+    assert follow(running, ["manage.py", "test"], environ) == ""
+    assert environ == DEV
 
 
 def test_where_nothing_runs_nothing_is_added(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -11,9 +12,12 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
+from redis import Redis
 
 from harbor_refresh.local.errors import LocalError
+from harbor_refresh.local.ports import LOOPBACK
 from harbor_refresh.local.postgres import EmbeddedPostgres
+from harbor_refresh.local.redis import EmbeddedRedis
 from tests import servers
 from tests.waiting import wait_for
 
@@ -33,6 +37,13 @@ def postgres(folder: Path) -> Iterator[EmbeddedPostgres]:
     server.discard()
 
 
+@pytest.fixture
+def redis(folder: Path) -> Iterator[EmbeddedRedis]:
+    server = EmbeddedRedis(folder / "redis").start()
+    yield server
+    server.discard()
+
+
 def ask(server: EmbeddedPostgres, query: str) -> object:
     with psycopg.connect(server.url) as connection:
         row = connection.execute(query.encode()).fetchone()
@@ -44,6 +55,27 @@ def is_alive(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+@pytest.mark.parametrize("immediate", [False, True])
+def test_postgres_finds_its_data_on_the_same_port_after_a_restart(
+    postgres: EmbeddedPostgres, immediate: bool
+) -> None:
+    with psycopg.connect(postgres.url) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
+    url = postgres.url
+
+    postgres.restart(immediate=immediate)
+
+    assert postgres.url == url
+    assert ask(postgres, "SELECT number FROM kept") == 7
+
+
+def test_postgres_speaks_utf8_and_utc_and_takes_parameters(postgres: EmbeddedPostgres) -> None:
+    assert ask(postgres, "SHOW server_encoding") == "UTF8"
+    assert ask(postgres, "SHOW timezone") == "UTC"
+    assert ask(postgres, "SHOW max_connections") == "200"
+    assert ask(postgres, "SHOW fsync") == "off"
 
 
 def test_a_stale_pid_file_does_not_stop_the_next_start(postgres: EmbeddedPostgres) -> None:
@@ -74,6 +106,36 @@ def test_a_setting_that_postgres_refuses_is_reported_with_the_end_of_its_log(fol
             server.start()
     finally:
         server.discard()
+
+
+@pytest.mark.parametrize("immediate", [False, True])
+def test_redis_finds_its_data_on_the_same_port_after_a_restart(redis: EmbeddedRedis, immediate: bool) -> None:
+    with Redis.from_url(redis.url) as client:
+        client.set("kept", "7")
+    url = redis.url
+
+    redis.restart(immediate=immediate)
+
+    assert redis.url == url
+    with Redis.from_url(redis.url) as client:
+        assert client.get("kept") == b"7"
+
+
+def test_redis_never_evicts_and_persists_everything(redis: EmbeddedRedis) -> None:
+    with Redis.from_url(redis.url) as client:
+        told = client.config_get("maxmemory-policy", "appendonly", "save")
+
+    assert told == {"maxmemory-policy": "noeviction", "appendonly": "yes", "save": ""}
+
+
+def test_a_taken_port_is_left_to_its_owner_and_reported(folder: Path) -> None:
+    with socket.socket() as other:
+        other.bind((LOOPBACK, 0))
+        other.listen(1)
+        wished = other.getsockname()[1]
+        server = EmbeddedRedis(folder / "redis", wished)
+        with server:
+            assert server.port != wished
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process its parent ended")

@@ -14,9 +14,18 @@ def options(service: Service) -> dict[str, str]:
     return {one: next_one for one, next_one in pairwise(service.arguments) if one.startswith("-")}
 
 
+def test_everything_runs_in_this_order() -> None:
+    assert list(SERVICES) == ["web", "worker1", "worker2", "jobs", "beat", "flower", "demo", "mirrors"]
+
+
 def test_the_worker_of_the_jobs_has_the_example_and_takes_the_jobs_of_its_traffic() -> None:
     assert options(SERVICES["jobs"])["--include"] == mirror.__name__
     assert options(SERVICES["jobs"])["-Q"] == traffic.QUEUE
+
+
+def test_the_workers_of_the_refresh_take_no_jobs() -> None:
+    for name in ("worker1", "worker2"):
+        assert not {"-Q", "--include"} & set(SERVICES[name].arguments)
 
 
 def test_the_traffic_starts_the_mirrors() -> None:

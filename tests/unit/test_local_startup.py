@@ -10,7 +10,7 @@ from harbor_refresh.local.checkout import Checkout
 from harbor_refresh.local.errors import LocalError
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.screen import Screen
-from harbor_refresh.local.up import Up
+from harbor_refresh.local.up import StopRequested, Up
 
 
 @pytest.fixture
@@ -25,6 +25,11 @@ def nothing_given(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("DATABASE_URL", "REDIS_URL", "_REDIS_URL_CORE", "SECRET_KEY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(f"{name}_FILE", raising=False)
+
+
+def test_without_variables_no_server_counts_as_given() -> None:
+    assert startup.given_database() == ""
+    assert startup.given_redis() == ""
 
 
 def test_a_given_database_that_does_not_answer_gives_one_line(
@@ -63,11 +68,26 @@ def test_the_processes_get_the_addresses_and_no_variable_of_make(
     assert "MAKEFLAGS" not in environ
 
 
+def test_a_given_secret_key_is_kept(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_KEY", "mine")
+
+    assert startup.environment(checkout, "", "")["SECRET_KEY"] == "mine"
+
+
 def test_a_step_that_fails_is_reported_with_the_end_of_its_log(checkout: Checkout) -> None:
     up = Up(checkout, Screen())
 
     with pytest.raises(LocalError, match=r"(?s)manage\.py migrate failed.*No such file"):
         up.run_to_end("migrate", "manage.py", "migrate")  # there is no manage.py in this directory
+
+
+def test_a_stop_ends_the_running_step(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    (checkout.root / "manage.py").write_text("import time; time.sleep(60)")
+    up = Up(checkout, Screen())
+    monkeypatch.setattr(up, "_is_stopping", True)
+
+    with pytest.raises(StopRequested):
+        up.run_to_end("migrate", "manage.py", "migrate")
 
 
 def test_an_unknown_command_is_misuse(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """Keeping processes running, and ending them all in time."""
 
 import signal
+import sys
 import time
 from collections.abc import Callable
 from io import StringIO
@@ -99,3 +100,7 @@ def test_a_child_that_dies_is_reported_with_the_end_of_its_log_and_starts_again_
 
     assert [f"starts again in {pause} s" in said.getvalue() for pause in (1, 2, 8)] == [True, True, False]
     assert dying.log.read_text().count("no such broker") == 3
+
+
+def test_services_run_with_the_current_python() -> None:
+    assert Service("x", ("-V",)).argv == [sys.executable, "-V"]

@@ -1,6 +1,7 @@
 """Each signal has its log line, and the lines that operators grep for never change."""
 
 import logging
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,8 +11,11 @@ from harbor_refresh.executions.lifecycle.reports import Refusal, Report
 from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.executions.news import execution_log
 from harbor_refresh.executions.news import signals as signals_of_executions
+from harbor_refresh.executions.retention.lease import Held
+from harbor_refresh.tasks.jobs.silent_jobs import Reaped
 from harbor_refresh.tasks.news import pipeline_log, signals
 from harbor_refresh.tasks.overview import events
+from harbor_refresh.tasks.pipeline.reconciliation import Reconciled
 from harbor_refresh.tasks.queue.claim import Claim
 
 
@@ -45,6 +49,12 @@ def test_every_signal_is_connected_to_its_line_and_every_line_has_its_signal() -
     assert sorted(lines_of) == sorted(news)
     for name, signal in news.items():
         assert lines_of[name] in {key[0] for key, *_ in signal.receivers}
+
+
+def test_connecting_twice_logs_everything_once(caplog: pytest.LogCaptureFixture) -> None:
+    pipeline_log.connect()
+    pipeline_log.connect()
+    assert len(lines(caplog, signals.claimed, count=1)) == 1
 
 
 def test_the_three_lines_operators_grep_for_are_word_for_word(
@@ -109,3 +119,42 @@ def test_unusable_members_and_reports_are_logged_a_few_at_a_time(
     told = lines(caplog, signals.refused, refusals=[refusal] * 7)
     assert told[0] == ("WARNING", "Refused report 3 of a batch: unknown status 'Nope'")
     assert told[-1] == ("WARNING", "Refused 2 more reports of that batch")
+
+
+def test_a_reconcile_that_found_nothing_logs_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert lines(caplog, signals.reconciled, outcome=Reconciled(looked_at=5)) == []
+    outcome = Reconciled(looked_at=5, drifted=3, waiting=2, marked=1)
+    assert lines(caplog, signals.reconciled, outcome=outcome) == [
+        ("WARNING", "Reconcile found 1 drifted executions and marked them")
+    ]
+
+
+def test_a_pass_over_the_jobs_that_found_nothing_logs_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert lines(caplog, signals.reaped, outcome=Reaped()) == []
+    assert lines(caplog, signals.runs_released, count=0) == []
+    assert lines(caplog, signals.reaped, outcome=Reaped(reported=1, failed=2)) == [
+        ("WARNING", "Reaped jobs: 1 reported again, 2 failed for silence")
+    ]
+    assert lines(caplog, signals.runs_released, count=3) == [
+        ("WARNING", "Recovered jobs: 3 given back by dead processes")
+    ]
+    assert lines(caplog, signals.nodes_died, names=["one", "two"]) == [
+        ("WARNING", "Nodes are dead, and their jobs are released: one, two")
+    ]
+
+
+def test_a_reconcile_that_did_not_run_says_why(caplog: pytest.LogCaptureFixture) -> None:
+    held = Held("n1", datetime(2026, 1, 1, tzinfo=UTC))
+    assert lines(caplog, signals.reconciled, outcome=Reconciled(held=held)) == [
+        (
+            "INFO",
+            "Reconcile is running already, left alone: n1 has the lease until 2026-01-01T00:00:00+00:00",
+        )
+    ]
+    assert lines(caplog, signals.reconciled, outcome=Reconciled(postponed=True)) == [
+        ("INFO", "Reconcile postponed: the queue is long, and its workers need the database")
+    ]

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR
-from harbor_refresh.tasks.queue.members import Token, all_readable, execution_id, member, readable
+from harbor_refresh.tasks.queue.members import Token, all_readable, execution_id, ids, member, readable
 
 vendors = st.text(
     st.characters(exclude_characters=":\x00", exclude_categories=["Cs"]),
@@ -136,3 +136,12 @@ def test_members_with_a_newline_or_that_cannot_be_read_are_parsed_one_by_one(
     raws: list[bytes], texts: list[str] | None
 ) -> None:
     assert all_readable(raws) == texts
+
+
+def test_six_thousand_members_are_parsed_together() -> None:
+    texts = [f"{number}:SCAN ALL" for number in range(1, 6001)]
+    assert all_readable([text.encode() for text in texts]) == texts
+
+
+def test_the_ids_of_members_come_in_their_order() -> None:
+    assert ids(["3:A", "1:B", "2:A"]) == [3, 1, 2]

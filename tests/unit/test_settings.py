@@ -18,6 +18,7 @@ from pytest_django import Settings
 from harbor_refresh.tasks.broker.connecting import TAKES as BROKER_TAKES
 from harbor_refresh.tasks.broker.redis_address import TAKES
 from harbor_refresh.tasks.checks.settings import check_settings
+from harbor_refresh.tasks.pacing import CHUNK
 
 ROOT = Path(__file__).resolve().parents[2]
 DATABASE = "postgresql://u:s3cret@127.0.0.1:1/n"
@@ -93,8 +94,7 @@ def test_every_kind_of_variable_is_reported_by_its_name(name: str) -> None:
 
 
 def test_good_values_give_no_message() -> None:
-    """Only a worker asks for the number of an instance."""
-    ran = run(CHECK, REFRESH_STRATEGY="hash")
+    ran = run(CHECK)
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
@@ -107,6 +107,16 @@ def test_an_attached_service_that_would_take_no_marks_is_refused() -> None:
 def test_an_unusual_prefix_gives_a_warning(settings: Settings) -> None:
     settings.REFRESH_KEY_PREFIX = "mine:"
     assert [one.id for one in check_settings()] == ["harbor_tasks.W001"]
+
+
+def test_a_subtask_is_at_most_a_whole_chunk() -> None:
+    assert setting("REFRESH_FANOUT", REFRESH_FANOUT=f"{CHUNK}") == CHUNK
+    line = refused(REFRESH_FANOUT=f"{CHUNK + 1}")
+    assert line.startswith(f"REFRESH_FANOUT: got '{CHUNK + 1}', takes {BAD['REFRESH_FANOUT'][1]}")
+
+
+def test_the_program_decides_the_size_of_subtasks_unless_told_otherwise() -> None:
+    assert setting("REFRESH_FANOUT") is None
 
 
 def test_a_variable_that_no_setting_reads_is_named_at_the_start_and_stops_no_program() -> None:
@@ -128,6 +138,11 @@ def test_the_strategy_is_claim_unless_told_otherwise_and_an_instance_has_no_defa
     assert wanted() == ("claim", None, None)
     given = {"REFRESH_STRATEGY": "Hash", "CORE_INSTANCE_ID": "0", "CORE_INSTANCE_TOTAL": "3"}
     assert wanted(**given) == ("hash", 0, 3)
+
+
+def test_only_a_worker_asks_for_the_number_of_an_instance() -> None:
+    ran = run(CHECK, REFRESH_STRATEGY="hash")
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -240,4 +255,7 @@ def test_production_does_not_start_with_a_secret_that_everyone_knows(name: str) 
 def test_debug_pages_are_for_developers_only() -> None:
     assert settings_of(IN_PRODUCTION, **PRODUCTION).DEBUG is False
     assert settings_of("settings.dev").DEBUG is True
+
+
+def test_production_does_not_use_the_key_of_development() -> None:
     assert setting("SECRET_KEY") == ""

@@ -1,11 +1,12 @@
 """The plan of a simulation: repeatable, with the shares asked for; and the outcome it predicts."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from examples.simulation.plan import WHOLE, Mix, Move, Plan, plan
-from examples.simulation.prediction import outcomes
+from examples.simulation.prediction import outcomes, rollup
 from harbor_refresh.executions.status import Status
 
 CALM = Mix(errors=0, retries=0, stops=0, duplicates=0, late=0, reordered=0)
@@ -24,6 +25,9 @@ def script(*steps: tuple[int, Status, int]) -> Plan:
 
 def test_the_same_seed_gives_the_same_plan() -> None:
     assert plan(WILD) == plan(WILD)
+
+
+def test_another_seed_gives_another_plan() -> None:
     assert plan(WILD).scripts != plan(replace(WILD, seed=1)).scripts
 
 
@@ -35,6 +39,55 @@ def test_a_plan_without_faults_reports_each_task_once_and_in_order() -> None:
     assert len(lives) == CALM.executions * CALM.tasks
     assert all(life == [Status.SCHEDULED, Status.RUNNING, Status.SUCCESS] for life in lives.values())
     assert set(outcomes(made)) == {Status.SUCCESS}
+
+
+def test_a_task_belongs_to_one_runner() -> None:
+    owners: dict[tuple[int, int], set[int]] = {}
+    for runner, script in enumerate(plan(WILD).scripts):
+        for move in script:
+            owners.setdefault((move.execution, move.task), set()).add(runner)
+    assert all(len(runners) == 1 for runners in owners.values())
+
+
+def test_an_execution_is_reported_by_many_runners_unless_it_is_stopped() -> None:
+    owners: dict[int, set[int]] = {}
+    stopped = set()
+    for runner, script in enumerate(plan(WILD).scripts):
+        for move in script:
+            owners.setdefault(move.execution, set()).add(runner)
+            if move.task == WHOLE:
+                stopped.add(move.execution)
+    assert stopped
+    for execution, runners in owners.items():
+        assert len(runners) == (1 if execution in stopped else WILD.runners)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
+def test_stops_are_a_share_of_the_executions(share: float) -> None:
+    made = moves(plan(replace(CALM, executions=1000, tasks=1, stops=share)))
+    assert sum(move.task == WHOLE for move in made) == pytest.approx(1000 * share, abs=50)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
+def test_errors_are_a_share_of_the_tasks(share: float) -> None:
+    made = moves(plan(replace(CALM, executions=250, errors=share)))
+    failed = sum(move.status == Status.ERROR for move in made)
+    assert failed == pytest.approx(1000 * share, abs=50)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
+def test_a_task_that_runs_again_fails_first(share: float) -> None:
+    made = moves(plan(replace(CALM, executions=250, retries=share)))
+    again = {(move.execution, move.task) for move in made if move.revision == 1}
+    failed = {(move.execution, move.task) for move in made if move.status == Status.ERROR}
+    assert again == failed
+    assert len(again) == pytest.approx(1000 * share, abs=50)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
+def test_duplicates_are_a_share_of_the_reports(share: float) -> None:
+    made = Counter(moves(plan(replace(CALM, executions=250, duplicates=share))))
+    assert sum(times == 2 for times in made.values()) == pytest.approx(3000 * share, abs=100)
 
 
 @pytest.mark.parametrize("troubled", [replace(CALM, late=0.5), replace(CALM, reordered=0.5)])
@@ -83,3 +136,15 @@ def test_every_execution_of_a_plan_reaches_an_end() -> None:
 )
 def test_the_prediction(steps: list[tuple[int, Status, int]], outcome: str) -> None:
     assert outcomes(script(*steps)) == [outcome]
+
+
+def test_the_prediction_rolls_up_in_the_order_of_the_rule() -> None:
+    everything = list(Status)
+    for gone, outcome in (
+        ((), Status.RUNNING),
+        ((Status.PENDING, Status.SCHEDULED, Status.RUNNING), Status.ERROR),
+        ((Status.ERROR,), Status.STOPPED),
+        ((Status.STOPPED,), Status.SUCCESS),
+    ):
+        everything = [status for status in everything if status not in gone]
+        assert rollup(everything) == outcome

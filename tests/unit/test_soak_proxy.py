@@ -76,6 +76,16 @@ def test_held_data_arrives_when_it_is_released(proxy: Proxy, ports: list[int]) -
         assert connection.recv(100) == b"old"
 
 
+def test_a_cut_ends_open_connections_and_no_later_one(proxy: Proxy, ports: list[int]) -> None:
+    proxy.lead("name", ports[0])
+    with connected(proxy) as open_before:
+        assert asked(open_before) == b"old"
+        proxy.cut("name")
+        assert open_before.recv(100) == b""
+    with connected(proxy) as later:
+        assert asked(later) == b"old"
+
+
 def test_a_connection_to_a_server_that_is_away_is_closed(proxy: Proxy) -> None:
     with socket.create_server((HOST, 0)) as bound:
         nothing_listens_there = bound.getsockname()[1]

@@ -86,6 +86,25 @@ def test_every_planned_check_runs_at_its_time_and_with_its_flag(monkeypatch: pyt
     assert all(at - began >= min(delay for how, delay in plan if how == anyway) for anyway, at in made)
 
 
+def test_after_a_check_another_may_be_planned(looks: list[float]) -> None:
+    for number in (1, 2, 3):
+        wakeup.check_later(0.01)
+        wait_for(lambda number=number: len(looks) == number, "the look")
+        wait_for(lambda: not timers(), "its timer to end")
+
+
+def test_a_planned_check_does_not_prevent_a_tick_at_once(sent: list[float]) -> None:
+    wakeup.check_later(60)
+    wakeup.send_tick()
+    assert len(sent) == 1
+
+
+def test_a_process_does_not_wait_for_its_timers_to_end(looks: list[float]) -> None:
+    for delay in (50, 60):
+        wakeup.check_later(delay)
+    assert [timer.daemon for timer in timers()] == [True, True]
+
+
 def test_a_broker_that_fails_is_logged_and_raises_no_error(
     sent: list[float], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
