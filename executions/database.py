@@ -1,13 +1,14 @@
 """Run the statements of the use cases; the one place that translates the database's errors into ours."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, OperationalError, connection
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
+from django.db.models.expressions import RawSQL
 
 from harbor_refresh.executions import sql
 from harbor_refresh.executions.attached.attachment import is_attached
@@ -18,6 +19,9 @@ from harbor_refresh.executions.errors import (
     RightMissing,
     TableLocked,
 )
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 #: The role lacks a right, so every row would fail, and none is at fault.
 RIGHT_MISSING = "42501"
@@ -82,6 +86,11 @@ def _bound(value: Any) -> Any:
 def array(values: Iterable[float | str]) -> str:
     """Return PostgreSQL's text of an array of numbers or plain words."""
     return "{" + ",".join(map(str, values)) + "}"
+
+
+def among(ids: Collection[int]) -> Q:
+    """Match the rows with these ids. They are bound as one value, because thousands of them are slow to adapt."""
+    return Q(pk__in=RawSQL("SELECT unnest(%s::bigint[])", [array(ids)]))
 
 
 def allow_long_statements() -> None:
@@ -159,3 +168,28 @@ def violates(exc: Exception, constraint: str) -> bool:
 def first_line(exc: Exception) -> str:
     """The first line of a database error is its message; the lines after it quote the statement."""
     return str(exc).strip().splitlines()[0]
+
+
+def in_halves(
+    do: Callable[[Sequence[Item]], Result],
+    items: Sequence[Item],
+    refusals: tuple[type[Exception], ...] = (DatabaseError,),
+) -> Iterator[tuple[Sequence[Item], Result | Exception]]:
+    """Do it with all items, in one transaction of `do`. If the database refuses, do it with each half, until a
+    refused item is alone. Yields each part, in order, with its result, or a refused item with the error. Raises
+    DatabaseAway if the database is away, because no item is at fault.
+
+    A deferred constraint refuses at the commit, so it is isolated only if the caller is in no transaction.
+    """
+    try:
+        with absence_translated():
+            result = do(items)
+    except refusals as exc:
+        if len(items) <= 1:
+            yield items, exc
+            return
+        middle = len(items) // 2
+        yield from in_halves(do, items[:middle], refusals)
+        yield from in_halves(do, items[middle:], refusals)
+    else:
+        yield items, result

@@ -15,8 +15,8 @@ from harbor_refresh.executions.api.pages import MAX_ITEMS, PageIn
 from harbor_refresh.executions.api.parsing import MAX_VALUES
 from harbor_refresh.executions.api.schemas import MAX_REPORTS, MAX_TASKS
 from harbor_refresh.executions.conf import DECLARED
-from harbor_refresh.executions.queries.event_stream import SECONDS_OF_A_STREAM
 from harbor_refresh.executions.queries.filters import MAX_ATTRIBUTES
+from harbor_refresh.executions.queries.progress import SECONDS_OF_A_STREAM
 from harbor_refresh.executions.text import MAX_DEPTH, MAX_JSON
 
 PROBLEM = "#/components/schemas/ProblemDetails"

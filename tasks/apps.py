@@ -17,10 +17,9 @@ class TasksConfig(AppConfig):
         from harbor_refresh.executions.checks import OURS
         from harbor_refresh.executions.news import callbacks
         from harbor_refresh.executions.news.after_commit import changes_written, executions_touched
-        from harbor_refresh.executions.queries.filters import register_condition
         from harbor_refresh.tasks import schedule
         from harbor_refresh.tasks.checks import celery_options, project, settings
-        from harbor_refresh.tasks.jobs import end_callbacks, queries, report_target, sender
+        from harbor_refresh.tasks.jobs import end_callbacks, report_target, sender
         from harbor_refresh.tasks.news import pipeline_log
         from harbor_refresh.tasks.operations import delivery_runs
         from harbor_refresh.tasks.overview import events
@@ -30,7 +29,6 @@ class TasksConfig(AppConfig):
             register(check, OURS)
         router.routers.insert(0, WriterOnly(self.label))
         pipeline_log.connect()
-        register_condition("has_jobs", queries.has_jobs)
         callbacks.find_by(end_callbacks.find)
         post_migrate.connect(schedule.restore_rows, sender=self)
         events.connect()

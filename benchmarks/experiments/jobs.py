@@ -28,7 +28,8 @@ from benchmarks.ready_cluster import LeanWorkers, StockWorkers, ready_cluster
 from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen
 from benchmarks.servers import Servers
-from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
+from harbor_refresh.executions.lifecycle.stops import stop_many
 from harbor_refresh.tasks.jobs import TrackedExecution
 
 COLUMNS: Sequence[Column] = (
@@ -137,7 +138,8 @@ def _starting(servers: Servers, options: Namespace, screen: Screen) -> tuple[Tra
         with Redis.from_url(servers.redis_url) as broker:
             broker.delete(UNCONSUMED)
         if not is_last:
-            delete([execution.pk])
+            stop_many([execution.pk])
+            delete_many_ended([execution.pk])
     rows = [_row("starting", way, options.tasks, found) for way, found in times.items()]
     for row in rows:
         screen.keep(row)

@@ -17,7 +17,7 @@ from examples.simulation.plan import VENDORS
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway, NoSuchExecution
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Task
@@ -120,7 +120,7 @@ class Demo:
         excess = labelled.count() - self._keep
         if excess > 0:
             finished = labelled.filter(end_time__isnull=False).order_by("pk")
-            delete(finished.values_list("pk", flat=True)[:excess])
+            delete_many_ended(finished.values_list("pk", flat=True)[:excess])
 
 
 def demo(seed: int, tell: Tell, sleep: Callable[[float], None]) -> None:

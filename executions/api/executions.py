@@ -34,8 +34,8 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, StatusChange
 from harbor_refresh.executions.queries import listing
-from harbor_refresh.executions.queries.event_stream import stream
 from harbor_refresh.executions.queries.filters import Filter
+from harbor_refresh.executions.queries.progress import stream
 
 
 class ListIn(pages.PageIn):

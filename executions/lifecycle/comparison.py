@@ -7,6 +7,7 @@ from django.db import transaction
 
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.models import Execution
 
 
 @dataclass(frozen=True)
@@ -37,5 +38,5 @@ def compare(execution_id: int) -> Comparison:
         if not rows:
             raise NoSuchExecution(execution_id)
         found = Comparison(execution_id, *rows[0])
-        free, _ = run("lock_free_executions", ids=[execution_id])[0]
-    return replace(found, is_locked=not free and found.reason is None)
+        free = Execution.objects.filter(pk=execution_id).select_for_update(no_key=True, skip_locked=True).first()
+    return replace(found, is_locked=free is None and found.reason is None)

@@ -53,7 +53,6 @@ class NewExecution:
 
 
 def create(new: NewExecution) -> Execution:
-    """Create one execution and its tasks."""
     return create_many([new])[0]
 
 
@@ -82,12 +81,8 @@ def create_many(news: Iterable[NewExecution]) -> list[Execution]:
             ),
             batch_size=BATCH,
         )
-        texts = [
-            VendorKey(execution=one, key=key)
-            for one, key in zip(executions, keys, strict=True)
-            if isinstance(key, str)
-        ]
-        VendorKey.objects.bulk_create(texts, batch_size=BATCH)
+        texts = ((one, key) for one, key in zip(executions, keys, strict=True) if isinstance(key, str))
+        VendorKey.objects.bulk_create((VendorKey(execution=one, key=key) for one, key in texts), batch_size=BATCH)
         pairs = list(zip(news, executions, strict=True))
         for new, execution in pairs:
             if new.parent is not None and (parent := hold_open(new.parent)):  # without a key: held, or refused
@@ -126,7 +121,7 @@ def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -
     if not rows:
         raise NoSuchExecution(execution_id)
     [(vendor_type, status, has_gate)] = rows
-    if once and not run("note_addition", execution_id=execution_id, kind=adds, key=once):
+    if once and not Addition.objects.get_or_create(execution_id=execution_id, kind=adds, key=once)[1]:
         return None
     if has_gate:
         if not run("hold_gate", execution_id=execution_id)[0][0]:
@@ -153,16 +148,7 @@ def replace_attributes(of: type[Execution] | type[Task], pk: int, attributes: di
 
 def _write_tasks(of_executions: Iterable[tuple[Execution, NewTask]]) -> list[int]:
     """Write tasks; return their ids in the order given."""
-    rows = [
-        {
-            "execution_id": execution.pk,
-            "vendor_type": execution.vendor_type,
-            "job_id": task.job_id,
-            "revision": task.revision,
-            "extra_attrs": task.extra_attrs,
-        }
-        for execution, task in of_executions
-    ]
+    rows = [{"execution_id": one.pk, "vendor_type": one.vendor_type, **vars(task)} for one, task in of_executions]
     ids: list[int] = []
     for begin in range(0, len(rows), BATCH):
         ids += [pk for (pk,) in run("create_tasks", tasks=json.dumps(rows[begin : begin + BATCH]))]
@@ -176,16 +162,13 @@ def _refuse_unstorable(new: NewExecution) -> None:
     if not is_text(new.trigger, MAX_TRIGGER):
         raise Refused(f"trigger takes at most {MAX_TRIGGER} characters, and got {shown(new.trigger)}")
     _refuse_attributes("", new.extra_attrs)
-    if new.open_seconds is not None and not _is_open_time(new.open_seconds):
+    seconds: Any = new.open_seconds
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if seconds is not None and not (is_number and 0 < seconds <= MAX_OPEN_SECONDS):
         takes = f"takes seconds above 0, at most {MAX_OPEN_SECONDS:,} (a year)"
-        raise Refused(f"the time limit of an open execution {takes}, and got {shown(new.open_seconds)}")
+        raise Refused(f"the time limit of an open execution {takes}, and got {shown(seconds)}")
     for task in new.tasks:
         _refuse_unstorable_task(task)
-
-
-def _is_open_time(seconds: Any) -> bool:
-    """Infinity and NaN are not in that range."""
-    return isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds <= MAX_OPEN_SECONDS
 
 
 def _refuse_unstorable_task(task: NewTask) -> None:

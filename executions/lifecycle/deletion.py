@@ -32,7 +32,6 @@ from harbor_refresh.executions.models import (
     Quarantine,
     ShortenedHistory,
     StatusChange,
-    Task,
     VendorKey,
 )
 from harbor_refresh.executions.models.notifications import Kind, State
@@ -44,31 +43,18 @@ TOMBSTONES_AT_ONCE = 10_000
 
 
 @harbors(Operation.DELETE)
-def delete(execution_ids: Iterable[int]) -> int:
-    """Delete executions, whether they have ended or not; return how many existed. A constraint deletes the jobs of
-    their tasks, so none of these jobs begins any more. Raises StillReferenced, and deletes none, if a row of
-    another program names one of them.
-
-    If a mark or a claim of a deleted execution is left, the worker that takes it completes it silently.
-    """
-    with transaction.atomic():
-        locked = _lock(execution_ids)
-        _refuse_referenced(locked)
-        _delete_locked(locked)
-    return len(locked)
-
-
-@harbors(Operation.DELETE)
 def delete_ended(execution_id: int) -> None:
     """Delete an execution that has ended, as `delete_many_ended` does. Raises NoSuchExecution, NotFinal if it is
-    to be stopped first, or StillReferenced if a row of another program names it."""
+    to be stopped first, or StillReferenced if a row of another program names it. A row that names it and is added
+    at this moment waits for the lock, and is refused then."""
     with transaction.atomic():
         locked = _lock([execution_id])
         if not locked:
             raise NoSuchExecution(execution_id)
         if not locked[execution_id]:
-            raise NotFinal(_why_not_ended(execution_id))
-        _refuse_referenced(locked)
+            raise NotFinal(f"execution {execution_id} has not ended: stop or finish it first")
+        if column := referenced([execution_id]).get(execution_id):
+            raise StillReferenced(execution_id, column)
         _delete_locked(locked)
 
 
@@ -112,12 +98,6 @@ def _lock(execution_ids: Iterable[int]) -> dict[int, bool]:
     return {pk: code == FINAL_CODE for pk, code in codes.items()}
 
 
-def _refuse_referenced(locked: Iterable[int]) -> None:
-    """A row that names one of these and is added at this moment waits for the lock, and is refused then."""
-    for execution_id, column in referenced(list(locked)).items():
-        raise StillReferenced(execution_id, column)
-
-
 def referenced(execution_ids: Sequence[int]) -> dict[int, str]:
     """Return those of the executions that rows of the project, or of another program, name, and the table and
     column that name each. PostgreSQL refuses to delete them, whatever `on_delete` the ForeignKey has: only the
@@ -131,44 +111,28 @@ def referenced(execution_ids: Sequence[int]) -> dict[int, str]:
     return dict(sorted(found.items()))
 
 
-def _why_not_ended(execution_id: int) -> str:
-    unfinished = Task.objects.filter(execution_id=execution_id, status_code__lt=FINAL_CODE).count()
-    if unfinished:
-        return f"{unfinished:,} of its tasks have not ended: stop execution {execution_id} first"
-    return f"execution {execution_id} has no tasks and has not ended: stop or finish it first"
-
-
 def _delete_locked(locked: Iterable[int]) -> None:
-    """Delete these executions, which this transaction has locked together with all their tasks."""
-    ids = list(locked)
-    if not ids:
+    """Delete these executions, which this transaction has locked with all their tasks, and leave tombstones of the
+    tasks. As many old tombstones are forgotten as a page of executions leaves, so they stay bounded.
+
+    Callbacks with a delivery that is not made yet stay, and are noted as orphans, so that they are still called.
+    """
+    if not (ids := list(locked)):
         return
     links.end_deleted(ids)
-    _delete_tasks(ids)
-    _forget_callbacks(ids)
-    for model in (StatusChange, ShortenedHistory, Quarantine, Gate, Addition, VendorKey):
-        model._default_manager.filter(execution_id__in=ids)._raw_delete(using="default")
-    Execution.objects.filter(pk__in=ids)._raw_delete(using="default")
-
-
-def _forget_callbacks(ids: Sequence[int]) -> None:
-    """Delete the callbacks of these executions. Those with a delivery that is not made yet stay, and are noted as
-    orphans, so that they are still called."""
+    run("delete_tasks", execution_ids=ids)
+    delete_first(DeletedTask.objects.filter(at__lt=Now() - TOMBSTONES_KEPT).order_by("at"), TOMBSTONES_AT_ONCE)
     waiting = Delivery.objects.filter(
         subscription__kind=Kind.CALLBACK,
         subscription__handler=OuterRef("handler"),
         execution_id=OuterRef("execution_id"),
     ).exclude(state=State.DELIVERED)
-    of_executions = Callback.objects.filter(execution_id__in=ids)
-    of_executions.filter(Exists(waiting)).update(orphaned_at=Now())
-    of_executions.filter(orphaned_at=None)._raw_delete(using="default")
-
-
-def _delete_tasks(execution_ids: list[int]) -> None:
-    """Delete the tasks of these executions and leave their tombstones; the caller holds the locks. Each call
-    forgets as many old tombstones as a page of executions leaves, so they stay bounded without a sweep, too."""
-    run("delete_tasks", execution_ids=execution_ids)
-    delete_first(DeletedTask.objects.filter(at__lt=Now() - TOMBSTONES_KEPT).order_by("at"), TOMBSTONES_AT_ONCE)
+    callbacks = Callback.objects.filter(execution_id__in=ids)
+    callbacks.filter(Exists(waiting)).update(orphaned_at=Now())
+    callbacks.filter(orphaned_at=None)._raw_delete(using="default")
+    for model in (StatusChange, ShortenedHistory, Quarantine, Gate, Addition, VendorKey):
+        model._default_manager.filter(execution_id__in=ids)._raw_delete(using="default")
+    Execution.objects.filter(pk__in=ids)._raw_delete(using="default")
 
 
 def is_deleted(task_id: int, job_ids: Sequence[str]) -> bool:

@@ -13,7 +13,7 @@ A retry or a resumption lifts a stop (`pass_stopped`): in that transaction the g
 execution stays closed and ends as its tasks do. The end by the time limit stands.
 
 Locks: the execution, then the gate, then other tasks. An addition holds the gate in share mode; what ends the gate
-queues for it (links.lock_gates). A transaction that adds to several executions does so in id order: then no two of
+queues for it (lock_gates.sql). A transaction that adds to several executions does so in id order: then no two of
 them, and what ends their gates, wait for each other in a circle.
 """
 
@@ -60,7 +60,7 @@ def close(execution_id: int) -> bool:
     with transaction.atomic():
         if not run("hold_execution", execution_id=execution_id):
             raise NoSuchExecution(execution_id)
-        if not (locked := links.lock_gates([execution_id])):
+        if not (locked := run("lock_gates", execution_ids=[execution_id])):
             return False
         crash_points.reach("closing", [execution_id])
         ended = report(Report(pk, Status.SUCCESS, revision, CLOSED) for pk, revision in locked)

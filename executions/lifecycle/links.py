@@ -61,22 +61,30 @@ def child_of_task(task_id: int) -> int | None:
 
 
 def family(execution_ids: Iterable[int]) -> dict[int, int]:
-    """Return the level of each of these executions and of all their descendants."""
-    return dict(run("family", ids=list(execution_ids)))
+    """Return the level of each of these executions and of all their descendants, in id order. Unknown ids stay."""
+    return _levels(execution_ids, "parent_id", "child_id", 1)
 
 
 def ancestors(execution_ids: Iterable[int]) -> dict[int, int]:
-    """Return the level of each ancestor of these executions: all are below 0."""
-    return dict(run("ancestors", ids=list(execution_ids)))
+    """Return the level of each ancestor of these executions, in id order: all are below 0."""
+    return _levels(execution_ids, "child_id", "parent_id", -1)
+
+
+def _levels(execution_ids: Iterable[int], near: str, far: str, step: int) -> dict[int, int]:
+    """Follow the links from `near` to `far`. It ends, because a child has a higher id than its parent."""
+    at, level, levels = set(execution_ids), 0, dict[int, int]()
+    while at:
+        levels |= dict.fromkeys(at, level)
+        at = set(Link.objects.filter(**{f"{near}__in": at}).values_list(far, flat=True))
+        level += step
+    return {pk: level for pk, level in sorted(levels.items()) if level or step > 0}
 
 
 def lock_ancestors(execution_ids: Sequence[int]) -> list[Relative]:
     """Lock all ancestors of these executions, in id order, without their gates. A caller that locks the family as
     well does that next: the ids of ancestors are lower. What is deleted meanwhile is left out, with what is above
     it."""
-    if not (pks := ancestors(execution_ids)):
-        return []
-    locked = _lock(pks)
+    locked = _lock(ancestors(execution_ids))
     levels = ancestors(execution_ids)
     return [replace(one, level=levels[one.id]) for one in locked if one.id in levels]
 
@@ -92,19 +100,10 @@ def lock_family(execution_ids: Sequence[int]) -> list[Relative]:
     locked: dict[int, Relative] = {}
     while True:
         levels = family(execution_ids)
-        new = [pk for pk in levels if pk not in locked]
-        found = _lock(new) if new else []
-        if not found:
+        if not (found := _lock(levels.keys() - locked.keys())):
             return [replace(one, level=levels[one.id]) for one in locked.values() if one.id in levels]
         locked |= {one.id: one for one in found}
-        lock_gates([one.id for one in found])
-
-
-def lock_gates(execution_ids: list[int]) -> list[tuple[int, int]]:
-    """Lock the open gates of these executions, when all additions that have begun have ended; an addition that
-    comes later waits, and finds the gate ended. Return the id and the revision of the task of each."""
-    run("queue_for_gates", execution_ids=execution_ids)
-    return run("lock_gates", execution_ids=execution_ids)
+        run("lock_gates", execution_ids=[one.id for one in found])
 
 
 def _lock(execution_ids: Collection[int]) -> list[Relative]:
@@ -120,9 +119,9 @@ def by_level(relatives: Iterable[Relative]) -> list[list[int]]:
     return [levels[level] for level in sorted(levels, reverse=True)]
 
 
-def carry_up(ids: str | list[int]) -> None:
+def carry_up(ids: list[int]) -> None:
     """Bring the link tasks of these executions to their status, in the transaction that has changed it, and mark
-    the parents after its commit. `ids`: a list, or the text of a bigint[]."""
+    the parents after its commit."""
     if not is_attached() and (parents := run("carry_up", ids=ids)):
         tell_touched_after_commit(parents)
 

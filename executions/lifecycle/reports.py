@@ -100,7 +100,7 @@ def count_refused(source: Source, count: int) -> None:
 
 def _apply(usable: Sequence[tuple[int, Report]], outcome: Outcome, source: Source) -> None:
     reports = [one for _, one in usable]
-    rows = run(
+    *touched, (*_, accepted, unknown) = run(
         "apply_reports",
         task_ids=[one.task_id for one in reports],
         statuses=[str(one.status) for one in reports],
@@ -110,23 +110,16 @@ def _apply(usable: Sequence[tuple[int, Report]], outcome: Outcome, source: Sourc
         earlier_runs=[one.earlier_runs for one in reports],
         source=str(source),
     )
-    changed: list[Member] = []
-    stopped: list[int] = []
-    for execution_id, vendor_type, has_stop, accepted, unknown in rows:
-        if execution_id is None:
-            missing = set(unknown or ())
-            outcome.refused += [
-                Refusal(position, one, f"there is no task {one.task_id}", is_unknown=True)
-                for position, one in usable
-                if one.task_id in missing
-            ]
-            outcome.applied_at += sorted(usable[place - 1][0] for place in accepted or ())
-            continue
-        outcome.execution_ids.append(execution_id)
-        changed.append((execution_id, vendor_type))
-        if has_stop:
-            stopped.append(execution_id)
-    after_commit(changed, stopped)
+    missing = set(unknown or ())
+    outcome.refused += [
+        Refusal(position, one, f"there is no task {one.task_id}", is_unknown=True)
+        for position, one in usable
+        if one.task_id in missing
+    ]
+    outcome.applied_at = sorted(usable[place - 1][0] for place in accepted or ())
+    outcome.execution_ids = [pk for pk, *_ in touched]
+    stopped = [pk for pk, _, has_stop, *_ in touched if has_stop]
+    after_commit([(pk, vendor_type) for pk, vendor_type, *_ in touched], stopped)
 
 
 def after_commit(changed: Sequence[Member], stopped: Sequence[int]) -> None:

@@ -6,13 +6,22 @@ from functools import partial
 from time import perf_counter
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from harbor_refresh.executions import crash_points
-from harbor_refresh.executions.database import LOCK_TIMEOUT, absence_translated, array, first_line, run, sqlstate
+from harbor_refresh.executions.database import (
+    LOCK_TIMEOUT,
+    absence_translated,
+    among,
+    array,
+    first_line,
+    in_halves,
+    run,
+    sqlstate,
+)
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle import links
-from harbor_refresh.executions.lifecycle.halving import in_halves
-from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.models import Execution, Quarantine
 from harbor_refresh.executions.news import counters, signals
 from harbor_refresh.executions.news.after_commit import tell_changes_written_after_commit
 from harbor_refresh.executions.news.counters import BOUNDS, REFRESH_SECONDS, REPORT_TO_TRUE_SECONDS, labels_of
@@ -67,18 +76,21 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
 def _write(ids: Sequence[int], wait: bool) -> Refreshed:
     began = perf_counter()
     with transaction.atomic():
-        count, ids_text = run("lock_executions" if wait else "lock_free_executions", ids=ids)[0]
+        held_back = Quarantine.objects.filter(execution=OuterRef("pk"))
+        rows = Execution.objects.filter(among(ids), ~Exists(held_back)).order_by("pk").values_list("pk", flat=True)
+        # The next statement reads the rollup in a newer snapshot, with what was committed while this one waited
+        held = list(rows.select_for_update(no_key=True, skip_locked=not wait))
         waited = perf_counter() - began
         changed, untold, nested = run(
-            "refresh_executions", ids=ids_text, count=count, waited=waited, **HISTOGRAMS
+            "refresh_executions", ids=held, count=len(held), waited=waited, **HISTOGRAMS
         )[0]
         if nested:
-            links.carry_up(ids_text)
+            links.carry_up(held)
         if untold:
             tell_changes_written_after_commit()
         crash_points.reach("deciding", ids)
-    locked = set() if wait or count == len(ids) else _refreshable(ids) - _read(ids_text)
-    return Refreshed(succeeded=count, changed=changed, locked=locked)
+    locked = set() if wait or len(held) == len(ids) else {*rows}.difference(held)
+    return Refreshed(succeeded=len(held), changed=changed, locked=locked)
 
 
 def _refused(execution_id: int, refusal: Exception, wait: bool) -> Refreshed:
@@ -87,16 +99,6 @@ def _refused(execution_id: int, refusal: Exception, wait: bool) -> Refreshed:
     with absence_translated():
         counters.add({("refreshes", "result=failed"): 1})
     return Refreshed(failed={execution_id: first_line(refusal)})
-
-
-def _read(array: str) -> set[int]:
-    """Parse the text of a bigint[] into ids. Usually the text is only passed on, and never parsed."""
-    return {int(one) for one in array.strip("{}").split(",") if one}
-
-
-def _refreshable(ids: Sequence[int]) -> set[int]:
-    """Those that exist and are not in quarantine."""
-    return set(Execution.objects.filter(pk__in=ids, quarantine=None).values_list("pk", flat=True))
 
 
 def refresh_at_once(execution_ids: Sequence[int]) -> None:

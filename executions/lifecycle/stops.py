@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, F, OuterRef
+from django.db.models.functions import Now
 
 from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import run
@@ -14,7 +15,7 @@ from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.lifecycle.reports import Report, Source, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.models import Execution, StatusChange, Subscription, Task
 from harbor_refresh.executions.news.after_commit import (
     tell_changes_written_after_commit,
     tell_touched_after_commit,
@@ -77,16 +78,13 @@ def stop_task(task_id: int) -> bool:
     if child := links.child_of_task(task_id):
         return bool(stop_many([child]).executions)
     with transaction.atomic():
-        execution_id = Task.objects.filter(pk=task_id).values_list("execution_id", flat=True).first()
-        if execution_id is None:
-            raise NoSuchTask(task_id)
-        Execution.objects.select_for_update(no_key=True).filter(pk=execution_id).first()
+        Execution.objects.select_for_update(no_key=True, of=("self",)).filter(tasks=task_id).first()
         task = Task.objects.select_for_update(no_key=True).filter(pk=task_id).first()
         if task is None:
             raise NoSuchTask(task_id)
         if is_final(task.status):
             return False
-        release([execution_id])
+        release([task.execution_id])
         return report([Report(task_id, Status.STOPPED, task.status_revision)], Source.STOP).applied == 1
 
 
@@ -119,7 +117,16 @@ def end(execution_ids: Sequence[int], status: str, message: str = "") -> None:
     """Write this final status. The caller has locked these executions, which have no tasks and have not ended."""
     if not execution_ids:
         return
-    rows = run("finish_executions", execution_ids=list(execution_ids), status=str(status), message=message)
+    executions = Execution.objects.filter(pk__in=execution_ids)
+    told = not Subscription.objects.filter(enabled=True, missing_since=None).exists()
+    changes = {"to_status": status, "at": Now(), "told": told}
+    StatusChange.objects.bulk_create(
+        StatusChange(execution=one, revision=one.revision + 1, from_status=one.status, **changes)
+        for one in executions
+    )
+    executions.update(
+        status=status, status_message=message, end_time=Now(), revision=F("revision") + 1, update_time=Now()
+    )
     links.carry_up(list(execution_ids))
-    if any(untold for (untold,) in rows):
+    if not told:
         tell_changes_written_after_commit()

@@ -1,15 +1,34 @@
 """Receivers of status changes, and what is on its way to each."""
 
 from datetime import datetime
+from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from harbor_refresh.executions.models.execution import OwnRow
-from harbor_refresh.executions.models.without_an_app import TextList
 from harbor_refresh.executions.status import FINAL, MAX_VENDOR, Status
+
+try:
+    from django.contrib.postgres.fields import ArrayField
+except ImportError as exc:  # it names psycopg2, for which Django looks last
+    raise ImproperlyConfigured(
+        'No driver of PostgreSQL can be loaded. Type: pip install "psycopg[binary]"'
+    ) from exc
+
+
+class TextList(ArrayField):  # type: ignore[type-arg]
+    """A list of texts, for which a host need not install `django.contrib.postgres`."""
+
+    def _check_postgres_installed(self, *_: object) -> list[Any]:
+        return []
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.contrib.postgres.fields.ArrayField", args, kwargs
 
 
 class Kind(models.TextChoices):

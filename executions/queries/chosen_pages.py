@@ -50,9 +50,8 @@ def highest_id() -> int:
 
 def page_after(cursor: int, chosen: Filter, *, highest: int, size: int) -> Page:
     """Return the next page. It may be empty and not the last; the last one has `highest` as its cursor."""
-    end = _end_of_window(cursor, highest, WINDOW)
-    rows = _chosen_between(chosen, cursor, end).order_by("pk")
-    ids = list(rows.values_list("pk", flat=True)[:size])
+    rows, end = _window(chosen, cursor, highest, WINDOW)
+    ids = list(rows.order_by("pk").values_list("pk", flat=True)[:size])
     return Page(ids, ids[-1] if len(ids) == size else end)
 
 
@@ -79,10 +78,8 @@ def count(chosen: Filter, *, seconds: float, at_most: int | None = None) -> Coun
     deadline = monotonic() + seconds
     found, cursor = 0, 0
     while cursor < highest:
-        end = _end_of_window(cursor, highest, COUNTED_WINDOW)
-        rows = _chosen_between(chosen, cursor, end)
+        rows, cursor = _window(chosen, cursor, highest, COUNTED_WINDOW)
         found += rows.count() if at_most is None else rows[: at_most + 1].count()
-        cursor = end
         if at_most is not None and found > at_most:
             return Counted(at_most, False, highest)
         if monotonic() > deadline:
@@ -90,16 +87,10 @@ def count(chosen: Filter, *, seconds: float, at_most: int | None = None) -> Coun
     return Counted(found, cursor >= highest, highest)
 
 
-def _chosen_between(chosen: Filter, cursor: int, end: int) -> QuerySet[Execution]:
-    rows = chosen.apply(_between(cursor, end))
-    return rows if chooses_bulk(chosen) else rows.exclude(vendor_type=BULK)
-
-
-def _between(cursor: int, end: int) -> QuerySet[Execution]:
-    return Execution.objects.filter(pk__gt=cursor, pk__lte=end)
-
-
-def _end_of_window(cursor: int, highest: int, size: int) -> int:
-    """Return the id of the last row of the window, by the primary key alone."""
-    ids = _between(cursor, highest).order_by("pk").values_list("pk", flat=True)
-    return next(iter(ids[size - 1 : size]), highest)
+def _window(chosen: Filter, cursor: int, highest: int, size: int) -> tuple[QuerySet[Execution], int]:
+    """Return the chosen rows of a window, and the id of its last row, which is found by the primary key alone."""
+    rows = Execution.objects.filter(pk__gt=cursor, pk__lte=highest)
+    ids = rows.order_by("pk").values_list("pk", flat=True)
+    end = next(iter(ids[size - 1 : size]), highest)
+    rows = chosen.apply(rows.filter(pk__lte=end))
+    return (rows if chooses_bulk(chosen) else rows.exclude(vendor_type=BULK)), end

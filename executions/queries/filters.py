@@ -1,19 +1,19 @@
 """The filter of executions: what the API's list, the actions on many, the admin and the commands choose by."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from django.db.models import Case, F, Func, Model, Q, QuerySet, TextField, Value, When
+from django.db.models import Case, Exists, F, Func, Model, OuterRef, Q, QuerySet, Subquery, TextField, Value, When
 from django.db.models.functions import Cast
-from django.db.models.lookups import Contains
+from django.db.models.lookups import Contains, IsNull
 
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle import vendor_keys
-from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.models import Execution, Link, Task
 from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR, Status
 from harbor_refresh.executions.text import is_text, is_whole, shown
 
@@ -28,13 +28,13 @@ SHOWN = 5
 
 Row = TypeVar("Row", bound=Model)
 
-#: Conditions on rows that this app does not know, by the field that asks for them. `tasks` registers `has_jobs`.
-_conditions: dict[str, Callable[[], Q]] = {}
 
-
-def register_condition(name: str, condition: Callable[[], Q]) -> None:
-    """Let another app answer this field of a filter. Call it when Django starts."""
-    _conditions[name] = condition
+def has_jobs() -> Q:
+    """The condition on executions that one of their tasks has a job, or that they have children, whose jobs are
+    stopped and tried again with them. For each execution its tasks are looked at until one has a job: as a join,
+    PostgreSQL may read all jobs and all tasks for a few executions."""
+    first = Task.objects.filter(execution=OuterRef("pk"), job__isnull=False).values("pk")[:1]
+    return Q(IsNull(Subquery(first), False)) | Q(Exists(Link.objects.filter(parent=OuterRef("pk"))))
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Filter:
     `name` in the object under `repository`; a part that is a number is also the index into an array. Numbers,
     true and false are compared as JSON writes them; null equals no text. `ids`: only these executions.
     `quarantined`: True for only those in quarantine, False for only those that are not. `has_jobs`: True for only
-    those with a job, False for only those without; another app answers it, and without that app it is refused.
+    those with a job or a child, False for only those without.
     """
 
     vendor_type: str = ""
@@ -83,8 +83,6 @@ class Filter:
         ):
             if not fits:
                 raise Refused(f"{name} takes {takes}, and got {shown(getattr(self, name))}")
-        if self.has_jobs is not None and "has_jobs" not in _conditions:
-            raise Refused("has_jobs cannot be answered, because no app with jobs is installed")
 
     @property
     def is_empty(self) -> bool:
@@ -107,8 +105,7 @@ class Filter:
         executions = executions.filter(**{name: value for name, value in lookups.items() if value is not None})
         executions = with_attributes(executions, self.attributes)
         if self.has_jobs is not None:
-            condition = _conditions["has_jobs"]()
-            executions = executions.filter(condition if self.has_jobs else ~condition)
+            executions = executions.filter(has_jobs() if self.has_jobs else ~has_jobs())
         return executions
 
     def as_json(self) -> dict[str, Any]:

@@ -12,8 +12,7 @@ from django.views.decorators.http import require_safe
 
 from harbor_refresh.executions.errors import NoSuchExecution, TooManyStreams
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.queries.event_stream import stream
-from harbor_refresh.executions.queries.progress import progress
+from harbor_refresh.executions.queries.progress import progress, stream
 from harbor_refresh.executions.status import MAX_ID
 
 #: Whether the user of this request may see this execution. Only True says yes.

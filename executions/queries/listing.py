@@ -1,19 +1,16 @@
 """Executions that a filter chooses, the newest first, in bounded time at any size of the table: pages for the API,
 and the list of the admin."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q, QuerySet
-from django.db.models.expressions import RawSQL
+from django.db.models import QuerySet
 
-from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.database import run
+from harbor_refresh.executions.database import among
 from harbor_refresh.executions.lifecycle import vendor_keys
-from harbor_refresh.executions.models import Execution, Quarantine
+from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.queries.filters import Filter
-from harbor_refresh.executions.status import Status, is_final
 
 #: The most executions that one page compares with the filter. No index has the columns that a refresh writes, so a
 #: filter by status compares row by row. 20,000 take about 20 ms.
@@ -69,17 +66,16 @@ def _has_index_of_id(chosen: Filter) -> bool:
 def bounded(chosen: Filter, rows: QuerySet[Execution]) -> tuple[QuerySet[Execution], int | None]:
     """Return the rows that meet the filter, and how many of the newest were compared if these are not all.
 
-    Indexes answer for the vendor, the start and ids. The other conditions are compared with the newest NEWEST of
-    the rows that are left, and MOST ids are passed on, so that no order can make the list slow. MOST executions of
-    a status, or in quarantine, are found at any age; so is every other condition on them.
+    Indexes answer for the vendor, the start, ids and the quarantine. The other conditions are compared with the
+    newest NEWEST of the rows that are left, and MOST ids are passed on, so that no order can make the list slow.
     """
-    vendor_id = chosen.vendor_id if _has_index_of_id(chosen) else None
     by_index = Filter(
         chosen.vendor_type,
-        vendor_id,
+        chosen.vendor_id if _has_index_of_id(chosen) else None,
         started_after=chosen.started_after,
         started_before=chosen.started_before,
         ids=chosen.ids,
+        quarantined=chosen.quarantined or None,
     )
     left = by_index.apply(rows)
     if chosen == by_index:
@@ -87,45 +83,11 @@ def bounded(chosen: Filter, rows: QuerySet[Execution]) -> tuple[QuerySet[Executi
     compared = NEWEST if chosen.has_jobs is None else NEWEST_WITH_JOBS
     floor = lowest_of_the_newest(left, compared)
     newest = left if floor is None else left.filter(pk__gte=floor)
-    ids = set(chosen.apply(newest).order_by("-pk").values_list("pk", flat=True)[:MOST])
-    is_complete = floor is None and len(ids) < MOST
-    if not is_complete:
-        found, is_complete = _of_any_age(chosen)
-        if found:
-            ids.update(chosen.apply(left.filter(among(found))).values_list("pk", flat=True))
-    return rows.filter(among(ids)), None if is_complete else compared
-
-
-def _of_any_age(chosen: Filter) -> tuple[Sequence[int], bool]:
-    """Return the newest executions in quarantine or of the status, and whether these are all; none, if no index
-    finds them."""
-    if chosen.quarantined:
-        found = list(Quarantine.objects.order_by("-pk").values_list("pk", flat=True)[:MOST])
-        return found, len(found) < MOST
-    if len(chosen.statuses) == 1 and chosen.statuses[0] != Status.SUCCESS and not is_attached():
-        return find_by_status(chosen.statuses[0])
-    return [], False
-
-
-def find_by_status(status: str) -> tuple[Sequence[int], bool]:
-    """Return the newest executions of this status, which is not Success, and whether these are all. They are found
-    by their tasks, MOST of which are looked at.
-
-    An unfinished execution has an unfinished task, one with an error has a task with an error, and one that was
-    stopped has a stopped task. Executions without tasks are not found.
-    """
-    of_tasks = [status] if is_final(status) else [one for one in Status.values if not is_final(one)]
-    rows = run("find_by_status", status=status, task_statuses=of_tasks, most=MOST)
-    return [pk for pk, _ in rows if pk is not None], rows[0][1] < MOST
+    ids = list(chosen.apply(newest).order_by("-pk").values_list("pk", flat=True)[:MOST])
+    return rows.filter(among(ids)), None if floor is None and len(ids) < MOST else compared
 
 
 def lowest_of_the_newest(rows: QuerySet[Any], count: int) -> int | None:
     """Return the id of the last of the newest `count` rows; None if there are fewer."""
     pks = rows.order_by("-pk").values_list("pk", flat=True)
     return next(iter(pks[count - 1 : count]), None)
-
-
-def among(ids: Collection[int]) -> Q:
-    """Match the rows with these ids. They are bound as one value, because thousands of them are slow to adapt."""
-    literal = "{" + ",".join(map(str, ids)) + "}"
-    return Q(pk__in=RawSQL("SELECT unnest(%s::bigint[])", [literal]))

@@ -12,10 +12,9 @@ from typing import Any
 from harbor_refresh.executions import crash_points, pacing
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.conf import intake_settings
-from harbor_refresh.executions.database import absence_translated, first_line
+from harbor_refresh.executions.database import absence_translated, first_line, in_halves
 from harbor_refresh.executions.errors import LeaseLost, RefreshError
 from harbor_refresh.executions.lifecycle.deletion import delete_final
-from harbor_refresh.executions.lifecycle.halving import in_halves
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.retention import dangling
 from harbor_refresh.executions.retention import rules as retention

@@ -3,15 +3,14 @@
 --
 -- :task_ids bigint[]  :statuses text[]  :codes int[]  :revisions bigint[]  :messages text[] (NULL: none)
 -- :earlier_runs int[]  the number of runs before this one; 0 if the runner does not count them
--- :source text  by which way they came; those that were applied and those that changed nothing are counted by it
+-- :source text  by which way they came: applied and unchanged reports are counted by it
 -- returns one row for each execution whose tasks changed: execution_id, vendor_type, stopped (a report stopped one
---          of its tasks); and one row with execution_id NULL that lists the reports that changed something in
---          `accepted`, by their place in the order given (from 1), and the unknown task ids in `unknown`
+--          of its tasks); last, one row with execution_id NULL: `accepted`, the places (from 1) of the reports that
+--          changed something, and the unknown task ids in `unknown`
 --
--- (revision, code) is compared as the number `revision * 4 + code`. A report is accepted if its number is
--- greater than the task's own and than those of earlier reports for the task in this batch. So a report that is
--- repeated, late or out of order changes nothing, and the first final status of a revision stands.
--- Rows are locked in id order and read under the lock.
+-- A report is accepted if `revision * 4 + code` is greater than that of the task and of earlier reports for the task in
+-- this batch. So a report that is repeated, late or out of order changes nothing, and the first final status of a
+-- revision stands. Rows are locked in id order and read under the lock.
 -- A message stays until another comes, a new run begins, or the task succeeds: a Success has its own message or none.
 WITH given AS (
     SELECT

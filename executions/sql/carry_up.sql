@@ -3,10 +3,9 @@
 -- :ids bigint[]  executions that this transaction has locked; most have no parent
 -- returns  id, vendor_type of the parents whose tasks changed, to be marked
 --
--- The revision of a link task is that of its child, so a status that was final reverts with a newer revision alone. To
--- leave a final status is another run, as for any task.
--- Tasks are locked in id order, after executions, as everywhere. Two refreshes never wait for each other here: a link
--- task belongs to one child, and the refresh that has its lock is the only one that writes it.
+-- The revision of a link task is that of its child, so it leaves a final status only with a newer one, as another run.
+-- Tasks are locked in id order, after executions. Two refreshes never wait for each other here, because only the refresh
+-- that has locked the child writes its link task.
 WITH held AS MATERIALIZED (
     SELECT t.id, l.child_id
     FROM execution_link l

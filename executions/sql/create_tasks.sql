@@ -1,10 +1,7 @@
 -- Creates tasks, as Pending.
 --
--- :tasks json  a list of {execution_id, vendor_type, job_id, revision, extra_attrs}
+-- :tasks json  a list of {execution_id, vendor_type, job_id, revision, extra_attrs}: faster to bind than each value
 -- returns  id of each, in the order of the list
---
--- One value, and not one for each column of each row: the driver takes longer to bind those than the database to
--- write the rows.
 INSERT INTO task (
     execution_id, vendor_type, job_id, status, status_code, status_revision, status_message, run_count, extra_attrs
 )

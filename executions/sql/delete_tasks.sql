@@ -1,9 +1,6 @@
--- Deletes the tasks of these executions, and writes a tombstone for each.
+-- Deletes the tasks of these executions, and writes a tombstone for each; one that is there already is renewed.
 --
 -- :execution_ids bigint[]  (the caller holds the locks of the executions and of their tasks)
---
--- Two statements in one: no task is deleted without its tombstone. A task has one already if the table of tasks was
--- restored from a copy; its time is brought up to date.
 WITH gone AS (
     DELETE FROM task
     WHERE execution_id = ANY(%(execution_ids)s::bigint[])

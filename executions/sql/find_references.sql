@@ -1,10 +1,8 @@
--- Finds the foreign keys that keep executions from being deleted and are not our own.
+-- Finds the foreign keys that keep executions from being deleted and are not our own: those without an action, such as
+-- Django's. Other obstacles, such as a foreign key on a task, are met by the deletion.
 --
 -- :ours text[]  our tables, whose rows are deleted first
 -- returns  the table and column, and a query that returns which executions of an array its rows name
---
--- A foreign key of Django has no action in PostgreSQL, because Django itself carries out its on_delete. A key with ON
--- DELETE CASCADE or SET NULL keeps nothing. Other obstacles, such as a foreign key on a task, are met by the deletion.
 SELECT
     format('%%s.%%I', r.oid::regclass, a.attname),
     format('SELECT %%1$I FROM %%2$s WHERE %%1$I = ANY(%%%%s)', a.attname, r.oid::regclass)

@@ -8,7 +8,7 @@
 -- returns  kind (message, vendor, hour), the message (its first 200 characters), vendor or hour; how many; the last end;
 --          the newest of these tasks and its execution; how many tasks were read in all
 --
--- The index task_by_status finds the tasks. In Harbor's rows a NULL is an empty message, and an end in the year 1 none.
+-- In Harbor's rows a NULL is an empty message, and an end in the year 1 none.
 WITH newest AS MATERIALIZED (
     SELECT
         id,

@@ -1,10 +1,9 @@
 -- Locks the tasks of executions in id order, those that are final and not locked by another transaction.
 --
 -- :ids     bigint[]  executions this transaction has locked
--- returns  ids bigint[]: the executions of which every task is final and locked now, until the transaction ends;
---          tasks: how many tasks these have
+-- returns  ids bigint[]: the executions of which every task is final and locked now; tasks: how many these have
 --
--- An execution with a task that a report holds, or a change that is not told, is left for a later sweep.
+-- An execution with a change that is not told is left for a later sweep.
 WITH locked AS MATERIALIZED (
     SELECT id, execution_id
     FROM task

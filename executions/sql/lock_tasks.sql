@@ -2,9 +2,6 @@
 --
 -- :ids bigint[]
 -- returns  execution_id, the lowest status_code of its tasks; no row for an execution without tasks
---
--- It is a statement and not a cursor that reads the locked rows: for a cursor the planner prefers the plan with the
--- first row soonest, which reads the whole primary key in order.
 WITH locked AS MATERIALIZED (
     SELECT execution_id, status_code
     FROM task

@@ -1,15 +1,10 @@
--- Counts the tasks of an execution by status, and those that ended recently; deep, those of all its descendants as well:
--- the leaves. The gate of an open execution does not count. Deep, the task that stands for a child does not count,
--- because the child's own tasks do. The task of a child that was deleted counts: nothing else is left of it.
+-- Counts the tasks of an execution by status, and those that ended recently; deep, those of all its descendants as well.
+-- The gate of an open execution does not count, and deep neither does the task of a child, unless the child was deleted.
 --
--- :execution_id bigint
--- :deep   bool         whether the tasks of descendants count
--- :recent interval     how far back an end is recent
--- :now    timestamptz  the moment; NULL: now
+-- :execution_id bigint  :deep bool  :recent interval, how far back an end is recent  :now timestamptz; NULL: now
 -- returns  status of the execution, status of tasks, how many, how many of these ended recently; then the same in each
---          row: the seconds since the start of the execution, at most those of :recent, and whether one of these
---          executions is open. One row for each status of tasks, one with NULL if there are none, no row if there is no
---          such execution
+--          row: the seconds since its start, at most those of :recent, and whether one of these executions is open.
+--          One row for each status of tasks, one with NULL if there are none, no row without such an execution
 --
 -- It reads every task, from the index task_rollup, execution by execution: a join may read those of all executions.
 WITH RECURSIVE family AS (

@@ -1,20 +1,14 @@
--- Brings the status and end_time of executions to what their tasks say, and writes the history.
+-- Brings the status and end_time of executions to what their tasks say, and writes the history with it.
 --
--- :ids     bigint[]  executions this transaction has locked (lock_executions)
--- :count   int       how many they are
+-- :ids     bigint[]  executions this transaction has locked   :count int  how many they are
 -- :waited  float     seconds since the refresh began, most of them for locks
 -- :refresh_bounds float[]  :refresh_labels text[]  :true_bounds float[]  :true_labels text[]   the buckets of the two
 --          histograms; there is one label more than there are bounds
 -- returns  how many were changed; whether a change is to be told; whether one of the changed has a parent (carry_up)
 --
--- A change is told at once (`told`) while no subscription is enabled. A subscription that is made meanwhile begins with
--- later changes. One statement writes row and history, so neither exists without the other.
---
--- The UPDATE finds its rows by `differing` alone, each by its key. If it named the ids again, the planner would compare
--- each of these rows with each of the ids. It did so in a table of 10,000,000 rows, where `differing` had 6,000.
---
--- It also counts what it did (counting_refreshes.sql), and how late it made a status final: from the end time, which is
--- at hand. For a status that is not final, the last change of the tasks would cost a read of each.
+-- A change is told at once (`told`) while no subscription is enabled; a new subscription begins with later changes.
+-- The UPDATE finds its rows by `differing` alone: if it named the ids again, the planner would compare each with each.
+-- It also counts what it did (counting_refreshes.sql), and how late a status became final after its end time.
 WITH differing AS MATERIALIZED (
     SELECT e.id, e.status AS from_status, r.status, r.end_time
     FROM execution e

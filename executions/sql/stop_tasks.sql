@@ -1,5 +1,5 @@
--- Stops the tasks of executions that are not final yet. Locks them in id order, as reports do. Tasks that stand for
--- a child follow the child, which the caller stops as well.
+-- Stops the tasks of executions that are not final yet, locked in id order. A task that stands for a child follows the
+-- child, which the caller stops as well.
 --
 -- :execution_ids bigint[]  :message text, why; NULL: their messages stay
 -- returns  execution_id, how many of its tasks were stopped; no row for an execution without such a task

@@ -1,7 +1,7 @@
--- Lists the vendor types by jumping through the index execution_vendor from each type to the next.
+-- Lists the vendor types in order, by one look-up in the index execution_vendor for each.
 --
 -- :most    int   how many at most
--- returns  vendor_type, in order; costs one index look-up for each vendor, whatever the table's size
+-- returns  vendor_type
 WITH RECURSIVE vendor AS (
     (SELECT vendor_type FROM execution ORDER BY vendor_type LIMIT 1)
     UNION ALL

@@ -23,8 +23,8 @@ from harbor_refresh.executions.admin.formatters import (
 from harbor_refresh.executions.admin.page_parts import LegendAdmin
 from harbor_refresh.executions.admin.search import add_bound, parse_id
 from harbor_refresh.executions.admin.site_pages import page
+from harbor_refresh.executions.database import among
 from harbor_refresh.executions.models import Task
-from harbor_refresh.executions.queries.listing import among
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.admin.job_formatters import attempt, waits_for
 from harbor_refresh.tasks.jobs.database import run

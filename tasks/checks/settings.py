@@ -9,10 +9,10 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import DEFAULT_DB_ALIAS, connections
 
+from harbor_refresh.executions.apps import other_than_postgresql
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.checks import bad_settings
 from harbor_refresh.executions.declarations import PREFIX, is_service
-from harbor_refresh.executions.installation import other_than_postgresql
 from harbor_refresh.tasks.broker.amqp_address import is_amqp
 from harbor_refresh.tasks.checks.registry import check
 from harbor_refresh.tasks.conf import Refresh, refresh_settings

@@ -4,11 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, Subquery
-from django.db.models.lookups import IsNull
-
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.models import Execution, Link
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.queries.filters import has_jobs
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.running.handle import CheckIn
 from harbor_refresh.tasks.models.job import Job, Node, State
@@ -65,14 +63,6 @@ def why(job: Job) -> str:
     with absence_translated():
         [(reason,)] = run("why", task_id=job.pk)
     return str(reason)
-
-
-def has_jobs() -> Q:
-    """The condition on executions that one of their tasks has a job, or that they have children, whose jobs are
-    stopped and tried again with them. For each execution its tasks are looked at until one has a job: as a join,
-    PostgreSQL may read all jobs and all tasks for a few executions."""
-    first = Job.objects.filter(task__execution_id=OuterRef("pk")).values("pk")[:1]
-    return Q(IsNull(Subquery(first), False)) | Q(Exists(Link.objects.filter(parent=OuterRef("pk"))))
 
 
 def executions_with_jobs(execution_ids: Sequence[int]) -> list[int]:

@@ -13,10 +13,9 @@ from typing import Self
 from django.db import DatabaseError, transaction
 from django.db.models import Count, Exists, OuterRef, Q
 
-from harbor_refresh.executions.database import first_line
+from harbor_refresh.executions.database import first_line, in_halves
 from harbor_refresh.executions.errors import Contended, NoSuchExecution
 from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
-from harbor_refresh.executions.lifecycle.halving import in_halves
 from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from harbor_refresh.executions.models import Execution, Gate, Link, Task
 from harbor_refresh.executions.models.operations import Verb

@@ -1,10 +1,13 @@
 """Executions to begin with: new ones, some that drifted, some that cannot be written."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from django.db import connection
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
+from harbor_refresh.executions.lifecycle.stops import stop_many
 from harbor_refresh.executions.models import Execution
 
 AGES_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -18,6 +21,13 @@ def made(count: int = 1, vendor: str = "TEST") -> tuple[Execution, list[int]]:
 def status_of(execution: Execution) -> str:
     execution.refresh_from_db()
     return execution.status
+
+
+def delete(ids: Iterable[int]) -> int:
+    """Delete executions, whether they have ended or not; return how many existed."""
+    given = list(ids)
+    stop_many(given)
+    return len(delete_many_ended(given))
 
 
 def fails_with(sqlstate: str, execution: Execution) -> None:

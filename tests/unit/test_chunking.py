@@ -48,11 +48,6 @@ def test_the_size_follows_the_backlog_and_the_number_of_nodes(
     assert sizes(batch(count, backlog, nodes), chunk=6000) == expected
 
 
-def test_a_chunk_never_exceeds_the_setting_even_if_the_least_size_is_larger() -> None:
-    assert LEAST_CHUNK > 70
-    assert sizes(batch(100), chunk=70) == [70, 30]
-
-
 @pytest.mark.parametrize(("fanout", "expected"), [(1, [1] * 10), (4, [4, 4, 2]), (2000, [10])])
 def test_a_fixed_fanout_is_the_size(fanout: int, expected: list[int]) -> None:
     assert sizes(batch(10), fanout) == expected
@@ -88,12 +83,6 @@ def test_the_members_of_a_chunk_are_neighbours_although_a_claim_has_no_order() -
         (2000, 2999, 1000),
         (3000, 3999, 1000),
     ]
-
-
-def test_a_member_that_failed_often_is_alone_however_large_the_chunks() -> None:
-    for fanout in (None, 2000):
-        parts = chunked(batch(50, backlog=10**6, attempts={"7:A": 3}), fanout, CHUNK)
-        assert [part.members for part in parts if "7:A" in part.members] == [("7:A",)]
 
 
 @given(

@@ -10,7 +10,6 @@ import pytest
 
 import harbor_refresh
 from docs import hooks
-from harbor_refresh.api import api
 from harbor_refresh.management.commands import attach
 from harbor_refresh.tasks.checks.registry import REGISTERED
 from harbor_refresh.tasks.management.commands import harbor
@@ -66,13 +65,6 @@ def test_the_reference_has_each_command() -> None:
     assert verbs | there - families.keys() <= titles
 
 
-def test_the_reference_has_each_operation_and_schema() -> None:
-    described = api.get_openapi_schema(path_prefix="/api/v1/")
-    operations = {f"`{way.upper()} {path}`" for path, ways in described["paths"].items() for way in ways}
-    titles = {f"### {name}" for name in described["components"]["schemas"]}
-    assert operations | titles <= set(REFERENCE["api"].splitlines())
-
-
 def test_the_reference_has_each_metric_that_alerts_and_panels_ask_for() -> None:
     rules = (ROOT / "deploy/prometheus/alerts.yml").read_text(encoding="utf-8")
     panels = json.dumps(json.loads((ROOT / "deploy/grafana/dashboard.json").read_text(encoding="utf-8")))
@@ -107,13 +99,6 @@ def test_each_alert_has_its_section() -> None:
     rules = (ROOT / "deploy/prometheus/alerts.yml").read_text(encoding="utf-8")
     titles = set(re.findall(r"^## `?(\w+)`?$", pages.read("docs/howto/alerts.md"), re.MULTILINE))
     assert set(re.findall(r"- alert: (\w+)", rules)) <= titles
-
-
-def test_each_library_has_its_reason() -> None:
-    reasons = pages.read("docs/explanation/decisions/0001-libraries.md").lower()
-    for path in ROOT.glob("requirements*.txt"):
-        for pin in re.findall(r"^([\w-]+)(?:\[\w+\])?==", path.read_text(encoding="utf-8"), re.MULTILINE):
-            assert re.search(rf"(?<![\w-]){pin.lower()}(?![\w-])", reasons), pin
 
 
 def anchors(page: Path) -> set[str]:
@@ -156,32 +141,3 @@ def test_pages_that_the_code_names_exist() -> None:
     for path in [*sources, *ROOT.glob("*.[ty]*"), ROOT / "Makefile"]:
         for named in re.findall(r"docs/[\w/-]+\.md", path.read_text(encoding="utf-8")):
             assert (ROOT / named).exists(), f"{path} names {named}"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            "1. one\n   more\n\n   ```sh\n   ls\n   ```\n\nend\n",
-            "1. one\n    more\n\n    ```sh\n    ls\n    ```\n\nend\n",
-        ),
-        ("- a\n  - b\n\n    c\n- d\n", "- a\n    - b\n\n        c\n- d\n"),
-        ("- a\n  more\n\ntext\n", "- a\n    more\n\ntext\n"),
-        ("at most\n500. Then\nmore\n", "at most\n500. Then\nmore\n"),
-        ("```text\n  - no list\n```\n", "```text\n  - no list\n```\n"),
-    ],
-)
-def test_lists_are_indented_for_the_site(text: str, expected: str) -> None:
-    assert hooks.indented(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("link", "expected"),
-    [
-        ("[alerts](../../deploy/prometheus/alerts.yml)", "alerts"),
-        ("[changes](../../CHANGELOG.md)", "[changes](../changelog.md)"),
-        ("[jobs](../howto/jobs.md#retries)", "[jobs](../howto/jobs.md#retries)"),
-    ],
-)
-def test_a_link_to_a_file_beside_the_site_is_its_text(link: str, expected: str) -> None:
-    assert hooks.within_site(link, "howto/alerts.md") == expected

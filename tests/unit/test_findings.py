@@ -124,11 +124,6 @@ def test_reconcile_is_not_late_while_a_long_queue_postpones_it() -> None:
     assert [one["id"] for one in found(state)] == ["status.waiting"]
 
 
-def test_without_a_queue_no_tick_is_missed() -> None:
-    conf = replace(CONF, interval=0.0)
-    assert found(replace(SOUND, last_tick=None, oldest_waiting=0.0), conf) == []
-
-
 def test_what_a_person_must_do_comes_before_what_is_worth_knowing() -> None:
     state = replace(SOUND, dead=(Node("host-3-c", 34.0),), backlog=20_000, quarantined=7)
     assert [(one.id, one.is_serious()) for one in examination.findings(state)] == [

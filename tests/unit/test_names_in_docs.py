@@ -110,27 +110,3 @@ def test_an_error_that_a_page_names_is_public(page: Path) -> None:
     ours = {name for name, one in vars(errors).items() if isinstance(one, type)}
     named = set(re.findall(r"`(\w+)`", page.read_text(encoding="utf-8")))
     assert named & ours <= set(harbor_refresh.__all__)
-
-
-def test_the_pages_have_names_to_look_at() -> None:
-    """Else a change of how they are found would let every name pass."""
-    texts = [page.read_text(encoding="utf-8") for page in PAGES]
-    found = {name for text in texts for code in pages.codes(text, "python") for name in named_in(code)}
-    assert {f"harbor_refresh.{one}" for one in ("start", "connect", "client.Client")} < found
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("harbor_refresh.start", True),
-        ("harbor_refresh.stard", False),
-        ("harbor_refresh.testing.eager", True),
-        ("harbor_refresh.testing.worker.eager", False),
-        ("harbor_refresh.client.Client", True),
-        ("harbor_refresh.local", False),
-        ("harbor_refresh.executions.errors.Refused", False),
-        ("executions.errors.Refused", False),
-    ],
-)
-def test_a_name_is_public_or_not(name: str, expected: bool) -> None:
-    assert is_public(name) == expected

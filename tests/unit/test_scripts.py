@@ -98,26 +98,7 @@ def reached(path: Path) -> set[str]:
     return {one.stem for one in direct}.union(*map(reached, direct))
 
 
-def test_what_a_script_includes_stands_before_it_once_with_its_constants_as_locals() -> None:
-    source = SCRIPTS.source("claim")
-    assert source.startswith("local FIRST_REST_US = 50000\n")
-    assert "local TICK_SENT = 'sent'\n" in source
-    for path in (*INCLUDED, FOLDER / "claim-12.lua"):
-        assert source.count(path.read_text(encoding="utf-8")) == 1
-    assert source.index("local function text(") < source.index("local function heartbeat(")
-
-
 def test_no_script_has_a_clock_of_its_own() -> None:
     assert [path.name for path in FILES + INCLUDED if "'TIME'" in path.read_text(encoding="utf-8")] == [
         "_clock.lua"
     ]
-
-
-def test_what_is_included_names_no_key() -> None:
-    assert not [path.name for path in INCLUDED if "KEYS" in path.read_text(encoding="utf-8")]
-
-
-def test_keys_share_the_prefix() -> None:
-    built = keys.Keys("harbor:")
-    assert (built.queue, built.processing) == ("harbor:queue:v2", "harbor:processing")
-    assert built.named("heat", "stamp") == ["harbor:heat", "harbor:stamp"]

@@ -43,7 +43,6 @@ USE_CASES: dict[str, Callable[[int], Any]] = {
     "stop": stops.stop,
     "stop a task": lambda pk: stops.stop_task(1),
     "finish": lambda pk: stops.finish(pk, Status.SUCCESS),
-    "delete": lambda pk: deletion.delete([pk]),
     "delete one that has ended": deletion.delete_ended,
     "delete those that have ended": lambda pk: deletion.delete_many_ended([pk]),
     "delete in the sweep": lambda pk: deletion.delete_final([pk]),

@@ -5,12 +5,11 @@ from django.contrib.auth.models import User
 from django.db import router
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.stops import finish, stop
 from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.executions.status import Status
-from tests.integration.sample_executions import made, status_of
+from tests.integration.sample_executions import delete, made, status_of
 
 pytestmark = pytest.mark.usefixtures("replica")
 

@@ -138,12 +138,6 @@ def test_gaps_between_ids_cost_no_pages() -> None:
     assert (page.ids, page.cursor) == ([first, last], last)
 
 
-def test_executions_after_the_highest_are_in_no_page() -> None:
-    ids = created(20)
-    page = page_after(0, Filter(), highest=ids[9], size=100)
-    assert (page.ids, page.cursor) == (ids[:10], ids[9])
-
-
 @pytest.mark.parametrize(("highest", "width"), [(0, 0), (1, 1), (3, 3), (23, 3), (24, 3), (25, 4), (95, 12)])
 def test_ranges_are_even_and_bounded_in_number(highest: int, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("RANGE", 3), ("RANGES", 8)):
@@ -180,7 +174,3 @@ def test_a_count_whose_time_is_up_says_that_it_is_not_complete(monkeypatch: pyte
     assert count(Filter(started_before=MOMENTS[0] - timedelta(days=9_999)), seconds=60) == Counted(
         0, True, ids[-1]
     )
-
-
-def test_the_count_of_an_empty_table_is_complete() -> None:
-    assert count(Filter(), seconds=60) == Counted(0, True, 0)

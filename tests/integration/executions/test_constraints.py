@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from django.db import DataError, IntegrityError, connection, transaction
+from django.db import IntegrityError, connection, transaction
 
-from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
-from harbor_refresh.executions.status import CODES, FINAL, MAX_REVISION
+from harbor_refresh.executions.models import Execution, StatusChange, Task
+from harbor_refresh.executions.status import MAX_REVISION
 from tests.integration.database_state import rows
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -60,42 +60,11 @@ def test_an_impossible_task_is_refused(constraint: str, values: dict[str, Any], 
     refused_by(constraint, Task, execution=execution, vendor_type="TEST", **values)
 
 
-@pytest.mark.parametrize("status", CODES)
-def test_every_known_status_can_be_stored(status: str, execution: Execution) -> None:
-    end = NOW if status in FINAL else None
-    other = Execution.objects.create(vendor_type="A", status=status, end_time=end)
-    task = Task.objects.create(execution=execution, status=status, status_code=CODES[status], end_time=end)
-    assert Execution.objects.filter(pk=other.pk, status=status, end_time=end).exists()
-    assert Task.objects.filter(pk=task.pk, status=status, status_code=CODES[status], end_time=end).exists()
-
-
-def test_a_task_of_no_execution_is_refused(database: str) -> None:
-    with pytest.raises(IntegrityError, match="execution"), transaction.atomic():
-        Task.objects.create(execution_id=10**9, vendor_type="TEST")
-
-
-def test_an_execution_with_tasks_cannot_be_deleted_alone(execution: Execution) -> None:
-    Task.objects.create(execution=execution, vendor_type="TEST")
-    with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("DELETE FROM execution")
-
-
 def test_a_revision_has_one_history_row(execution: Execution) -> None:
     row = {"execution": execution, "from_status": "Running", "to_status": "Error", "at": NOW}
     StatusChange.objects.create(revision=1, **row)
     refused_by("status_change_once_a_revision", StatusChange, revision=1, **row)
     StatusChange.objects.create(revision=2, **row)
-
-
-def test_an_execution_is_in_quarantine_once(execution: Execution) -> None:
-    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
-    refused_by("execution_quarantine_pkey", Quarantine, execution=execution, reason="y", attempts=1)
-
-
-def test_a_vendor_that_is_too_long_for_a_member_is_refused(database: str) -> None:
-    Execution.objects.create(vendor_type="V" * 64)
-    with pytest.raises(DataError), transaction.atomic():
-        Execution.objects.create(vendor_type="V" * 65)
 
 
 def test_plain_inserts_of_harbors_columns_get_their_times(database: str) -> None:
@@ -111,42 +80,12 @@ def test_plain_inserts_of_harbors_columns_get_their_times(database: str) -> None
 def test_the_columns_are_those_of_harbor(database: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT table_name, array_agg(column_name::text ORDER BY column_name) "
+            "SELECT table_name, string_agg(column_name::text, ' ' ORDER BY column_name) "
             "FROM information_schema.columns WHERE table_name IN ('execution', 'task') GROUP BY 1"
         )
-        columns = dict(cursor.fetchall())
-    assert columns == {
-        "execution": sorted(
-            [
-                "id",
-                "vendor_type",
-                "vendor_id",
-                "status",
-                "status_message",
-                "trigger",
-                "extra_attrs",
-                "start_time",
-                "update_time",
-                "end_time",
-                "revision",
-            ]
-        ),
-        "task": sorted(
-            [
-                "id",
-                "vendor_type",
-                "execution_id",
-                "job_id",
-                "status",
-                "status_code",
-                "status_revision",
-                "status_message",
-                "run_count",
-                "extra_attrs",
-                "creation_time",
-                "start_time",
-                "update_time",
-                "end_time",
-            ]
-        ),
-    }
+        assert dict(cursor.fetchall()) == {
+            "execution": "end_time extra_attrs id revision start_time status status_message trigger update_time "
+            "vendor_id vendor_type",
+            "task": "creation_time end_time execution_id extra_attrs id job_id run_count start_time status "
+            "status_code status_message status_revision update_time vendor_type",
+        }

@@ -17,9 +17,8 @@ from harbor_refresh.executions.lifecycle.creation import (
     NewTask,
     add_tasks,
     create,
-    create_many,
 )
-from harbor_refresh.executions.lifecycle.deletion import delete, delete_ended
+from harbor_refresh.executions.lifecycle.deletion import delete_ended
 from harbor_refresh.executions.lifecycle.gates import OVERDUE, close, close_overdue, pass_stopped
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -35,8 +34,8 @@ from tests.integration.concurrency import (
     transaction_held_open,
     wait_until,
 )
-from tests.integration.database_state import deadlocks_so_far, rows, waiting_for_locks
-from tests.integration.sample_executions import status_of
+from tests.integration.database_state import rows, waiting_for_locks
+from tests.integration.sample_executions import delete, status_of
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -124,19 +123,6 @@ def test_the_gate_is_no_task_of_the_progress() -> None:
     assert (counts(stopped), progress(stopped.pk).share) == ({"Stopped": 1}, 1.0)
 
 
-def test_the_eta_does_not_count_the_end_of_the_gate() -> None:
-    execution = opened(tasks=4)
-    first = execution.tasks.exclude(pk=gate_of(execution).pk).order_by("pk").values_list("pk", flat=True)[0]
-    report([Report(first, "Success")])
-    close(execution.pk)
-    now = Task.objects.get(pk=first).end_time
-    assert now is not None
-    Execution.objects.filter(pk=execution.pk).update(start_time=now - timedelta(seconds=60))
-    eta = progress(execution.pk, now=now).eta
-    assert eta is not None
-    assert timedelta(seconds=170) < eta < timedelta(seconds=200)  # three left, one a minute
-
-
 def test_an_execution_that_is_not_closed_in_time_ends_as_error_and_says_why(changed: list[Member]) -> None:
     late, in_time, closed = opened(tasks=1), opened(tasks=1), opened(tasks=1)
     close(closed.pk)
@@ -178,14 +164,6 @@ def test_a_pass_waits_for_no_addition_and_closes_all_others(database: str) -> No
     assert counts(held) == {"Pending": 1}
 
 
-def test_more_gates_than_a_page_are_closed_by_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harbor_refresh.executions.lifecycle.gates.PAGE", 2)
-    executions = create_many(NewExecution("TEST", open_seconds=1) for _ in range(5))
-    for one in executions:
-        overdue(one)
-    assert close_overdue() == 5
-
-
 def test_a_stop_ends_the_gate_and_a_resumption_opens_it_no_more() -> None:
     execution = opened(tasks=1)
     assert stop(execution.pk) == 2
@@ -203,12 +181,6 @@ def test_a_stop_ends_the_gate_and_a_resumption_opens_it_no_more() -> None:
         add_tasks(execution.pk, [NewTask()])
 
 
-def test_an_open_execution_without_tasks_is_stopped() -> None:
-    execution = opened()
-    stop(execution.pk)
-    assert status_of(execution) == "Stopped"
-
-
 ENDS: dict[str, Callable[[int], object]] = {"close": close, "stop": stop}
 
 
@@ -216,19 +188,6 @@ def added_or_refused(execution: Execution) -> int | None:
     with suppress(ExecutionClosed):
         return len(add_tasks(execution.pk, [NewTask()]))
     return None
-
-
-@pytest.mark.parametrize("end", list(ENDS))
-def test_an_addition_that_comes_while_the_gate_is_being_ended_is_refused(end: str) -> None:
-    execution = opened()
-    with (
-        transaction_held_open(lambda: ENDS[end](execution.pk)) as commit,
-        in_background(lambda: added_or_refused(execution)) as added,
-    ):
-        wait_until(lambda: waiting_for_locks() == 1, "the addition waits for the end")
-        commit()
-        assert added() is None
-    assert refreshed(execution) == ("Success" if end == "close" else "Stopped")
 
 
 def test_additions_wait_neither_for_each_other_nor_for_a_refresh() -> None:
@@ -387,31 +346,3 @@ def test_an_open_execution_is_not_deleted_as_one_that_has_ended_and_goes_with_it
         delete_ended(execution.pk)
     assert delete([execution.pk]) == 1
     assert (rows(Execution), rows(Task), rows(Gate), rows(Addition)) == ({}, {}, {}, {})
-
-
-def test_a_deletion_and_an_addition_wait_for_each_other_and_do_not_deadlock() -> None:
-    before = deadlocks_so_far()
-    for _ in range(20):
-        execution = opened(tasks=2)
-
-        def add(pk: int = execution.pk) -> None:
-            for number in range(5):
-                try:
-                    add_tasks(pk, [NewTask()], once=str(number))
-                except Refused:
-                    return
-
-        at_once(
-            add,
-            add,
-            lambda pk=execution.pk: delete([pk]),
-            lambda pk=execution.pk: refresh([pk]),
-            lambda one=execution: stop_or_gone(one.pk),
-        )
-        assert (rows(Task), rows(Gate), rows(Addition)) == ({}, {}, {})
-    assert deadlocks_so_far() == before
-
-
-def stop_or_gone(execution_id: int) -> None:
-    with suppress(NoSuchExecution):
-        stop(execution_id)

@@ -13,13 +13,11 @@ from django.test import Client, override_settings
 from django.urls import include, path, reverse
 from pytest_django import Settings
 
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.queries import event_stream
 from harbor_refresh.executions.queries.host_views import execution_urls
-from tests.integration.sample_executions import made
+from tests.integration.sample_executions import delete, made
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -49,7 +47,7 @@ urlpatterns = [
 @pytest.fixture
 def host(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Client:
     settings.ROOT_URLCONF, settings.MIDDLEWARE = __name__, []
-    monkeypatch.setattr(event_stream, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr("harbor_refresh.executions.queries.progress.SECONDS_BETWEEN", 0.0)
     return Client(headers={"Shop": "yes"})
 
 
@@ -142,15 +140,10 @@ def test_an_execution_that_is_deleted_meanwhile_is_not_found(page: str, host: Cl
         assert host.get(f"/own/{execution.pk}/{page}").status_code == 404
 
 
-def test_nothing_is_posted_there(host: Client) -> None:
-    execution, _ = made(1)
-    assert host.post(f"/mirrors/{execution.pk}/").status_code == 405
-
-
 def test_one_stream_too_many_is_refused_and_a_closed_one_makes_room(
     host: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_stream, "_room", threading.Semaphore(1))
+    monkeypatch.setattr("harbor_refresh.executions.queries.progress._room", threading.Semaphore(1))
     execution, _ = made(1)
     address = f"/mirrors/{execution.pk}/events/"
     first = host.get(address)

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create
-from harbor_refresh.executions.lifecycle.deletion import delete, delete_ended, delete_final
+from harbor_refresh.executions.lifecycle.deletion import delete_ended, delete_final
 from harbor_refresh.executions.lifecycle.gates import close
 from harbor_refresh.executions.lifecycle.links import family
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -22,7 +22,7 @@ from harbor_refresh.executions.retention.rules import Retention
 from harbor_refresh.executions.status import Status
 from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
 from tests.integration.database_state import deadlocks_so_far, rows, waiting_for_locks
-from tests.integration.sample_executions import status_of
+from tests.integration.sample_executions import delete, status_of
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -169,18 +169,6 @@ def test_a_stop_ends_the_whole_family_and_the_rest_of_the_tree_goes_on(changed: 
     assert (rows(Execution), rows(Task)) == before
 
 
-def test_a_stop_counts_and_names_what_it_was_given() -> None:
-    root = made(tasks=1)
-    child = made(root, tasks=1)
-    assert stop_many([root.pk, 7_777]).executions == [root.pk]
-    assert statuses(root, child) == ["Stopped", "Stopped"]
-    other = made(tasks=1)
-    below = made(other, tasks=1)
-    result = stop_many([below.pk, other.pk])
-    assert (result.found, result.tasks, result.executions) == (2, 2, [other.pk, below.pk])
-    assert statuses(other, below) == ["Stopped", "Stopped"]
-
-
 def test_a_stop_of_the_task_of_a_child_stops_the_child() -> None:
     root = made(tasks=0)
     child = made(root, tasks=2)
@@ -248,17 +236,17 @@ def test_a_family_is_of_any_depth_and_each_level_is_below_the_one_before() -> No
 def test_a_deleted_child_ends_its_task_and_a_deleted_parent_leaves_its_children(changed: list[Member]) -> None:
     root = made(tasks=0)
     child, other = made(root), made(root)
-    leaf = made(child)
-    delete([child.pk])
+    report([Report(child.tasks.get().pk, "Success")])  # it is not refreshed
+    delete_ended(child.pk)
     drain(changed)
     assert progress(root.pk).counts == {"Stopped": 1, "Running": 1}
     end(other)
     drain(changed)
-    assert statuses(root, leaf) == ["Stopped", "Running"]
+    assert status_of(root) == "Stopped"
     delete_ended(root.pk)
     assert not Link.objects.exists()
-    end(leaf)
-    assert statuses(leaf, other) == ["Success", "Success"]
+    end(other, "Error", 1)
+    assert status_of(other) == "Error"
 
 
 def test_a_child_that_was_swept_keeps_its_end_in_its_parent(changed: list[Member]) -> None:

@@ -14,7 +14,7 @@ from harbor_refresh.executions.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create, create_many
-from harbor_refresh.executions.lifecycle.deletion import delete, delete_ended, delete_final, delete_many_ended
+from harbor_refresh.executions.lifecycle.deletion import delete_ended, delete_final, delete_many_ended
 from harbor_refresh.executions.lifecycle.quarantines import quarantine, release
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -25,6 +25,7 @@ from tests.integration.concurrency import at_once, in_background, wait_until
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
 from tests.integration.executions.deliveries.changed_executions import ended
 from tests.integration.executions.table_order import rows_come_in_another_order
+from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -14,11 +14,6 @@ from tests.integration.sample_executions import drifted, made
 pytestmark = pytest.mark.usefixtures("database")
 
 
-def test_a_quarantine_of_an_execution_that_is_deleted_meanwhile_leaves_nothing() -> None:
-    quarantine([99], 5)
-    assert rows(Quarantine) == {}
-
-
 def test_a_quarantine_waits_for_a_delete_that_has_begun_and_leaves_nothing(database: str) -> None:
     kept, deleted = made(1)[0], made(1)[0]
     with psycopg.connect(servers.postgres.url_for(database)) as other:

@@ -1,13 +1,12 @@
-"""Rows that another transaction has locked: a refresh waits for them, or counts them as busy."""
+"""Rows that another transaction has locked, and errors of the database: which fail a row, and which fail none."""
 
 import psycopg
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.executions.errors import TableLocked
+from harbor_refresh.executions.errors import DatabaseAway, TableLocked
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from harbor_refresh.executions.models import Quarantine, Task
@@ -15,7 +14,7 @@ from tests import servers
 from tests.integration.concurrency import in_background, wait_until
 from tests.integration.database_state import waiting_for_locks
 from tests.integration.executions.table_order import rows_come_in_another_order
-from tests.integration.sample_executions import made, status_of
+from tests.integration.sample_executions import delete, fails_with, made, status_of
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -54,7 +53,7 @@ def test_a_table_that_another_transaction_holds_fails_no_execution_and_is_waited
         other.execute(f"LOCK TABLE {table} IN {strength} MODE")
         with pytest.raises(TableLocked, match=r"^PostgreSQL: another transaction holds a table: canceling"):
             refresh(ids, wait=waits)
-    assert len([one for one in seen.captured_queries if "FOR NO KEY UPDATE OF e" in one["sql"]]) == 1
+    assert len([one for one in seen.captured_queries if "FOR NO KEY UPDATE" in one["sql"]]) == 1
     assert [status_of(one) for one in executions] == ["Success", *["Running"] * 3]
     assert refresh(ids, wait=waits) == Refreshed(succeeded=4, changed=3)
 
@@ -105,3 +104,22 @@ def test_a_refresh_locks_in_the_order_of_ids_and_not_of_the_table(database: str)
             other.execute("SELECT FROM execution WHERE id = %s FOR UPDATE NOWAIT", [second.pk])
             other.rollback()
             assert refreshed() == Refreshed(succeeded=2, changed=2)
+
+
+@pytest.mark.parametrize("sqlstate", ["53000", "53200", "53400", "54000", "23514"])
+def test_an_error_of_one_row_fails_that_row_alone(sqlstate: str) -> None:
+    (good, (good_task,)), (bad, (bad_task,)) = made(1), made(1)
+    report([Report(good_task, "Success"), Report(bad_task, "Success")])
+    fails_with(sqlstate, bad)
+    assert refresh([good.pk, bad.pk]) == Refreshed(succeeded=1, changed=1, failed={bad.pk: "no more"})
+    assert (status_of(good), status_of(bad)) == ("Success", "Running")
+
+
+@pytest.mark.parametrize("sqlstate", ["08006", "53100", "53300", "57P01", "57P02", "57P03", "25006", "25P03"])
+def test_an_error_of_the_server_fails_no_execution(sqlstate: str) -> None:
+    (good, (good_task,)), (bad, (bad_task,)) = made(1), made(1)
+    report([Report(good_task, "Success"), Report(bad_task, "Success")])
+    fails_with(sqlstate, bad)
+    with pytest.raises(DatabaseAway, match=r"^PostgreSQL: no more$"):
+        refresh([good.pk, bad.pk])
+    assert (status_of(good), status_of(bad)) == ("Running", "Running")

@@ -19,7 +19,6 @@ from harbor_refresh.executions.hook import check_ins
 from harbor_refresh.executions.hook.check_ins import CheckIn, on_check_in
 from harbor_refresh.executions.hook.status_change import MAX_BODY
 from harbor_refresh.executions.hook.view import status_hook
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.news.after_commit import Member
@@ -29,7 +28,7 @@ from tests.integration.database_state import rows
 from tests.integration.executions.api.api_client import token
 from tests.integration.executions.hook_requests import BEGUN, PATH, SECRET, answer, is_hidden, post, recorded, wire
 from tests.integration.executions.reference_model import CODE, ReferenceTask, changes, reported
-from tests.integration.sample_executions import status_of
+from tests.integration.sample_executions import delete, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "secret")
 

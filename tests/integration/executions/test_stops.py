@@ -1,21 +1,24 @@
-"""stop: what is not final is stopped, and its execution at once."""
+"""stop: what is not final is stopped, and its execution at once. finish: a status that is set by hand, once."""
+
+from functools import partial
 
 import psycopg
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 
+from harbor_refresh.executions.errors import AlreadyFinal, HasTasks, NoSuchExecution
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import Stopped, finish, stop, stop_many
-from harbor_refresh.executions.models import Execution, Quarantine, Release, StatusChange, Task
+from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
 from harbor_refresh.executions.news.after_commit import Member
 from harbor_refresh.executions.status import Status
 from tests import servers
 from tests.integration.concurrency import in_background, transaction_held_open, wait_until
 from tests.integration.database_state import rows, waiting_for_locks
 from tests.integration.executions.table_order import rows_come_in_another_order
-from tests.integration.sample_executions import made, status_of
+from tests.integration.sample_executions import AGES_AGO, made, status_of
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -37,15 +40,6 @@ def test_stopping_stops_unfinished_tasks_and_their_execution_at_once(changed: li
     before = (rows(Execution), rows(Task), rows(StatusChange))
     assert stop(execution.pk) == 0
     assert (rows(Execution), rows(Task), rows(StatusChange)) == before
-
-
-def test_a_stopped_task_that_reports_late_stays_stopped_until_it_runs_again() -> None:
-    execution, tasks = made(1)
-    stop(execution.pk)
-    assert report([Report(tasks[0], "Success")]).applied == 0
-    assert report([Report(tasks[0], "Running", 1)]).applied == 1
-    refresh([execution.pk])
-    assert status_of(execution) == "Running"
 
 
 def test_an_execution_without_tasks_is_stopped_itself() -> None:
@@ -110,17 +104,6 @@ def test_stopping_releases_an_execution_from_quarantine_and_stops_it_at_once() -
     assert execution.history.get().to_status == "Stopped"
 
 
-def test_a_stop_that_rolls_back_leaves_the_execution_in_quarantine(changed: list[Member]) -> None:
-    execution, _ = made(1)
-    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
-    before = (rows(Execution), rows(Task), rows(Quarantine), rows(Release))
-    with transaction.atomic():
-        stop(execution.pk)
-        transaction.set_rollback(True)
-    assert (rows(Execution), rows(Task), rows(Quarantine), rows(Release)) == before
-    assert changed == []
-
-
 def test_a_stop_locks_tasks_in_the_order_of_ids_as_reports_do(database: str) -> None:
     """It waits for the first task before it locks the second; else it and a report could wait for each other."""
     execution, tasks = made(2)
@@ -133,3 +116,47 @@ def test_a_stop_locks_tasks_in_the_order_of_ids_as_reports_do(database: str) -> 
             other.rollback()
             assert stopped() == 2
     assert status_of(execution) == "Stopped"
+
+
+@pytest.mark.parametrize("status", [Status.SUCCESS, Status.ERROR])
+def test_an_execution_without_tasks_ends_by_hand_once_and_the_history_records_it(status: Status) -> None:
+    execution = create(NewExecution("TEST"))
+    finish(execution.pk, status, "because")
+    execution.refresh_from_db()
+    assert (execution.status, execution.status_message, execution.revision) == (
+        status,
+        "because",
+        1,
+    )
+    assert execution.end_time is not None
+    before = (rows(Execution), rows(StatusChange))
+    with pytest.raises(AlreadyFinal, match=f"execution {execution.pk} is {status} already"):
+        finish(execution.pk, Status.ERROR)
+    assert (rows(Execution), rows(StatusChange)) == before
+    steps = execution.history.values_list("revision", "from_status", "to_status")
+    assert list(steps) == [(1, "Running", status)]
+
+
+def test_an_execution_with_tasks_cannot_be_set_by_hand() -> None:
+    execution, _ = made()
+    before = rows(Execution)
+    with pytest.raises(HasTasks, match=f"execution {execution.pk} has tasks"):
+        finish(execution.pk, Status.SUCCESS)
+    assert rows(Execution) == before
+
+
+def test_what_does_not_exist_cannot_be_set_or_stopped() -> None:
+    for verb in (partial(finish, status=Status.SUCCESS), stop):
+        with pytest.raises(NoSuchExecution, match="there is no execution 99"):
+            verb(99)
+
+
+def test_a_status_of_an_old_release_is_final_and_cannot_be_set_by_hand() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE execution DROP CONSTRAINT execution_status_known")
+        cursor.execute("ALTER TABLE execution DROP CONSTRAINT execution_ends_when_final")
+    execution = Execution.objects.create(vendor_type="TEST", status="Succeed", end_time=AGES_AGO)
+    with pytest.raises(AlreadyFinal):
+        finish(execution.pk, Status.ERROR)
+    assert stop(execution.pk) == 0
+    assert status_of(execution) == "Succeed"

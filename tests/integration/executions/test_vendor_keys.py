@@ -8,13 +8,9 @@ import pytest
 from django.db import connection
 from django.db.models import TextChoices
 from django.test.utils import CaptureQueriesContext
-from hypothesis import given
-from hypothesis import strategies as st
 
-from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle import vendor_keys
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create, create_many
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.lifecycle.vendor_keys import key_of, number_of
@@ -70,19 +66,6 @@ def test_the_number_of_a_text_is_the_same_in_every_release() -> None:
     assert number_of("disk/a") == -3_376_589_136_283_347_439
 
 
-@given(st.text(min_size=1, max_size=255))
-def test_the_number_of_a_text_is_below_zero_and_fits_into_the_column(text: str) -> None:
-    assert -(2**63) <= number_of(text) < 0
-
-
-def test_one_execution_of_many_that_cannot_be_stored_leaves_none() -> None:
-    with pytest.raises(
-        Refused, match="vendor_id takes a whole number of at most 64 bits, a UUID, or text of 1 to"
-    ):
-        create_many(NewExecution("A", one) for one in ("disk/a", 7, "x" * 256))
-    assert (rows(Execution), rows(VendorKey)) == ({}, {})
-
-
 def test_two_texts_with_one_number_are_two_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vendor_keys, "number_of", lambda key: -1)
     one, other = create_many(NewExecution("A", key) for key in ("one", "other"))
@@ -136,9 +119,3 @@ def test_the_newest_of_each_text_are_kept() -> None:
         executions[2].pk: "a",
         executions[3].pk: "b",
     }
-
-
-def test_the_text_is_deleted_with_its_execution() -> None:
-    gone, kept = create_many(NewExecution("A", "disk/a") for _ in range(2))
-    delete([gone.pk])
-    assert sorted(rows(VendorKey)) == [kept.pk]

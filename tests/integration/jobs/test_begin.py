@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.again import retry_failed
@@ -24,6 +23,7 @@ from tests.integration.jobs.sample_jobs import (
     rows,
     tasks,
 )
+from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database")
 

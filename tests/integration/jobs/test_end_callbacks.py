@@ -14,7 +14,7 @@ from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.deliveries.handler_runs import due_handlers, run_handler
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.lifecycle.deletion import delete, delete_final
+from harbor_refresh.executions.lifecycle.deletion import delete_final
 from harbor_refresh.executions.models import Callback, Delivery, Execution, StatusChange, Subscription
 from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.news.callbacks import PREFIX
@@ -25,6 +25,7 @@ from tests.integration.concurrency import at_once, in_background, transaction_he
 from tests.integration.database_state import waiting_for_locks
 from tests.integration.executions.deliveries.changed_executions import move_clock, states
 from tests.integration.jobs.sample_jobs import ends
+from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database", "outbox")
 

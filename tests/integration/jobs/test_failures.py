@@ -10,7 +10,6 @@ from harbor_refresh.celery import app
 from harbor_refresh.executions.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.deliveries.handler_runs import due_handlers, run_handler
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Callback, Delivery, Execution
@@ -23,6 +22,7 @@ from tests.integration.concurrency import at_once, transaction_held_open
 from tests.integration.database_state import deadlocks_so_far
 from tests.integration.executions.deliveries.changed_executions import move_clock
 from tests.integration.jobs.sample_jobs import Outbox, beats, begun, ends
+from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database")
 

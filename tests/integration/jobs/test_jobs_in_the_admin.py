@@ -11,7 +11,6 @@ from django.test import Client
 from harbor_refresh.executions.errors import Contended, DatabaseAway
 from harbor_refresh.executions.lifecycle import stops
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.stops import Stopped
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.admin import execution_actions, job_formatters
@@ -32,6 +31,7 @@ from tests.integration.jobs.sample_jobs import (
     rows,
     statuses,
 )
+from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database", "queue", "outbox")
 

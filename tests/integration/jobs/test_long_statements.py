@@ -9,10 +9,10 @@ from pytest_django import Settings
 
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import Wish
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.tasks.jobs.again import retry_failed
 from tests.integration.jobs.sample_jobs import ends, recorded
+from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database", "redis", "outbox")
 

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from harbor_refresh.celery import app
 from harbor_refresh.executions.errors import AlreadyUnderWay, Refused
-from harbor_refresh.executions.lifecycle.deletion import delete, delete_final
+from harbor_refresh.executions.lifecycle.deletion import delete_final
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, start
 from harbor_refresh.tasks.models import Job, Terms
@@ -19,6 +19,7 @@ from tests import servers
 from tests.integration.concurrency import in_background, transaction_held_open, wait_until
 from tests.integration.database_state import waiting_for_locks
 from tests.integration.jobs.sample_jobs import Outbox, ends
+from tests.integration.sample_executions import delete
 from tests.pages import ROOT
 
 pytestmark = pytest.mark.usefixtures("database", "outbox")

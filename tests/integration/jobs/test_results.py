@@ -12,7 +12,6 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
@@ -29,6 +28,7 @@ from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.report_receiver import Target
 from tests.integration.jobs.sample_jobs import Outbox, beats, delivered, recorded
 from tests.integration.jobs.test_a_run_in_its_process import TYPED, chain_of_two, got, one
+from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database", "at_once")
 

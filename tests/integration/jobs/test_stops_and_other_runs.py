@@ -10,7 +10,6 @@ import pytest
 from django.db import transaction
 
 from harbor_refresh.executions.errors import AlreadyUnderWay, NoSuchExecution
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -40,7 +39,7 @@ from tests.integration.jobs.sample_jobs import (
     tasks,
 )
 from tests.integration.redis_state import PREFIX, Redis
-from tests.integration.sample_executions import fails_with
+from tests.integration.sample_executions import delete, fails_with
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -9,7 +9,6 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.errors import AlreadyUnderWay, Contended
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.jobs.again import retry_failed
@@ -20,6 +19,7 @@ from tests import servers
 from tests.integration.concurrency import in_background, transaction_held_open, wait_until
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
 from tests.integration.jobs.sample_jobs import Outbox, ends
+from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database", "outbox")
 

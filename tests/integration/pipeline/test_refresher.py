@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.executions.models import Execution, StatusChange
@@ -16,7 +15,7 @@ from harbor_refresh.tasks.queue.node import this_node
 from tests.integration.concurrency import Pause, in_background
 from tests.integration.pipeline.pipeline_state import cursed, marked, member, names
 from tests.integration.redis_state import Redis, whole_redis
-from tests.integration.sample_executions import made, status_of
+from tests.integration.sample_executions import delete, made, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

@@ -15,7 +15,7 @@ from django.core.management import call_command
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 
-from harbor_refresh.executions.lifecycle import deletion, reports
+from harbor_refresh.executions.lifecycle import reports
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report
 from harbor_refresh.executions.management.output import Failed
@@ -31,6 +31,7 @@ from harbor_refresh.tasks.queue.connection import WaitsOnce, connect
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import act, signed_in, told
 from tests.integration.redis_state import Redis, only_waits_take_time
+from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
@@ -153,5 +154,5 @@ def test_the_pages_of_executions_and_jobs_and_a_delete_ask_no_redis(
         "/admin/harbor_tasks/job/",
     )
     assert [admin.get(one).status_code for one in addresses] == [200] * 4
-    assert deletion.delete([execution.pk]) == 1
+    assert delete([execution.pk]) == 1
     assert hanging() == 0

@@ -13,7 +13,6 @@ from django.utils import timezone
 from harbor_refresh.executions.access.audit import Kind, Origin, Person, Word, note
 from harbor_refresh.executions.admin import filters
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create, create_many
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -26,6 +25,7 @@ from tests.integration.admin_client import ids_shown, signed_in, told
 from tests.integration.jobs.sample_jobs import failed, in_a_row, statuses
 from tests.integration.jobs.sample_jobs import recorded as started
 from tests.integration.query_counts import queries
+from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 

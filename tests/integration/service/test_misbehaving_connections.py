@@ -20,11 +20,10 @@ from pytest_django import DjangoDbBlocker
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.models import Execution
 from tests.conftest import fresh_database
 from tests.integration.executions.api.api_client import token
-from tests.integration.sample_executions import made
+from tests.integration.sample_executions import delete, made
 from tests.integration.service.web import WebProcess
 from tests.waiting import slowness, wait_for
 

@@ -6,17 +6,15 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.queries import event_stream
 from tests.integration.executions.api.api_client import Program, answered
-from tests.integration.sample_executions import made
+from tests.integration.sample_executions import delete, made
 
 
 @pytest.fixture(autouse=True)
 def polls_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_stream, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr("harbor_refresh.executions.queries.progress.SECONDS_BETWEEN", 0.0)
 
 
 def stream(program: Program, execution_id: int) -> Any:
@@ -69,7 +67,7 @@ def test_a_silent_stream_shows_that_it_is_alive(program: Program) -> None:
 
 
 def test_a_stream_ends_after_a_while_by_itself(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_stream, "SECONDS_OF_A_STREAM", 0.0)
+    monkeypatch.setattr("harbor_refresh.executions.queries.progress.SECONDS_OF_A_STREAM", 0.0)
     execution, _ = made(1)
     response = stream(program, execution.pk)
     assert len(list(response.streaming_content)) == 1

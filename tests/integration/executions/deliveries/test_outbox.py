@@ -13,7 +13,6 @@ from harbor_refresh.executions.deliveries import deliverer, subscriptions
 from harbor_refresh.executions.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.models import Delivery, StatusChange, Subscription
@@ -22,6 +21,7 @@ from harbor_refresh.executions.status import Status
 from tests import servers
 from tests.integration.concurrency import at_once
 from tests.integration.executions.deliveries.changed_executions import end, ended, rerun
+from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database")
 

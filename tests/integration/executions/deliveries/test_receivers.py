@@ -15,11 +15,11 @@ from harbor_refresh.executions import pacing
 from harbor_refresh.executions.deliveries import answers, claims, deliverer, requests
 from harbor_refresh.executions.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.deliveries.requests import CONNECTIONS, tls
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.models import Delivery, Execution, Subscription
 from tests.integration.concurrency import in_background, wait_until
 from tests.integration.executions.deliveries.changed_executions import end, ended, move_clock, rerun, states
 from tests.integration.executions.deliveries.receiver import Receiver, free_port, receiver
+from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -9,7 +9,6 @@ from django.db import connection
 from django.utils import timezone
 
 from harbor_refresh.executions.errors import Refused, TooManyActions
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.stops import stop_many
 from harbor_refresh.executions.models import AuditEntry, Execution
 from harbor_refresh.executions.models.operations import Verb
@@ -27,7 +26,7 @@ from tests.integration.concurrency import at_once, in_background, wait_until
 from tests.integration.jobs.sample_jobs import database_port, tasks_refuse, tasks_refuse_no_more
 from tests.integration.operations.actions.sample_bulk import statuses, with_jobs
 from tests.integration.sample_actions import asked, result, work_off
-from tests.integration.sample_executions import made, status_of
+from tests.integration.sample_executions import delete, made, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis", "small_ranges")
 
