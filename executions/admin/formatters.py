@@ -1,6 +1,6 @@
 """Render a status, a moment and a duration, in the same way on every screen, and make columns of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
@@ -62,6 +62,11 @@ def column(
     return shown
 
 
+def once(name: str, read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Read it once for a row, which keeps it by this name: a page asks each field several times."""
+    return lambda row: row.__dict__[name] if name in row.__dict__ else row.__dict__.setdefault(name, read(row))
+
+
 @lru_cache(maxsize=1_024)
 def label(text: str, colour: str, *, href: str = "", title: str = "") -> SafeString:
     """A label, rendered once for the same words: a list has hundreds of them."""
@@ -73,6 +78,11 @@ def label(text: str, colour: str, *, href: str = "", title: str = "") -> SafeStr
         title=format_html(' title="{}"', title) if title else "",
         text=text,
     )
+
+
+def table(title: str, headers: Sequence[str], rows: Iterable[Sequence[Any]], **more: Any) -> dict[str, Any]:
+    """What table.html shows. `more`: the `footer`, and the `height` in pixels above which it scrolls."""
+    return {"title": title, "headers": headers, "rows": list(rows), **more}
 
 
 def status_label(status: str, *, count: int | None = None, href: str = "", title: str = "") -> SafeString:

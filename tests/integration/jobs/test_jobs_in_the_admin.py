@@ -14,8 +14,9 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, 
 from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.lifecycle.stops import Stopped
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.tasks.admin import execution_actions, job_formatters
+from harbor_refresh.tasks.admin import execution_actions
 from harbor_refresh.tasks.admin import job as screen
+from harbor_refresh.tasks.admin.task import attempt_of
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.operations import bulk_verbs
@@ -94,7 +95,7 @@ def test_the_attempt_is_the_one_it_is_at_and_begins_anew_by_hand(
     state: str, run: int, runs_before: int, shown: str
 ) -> None:
     job = Job(max_attempts=3, runs_before=runs_before, run=run, state=state)
-    assert f">{shown}<" in job_formatters.attempt(job)
+    assert f">{shown}<" in attempt_of(job)
 
 
 def test_the_list_says_where_each_job_is(admin: Client, outbox: Outbox) -> None:
