@@ -53,10 +53,7 @@
 
     const askForCharts = async () => {
         chartsAt = Date.now();
-        const series = await live.ask(charts);
-        if (series) {
-            showCharts(series);
-        }
+        showCharts(await live.ask(charts));
     };
 
     live.onNews(showNumbers);
@@ -72,7 +69,6 @@
                 other.setAttribute("aria-pressed", String(other === button));
             });
             charts = button.dataset.span;
-            live.forget(charts);
             try {
                 await askForCharts();
             } catch (error) {

@@ -242,19 +242,16 @@ def test_a_page_takes_at_most_twelve_queries_however_many_tasks(admin: Client, a
     assert cost(started(*(f"job-{number}" for number in range(100)))) == few <= 12
 
 
-def test_the_panel_grows_with_the_execution_and_says_nothing_while_nothing_changes(admin: Client) -> None:
+def test_the_panel_grows_with_the_execution(admin: Client) -> None:
     execution = made("Running", "Running", "Pending", "Pending")
     page = admin.get(page_of(execution)).content.decode()
     address = re.search(r'data-live="([^"]+/panel/)" data-every="2000"', page)
     assert address
 
-    first = admin.get(address[1])
-    unchanged = admin.get(address[1], headers={"If-None-Match": first["ETag"]})
     report([Report(task.pk, "Success", 2) for task in execution.tasks.all()])
     refresh([execution.pk])
-    changed = admin.get(address[1], headers={"If-None-Match": first["ETag"]})
+    changed = admin.get(address[1])
 
-    assert (unchanged.status_code, unchanged.content) == (304, b"")
     assert "0 of 4 tasks have ended." in page
     assert changed.status_code == 200
     assert "4 of 4 tasks have ended." in part(changed)
