@@ -8,7 +8,6 @@ from playwright.sync_api import expect
 
 from harbor_refresh.executions.models import Execution, Task
 from tests.browser.acting import EXECUTIONS, choose_all, run_on_rows
-from tests.browser.acts import acts
 from tests.browser.conftest import OpenPage
 from tests.browser.service import Service
 from tests.integration.concurrency import transaction_held_open
@@ -20,7 +19,6 @@ VENDOR = "THOUSANDS"
 
 
 @pytest.mark.slow
-@acts("execution.stop")
 def test_three_thousand_executions_are_stopped_by_a_filter_while_a_bar_grows(
     open_page: OpenPage, service: Service
 ) -> None:

@@ -8,8 +8,7 @@ from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.tasks.operations.pauses import paused
-from tests.browser.acting import confirm, page_of, run_on_rows, status_becomes
-from tests.browser.acts import acts
+from tests.browser.acting import page_of, run_on_rows, status_becomes
 from tests.browser.conftest import OpenPage
 from tests.browser.service import Service
 from tests.integration.sample_executions import made, status_of
@@ -18,7 +17,6 @@ from tests.waiting import wait_for
 QUEUE = "/admin/harbor_tasks/pause/"
 
 
-@acts("pause.pause", "pause.resume")
 def test_paused_refreshing_keeps_an_execution_waiting_until_it_is_resumed(
     open_page: OpenPage, service: Service
 ) -> None:
@@ -49,26 +47,6 @@ def test_paused_refreshing_keeps_an_execution_waiting_until_it_is_resumed(
     expect(dashboard.get_by_text("An operator has paused refreshing.")).to_be_hidden()
 
 
-@acts("pause.recover")
-def test_recover_now_asks_and_says_what_it_did(open_page: OpenPage) -> None:
-    page = open_page(QUEUE)
-    page.get_by_role("link", name="Recover now").click()
-    page.get_by_role("button", name="Recover").click()
-    expect(page.get_by_text("0 executions of dead nodes went back on the queue.")).to_be_visible()
-
-
-@acts("execution.release on its page")
-def test_an_execution_in_quarantine_is_released_on_its_page(open_page: OpenPage, service: Service) -> None:
-    service.start_worker()
-    execution, _ = made(1)
-    quarantine([execution.pk], 5)
-    page = open_page(page_of(execution))
-    confirm(page, "Release from quarantine", "Release")
-    expect(page.get_by_text("1 execution released from quarantine and will be refreshed soon.")).to_be_visible()
-    assert not Quarantine.objects.filter(pk=execution.pk).exists()
-
-
-@acts("quarantine.release")
 def test_a_quarantined_execution_says_why_leads_to_its_quarantine_and_is_released_there(
     open_page: OpenPage, service: Service
 ) -> None:

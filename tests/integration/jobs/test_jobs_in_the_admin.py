@@ -20,7 +20,7 @@ from harbor_refresh.tasks.admin.task import attempt_of
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.operations import bulk_verbs
-from tests.integration.admin_client import act, ids_shown, signed_in, told
+from tests.integration.admin_client import act, ids_shown, told
 from tests.integration.jobs.sample_jobs import (
     Outbox,
     beats,
@@ -336,22 +336,6 @@ def test_what_was_stopped_before_the_database_went_away_is_told(
         "error: PostgreSQL: gone. The rest was left as it is: try again when it is back.",
         "success: 1 execution stopped.",
     ]
-
-
-def test_looking_takes_the_view_permission_and_acting_the_change_permission() -> None:
-    client = signed_in("view_execution")
-    execution = recorded("a", "b")
-    failed(execution, "a")
-    before = statuses(execution)
-
-    refused = [client.post(f"{LIST}{execution.pk}/{verb}/", {"confirmed": "yes"}) for verb in ("stop", "retry")]
-    act(client, LIST, "stop", [execution.pk])
-    act(client, LIST, "retry", [execution.pk])
-
-    assert [one.status_code for one in refused] == [403, 403]
-    assert client.get(JOBS).status_code == 403
-    assert actions(client, execution) == []
-    assert statuses(execution) == before
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,11 @@ def own(database: str) -> PeriodicTask:
 
 
 def test_each_action_on_a_row_has_an_entry(admin: Client, own: PeriodicTask, redis: object) -> None:
-    for action in ("disable_tasks", "toggle_tasks", "enable_tasks", "run_tasks"):
+    acts = {"disable_tasks": False, "toggle_tasks": True, "enable_tasks": True, "run_tasks": True}
+    for action, is_enabled in acts.items():
         act(admin, TASKS, action, [own.pk])
+        own.refresh_from_db()
+        assert own.enabled is is_enabled
     entries = AuditEntry.objects.order_by("pk").values_list("by", "verb", "kind", "target", "detail")
     assert list(entries) == [
         ("operator", verb, "schedule", str(own.pk), f"Own: {act}")
