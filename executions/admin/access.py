@@ -1,5 +1,6 @@
 """The screens of API tokens (make one, see when it was last used, revoke it) and of the log of actions."""
 
+from enum import StrEnum
 from typing import Any
 
 from django.contrib import admin, messages
@@ -7,15 +8,14 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import NoReverseMatch
 from django.utils import timezone
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access import api_tokens
 from harbor_refresh.executions.access.audit import Kind, Word, note, noted, person_of
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin, may
 from harbor_refresh.executions.admin.confirmation import Question, asks_first
-from harbor_refresh.executions.admin.filters import ListFilter
-from harbor_refresh.executions.admin.formatters import NOTHING, column, label
+from harbor_refresh.executions.admin.filters import filter_by
+from harbor_refresh.executions.admin.formatters import NOTHING, column, label, link
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.models import ApiToken, AuditEntry
 from harbor_refresh.executions.models.operations import Outcome
@@ -38,26 +38,21 @@ PAGES: dict[str, str] = {
 }
 
 
-class WordFilter(ListFilter):
-    title = "what was done"
-    parameter_name = "verb"
-    options = tuple((word.value, word.capitalize()) for word in sorted(Word))
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
-        return queryset.filter(**{str(self.parameter_name): self.value()}) if self.value() else queryset
-
-
-class KindFilter(WordFilter):
-    title = "to what"
-    parameter_name = "kind"
-    options = tuple((kind.value, kind.capitalize()) for kind in sorted(Kind))
+def _filter_by(title: str, parameter: str, words: type[StrEnum]) -> Any:
+    options = ((word.value, word.capitalize()) for word in sorted(words))
+    return filter_by(title, parameter, *options, narrows=True)
 
 
 @page(AuditEntry)
 class AuditEntryAdmin(ReadOnlyAdmin):
     list_display = ("when", "by", "origin", "address", "verb", "what", "how_many", "shown_outcome", "detail")
     list_display_links = None
-    list_filter = (WordFilter, KindFilter, "origin", "at")
+    list_filter = (
+        _filter_by("what was done", "verb", Word),
+        _filter_by("to what", "kind", Kind),
+        "origin",
+        "at",
+    )
     fields = ("when", ("by", "origin", "address"), ("verb", "what"), ("how_many", "shown_outcome"), "detail")
     search_fields = ("by",)
     search_help_text = "The full name of the user or token, or the id of the target"
@@ -81,7 +76,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
             url = admin_url(page, entry.target)
         except NoReverseMatch:  # a project without that screen
             return named
-        return format_html('<a href="{}" class="text-link">{}</a>', url, named)
+        return link(url, named)
 
     @admin.display(description="Rows")
     def how_many(self, entry: AuditEntry) -> str:

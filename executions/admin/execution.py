@@ -19,6 +19,7 @@ from django.utils.text import Truncator
 from harbor_refresh.executions.admin.base import CappedChangeList, ReadOnlyAdmin
 from harbor_refresh.executions.admin.filters import (
     STARTED_PARAMETER,
+    HasJobsFilter,
     QuarantinedFilter,
     StartedFilter,
     StatusFilter,
@@ -35,9 +36,10 @@ from harbor_refresh.executions.admin.formatters import (
     elapsed,
     execution_link,
     held_label,
+    link,
+    list_url,
     moment,
     name_in_column,
-    quarantine_url,
     status_bar,
     status_label,
     table,
@@ -72,16 +74,18 @@ class CountedChangeList(CappedChangeList):
             execution.__dict__["task_counts"] = counts.get(execution.pk, {})
 
 
-@page(Execution)
 class ExecutionAdmin(LegendAdmin):
+    """Without what needs the queue or jobs, which tasks/admin adds."""
+
     list_display = ("number", "shown_status", "vendor", "progress", "started", "duration")
-    list_filter: ClassVar[tuple[Any, ...]] = (
+    list_filter = (
         VendorFilter,
         VendorIdFilter,
         StartedFilter,
         QuarantinedFilter,
         StatusFilter,
         TriggerFilter,
+        HasJobsFilter,
     )
     form_head = "executions/admin/execution_head.html"
     form_tail = "executions/admin/execution_sections.html"
@@ -212,10 +216,10 @@ def _panel(execution: Any) -> str:
         "counts": task_labels(execution.pk, made.counts),
         "tasks_url": tasks_url(execution.pk),
         "changes": _changes(execution),
-        "history_url": f"{admin_url('harbor_executions_statuschange_changelist')}?q={execution.pk}",
+        "history_url": list_url("executions_statuschange", q=execution.pk),
         "quarantine": quarantine,
         "quarantined_at": moment(quarantine.at) if quarantine else "",
-        "quarantine_url": quarantine_url(execution.pk),
+        "quarantine_url": list_url("executions_quarantine", q=execution.pk),
     }
     return render_to_string("executions/admin/execution_panel.html", context)
 
@@ -248,10 +252,6 @@ def _changes(execution: Execution) -> list[dict[str, Any]]:
     ]
 
 
-def _link(text: str, url: str) -> SafeString:
-    return format_html('<a class="text-link" href="{}">{}</a>', url, text)
-
-
 def _errors(execution: Any) -> dict[str, Any] | None:
     if not execution.made.counts.get(Status.ERROR):
         return None
@@ -274,7 +274,7 @@ def _tasks(execution: Execution) -> dict[str, Any]:
         for task in rows[:TASKS]
     )
     headers = ["Task", "Status", "Job id", "Started", "Took", "Message"]
-    footer = _link("All its tasks", tasks_url(execution.pk))
+    footer = link(tasks_url(execution.pk), "All its tasks")
     return table("Its tasks, unfinished ones first", headers, cells, footer=footer)
 
 
@@ -293,8 +293,7 @@ def _deliveries(execution: Execution) -> dict[str, Any] | None:
         for row in rows.select_related("subscription").order_by("-revision", "-pk")[:DELIVERIES]
     ]
     headers = ["Subscription", "Change", "State", "Attempts", "Last error"]
-    url = f"{admin_url('harbor_executions_delivery_changelist')}?q={execution.pk}"
-    footer = _link("All its deliveries", url)
+    footer = link(list_url("executions_delivery", q=execution.pk), "All its deliveries")
     return table("Its last deliveries", headers, cells, footer=footer) if cells else None
 
 

@@ -137,15 +137,17 @@ PARAMETERS: Mapping[str, Callable[[str], tuple[str, Any]]] = {
 
 
 class ListFilter(admin.SimpleListFilter):
-    """An entry beside the list. `filter_of` reads its parameter, so it narrows nothing by itself."""
+    """An entry beside the list. `filter_of` reads the parameters of executions, so it `narrows` nothing there."""
 
     options: tuple[tuple[str, str], ...] = ()
+    narrows = False
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return list(self.options)
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset
+        value = self.value() if self.narrows else None
+        return queryset.filter(**{str(self.parameter_name): value}) if value else queryset
 
 
 class VendorFilter(ListFilter):
@@ -165,10 +167,10 @@ class FieldsFilter(ListFilter):
 
     def __init__(self, request: HttpRequest, params: dict[str, Any], *args: Any) -> None:
         super().__init__(request, params, *args)
-        found = {name: params.pop(name)[-1] for name in self.expected_parameters() if name in params}
+        found = {name: params.pop(name)[-1] for name, _, _ in self.inputs if name in params}
         self.used_parameters |= found
 
-    def expected_parameters(self) -> list[str]:
+    def expected_parameters(self) -> list[str | None]:
         return [name for name, _, _ in self.inputs]
 
     def has_output(self) -> bool:
@@ -196,8 +198,9 @@ class StartedFilter(FieldsFilter):
     )
 
 
-def filter_by(title: str, parameter: str, *options: tuple[str, str]) -> type[ListFilter]:
-    return type("OneOf", (ListFilter,), {"title": title, "parameter_name": parameter, "options": options})
+def filter_by(title: str, parameter: str, *options: tuple[str, str], narrows: bool = False) -> type[ListFilter]:
+    own = {"title": title, "parameter_name": parameter, "options": options, "narrows": narrows}
+    return type("OneOf", (ListFilter,), own)
 
 
 QuarantinedFilter = filter_by("quarantine", "quarantined", ("yes", "Quarantined"))

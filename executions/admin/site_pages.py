@@ -35,13 +35,10 @@ _site_name: ContextVar[str] = ContextVar("_site_name", default="")
 
 
 def page(model: type[Model]) -> Callable[[T], T]:
-    """Register the screen of this model on the default site, in place of an earlier one of ours."""
+    """Register the screen of this model on the default site."""
 
     def register(screen: T) -> T:
-        earlier = PAGES.get(model)
         PAGES[model] = screen
-        if earlier is not None and type(admin.site._registry.get(model)) is earlier:
-            admin.site.unregister(model)
         _add(admin.site, model)
         return screen
 

@@ -23,7 +23,6 @@ from harbor_refresh.executions.admin.formatters import (
     task_link,
 )
 from harbor_refresh.executions.admin.page_parts import LegendAdmin
-from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.queries.error_groups import COMPARED, Group, group_errors
@@ -37,10 +36,9 @@ SINCE = {"hour": ("Last hour", 1), "day": ("Last day", 24), "week": ("Last week"
 
 def error_table(title: str, by: str, groups: Sequence[Group], *, with_execution: bool = True) -> dict[str, Any]:
     def cells(one: Group) -> list[Any]:
-        is_hour = isinstance(one.key, datetime)
-        key = moment(one.key) if is_hour else Truncator(one.key).chars(160) or "(no message)"
+        known = moment(one.key) if isinstance(one.key, datetime) else Truncator(one.key).chars(160)
         last = moment(one.last_end), task_link(one.task_id), execution_link(one.execution_id)
-        return [key, f"{one.count:,}", *last]
+        return [known or "(no message)", f"{one.count:,}", *last]
 
     headers, columns = [by, "Errors", "Last", "Newest task", "Execution"], 5 if with_execution else 4
     return table(title, headers[:columns], (cells(one)[:columns] for one in groups))
@@ -58,8 +56,9 @@ class TaskStatusFilter(StatusFilter):
         return queryset.filter(status=status)
 
 
-@page(Task)
 class TaskAdmin(LegendAdmin):
+    """Without the job of a task, which tasks/admin adds."""
+
     list_display = (
         "id",
         "execution_number",

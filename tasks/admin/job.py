@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.text import Truncator
 
 from harbor_refresh.executions.access.audit import Kind, Word, noted, person_of
-from harbor_refresh.executions.admin.base import CappedChangeList, NotedAdmin, never
+from harbor_refresh.executions.admin.base import NotedAdmin, never
 from harbor_refresh.executions.admin.filters import StatusFilter, add_bound, parse_id
 from harbor_refresh.executions.admin.formatters import (
     JOB_EXECUTION_PARAMETER,
@@ -84,13 +84,6 @@ class NameFilter(admin.SimpleListFilter):
         return newest(queryset, NEWEST).filter(name=name)
 
 
-class TaskLinkChangeList(CappedChangeList):
-    """Link each job to the page of its task, because a job has no page of its own."""
-
-    def url_for_result(self, result: Any) -> str:
-        return task_url(result.pk)
-
-
 @page(Job)
 class JobAdmin(LegendAdmin):
     list_display = (
@@ -112,7 +105,6 @@ class JobAdmin(LegendAdmin):
         Status.SCHEDULED: "will be tried again later",
         Status.STOPPED: "stopped, or an earlier job of its chain failed",
     }
-    changelist = TaskLinkChangeList
     search_fields = ("pk",)
     search_help_text = "Job id, task id or execution id"
 
@@ -120,6 +112,7 @@ class JobAdmin(LegendAdmin):
         return ("task__status_code", "-pk") if is_narrow(request) else ("-pk",)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+        """Lead to the page of its task, because a job has no page of its own."""
         if request.method != "GET" or (found := parse_id(object_id)) is None:
             return super().change_view(request, object_id, *args, **options)
         return HttpResponseRedirect(task_url(found))

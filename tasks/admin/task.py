@@ -3,7 +3,6 @@
 import json
 from functools import partial
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.db.models import Count, QuerySet
@@ -16,13 +15,12 @@ from harbor_refresh.executions.access.audit import Kind, Word, noted, person_of
 from harbor_refresh.executions.admin.base import may
 from harbor_refresh.executions.admin.confirmation import Question, asks_first
 from harbor_refresh.executions.admin.formatters import (
-    JOB_EXECUTION_PARAMETER,
     NOTHING,
     column,
     status_label,
     task_link,
 )
-from harbor_refresh.executions.admin.site_pages import admin_url, page
+from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.admin.task import TaskAdmin
 from harbor_refresh.executions.durations import duration
 from harbor_refresh.executions.models import Task
@@ -129,10 +127,6 @@ def check_in_bar(job: Job, *, with_message: bool = False) -> SafeString | str:
         f"{said.of:,}",
         format_html("<div>{}</div>", message) if message else "",
     )
-
-
-def jobs_url(execution_id: int) -> str:
-    return f"{admin_url('harbor_tasks_job_changelist')}?{urlencode({JOB_EXECUTION_PARAMETER: execution_id})}"
 
 
 @page(Task)

@@ -214,7 +214,7 @@ def test_a_job_leads_to_its_task_and_can_be_neither_added_changed_nor_deleted(ad
     ]
 
     assert (led.status_code, led.headers["Location"]) == (302, f"{TASKS}{pk}/change/")
-    assert f'href="{TASKS}{pk}/change/' in admin.get(JOBS).content.decode()
+    assert f'href="{JOBS}{pk}/change/' in admin.get(JOBS).content.decode()
     assert refused == [403, 403, 403]
     assert list(Job.objects.values()) == before
 

@@ -153,15 +153,11 @@ def test_a_stranger_sees_nothing() -> None:
     assert live(forged).status_code == 403
 
 
-def test_whoever_may_view_executions_sees_it() -> None:
+def test_users_who_may_view_executions_see_it_until_that_is_withdrawn() -> None:
     client = signed_in("view_execution")
     assert "data-card" in client.get(PAGE).content.decode()
     assert live(client).status_code == 200
-
-
-def test_a_withdrawn_permission_counts_at_once() -> None:
-    client = signed_in("view_execution")
-    assert live(client).status_code == 200
+    assert queries(client, LIVE) <= 4, "of the session, the user and the permissions"
     User.objects.get().user_permissions.clear()
     assert live(client).status_code == 403
 
@@ -172,12 +168,6 @@ def test_an_open_page_can_only_read(admin: Client, path: str) -> None:
 
 
 # What it costs
-
-
-def test_an_answer_reads_the_session_the_user_and_the_permissions() -> None:
-    client = signed_in("view_execution")
-    live(client)
-    assert queries(client, LIVE) <= 4
 
 
 def test_pages_that_ask_within_a_moment_share_one_look(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
