@@ -96,20 +96,9 @@ class ExecutionAdmin(LegendAdmin):
         "Execution id, vendor, vendor id that is text, job id, or one path=value of the attributes "
         "(repository.name=library/app)"
     )
-    fieldsets = (
-        (
-            None,
-            {
-                "fields": (
-                    ("vendor_type", "vendor_object"),
-                    ("trigger", "revision"),
-                    "status_message",
-                    "attributes",
-                )
-            },
-        ),
-        ("Times", {"fields": (("started", "ended"), ("duration", "updated"))}),
-    )
+    its_fields = (("vendor_type", "vendor_object"), ("trigger", "revision"), "status_message", "attributes")
+    its_times = (("started", "ended"), ("duration", "updated"))
+    fieldsets = ((None, {"fields": its_fields}), ("Times", {"fields": its_times}))
     large = ("extra_attrs",)
     changelist = CountedChangeList
     meanings: ClassVar[dict[Status, str]] = {

@@ -72,21 +72,14 @@ class TaskAdmin(LegendAdmin):
     )
     list_filter = (TaskStatusFilter,)
     lookups_of_links = (TASK_EXECUTION_PARAMETER,)
-    fieldsets = (
-        (
-            None,
-            {
-                "fields": (
-                    ("shown_status", "execution_number"),
-                    ("vendor_type", "job_id"),
-                    ("status_revision", "runs"),
-                    "status_message",
-                    "attributes",
-                )
-            },
-        ),
-        ("Times", {"fields": (("created", "updated"), ("started", "ended"), "duration")}),
+    its_fields = (
+        ("shown_status", "execution_number"),
+        ("vendor_type", "job_id"),
+        ("status_revision", "runs"),
+        *("status_message", "attributes"),
     )
+    its_times = (("created", "updated"), ("started", "ended"), "duration")
+    fieldsets = ((None, {"fields": its_fields}), ("Times", {"fields": its_times}))
     large = ("extra_attrs",)
     search_fields = ("pk", "job_id__exact")
     search_help_text = "Task id or job id"

@@ -69,15 +69,7 @@ def _may_view(request: HttpRequest) -> bool:
 
 
 def _news(overview: Overview) -> dict[str, Any]:
-    return {"cards": cards(overview), "parts": _parts(overview), "summary": summary(overview)}
-
-
-def summary(overview: Overview) -> str:
-    """Say in one sentence whether something is wrong. Screen readers read it out when it changes."""
-    wrong = [one for one in overview.findings if one.is_serious()]
-    if not wrong:
-        return "All is well."
-    return told_of(wrong[0])["what"] if len(wrong) == 1 else f"{len(wrong)} things are wrong."
+    return {"cards": cards(overview), "parts": _parts(overview)}
 
 
 def _parts(overview: Overview) -> dict[str, str]:

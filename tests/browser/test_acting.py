@@ -1,4 +1,4 @@
-"""Actions on the page of an execution and on chosen rows, and a token: the pipeline does what they say."""
+"""Actions on the page of an execution, on chosen rows and on the queue, and who may act."""
 
 import re
 from time import sleep
@@ -7,9 +7,11 @@ from typing import Any
 import httpx2
 from playwright.sync_api import expect
 
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
-from harbor_refresh.executions.models import ApiToken, AuditEntry, Execution, Task
+from harbor_refresh.executions.models import ApiToken, AuditEntry, Execution, Quarantine, Task
 from harbor_refresh.tasks.models import Job
+from harbor_refresh.tasks.operations.pauses import paused
 from tests.browser.acting import (
     EXECUTIONS,
     action_of,
@@ -27,7 +29,7 @@ from tests.browser.acting import (
 )
 from tests.browser.axe import must_be_usable
 from tests.browser.conftest import OpenPage
-from tests.browser.service import Service
+from tests.browser.service import PASSWORD, Service
 from tests.faults import jobs
 from tests.integration.operations.actions.sample_bulk import ELSEWHERE, with_jobs
 from tests.integration.sample_executions import drifted, made, status_of
@@ -151,3 +153,86 @@ def test_a_token_is_shown_once_opens_the_api_and_is_revoked(open_page: OpenPage,
     expect(page.get_by_text("a program of the browser is revoked")).to_be_visible()
     assert answer() == 401
     assert ApiToken.objects.get(name="a program of the browser").revoked_at is not None
+
+
+def test_paused_refreshing_keeps_an_execution_waiting_until_it_is_resumed(
+    open_page: OpenPage, service: Service
+) -> None:
+    worker = service.start_worker()
+    page = open_page(QUEUE)
+    row = page.get_by_role("row").filter(has_text="Refreshing")
+    row.get_by_role("link", name="Pause").click()
+    page.get_by_label("Reason").fill("the disk is being changed")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text("Refreshing is paused.").first).to_be_visible()
+    page.evaluate("window.notLoadedAgain = true")
+    worker.ends_its_ticks()
+    try:
+        execution, (task,) = made(1)
+        report([Report(task, "Success", 1)])
+        expect(page.get_by_text("the disk is being changed").first).to_be_visible()
+        expect(page.get_by_role("link", name=str(execution.pk), exact=True)).to_be_visible()
+        assert page.evaluate("window.notLoadedAgain")
+        assert status_of(execution) == "Running"
+        dashboard = open_page("/admin/")
+        expect(dashboard.get_by_text("An operator has paused refreshing.")).to_be_visible()
+    finally:
+        page.get_by_role("row").filter(has_text="Refreshing").get_by_role("link", name="Resume").click()
+        page.get_by_role("button", name="Resume").click()
+        expect(page.get_by_text("Refreshing is resumed.")).to_be_visible()
+    assert not paused()
+    status_becomes(execution, "Success")
+    expect(dashboard.get_by_text("An operator has paused refreshing.")).to_be_hidden()
+
+
+def test_a_quarantined_execution_says_why_leads_to_its_quarantine_and_is_released_there(
+    open_page: OpenPage, service: Service
+) -> None:
+    service.start_worker()
+    execution, (task,) = made(1)
+    quarantine([execution.pk], 5, {execution.pk: "its row was locked for an hour"})
+    report([Report(task, "Success", 1)])
+    page = open_page(page_of(execution))
+    panel = page.locator("#execution-panel")
+    expect(panel).to_contain_text("its row was locked for an hour")
+    expect(page.get_by_role("link", name="Refresh now")).to_have_count(0)
+    page.get_by_role("link", name="Release it in the quarantine").click()
+    row = page.get_by_role("row").filter(has_text="its row was locked for an hour")
+    row.get_by_role("checkbox").check()
+    run_on_rows(page, "Release")
+    expect(page.get_by_text("1 execution released from quarantine and will be refreshed soon.")).to_be_visible()
+    wait_for(lambda: not Quarantine.objects.filter(pk=execution.pk).exists(), "the release")
+    status_becomes(execution, "Success")
+    page.goto(page_of(execution))
+    expect(page.locator("#execution-panel").get_by_role("status")).to_have_text(re.compile("Success"))
+
+
+QUEUE = "/admin/harbor_tasks/pause/"
+
+
+def test_a_viewer_finds_no_action_on_any_page(open_page: OpenPage) -> None:
+    execution, (task,) = made(1)
+    quarantine([execution.pk], 5, {execution.pk: "it fails"})
+    page = open_page(page_of(execution), "viewer")
+    expect(page.locator("#execution-panel")).to_contain_text("0 of 1 task")
+    for name in ("Stop", "Refresh now", "Release from quarantine", "Delete"):
+        expect(action_of(page, name)).to_have_count(0)
+    page.goto(f"/admin/harbor_executions/task/{task}/change/")
+    expect(action_of(page, "Stop")).to_have_count(0)
+    for address in (EXECUTIONS, "/admin/harbor_executions/quarantine/"):
+        page.goto(address)
+        expect(page.get_by_text("it fails").or_(page.get_by_text("Quarantined")).first).to_be_visible()
+        expect(page.locator("select[name=action]")).to_have_count(0)
+    page.goto(QUEUE)
+    expect(page.get_by_text("harbor_refresh.jobs")).to_be_visible()
+    for name in ("Pause", "Recover now", "Release"):
+        expect(page.get_by_role("link", name=name, exact=True)).to_have_count(0)
+
+
+def test_a_person_signs_in_and_sees_the_dashboard(open_page: OpenPage) -> None:
+    page = open_page("/", "")
+    page.get_by_label("Username").fill("viewer")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="Dashboard")).to_be_visible()
+    expect(page.get_by_text("Worker processes").first).to_be_visible()

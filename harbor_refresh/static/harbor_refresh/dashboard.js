@@ -18,7 +18,6 @@
             setText(element.querySelector("[data-value]"), card.value);
             setText(element.querySelector("[data-note]"), card.note);
         }
-        setText(document.getElementById("dashboard-summary"), news.summary);
     };
 
     const chartIn = (element) => Chart.getChart(element.querySelector("canvas"));

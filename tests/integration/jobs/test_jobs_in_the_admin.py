@@ -30,7 +30,6 @@ from tests.integration.jobs.sample_jobs import (
     in_a_row,
     its_process_looked,
     recorded,
-    rows,
     statuses,
 )
 
@@ -282,29 +281,6 @@ def test_an_execution_without_jobs_is_stopped_and_has_nothing_to_run_again(admin
         "success: 1 execution stopped.",
     ]
     assert statuses(execution)[0] == "Stopped"
-
-
-def test_stop_on_the_page_asks_first_and_stops_what_waits_and_what_runs(admin: Client, outbox: Outbox) -> None:
-    beats()
-    execution, other = recorded("waits", "runs"), recorded("other")
-    assert begun(outbox.take()[1])
-    address = f"{LIST}{execution.pk}/stop/"
-
-    asked = admin.get(address)
-    before = statuses(execution)
-    done = admin.post(address, {"confirmed": "yes"})
-
-    assert f"Stop execution {execution.pk}?" in asked.content.decode()
-    assert before == ("Running", {"waits": "Pending", "runs": "Pending"})
-    assert done.headers["Location"] == page_of(execution)
-    assert told(done) == ["success: 1 execution stopped."]
-    assert statuses(execution) == ("Stopped", {"waits": "Stopped", "runs": "Stopped"})
-    assert statuses(other) == ("Running", {"other": "Pending"})
-    assert rows() == {"waits": ("ended", 0), "runs": ("ended", 1), "other": ("sent", 0)}
-    *_, again = told(admin.post(address, {"confirmed": "yes"}))
-    assert again == f"info: Left as they are: {execution.pk}."
-    *_, none = told(admin.post(f"{LIST}{execution.pk}/retry/", {"confirmed": "yes"}))
-    assert none == f"info: Left as they are: {execution.pk}."
 
 
 def test_more_than_a_request_can_do_is_refused(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
