@@ -76,10 +76,6 @@ def on_its_site(patterns: Sequence[URLPattern], site: "AdminSite") -> list[URLPa
 
 
 def admin_url(name: str, *args: Any) -> str:
-    """The address of a page of ours, on the site of the page that is made."""
-    return reverse(f"admin:{name}", args=args, current_app=_site_name.get() or _a_site_of_ours())
-
-
-def _a_site_of_ours() -> str | None:
-    """Outside of a page: the first site with our pages that the project serves is enough."""
-    return next((site.name for site in all_sites if PAGES.keys() & site._registry.keys()), None)
+    """The address of a page of ours, on the site of the page that is made, or else on any site that has it."""
+    sites = (site.name for site in all_sites if PAGES.keys() & site._registry.keys())
+    return reverse(f"admin:{name}", args=args, current_app=_site_name.get() or next(sites, None))

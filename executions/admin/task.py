@@ -76,7 +76,8 @@ class TaskAdmin(LegendAdmin):
         ("shown_status", "execution_number"),
         ("vendor_type", "job_id"),
         ("status_revision", "runs"),
-        *("status_message", "attributes"),
+        "status_message",
+        "attributes",
     )
     its_times = (("created", "updated"), ("started", "ended"), "duration")
     fieldsets = ((None, {"fields": its_fields}), ("Times", {"fields": its_times}))

@@ -88,17 +88,11 @@ ADDS_TO: Mapping[Signal, tuple[str, Kind | None]] = {
 }
 
 
-def on_signal(
-    signal: Signal,
-    count: int = 0,
-    outcome: Any = None,
-    execution_ids: Sequence[int] = (),
-    deliveries: Sequence[Any] = (),
-    **_: Any,
-) -> None:
+def on_signal(signal: Signal, **sent: Any) -> None:
     """Note it, and count it, outside of the transaction of the change."""
     counter, kind = ADDS_TO[signal]
-    how_many = outcome.marked if outcome else count or len(execution_ids or deliveries)
+    rows = sent.get("execution_ids") or sent.get("deliveries") or ()
+    how_many = sent["outcome"].marked if "outcome" in sent else sent.get("count") or len(rows)
     if kind:
         note(kind, how_many)
     if counter:
