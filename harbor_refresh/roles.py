@@ -4,7 +4,7 @@ A group gets its permissions when it is made. Later, `migrate` adds only permiss
 that moment, for new tables. So what a person took away from a group stays away, and a release never gives it back.
 A group that a person has deleted is made again, without members.
 
-Only superusers edit users and groups (admin/account.py), because an edited group gives any permission.
+Only superusers edit users and groups (admin/own_service.py), because an edited group gives any permission.
 """
 
 from typing import Any

@@ -37,7 +37,6 @@ COLUMNS: Sequence[Column] = (
     ("web_core_percent", "web, % of a core"),
     ("statements_per_second", "SQL statements/s"),
     ("redis_per_second", "Redis commands/s"),
-    ("unchanged_percent", "304, %"),
     ("kilobytes_per_second", "kB/s"),
     ("errors", "errors"),
 )
@@ -74,9 +73,8 @@ class _Page:
         self._headers = {"Cookie": f"{name}={client.cookies[name].value}", "X-Forwarded-Proto": "https"}
         self._headers["Host"] = "localhost"
         self._http = http.client.HTTPConnection(LOOPBACK, port, timeout=60)
-        self._etags: dict[str, str] = {}
         self._charts_at = 0.0
-        self.asked = self.unchanged = self.size = self.errors = 0
+        self.asked = self.size = self.errors = 0
 
     def live(self, first: float, until: float) -> None:
         """Ask until that moment, beginning at another, so that pages do not ask in step."""
@@ -93,27 +91,24 @@ class _Page:
         self._http.close()
 
     def _ask(self, path: str) -> None:
-        headers = self._headers | ({"If-None-Match": self._etags[path]} if path in self._etags else {})
         try:
-            self._http.request("GET", path, headers=headers)
+            self._http.request("GET", path, headers=self._headers)
             answer = self._http.getresponse()
         except (ConnectionError, http.client.HTTPException):
             # gunicorn closes a connection that is idle for two seconds, and a browser makes another
             self._http.close()
-            self._http.request("GET", path, headers=headers)
+            self._http.request("GET", path, headers=self._headers)
             answer = self._http.getresponse()
         self.size += len(answer.read())
         self.asked += 1
-        self.unchanged += answer.status == 304
-        self.errors += answer.status not in (200, 304)
-        self._etags[path] = answer.headers.get("ETag") or ""
+        self.errors += answer.status != 200
 
 
 def _measure(servers: Servers, port: int, pid: int, pages: int, options: Namespace) -> Row:
     opened = [_Page(port, number) for number in range(pages)]
     _live(opened, WARM_UP_SECONDS)
     for page in opened:
-        page.asked = page.unchanged = page.size = page.errors = 0
+        page.asked = page.size = page.errors = 0
     sql, redis = SqlMeter(), RedisMeter(servers.redis_url)
     sql.start()
     redis.start()
@@ -136,7 +131,6 @@ def _measure(servers: Servers, port: int, pid: int, pages: int, options: Namespa
         "statements_per_second": round(sql.count / seconds, 1),
         "sql_counted": sql.counted,
         "redis_per_second": round(redis.commands / seconds, 1),
-        "unchanged_percent": round(100 * sum(page.unchanged for page in opened) / asked, 1) if asked else None,
         "kilobytes_per_second": round(sum(page.size for page in opened) / seconds / 1000, 1),
         "errors": sum(page.errors for page in opened),
         "cores": os.cpu_count(),

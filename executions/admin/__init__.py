@@ -4,6 +4,6 @@ They observe; no screen edits a status. No screen counts a whole table, so none 
 tasks/admin adds the actions on the queue and on jobs.
 """
 
-from harbor_refresh.executions.admin import api_token, audit_entry, delivery, execution, subscription, task
+from harbor_refresh.executions.admin import access, execution, subscription
 
-__all__ = ["api_token", "audit_entry", "delivery", "execution", "subscription", "task"]
+__all__ = ["access", "execution", "subscription"]

@@ -5,7 +5,6 @@ ModelAdmin is the base and its look dresses the same pages. Only this module ask
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,7 +18,6 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ERROR_FLAG, ChangeList
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.db import DataError
 from django.db.models import Model, Q, TextField
 from django.db.models.functions import Cast, Left, Length
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -27,8 +25,8 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
 from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
-from harbor_refresh.executions.admin.formatters import NOTHING
-from harbor_refresh.executions.admin.search import bounds, parse_id
+from harbor_refresh.executions.admin.filters import bounds, parse_id
+from harbor_refresh.executions.admin.formatters import NOTHING, column, once
 from harbor_refresh.executions.admin.site_pages import admin_url, on_its_site
 from harbor_refresh.executions.attached.ownership import page_context
 from harbor_refresh.executions.text import storable
@@ -73,13 +71,15 @@ def never(self: Any, request: HttpRequest, obj: object = None) -> bool:
 
 
 class DeclaredChangeList(ChangeList):
-    """A list that only the filters and the links of its page narrow. Django takes each column with each operator,
-    such as a regular expression that keeps PostgreSQL busy for minutes."""
+    """A list that only its filters and links narrow, by text that PostgreSQL can store. Django takes each column
+    with each operator, such as a regular expression that keeps PostgreSQL busy for minutes."""
 
     def get_filters(self, request: HttpRequest) -> Any:
         found = super().get_filters(request)
         if undeclared := set(found[2]).difference(getattr(self.model_admin, "lookups_of_links", ())):
             raise IncorrectLookupParameters(f"the page has no filter {min(undeclared)}")
+        if not all(storable(one) for _, values in request.GET.lists() for one in values):
+            raise IncorrectLookupParameters("no row holds such text")
         return found
 
     @property
@@ -121,10 +121,11 @@ class ModelAdmin(DjangosModelAdmin):
         answer: HttpResponse | None = allowed[name][0](self, request, rows)
         if answer is not None:
             return answer
-        place = f"{self.opts.app_label}_{self.opts.model_name}"
         is_there = rows.all().exists()  # asked anew, because the action may have read the rows
-        url = admin_url(f"{place}_change", object_id) if is_there else admin_url(f"{place}_changelist")
-        return HttpResponseRedirect(url)
+        return HttpResponseRedirect(self._page("change", object_id) if is_there else self._page("changelist"))
+
+    def _page(self, name: str, *args: Any) -> str:
+        return admin_url(f"{self.opts.app_label}_{self.opts.model_name}_{name}", *args)
 
     def _allowed_page_actions(self, request: HttpRequest) -> dict[str, tuple[Any, str, str]]:
         found = [self.get_action(name) for name in self.page_actions]
@@ -137,10 +138,9 @@ class ModelAdmin(DjangosModelAdmin):
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **options: Any) -> Any:
         context |= page_context()
         if row := options.get("obj"):
-            place = f"{self.opts.app_label}_{self.opts.model_name}"
             useful = self.useful(request, row)
             context["page_actions"] = [
-                {"title": title, "address": admin_url(f"{place}_{name}", row.pk)}
+                {"title": title, "address": self._page(name, row.pk)}
                 for _, name, title in self._allowed_page_actions(request).values()
                 if useful.get(name, True)
             ]
@@ -218,22 +218,7 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]
         return self.is_bounded or self._counted > self.MAX_ROWS
 
 
-@contextmanager
-def _bad_lookups() -> Iterator[None]:
-    """Answer a filter value that the database cannot read like an unknown filter. Django checks the names of
-    filters, but not all of their values."""
-    try:
-        yield
-    except (DataError, ValueError, OverflowError) as exc:
-        raise IncorrectLookupParameters(exc) from exc
-
-
 class CappedChangeList(DeclaredChangeList):
-    @_bad_lookups()
-    def get_queryset(self, request: HttpRequest, *args: Any, **options: Any) -> "QuerySet[Any]":
-        return super().get_queryset(request, *args, **options)
-
-    @_bad_lookups()
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         self.bounds = bounds(request)
@@ -241,6 +226,16 @@ class CappedChangeList(DeclaredChangeList):
         if not self.query and not self.has_active_filters:
             # without this, unfold offers "show all" on the page that shows all
             self.full_result_count = self.result_count
+
+
+def _attributes(row: Any) -> str:
+    """The beginning of the attributes of an execution or a task, as JSON."""
+    json = Cast("extra_attrs", TextField())
+    rows = type(row).objects.filter(pk=row.pk).values_list(Left(json, MAX_SHOWN), Length(json))
+    begin, length = rows.first() or ("", 0)
+    if (length or 0) <= MAX_SHOWN:
+        return begin or NOTHING
+    return f"{begin}… The first {MAX_SHOWN:,} of {length:,} characters are shown. The API answers with all."
 
 
 class ReadOnlyAdmin(ModelAdmin):
@@ -258,12 +253,7 @@ class ReadOnlyAdmin(ModelAdmin):
     sortable_by: ClassVar[tuple[str, ...]] = ()
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        rows = super().get_queryset(request).defer(*self.large)
-        place = request.resolver_match
-        if "extra_attrs" in self.large and place and "object_id" in place.kwargs:  # the page of a row
-            json = Cast("extra_attrs", TextField())
-            rows = rows.annotate(attributes_begin=Left(json, MAX_SHOWN), attributes_length=Length(json))
-        return rows
+        return super().get_queryset(request).defer(*self.large)
 
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
@@ -283,12 +273,5 @@ class ReadOnlyAdmin(ModelAdmin):
             return HttpResponseRedirect(f"{request.path}?{ERROR_FLAG}=1")
         return super().response_action(request, queryset, *place)
 
-    @admin.display(description="Extra attrs")
-    def attributes(self, row: Any) -> str:
-        """The beginning of the attributes of an execution or a task, as JSON."""
-        begin, length = row.attributes_begin, row.attributes_length
-        if (length or 0) <= MAX_SHOWN:
-            return begin or NOTHING
-        return f"{begin}… The first {MAX_SHOWN:,} of {length:,} characters are shown. The API answers with all."
-
+    attributes = column(once("_attributes", _attributes), "Extra attrs")
     has_add_permission = has_change_permission = has_delete_permission = never

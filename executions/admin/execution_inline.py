@@ -17,9 +17,10 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
-from harbor_refresh.executions.admin.base import parts_media
-from harbor_refresh.executions.admin.formatters import elapsed, moment, status_bar, status_label
+from harbor_refresh.executions.admin.base import never, parts_media
+from harbor_refresh.executions.admin.formatters import elapsed, moment, status_bar, status_label, table
 from harbor_refresh.executions.admin.page_parts import Counts, task_counts
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.vendor_keys import Given, key_of, lookups
@@ -98,42 +99,35 @@ class ExecutionInline(Inline):
         return key
 
     def shown(self, obj: Any) -> dict[str, Any]:
-        """What the template shows: the newest executions, whether there are more, and the way to all of them."""
+        """The newest executions, whether there are more, and the way to all of them. There are links if our pages
+        are on the site of this one: another site may let in other people."""
+        columns = ["Execution", "Status", "Tasks", "Started", "Ended", "Took"]
+        title = capfirst(self.verbose_name_plural)
         try:
             key = key_of(self.vendor_id_of(obj))
         except Refused:  # no execution can have it
-            return {"table": self._table([], {})}
+            return {"table": table(title, columns, [])}
         rows = Execution.objects.filter(vendor_type=self.vendor_type, **lookups(key)).order_by("-pk")
         found = list(rows[: ROWS + 1])
-        counts = task_counts(one.pk for one in found[:ROWS]) if found else {}
+        newest = found[:ROWS]
+        counts = task_counts(one.pk for one in newest) if newest else {}
         query = urlencode({"vendor": self.vendor_type, "vendor_id": key})
         return {
-            "table": self._table(found[:ROWS], counts),
+            "table": table(title, columns, (self._row(one, counts.get(one.pk, {})) for one in newest)),
             "has_more": len(found) > ROWS,
             "all_url": f"{self._page('changelist')}?{query}" if self.has_registered_model and found else "",
         }
 
-    def _table(self, executions: list[Execution], counts: dict[int, Counts]) -> dict[str, Any]:
-        return {
-            "headers": ["Execution", "Status", "Tasks", "Started", "Ended", "Took"],
-            "rows": [
-                [
-                    self._link(one),
-                    status_label(one.status),
-                    _progress(counts.get(one.pk, {})),
-                    moment(one.start_time),
-                    moment(one.end_time),
-                    elapsed(one.start_time, one.end_time),
-                ]
-                for one in executions
-            ],
-        }
-
-    def _link(self, execution: Execution) -> SafeString | str:
-        """The way to its page, if our pages are on the site of this one: another site may let in other people."""
-        if not self.has_registered_model:
-            return str(execution.pk)
-        return format_html('<a href="{}">{}</a>', self._page("change", execution.pk), execution.pk)
+    def _row(self, one: Execution, counts: Counts) -> list[Any]:
+        address = self._page("change", one.pk) if self.has_registered_model else ""
+        return [
+            format_html('<a href="{}">{}</a>', address, one.pk) if address else one.pk,
+            status_label(one.status),
+            _progress(counts),
+            moment(one.start_time),
+            moment(one.end_time),
+            elapsed(one.start_time, one.end_time),
+        ]
 
     def _page(self, name: str, *args: Any) -> str:
         address = f"admin:harbor_executions_execution_{name}"
@@ -152,10 +146,7 @@ class ExecutionInline(Inline):
         """An object that is being added has no executions."""
         return obj is not None and super().has_view_permission(request, obj)
 
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    has_change_permission = has_delete_permission = has_add_permission
+    has_add_permission = has_change_permission = has_delete_permission = never
 
 
 def _progress(counts: Counts) -> SafeString | str:

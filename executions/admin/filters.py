@@ -1,5 +1,5 @@
-"""The filters of the list of executions, and the `Filter` that its address means. The list and an action on all
-that match share it, so the action chooses what the list does."""
+"""The filters of the lists, and the `Filter` that the address of the list of executions means. The list and an
+action on all that match share it, so the action chooses what the list does."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -12,12 +12,11 @@ from django.http import HttpRequest, QueryDict
 from django.utils.text import smart_split
 
 from harbor_refresh.executions.admin.formatters import STATUS_PARAMETER
-from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Task, VendorKey
 from harbor_refresh.executions.queries.filters import MAX_IDS, Filter
-from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.status import MAX_ID, Status
 from harbor_refresh.executions.text import storable
 
 MAX_VENDORS = 200
@@ -25,6 +24,22 @@ STARTED_PARAMETER = "start_time"
 TRIGGERS = ("MANUAL", "SCHEDULE", "EVENT")
 #: Parameters that choose no rows: the page, the order, and what Django adds. Others of Django begin with `_`.
 OF_THE_VIEW = ("p", "o", "all", "e")
+
+
+def add_bound(request: HttpRequest, sentence: str) -> None:
+    """Show below the list what it has not compared, once."""
+    if sentence not in (said := bounds(request)):
+        said.append(sentence)
+
+
+def bounds(request: HttpRequest) -> list[str]:
+    said: list[str] = request.__dict__.setdefault("bounds_of_the_list", [])
+    return said
+
+
+def parse_id(word: str) -> int | None:
+    """The word as an id, or None if it cannot be an id."""
+    return int(word) if word.isdecimal() and len(word) <= 19 and int(word) <= MAX_ID else None
 
 
 def vendors() -> list[str]:
@@ -38,25 +53,22 @@ def filter_of(query: QueryDict) -> Filter:
         for name, values in query.lists()
         if name not in OF_THE_VIEW and not name.startswith("_")
     }
-    fields: dict[str, Any] = _started({name: given.pop(name, "") for name in StartedFilter.names})
+    fields: dict[str, Any] = _started({name: given.pop(name, "") for name, _, _ in StartedFilter.inputs})
     for name, value in given.items():
         if not value:
             continue
-        if name not in PARAMETERS or len(query.getlist(name)) > 1:
+        if name not in {"q", *PARAMETERS} or len(query.getlist(name)) > 1:
             raise Refused(f"the list is narrowed by `{name[:40]}`, which is no filter or is there twice")
         if not storable(value):
             raise Refused(f"`{name}` holds what no row can have")
-        for field, one in PARAMETERS[name](value):
+        for field, one in _searched(value) if name == "q" else [PARAMETERS[name](value)]:
             if field in fields:
                 raise Refused(f"the list is narrowed by {field} twice; leave one out")
             fields[field] = one
     return Filter(**fields)
 
 
-Fields = Iterator[tuple[str, Any]]
-
-
-def _searched(text: str) -> Fields:
+def _searched(text: str) -> Iterator[tuple[str, Any]]:
     """Read each word: `path=value` of the attributes, the id of an execution or of a job, a vendor id that is
     text, or a part of the name of a vendor that no other vendor has."""
     for word in smart_split(text):
@@ -91,14 +103,6 @@ def _unquoted(value: str) -> str:
     return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
 
 
-def _field(name: str) -> Callable[[str], Fields]:
-    return lambda value: iter([(name, value)])
-
-
-def _yes(name: str) -> Callable[[str], Fields]:
-    return lambda value: iter([(name, True if value == "yes" else value)])  # the Filter refuses other values
-
-
 def _started(given: Mapping[str, str]) -> dict[str, datetime]:
     """Read two moments in UTC. Without a time, the first day begins at 0:00 and the last day belongs to it."""
     found: dict[str, datetime] = {}
@@ -117,27 +121,33 @@ def _started(given: Mapping[str, str]) -> dict[str, datetime]:
     return found
 
 
-PARAMETERS: Mapping[str, Callable[[str], Fields]] = {
-    "q": _searched,
-    "vendor": _field("vendor_type"),
-    "vendor_id": _field("vendor_id"),
-    STATUS_PARAMETER: lambda value: iter([("statuses", (value,))]),
-    "trigger": _field("trigger"),
-    "quarantined": _yes("quarantined"),
-    "has_jobs": _yes("has_jobs"),
+def _yes(value: str) -> bool | str:
+    return True if value == "yes" else value  # the Filter refuses other values
+
+
+#: The field of the Filter that each parameter means, and its value.
+PARAMETERS: Mapping[str, Callable[[str], tuple[str, Any]]] = {
+    "vendor": lambda value: ("vendor_type", value),
+    "vendor_id": lambda value: ("vendor_id", value),
+    STATUS_PARAMETER: lambda value: ("statuses", (value,)),
+    "trigger": lambda value: ("trigger", value),
+    "quarantined": lambda value: ("quarantined", _yes(value)),
+    "has_jobs": lambda value: ("has_jobs", _yes(value)),
 }
 
 
 class ListFilter(admin.SimpleListFilter):
-    """An entry beside the list. `filter_of` reads its parameter, so it narrows nothing by itself."""
+    """An entry beside the list. `filter_of` reads the parameters of executions, so it `narrows` nothing there."""
 
     options: tuple[tuple[str, str], ...] = ()
+    narrows = False
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return list(self.options)
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset
+        value = self.value() if self.narrows else None
+        return queryset.filter(**{str(self.parameter_name): value}) if value else queryset
 
 
 class VendorFilter(ListFilter):
@@ -152,69 +162,50 @@ class FieldsFilter(ListFilter):
     """A filter with fields, which Django has not: its form sends them with what narrows the list besides."""
 
     template = "executions/admin/fields_filter.html"
+    #: The name, the label and the type of each field.
+    inputs: tuple[tuple[str, str, str], ...] = ()
+
+    def __init__(self, request: HttpRequest, params: dict[str, Any], *args: Any) -> None:
+        super().__init__(request, params, *args)
+        found = {name: params.pop(name)[-1] for name, _, _ in self.inputs if name in params}
+        self.used_parameters |= found
+
+    def expected_parameters(self) -> list[str | None]:
+        return [name for name, _, _ in self.inputs]
 
     def has_output(self) -> bool:
         return True
 
-    def fields(self) -> list[dict[str, str]]:
-        name = str(self.parameter_name)
-        return [{"name": name, "label": str(self.title), "type": "text", "value": self.value() or ""}]
-
     def choices(self, changelist: Any) -> Iterator[Any]:
-        own = {one["name"] for one in self.fields()}
-        params = changelist.filter_params.items()
+        own, params = self.expected_parameters(), changelist.filter_params.items()
         others = [(name, one) for name, values in params if name not in own for one in values]
-        yield {"fields": self.fields(), "others": others}
+        yield {"fields": [(*one, self.used_parameters.get(one[0], "")) for one in self.inputs], "others": others}
 
 
 class VendorIdFilter(FieldsFilter):
     title = "vendor id"
     parameter_name = "vendor_id"
+    inputs = (("vendor_id", "vendor id", "text"),)
 
 
 class StartedFilter(FieldsFilter):
     title = "start (UTC)"
     parameter_name = f"{STARTED_PARAMETER}_from_0"
-    names = tuple(f"{STARTED_PARAMETER}_{side}_{part}" for side in ("from", "to") for part in (0, 1))
-
-    def __init__(self, request: HttpRequest, params: dict[str, Any], *args: Any) -> None:
-        super().__init__(request, params, *args)
-        for name in self.names:
-            if values := params.pop(name, None):
-                self.used_parameters[name] = values[-1]
-
-    def expected_parameters(self) -> list[str | None]:
-        return list(self.names)
-
-    def fields(self) -> list[dict[str, str]]:
-        kinds = ("date", "time")
-        return [
-            {
-                "name": name,
-                "label": f"{name.split('_')[-2]}, {kinds[int(name[-1])]}",
-                "type": kinds[int(name[-1])],
-                "value": self.used_parameters.get(name, ""),
-            }
-            for name in self.names
-        ]
+    inputs = tuple(
+        (f"{STARTED_PARAMETER}_{side}_{part}", f"{side}, {kind}", kind)
+        for side in ("from", "to")
+        for part, kind in enumerate(("date", "time"))
+    )
 
 
-class QuarantinedFilter(ListFilter):
-    title = "quarantine"
-    parameter_name = "quarantined"
-    options = (("yes", "Quarantined"),)
+def filter_by(title: str, parameter: str, *options: tuple[str, str], narrows: bool = False) -> type[ListFilter]:
+    own = {"title": title, "parameter_name": parameter, "options": options, "narrows": narrows}
+    return type("OneOf", (ListFilter,), own)
 
 
-class HasJobsFilter(ListFilter):
-    title = "jobs"
-    parameter_name = "has_jobs"
-    options = (("yes", "Has jobs"),)
-
-
-class TriggerFilter(ListFilter):
-    title = "trigger"
-    parameter_name = "trigger"
-    options = tuple((one, one.capitalize()) for one in TRIGGERS)
+QuarantinedFilter = filter_by("quarantine", "quarantined", ("yes", "Quarantined"))
+HasJobsFilter = filter_by("jobs", "has_jobs", ("yes", "Has jobs"))
+TriggerFilter = filter_by("trigger", "trigger", *((one, one.capitalize()) for one in TRIGGERS))
 
 
 class StatusFilter(ListFilter):

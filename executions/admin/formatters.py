@@ -1,6 +1,6 @@
 """Render a status, a moment and a duration, in the same way on every screen, and make columns of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
@@ -27,13 +27,8 @@ COLOURS: dict[str, str] = {
     Status.SUCCESS: "success",
 }
 DELIVERY_COLOURS: dict[str, str] = {State.PENDING: "info", State.DELIVERED: "success", State.DEAD: "danger"}
-#: The parts of a progress bar, in this order, and the classes of static/executions/parts.css that colour them.
-BAR_COLOURS: dict[str, str] = {
-    Status.SUCCESS: "harbor-success",
-    Status.STOPPED: "harbor-stopped",
-    Status.ERROR: "harbor-error",
-    Status.RUNNING: "harbor-running",
-}
+#: The parts of a progress bar, in this order. static/executions/parts.css colours them.
+BAR = (Status.SUCCESS, Status.STOPPED, Status.ERROR, Status.RUNNING)
 NOTHING = "-"
 #: The parameter that narrows a list to a status.
 STATUS_PARAMETER = "status__exact"
@@ -62,6 +57,11 @@ def column(
     return shown
 
 
+def once(name: str, read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Read it once for a row, which keeps it by this name: a page asks each field several times."""
+    return lambda row: row.__dict__[name] if name in row.__dict__ else row.__dict__.setdefault(name, read(row))
+
+
 @lru_cache(maxsize=1_024)
 def label(text: str, colour: str, *, href: str = "", title: str = "") -> SafeString:
     """A label, rendered once for the same words: a list has hundreds of them."""
@@ -73,6 +73,11 @@ def label(text: str, colour: str, *, href: str = "", title: str = "") -> SafeStr
         title=format_html(' title="{}"', title) if title else "",
         text=text,
     )
+
+
+def table(title: str, headers: Sequence[str], rows: Iterable[Sequence[Any]], **more: Any) -> dict[str, Any]:
+    """What table.html shows. `more`: the `footer`, and the `height` in pixels above which it scrolls."""
+    return {"title": title, "headers": headers, "rows": list(rows), **more}
 
 
 def status_label(status: str, *, count: int | None = None, href: str = "", title: str = "") -> SafeString:
@@ -100,22 +105,29 @@ def task_labels(execution_id: int, counts: Mapping[str, int]) -> SafeString:
     return format_html('<span class="inline-flex flex-wrap gap-1" style="min-width: 14rem">{}</span>', labelled)
 
 
+def list_url(name: str, **query: Any) -> str:
+    return f"{admin_url(f'harbor_{name}_changelist')}?{urlencode(query)}"
+
+
 def tasks_url(execution_id: int, status: str = "") -> str:
-    query = {"execution__id__exact": execution_id} | ({"status__exact": status} if status else {})
-    return f"{admin_url('harbor_executions_task_changelist')}?{urlencode(query)}"
+    of_status = {STATUS_PARAMETER: status} if status else {}
+    return list_url("executions_task", execution__id__exact=execution_id, **of_status)
 
 
 def task_url(task_id: int) -> str:
     return admin_url("harbor_executions_task_change", task_id)
 
 
+def link(url: str, text: Any) -> SafeString:
+    return format_html('<a href="{}" class="text-link">{}</a>', url, text)
+
+
 def task_link(task_id: int) -> SafeString:
-    return format_html('<a href="{}" class="text-link">{}</a>', task_url(task_id), task_id)
+    return link(task_url(task_id), task_id)
 
 
 def execution_link(execution_id: int) -> SafeString:
-    url = admin_url("harbor_executions_execution_change", execution_id)
-    return format_html('<a href="{}" class="text-link">{}</a>', url, execution_id)
+    return link(admin_url("harbor_executions_execution_change", execution_id), execution_id)
 
 
 def is_quarantined(execution: Execution) -> bool:
@@ -125,11 +137,8 @@ def is_quarantined(execution: Execution) -> bool:
 def held_label(execution: Execution) -> SafeString | str:
     if not is_quarantined(execution):
         return ""
-    return label("Quarantined", "danger", href=quarantine_url(execution.pk), title=execution.quarantine.reason)
-
-
-def quarantine_url(execution_id: int) -> str:
-    return f"{admin_url('harbor_executions_quarantine_changelist')}?q={execution_id}"
+    url = list_url("executions_quarantine", q=execution.pk)
+    return label("Quarantined", "danger", href=url, title=execution.quarantine.reason)
 
 
 def moment(at: datetime | None) -> str | SafeString:
@@ -165,10 +174,10 @@ def status_bar(counts: Mapping[str, int]) -> SafeString | str:
     total = sum(counts.values())
     if not total:
         return ""
-    shares = ((status, f"{counts[status] / total * 100:.2f}") for status in BAR_COLOURS if counts.get(status))
+    shares = ((status, f"{counts[status] / total * 100:.2f}") for status in BAR if counts.get(status))
     parts = format_html_join(
         "",
-        '<div class="{}" title="{}: {}%" style="width: {}%"></div>',
-        ((BAR_COLOURS[status], status, share, share) for status, share in shares),
+        '<div class="harbor-{}" title="{}: {}%" style="width: {}%"></div>',
+        ((status.lower(), status, share, share) for status, share in shares),
     )
     return format_html('<div class="harbor-progress">{}</div>', parts)

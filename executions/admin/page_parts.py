@@ -1,19 +1,16 @@
-"""Parts of the admin's pages.
-
-1. Lists of rows with a status, with a legend: the meaning of each status. A click on it filters the list.
-2. The tasks of the executions of one page, counted by status in one statement for all of them.
-"""
+"""Lists of rows with a status: the legend above each, and the tasks of executions, counted by status."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
+from django.utils.safestring import SafeString
 
-from harbor_refresh.executions.admin.base import CappedChangeList, ReadOnlyAdmin
+from harbor_refresh.executions.admin.base import ReadOnlyAdmin
+from harbor_refresh.executions.admin.filters import parse_id
 from harbor_refresh.executions.admin.formatters import STATUS_PARAMETER, execution_link, status_label
-from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.attached.ownership import page_context
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
@@ -22,6 +19,7 @@ from harbor_refresh.executions.status import Status
 class LegendAdmin(ReadOnlyAdmin):
     """A list with a legend. Links narrow it to the rows of one execution, if it has `lookups_of_links`."""
 
+    list_head = "executions/admin/list_head.html"
     meanings: ClassVar[dict[Status, str]] = {
         Status.PENDING: "waits for a runner",
         Status.SCHEDULED: "given to a runner",
@@ -32,31 +30,22 @@ class LegendAdmin(ReadOnlyAdmin):
     }
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        context = {**(extra_context or {}), "legend": _legend(request, self.meanings), **page_context()}
+        context = {**(extra_context or {}), "legend": self._legend(request), **page_context()}
         for lookup in self.lookups_of_links:
             if found := parse_id(request.GET.get(lookup, "")):
                 context["execution_link"] = execution_link(found)
         return super().changelist_view(request, context)
 
-
-def _legend(request: HttpRequest, meanings: dict[Status, str]) -> list[dict[str, Any]]:
-    chosen = request.GET.get(STATUS_PARAMETER)
-    entries = []
-    for status, meaning in meanings.items():
-        query = request.GET.copy()
-        query.pop("p", None)
-        if status == chosen:
-            del query[STATUS_PARAMETER]
-        else:
-            query[STATUS_PARAMETER] = status
-        entries.append(
-            {
-                "label": status_label(status, href=f"?{query.urlencode()}"),
-                "meaning": meaning,
-                "chosen": status == chosen,
-            }
-        )
-    return entries
+    def _legend(self, request: HttpRequest) -> Iterator[tuple[SafeString, str, bool]]:
+        """The label and the meaning of each status, and whether it filters. A click on it changes that."""
+        chosen = request.GET.get(STATUS_PARAMETER)
+        for status, meaning in self.meanings.items():
+            query = request.GET.copy()
+            query.pop("p", None)
+            query.pop(STATUS_PARAMETER, None)
+            if status != chosen:
+                query[STATUS_PARAMETER] = status
+            yield status_label(status, href=f"?{query.urlencode()}"), meaning, status == chosen
 
 
 Counts = dict[str, int]
@@ -69,12 +58,3 @@ def task_counts(execution_ids: Iterable[int]) -> dict[int, Counts]:
     for pk, status, count in rows.values_list("execution_id", "status").annotate(count=Count("*")):
         counts[pk][status] = count
     return counts
-
-
-class CountedChangeList(CappedChangeList):
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        self.result_list = list(self.result_list)
-        counts = task_counts(execution.pk for execution in self.result_list)
-        for execution in self.result_list:
-            execution.__dict__["task_counts"] = counts.get(execution.pk, {})

@@ -35,13 +35,10 @@ _site_name: ContextVar[str] = ContextVar("_site_name", default="")
 
 
 def page(model: type[Model]) -> Callable[[T], T]:
-    """Register the screen of this model on the default site, in place of an earlier one of ours."""
+    """Register the screen of this model on the default site."""
 
     def register(screen: T) -> T:
-        earlier = PAGES.get(model)
         PAGES[model] = screen
-        if earlier is not None and type(admin.site._registry.get(model)) is earlier:
-            admin.site.unregister(model)
         _add(admin.site, model)
         return screen
 
@@ -79,10 +76,6 @@ def on_its_site(patterns: Sequence[URLPattern], site: "AdminSite") -> list[URLPa
 
 
 def admin_url(name: str, *args: Any) -> str:
-    """The address of a page of ours, on the site of the page that is made."""
-    return reverse(f"admin:{name}", args=args, current_app=_site_name.get() or _a_site_of_ours())
-
-
-def _a_site_of_ours() -> str | None:
-    """Outside of a page: the first site with our pages that the project serves is enough."""
-    return next((site.name for site in all_sites if PAGES.keys() & site._registry.keys()), None)
+    """The address of a page of ours, on the site of the page that is made, or else on any site that has it."""
+    sites = (site.name for site in all_sites if PAGES.keys() & site._registry.keys())
+    return reverse(f"admin:{name}", args=args, current_app=_site_name.get() or next(sites, None))

@@ -1,6 +1,5 @@
-"""The screen of subscriptions: make, change, test and delete webhooks; see handlers."""
+"""The screens of subscriptions (make, change, test and delete webhooks; see handlers) and of their deliveries."""
 
-from contextlib import AbstractContextManager
 from typing import Any
 
 from django import forms
@@ -12,17 +11,27 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from harbor_refresh.executions.access import audit
+from harbor_refresh.executions.access.audit import Kind as Target
+from harbor_refresh.executions.access.audit import Outcome, Word, note, noted, person_of
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin, may
 from harbor_refresh.executions.admin.confirmation import Question, asks_first
-from harbor_refresh.executions.admin.formatters import NOTHING, column, label, moment
+from harbor_refresh.executions.admin.formatters import (
+    NOTHING,
+    column,
+    delivery_label,
+    execution_link,
+    label,
+    moment,
+    status_label,
+)
 from harbor_refresh.executions.admin.site_pages import admin_url, page
-from harbor_refresh.executions.deliveries import addresses, subscriptions
+from harbor_refresh.executions.deliveries import addresses, dead_letters, subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import MAX_OLD_SECRET_SECONDS, OLD_SECRET_SECONDS, Wish
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.models import AuditEntry, Subscription
+from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.text import plural
 
 MAX_TESTED = 5
 #: How long the old secret signs after a rotation, as the screen offers it.
@@ -68,10 +77,6 @@ class RotationForm(forms.Form):
     )
 
 
-def _noted(request: HttpRequest, verb: audit.Word, row: Subscription) -> AbstractContextManager[AuditEntry]:
-    return audit.noted(audit.person_of(request), verb, audit.Kind.SUBSCRIPTION, row.pk)
-
-
 @page(Subscription)
 class SubscriptionAdmin(ReadOnlyAdmin):
     form = SubscriptionForm
@@ -103,8 +108,8 @@ class SubscriptionAdmin(ReadOnlyAdmin):
 
     def save_model(self, request: HttpRequest, obj: Subscription, form: Any, change: bool) -> None:
         wish = SubscriptionForm.wish(form.cleaned_data)
-        verb = audit.Word.CHANGE if change else audit.Word.CREATE
-        with audit.noted(audit.person_of(request), verb, audit.Kind.SUBSCRIPTION) as entry:
+        verb = Word.CHANGE if change else Word.CREATE
+        with noted(person_of(request), verb, Target.SUBSCRIPTION) as entry:
             made = subscriptions.change(obj.pk, **wish.columns()) if change else subscriptions.create(wish)
             entry.target, entry.detail = made.pk, made.name
         obj.pk, obj.secret = made.pk, made.secret
@@ -141,7 +146,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         seconds = form.cleaned_data["old_secret_seconds"]
         chosen = queryset.get()
         try:
-            with _noted(request, audit.Word.ROTATE, chosen) as entry:
+            with noted(person_of(request), Word.ROTATE, Target.SUBSCRIPTION, chosen.pk) as entry:
                 row = subscriptions.rotate(chosen.pk, seconds)
                 entry.detail = subscriptions.in_words(row)
         except Refused as exc:
@@ -160,8 +165,8 @@ class SubscriptionAdmin(ReadOnlyAdmin):
             return
         for row in chosen:
             answer = subscriptions.test(row.pk)
-            with _noted(request, audit.Word.TEST, row) as entry:
-                entry.outcome = audit.Outcome.DONE if answer.is_good else audit.Outcome.FAILED
+            with noted(person_of(request), Word.TEST, Target.SUBSCRIPTION, row.pk) as entry:
+                entry.outcome = Outcome.DONE if answer.is_good else Outcome.FAILED
             if answer.is_good:
                 messages.success(request, f"{row.name} answered {answer.status}.")
             else:
@@ -178,7 +183,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
     def delete_chosen(self, request: HttpRequest, queryset: QuerySet[Subscription]) -> None:
         for row in queryset:
             try:
-                with _noted(request, audit.Word.DELETE, row) as entry:
+                with noted(person_of(request), Word.DELETE, Target.SUBSCRIPTION, row.pk) as entry:
                     subscriptions.delete(row.pk)
                     entry.detail = row.name
             except Refused as exc:
@@ -214,3 +219,68 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         return label("Works", "success")
 
     since = column("failing_since", "Failing since")
+
+
+@page(Delivery)
+class DeliveryAdmin(ReadOnlyAdmin):
+    list_display = (
+        "id",
+        "subscription",
+        "execution_number",
+        "revision",
+        "became",
+        "shown_state",
+        "attempts",
+        "next_try",
+        "last_error",
+    )
+    list_filter = ("state", "subscription")
+    list_select_related = ("subscription",)
+    fields = (
+        ("subscription", "shown_state"),
+        ("execution_number", "revision"),
+        ("was", "became"),
+        ("changed", "made"),
+        ("attempts", "next_try", "ended"),
+        "last_error",
+    )
+    search_fields = ("execution_id",)
+    search_help_text = "Execution id"
+    actions = ("send_again", "send_all_again")
+
+    has_resend_permission = may("harbor_executions.change_delivery")
+
+    @admin.action(description="Send again", permissions=["resend"])
+    def send_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
+        count = 0
+        for row in queryset:
+            with noted(person_of(request), Word.RESEND, Target.DELIVERY, row.pk) as entry:
+                entry.skip = not dead_letters.resend([row.pk])
+                count += not entry.skip
+        if count:
+            messages.success(request, f"{_letters(count)} sent again.")
+        if others := len(queryset) - count:
+            left = plural(others, "delivery was no dead letter", "deliveries were no dead letters")
+            messages.warning(request, f"{left}, so left alone.")
+
+    @admin.action(description="Send all dead letters of these subscriptions again", permissions=["resend"])
+    def send_all_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
+        count = 0
+        for pk in queryset.order_by().values_list("subscription_id", flat=True).distinct():
+            count += (sent := dead_letters.resend_all(pk))
+            note(person_of(request), Word.RESEND, Target.DELIVERY, f"of subscription {pk}", count=sent)
+        more = " There may be more." if count >= dead_letters.MOST else ""
+        messages.success(request, f"{_letters(count)} sent again.{more}")
+
+    execution_number = column("execution_id", "Execution", execution_link)
+    was = column("from_status", "From", status_label)
+    became = column("to_status", "To", status_label)
+    shown_state = column("state", "State", delivery_label)
+    changed = column("changed_at", "Changed")
+    made = column("created_at", "Listed")
+    next_try = column("next_at", "Next try")
+    ended = column("ended_at", "Ended")
+
+
+def _letters(count: int) -> str:
+    return plural(count, "dead letter is", "dead letters are")

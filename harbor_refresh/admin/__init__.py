@@ -8,6 +8,6 @@ from django.contrib import admin
 from harbor_refresh.executions.declarations import is_service
 
 if is_service():
-    from harbor_refresh.admin import account, beat_schedule  # noqa: F401
+    from harbor_refresh.admin import own_service  # noqa: F401
 
     admin.site.index_template = "harbor_refresh/admin/dashboard.html"

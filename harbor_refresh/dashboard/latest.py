@@ -1,13 +1,15 @@
-"""The latest overview of this process: one look for all pages that are open.
+"""The latest overview of this process, one look for all pages that are open; and the points of the charts.
 
 A page gets an answer that is at most FRESH_SECONDS old. If fifty pages ask at once, then one thread looks, and the
 requests wait for its answer. If PostgreSQL hangs, then the first requests wait for PATIENCE_SECONDS; later
 requests are told at once that it does not answer, until the look comes back.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from django.core.checks import CheckMessage
 
@@ -66,3 +68,86 @@ def latest() -> Overview:
     except Late:
         state = State(absent={"database": HANGS})
         return Overview(datetime.now(UTC), state, findings(state))
+
+
+BLUE, ORANGE, GREEN, RED = "#0284c7", "#ea580c", "#16a34a", "#dc2626"
+
+
+class Line(NamedTuple):
+    """`field`: of a Point."""
+
+    label: str
+    colour: str
+    field: str
+
+    def values(self, points: Sequence[Point]) -> list[float | None]:
+        return [getattr(point, self.field) for point in points]
+
+
+class Chart(NamedTuple):
+    """`kind` is `line` or `bar`. `unit` stands beside the numbers of the axis."""
+
+    id: str
+    title: str
+    kind: str
+    lines: tuple[Line, ...]
+    unit: str = ""
+
+
+CHARTS = (
+    Chart("backlog", "Waiting executions", "line", (Line("Waiting", BLUE, "backlog"),)),
+    Chart("refreshes", "Refreshes a second", "line", (Line("Refreshed", GREEN, "refreshes"),)),
+    Chart(
+        "lateness",
+        "From report to true status",
+        "line",
+        (Line("Half within", BLUE, "typical"), Line("95 of 100 within", ORANGE, "slow")),
+        unit="s",
+    ),
+    Chart("recoveries", "Taken back from dead workers", "bar", (Line("Executions", RED, "recovered"),)),
+)
+#: The points of each span that the page offers, in its order. They are read again when a new sample may be there.
+SERIES = {
+    "hour": Flight(partial(samples.read, "hour"), fresh=8.0),
+    "day": Flight(partial(samples.read, "day"), fresh=60.0),
+}
+
+
+def points_of(span: str) -> list[Point]:
+    """Return the points of this span; none if PostgreSQL hangs."""
+    try:
+        return SERIES[span].answer(PATIENCE_SECONDS)
+    except Late:
+        return []
+
+
+def data(chart: Chart, points: Sequence[Point]) -> dict[str, Any]:
+    """Return the data of one chart. Times are in UTC, like all times of the admin."""
+    return {
+        "labels": [point.begins.strftime("%H:%M") for point in points],
+        "datasets": [
+            {
+                "label": line.label,
+                "data": [value and round(value, 3) for value in line.values(points)],
+                "borderColor": line.colour,
+                "backgroundColor": line.colour,
+                "displayYAxis": True,
+                "suffixYAxis": chart.unit,
+                "maxTicksXLimit": 7,
+            }
+            for line in chart.lines
+        ],
+    }
+
+
+def all_data(points: Sequence[Point]) -> dict[str, Any]:
+    return {one.id: {"data": data(one, points), "told": told(one, points)} for one in CHARTS}
+
+
+def told(chart: Chart, points: Sequence[Point]) -> str:
+    """Describe the chart in a sentence, for screen readers."""
+    known = [value for line in chart.lines for value in line.values(points) if value is not None]
+    if not known:
+        return f"{chart.title}: there are no samples of this time."
+    unit = f" {chart.unit}" if chart.unit else ""
+    return f"{chart.title}: from {min(known):,.4g}{unit} to {max(known):,.4g}{unit}, now {known[-1]:,.4g}{unit}."

@@ -1,5 +1,5 @@
-"""The screen of executions with the queue, the jobs and the actions. It replaces ExecutionAdmin, which has the
-columns (executions/admin/execution.py).
+"""The screen of executions with the queue, the jobs and the actions. ExecutionAdmin has the columns
+(executions/admin/execution.py).
 
 The list and the page of one execution have the same actions. Each asks first. Of the list, it acts on the rows
 chosen in the request, or workers act on all that match.
@@ -18,10 +18,17 @@ from harbor_refresh.executions.access.audit import person_of
 from harbor_refresh.executions.admin.base import may
 from harbor_refresh.executions.admin.confirmation import Question, ask, asks_first, is_confirmed
 from harbor_refresh.executions.admin.execution import ExecutionAdmin
-from harbor_refresh.executions.admin.filters import HasJobsFilter, filter_of
-from harbor_refresh.executions.admin.formatters import column, is_quarantined, task_link
+from harbor_refresh.executions.admin.filters import filter_of, parse_id
+from harbor_refresh.executions.admin.formatters import (
+    JOB_EXECUTION_PARAMETER,
+    column,
+    is_quarantined,
+    list_url,
+    once,
+    table,
+    task_link,
+)
 from harbor_refresh.executions.admin.live import live_view
-from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.executions.models import Execution
@@ -37,8 +44,8 @@ from harbor_refresh.tasks.admin.execution_actions import (
     may_run_again,
     release_now,
 )
-from harbor_refresh.tasks.admin.job_formatters import check_in_bar, heard_at, jobs_url
 from harbor_refresh.tasks.admin.job_graph import drawn
+from harbor_refresh.tasks.admin.task import check_in_bar, heard_at
 from harbor_refresh.tasks.jobs.queries import executions_with_jobs, running_jobs
 from harbor_refresh.tasks.jobs.terms import described
 from harbor_refresh.tasks.operations import bulk
@@ -104,16 +111,18 @@ def how_many(counted: Counted) -> str:
     return f"more than {counted.count:,} executions" if counted.count else "an unknown number of executions"
 
 
+its_terms = once("its_terms", described)
+
+
 @page(Execution)
 class ExecutionWithActionsAdmin(ExecutionAdmin):
     actions = ("refresh", "stop", "retry", "resume", "remove")
     page_actions = ("refresh", "release", "stop", "retry", "resume", "remove")
     acts_on_all = True
-    list_filter = (*ExecutionAdmin.list_filter, HasJobsFilter)
     has_refresh_permission = may("harbor_executions.change_execution")
     has_remove_permission = may("harbor_executions.delete_execution")
     has_release_permission = may("harbor_executions.change_quarantine")
-    terms_of_it = column(described, "Terms")
+    terms_of_it = column(its_terms, "Terms")
 
     def get_urls(self) -> list[URLPattern]:
         name = "harbor_executions_execution"
@@ -127,7 +136,7 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Execution | None = None) -> Any:
         (title, options), *others = super().get_fieldsets(request, obj)
-        terms = ("terms_of_it",) if obj and described(obj) else ()
+        terms = ("terms_of_it",) if obj and its_terms(obj) else ()
         return [(title, {**options, "fields": (*options["fields"], *terms)}), *others]
 
     def useful(self, request: HttpRequest, row: Any) -> dict[str, bool]:
@@ -194,7 +203,7 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
         execution.has_jobs = bool(executions_with_jobs([execution.pk]))
         context["where_url"] = admin_url("harbor_executions_execution_place", execution.pk)
         if execution.has_jobs:
-            context["its_jobs_url"] = jobs_url(execution.pk)
+            context["its_jobs_url"] = list_url("tasks_job", **{JOB_EXECUTION_PARAMETER: execution.pk})
             context["running_url"] = admin_url("harbor_executions_execution_running", execution.pk)
         return super().render_change_form(request, context, *args, **options)
 
@@ -219,8 +228,7 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
         more = "" if len(found) < MOST_RUNNING else f", the first {MOST_RUNNING}"
         context = {
             "graph": drawn(execution_id),
-            "table": {"headers": ["Task", "Job", "Progress", "Last heard of"], "rows": rows},
-            "title": f"Jobs that run now{more}",
+            "table": table(f"Jobs that run now{more}", ["Task", "Job", "Progress", "Last heard of"], rows),
             "totals": bulk.totals_of(execution_id),
         }
         return {"parts": {"running": render_to_string("tasks/admin/running_jobs.html", context)}}

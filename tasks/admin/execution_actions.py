@@ -1,24 +1,30 @@
-"""The actions on executions that were chosen in the list or on a page, and the messages that they show.
+"""The actions on executions that were chosen in the list or on a page; and the screen of quarantine.
 
 Each execution has a transaction of its own, with its entries in the logs. Work done before an error stays done.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 
-from django.contrib import messages
+from django.contrib import admin, messages
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from harbor_refresh.executions.access.audit import Kind, Outcome, Word, noted, person_of
+from harbor_refresh.executions.admin.base import ReadOnlyAdmin, may
+from harbor_refresh.executions.admin.formatters import column, execution_link, moment, status_label
+from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import Contended, DatabaseAway, NoSuchTask, OwnedByHarbor, QueueUnavailable
 from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.executions.text import id_list, plural
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.operations.bulk_verbs import VERBS, Done, done_of
 from harbor_refresh.tasks.queue.connection import absence_remembered
 
@@ -110,3 +116,29 @@ def errors_shown(request: HttpRequest) -> Iterator[None]:
         messages.warning(request, "Nothing was done: the task does not exist any more.")
     except Contended as exc:
         messages.error(request, f"{exc} The rest was left as it is: try again.")
+
+
+@page(Quarantine)
+class QuarantineAdmin(ReadOnlyAdmin):
+    list_display = ("execution_number", "vendor", "status", "attempts", "reason", "since", "until")
+    list_display_links = None
+    list_select_related = ("execution",)
+    large = ("execution__extra_attrs",)
+    fields = (("execution_number", "vendor"), "status", "attempts", "reason", ("since", "until"))
+    ordering = ("-at", "pk")
+    search_fields = ("pk", "reason__icontains")
+    search_help_text = "Execution id, or words of the reason"
+    list_head = "tasks/admin/quarantine_head.html"
+    actions = ("release",)
+
+    has_release_permission = may("harbor_executions.change_quarantine")
+
+    @admin.action(description="Release", permissions=["release"])
+    def release(self, request: HttpRequest, queryset: QuerySet[Quarantine]) -> None:
+        release_now(request, list(queryset.values_list("pk", flat=True)))
+
+    execution_number = column("execution_id", "Execution", execution_link)
+    vendor = column(lambda row: row.execution.vendor_type, "Vendor")
+    status = column("execution.status", "Last known status", status_label)
+    since = column("at", "Since")
+    until = column("at", "Tried again after", lambda at: moment(at + timedelta(seconds=pacing.QUARANTINE_SECONDS)))

@@ -6,29 +6,32 @@ of all jobs they take bounded time.
 
 from typing import Any, ClassVar
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.text import Truncator
 
-from harbor_refresh.executions.admin.base import CappedChangeList
-from harbor_refresh.executions.admin.filters import StatusFilter
+from harbor_refresh.executions.access.audit import Kind, Word, noted, person_of
+from harbor_refresh.executions.admin.base import NotedAdmin, never
+from harbor_refresh.executions.admin.filters import StatusFilter, add_bound, parse_id
 from harbor_refresh.executions.admin.formatters import (
     JOB_EXECUTION_PARAMETER,
+    NOTHING,
     column,
     execution_link,
     status_label,
     task_url,
 )
 from harbor_refresh.executions.admin.page_parts import LegendAdmin
-from harbor_refresh.executions.admin.search import add_bound, parse_id
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.database import among
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.admin.job_formatters import attempt, waits_for
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.admin.task import attempt_of, waits_for
+from harbor_refresh.tasks.jobs import limits
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.models import Job, Limit
 
 #: How many of the newest jobs are compared with a name.
 NEWEST = 100_000
@@ -81,13 +84,6 @@ class NameFilter(admin.SimpleListFilter):
         return newest(queryset, NEWEST).filter(name=name)
 
 
-class TaskLinkChangeList(CappedChangeList):
-    """Link each job to the page of its task, because a job has no page of its own."""
-
-    def url_for_result(self, result: Any) -> str:
-        return task_url(result.pk)
-
-
 @page(Job)
 class JobAdmin(LegendAdmin):
     list_display = (
@@ -109,8 +105,6 @@ class JobAdmin(LegendAdmin):
         Status.SCHEDULED: "will be tried again later",
         Status.STOPPED: "stopped, or an earlier job of its chain failed",
     }
-    list_head = "tasks/admin/job_list_head.html"
-    changelist = TaskLinkChangeList
     search_fields = ("pk",)
     search_help_text = "Job id, task id or execution id"
 
@@ -118,6 +112,7 @@ class JobAdmin(LegendAdmin):
         return ("task__status_code", "-pk") if is_narrow(request) else ("-pk",)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+        """Lead to the page of its task, because a job has no page of its own."""
         if request.method != "GET" or (found := parse_id(object_id)) is None:
             return super().change_view(request, object_id, *args, **options)
         return HttpResponseRedirect(task_url(found))
@@ -131,9 +126,48 @@ class JobAdmin(LegendAdmin):
             rows = rows.filter(pk__in=tasks.values("pk"))
         return rows
 
-    attempt = column(attempt, "Attempt")
+    attempt = column(attempt_of, "Attempt")
     waits = column(waits_for, "Waits for")
     number = column("task_id", "Task", int)
     execution_number = column("task.execution_id", "Execution", execution_link)
     shown_status = column("task.status", "Status", status_label)
     short_message = column("task.status_message", "Message", lambda text: Truncator(text).chars(80))
+
+
+def _in_words(concurrency: int | None, rate: str | None) -> str:
+    words = [f"{concurrency:,} at once"] if concurrency is not None else []
+    return ", ".join([*words, *([rate] if rate else [])]) or NOTHING
+
+
+def _declared(row: Limit) -> str:
+    rate = row.declared.get("rate")
+    return _in_words(row.declared.get("concurrency"), rate and limits.rate_text(rate, row.declared["per"]))
+
+
+@page(Limit)
+class LimitAdmin(NotedAdmin):
+    audit_kind = Kind.LIMIT
+    list_display = ("name", "counts", "declared_as", "changed_by")
+    fields = ("name", "concurrency", ("rate", "per"), "declared_as", "changed_by")
+    readonly_fields = ("name", "declared_as", "changed_by")
+    ordering = ("name",)
+    actions = ("reset",)
+
+    counts = column(lambda row: _in_words(row.concurrency, limits.rate_text(row.rate, row.per)), "Counts")
+    declared_as = column(_declared, "The code says")
+
+    has_add_permission = has_delete_permission = never
+
+    def save_model(self, request: HttpRequest, obj: Limit, form: Any, change: bool) -> None:
+        values = {name: form.cleaned_data[name] for name in ("concurrency", "rate", "per")}
+        limits.change(obj.pk, values, person_of(request).name)
+
+    @admin.action(description="Reset to the declared limit", permissions=["change"])
+    def reset(self, request: HttpRequest, queryset: QuerySet[Limit]) -> None:
+        count = 0
+        for one in queryset:
+            with noted(person_of(request), Word.CHANGE, Kind.LIMIT, one.pk) as entry:
+                entry.skip = not limits.reset([one.pk])
+                entry.detail = "reset to what the code says"
+                count += not entry.skip
+        messages.success(request, f"{plural(count, 'limit')} reset.")

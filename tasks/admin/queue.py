@@ -4,8 +4,9 @@ A link of the page asks for a verb, and its confirmation carries it out. The pag
 reads a bounded number of rows and keys. Without Redis it shows what the database knows.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
@@ -13,24 +14,33 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
 from harbor_refresh.executions.admin.base import ModelAdmin, never
 from harbor_refresh.executions.admin.confirmation import Question, ask, is_confirmed
+from harbor_refresh.executions.admin.formatters import NOTHING, execution_link, label, table
 from harbor_refresh.executions.admin.live import live_view
-from harbor_refresh.executions.admin.site_pages import page
+from harbor_refresh.executions.admin.site_pages import admin_url, page
+from harbor_refresh.executions.durations import age, ago, duration
 from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.admin.queue_tables import TABLES, queue_tables
-from harbor_refresh.tasks.broker.celery_queues import WORK
+from harbor_refresh.tasks.broker.celery_queues import TICKS, WORK
+from harbor_refresh.tasks.jobs.limits import MOST_COUNTED, in_use
 from harbor_refresh.tasks.models import Pause
 from harbor_refresh.tasks.models.state import MAX_REASON
-from harbor_refresh.tasks.operations.pauses import name_of, pause, resume
+from harbor_refresh.tasks.operations.pauses import Paused, known_queues, name_of, pause, paused, resume, what_of
+from harbor_refresh.tasks.overview import of_broker
+from harbor_refresh.tasks.overview.state import LATELY_SECONDS
 from harbor_refresh.tasks.pipeline.recovery import recover
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.members import execution_id
+from harbor_refresh.tasks.queue.replies import Stats
 
 CHANGE = "harbor_tasks.change_pause"
-EVERY_MS = 3_000
+EVERY_MS, MOST_WAITING = 3_000, 20
+TABLES = ("queues", "limits", "nodes", "waiting")
 
 
 class ReasonForm(forms.Form):
@@ -88,13 +98,11 @@ VERBS: Mapping[str, tuple[Question, Callable[[HttpRequest, str], str]]] = {
 def parts(*, may_change: bool) -> dict[str, SafeString]:
     """Look, and return the parts of the page by name. With Redis away, those that it knows are empty."""
     found = queue_tables(may_change=may_change)
-    tables = {
-        name: render_to_string("executions/admin/table.html", {"table": found[name], **look})
-        if name in found
-        else SafeString("")
-        for name, look in TABLES.items()
-    }
-    return {"numbers": render_to_string("tasks/admin/queue_numbers.html", found), **tables}
+    parts = {"numbers": render_to_string("tasks/admin/queue_numbers.html", found)}
+    for name in TABLES:
+        shown = render_to_string("executions/admin/table.html", {"table": found[name]}) if name in found else ""
+        parts[name] = SafeString(shown)
+    return parts
 
 
 @page(Pause)
@@ -133,3 +141,105 @@ class QueueAdmin(ModelAdmin):
         except (Refused, QueueUnavailable) as exc:
             messages.error(request, f"{exc}")
         return HttpResponseRedirect(request.path)
+
+
+def queue_tables(*, may_change: bool) -> dict[str, Any]:
+    """Return the tables by name, `numbers`, and `notes` of what is paused or away. With Redis away, there are no
+    numbers, and the queues and the limits are the only tables."""
+    known = paused()
+    shown: dict[str, Any] = {"notes": [_told(one) for one in known.values()]}
+    if found := in_use():
+        shown["limits"] = _limits(found)
+    try:
+        queue = execution_queue()
+        look, waiting = queue.stats(), queue.oldest_waiting(MOST_WAITING)
+        shown |= {
+            "numbers": (
+                ("Waiting", look.backlog, "executions on the queue"),
+                ("In flight", look.in_flight, "claimed and not refreshed yet"),
+                ("Failed before", look.failed_before, "of these two"),
+                ("Live nodes", len(look.nodes), "worker processes"),
+            ),
+            "nodes": _nodes(look),
+            "waiting": _waiting([(member, look.ago(since)) for member, since in waiting]),
+        }
+    except QueueUnavailable as exc:
+        shown["notes"].insert(0, str(exc))
+    shown["queues"] = _queues(known, may_change=may_change)
+    return shown
+
+
+def _told(pause: Paused) -> str:
+    reason = f": {pause.reason}" if pause.reason else ""
+    return (
+        f"{name_of(pause.queue)} was paused by {pause.by or '?'} {ago(pause.lasts.total_seconds())}{reason}. "
+        "Its work waits until it is resumed."
+    )
+
+
+def _queues(known: Mapping[str, Paused], *, may_change: bool) -> dict[str, Any]:
+    names = known_queues()
+    try:
+        lengths = of_broker.messages(names)
+    except QueueUnavailable:
+        lengths = {}
+    rows = (
+        [
+            name,
+            what_of(name),
+            f"{lengths[name]:,}" if name in lengths else NOTHING,
+            _state(known.get(name)),
+            _button("resume" if name in known else "pause", name) if may_change and name != TICKS else "",
+        ]
+        for name in names
+    )
+    return table("Queues of the broker", ["Queue", "Work", "Messages that wait", "State", ""], rows)
+
+
+def _limits(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    rows = (
+        [
+            format_html('<a href="{}">{}</a>', admin_url("harbor_tasks_limit_change", one["name"]), one["name"]),
+            NOTHING if one["concurrency"] is None else f"{one['concurrency']:,}",
+            one["rate"] or NOTHING,
+            _at_least(one["admitted"]),
+            _at_least(one["waiting"]),
+        ]
+        for one in found
+    )
+    return table("Limits of jobs", ["Task", "At once", "Rate", "Have a place", "Wait for the limit"], rows)
+
+
+def _at_least(count: int) -> str:
+    return f"{count:,}{'+' if count == MOST_COUNTED else ''}"
+
+
+def _state(pause: Paused | None) -> SafeString:
+    if pause is None:
+        return label("Running", "success")
+    return format_html(
+        '<span class="inline-flex gap-2 items-center">{} for {}</span>',
+        label("Paused", "warning"),
+        duration(round(pause.lasts.total_seconds())),
+    )
+
+
+def _button(verb: str, target: object) -> SafeString:
+    text = verb.capitalize()
+    query = urlencode({"verb": verb, "target": target})
+    return format_html('<a class="harbor-button" href="?{}" title="{} {}">{}</a>', query, text, target, text)
+
+
+def _nodes(seen: Stats) -> dict[str, Any]:
+    alive = [[name, label("alive", "success"), ago(seen.ago(heard))] for name, heard in sorted(seen.signs)]
+    silent = [(name, seen.ago(heard)) for name, heard in seen.dead]
+    dead = [[name, label("silent", "danger"), ago(since)] for name, since in silent if since <= LATELY_SECONDS]
+    return table("Nodes", ["Node", "State", "Last heartbeat"], alive + dead, height=360)
+
+
+def _waiting(found: Sequence[tuple[str, float]]) -> dict[str, Any]:
+    rows = (
+        [execution_link(execution_id(member)), member.partition(":")[2], age(waited)] for member, waited in found
+    )
+    headers = ["Execution", "Vendor", "Waits for"]
+    return table("Executions that wait, the oldest first", headers, rows, height=360)

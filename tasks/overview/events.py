@@ -1,13 +1,9 @@
 """Events: what went wrong and how it healed in the last two days, as the dashboard lists it; and counters of the
 metrics that follow the same signals.
 
-They come from signals that the log has as well, and from the nodes that Redis remembers as dead. If the
-process dies before the event is written, then it is missing here, and the log has its line. If thousands come at
-once, then one row for each kind and minute adds them up, so their number is bounded.
-
-An event is written after the commit of the change that it describes, in a statement of its own. If the database
-refuses the event, the change still stands. An outage of PostgreSQL or Redis is no event: the first cannot be
-written, and during the second each report would write the same row.
+One row for each kind and minute adds up what happened, so their number is bounded. An event is written after the
+commit of the change that it describes: if the process dies in between, then the log alone has its line. An outage
+of PostgreSQL or Redis is no event.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,11 +26,7 @@ from harbor_refresh.tasks.overview.state import LATELY_SECONDS, Node
 
 #: What happened: to one, to many, and the rest of the sentence.
 SENTENCES: dict[Kind, tuple[str, str, str]] = {
-    Kind.RECOVERED: (
-        "execution was",
-        "executions were",
-        "taken back from dead workers, for others to refresh",
-    ),
+    Kind.RECOVERED: ("execution was", "executions were", "taken back from dead workers, for others to refresh"),
     Kind.JOBS_RECOVERED: ("job was", "jobs were", "taken back from dead workers, to run again"),
     Kind.DRIFT: ("status that differed was", "statuses that differed were", "marked for a refresh by reconcile"),
     Kind.QUARANTINED: ("execution was", "executions were", "quarantined, because the refresh failed too often"),
@@ -72,8 +64,7 @@ def note_deaths(nodes: Sequence[Node]) -> None:
 
 
 def note(kind: Kind, count: int) -> None:
-    """Add to the event of this kind, after the commit of what it tells. If the database is away, then it is not
-    told here, because an event must not fail what it tells of."""
+    """Add to the event of this kind, after the commit of what it tells, which it must not fail."""
     if count > 0:
         with suppress(Error):
             transaction.on_commit(partial(_write, kind, count))
@@ -84,8 +75,7 @@ def _write(kind: Kind, count: int) -> None:
         run("add_event", kind=kind, subject="", count=count)
 
 
-#: What each signal adds to: a counter of the metrics, a kind of event, or both. What changes rows has no counter
-#: here, because it is counted with the rows (executions/news/counters.py).
+#: The counter of the metrics and the kind of event of each signal. Changed rows are counted with the rows.
 ADDS_TO: Mapping[Signal, tuple[str, Kind | None]] = {
     signals.claimed: ("executions_claimed", None),
     signals.marks_lost: ("marks_lost", None),
@@ -98,18 +88,11 @@ ADDS_TO: Mapping[Signal, tuple[str, Kind | None]] = {
 }
 
 
-def on_signal(
-    signal: Signal,
-    count: int = 0,
-    outcome: Any = None,
-    execution_ids: Sequence[int] = (),
-    deliveries: Sequence[Any] = (),
-    **_: Any,
-) -> None:
-    """Note it, and count it. Its count is not in the transaction of a change: if the process dies between the two,
-    the count is lost, and the log may have the line."""
+def on_signal(signal: Signal, **sent: Any) -> None:
+    """Note it, and count it, outside of the transaction of the change."""
     counter, kind = ADDS_TO[signal]
-    how_many = outcome.marked if outcome else count or len(execution_ids or deliveries)
+    rows = sent.get("execution_ids") or sent.get("deliveries") or ()
+    how_many = sent["outcome"].marked if "outcome" in sent else sent.get("count") or len(rows)
     if kind:
         note(kind, how_many)
     if counter:

@@ -1,10 +1,8 @@
 """Samples: what the charts of the dashboard show of two days, one row every ten seconds. Prometheus has all other
 figures over time.
 
-They are rows in PostgreSQL, so they survive restarts and an emptied Redis. `tasks.sample` adds them. If no
-worker is alive, then a web process with an open dashboard adds them; without one, the charts have a gap. If two
-add one at once, then the second changes nothing. If the process dies, then one sample is missing, and counters of
-the next hold what happened in between.
+`tasks.sample` adds them; while no worker is alive, a web process with an open dashboard does. If two add one at
+once, then the second changes nothing. After a gap, the next sample counts what happened in between.
 """
 
 import json
@@ -81,14 +79,13 @@ def read(name: str) -> list[Point]:
 
 
 def _points(rows: Sequence[_Row], span: timedelta, slot: timedelta) -> Iterator[Point]:
-    if rows:
-        begin, first = datetime.now(UTC) - span, rows[0].begins
-        for number in range((first - begin) // slot, 0, -1):
-            yield Point(first - number * slot)
+    if not rows:
+        return
+    begin = rows[0].begins
+    yield from (Point(begin - n * slot) for n in range((begin - (datetime.now(UTC) - span)) // slot, 0, -1))
     for before, row in pairwise(rows):
-        missing = round((row.begins - before.begins) / slot) - 1
-        for number in range(missing):
-            yield Point(before.begins + (number + 1) * slot)
+        missing = round((row.begins - before.begins) / slot)
+        yield from (Point(before.begins + number * slot) for number in range(1, missing))
         yield _between(before, row)
 
 

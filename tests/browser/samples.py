@@ -62,7 +62,7 @@ def make_samples() -> Samples:
         Job.objects.filter(task__execution=with_job).first(),
         Limit.objects.get_or_create(name="registry.copy", concurrency=10)[0],
         StatusChange.objects.filter(execution=failed).first(),
-        Quarantine.objects.get(),
+        Quarantine.objects.get(pk=aside.pk),
         AuditEntry.objects.first(),
         subscription,
         dead_letter(subscription, failed, failed.revision, failed.status),

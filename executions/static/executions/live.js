@@ -9,7 +9,6 @@
 
 const follow = (page) => {
     const LONGEST_MS = 30000;
-    const etags = new Map();
     const newsListeners = [];
     const roundListeners = [];
     let every = 0;
@@ -23,38 +22,26 @@ const follow = (page) => {
         }
     };
 
-    // Return what the address answers, null if nothing has changed. Throws if it does not answer.
+    // Return what the address answers. Throws if it does not answer.
     const ask = async (address) => {
-        const headers = etags.has(address) ? { "If-None-Match": etags.get(address) } : {};
-        const answer = await fetch(address, { headers, cache: "no-store", signal: AbortSignal.timeout(10000) });
+        const answer = await fetch(address, { cache: "no-store", signal: AbortSignal.timeout(10000) });
         if (answer.redirected || answer.status === 403) {
             throw new Error("refused", { cause: "you are signed out: reload the page" });
         }
-        if (!answer.ok && answer.status !== 304) {
+        if (!answer.ok) {
             throw new Error(String(answer.status), { cause: answer.headers.get("X-Trouble") });
         }
         const at = new Date(answer.headers.get("Date") ?? Date.now());
         setText(page.querySelector("[data-at]"), at.toISOString().slice(11, 19));
-        if (answer.status === 304) {
-            return null;
-        }
-        etags.set(address, answer.headers.get("ETag"));
         return answer.json();
     };
 
-    const forget = (address) => etags.delete(address);
-
     const scrollable = (part) => [...part.querySelectorAll(".harbor-table")];
 
-    // A part that holds the focus waits until the focus has left it: then the answer is asked for as a whole again.
-    // Tables keep their place.
+    // A part that holds the focus waits until the focus has left it. Tables keep their place.
     const setPart = (name, html) => {
         const part = page.querySelector(`[data-part="${name}"]`);
-        if (!part || part.dataset.shown === html) {
-            return;
-        }
-        if (part.contains(document.activeElement)) {
-            forget(page.dataset.live);
+        if (!part || part.dataset.shown === html || part.contains(document.activeElement)) {
             return;
         }
         const places = scrollable(part).map((one) => one.scrollTop);
@@ -84,21 +71,14 @@ const follow = (page) => {
         }
         try {
             const news = await ask(page.dataset.live);
-            if (news) {
-                Object.entries(news.parts).forEach(([name, html]) => setPart(name, html));
-                newsListeners.forEach((listener) => listener(news));
-            }
+            Object.entries(news.parts).forEach(([name, html]) => setPart(name, html));
+            newsListeners.forEach((listener) => listener(news));
             for (const listener of roundListeners) {
                 await listener();
             }
             troubleSince = null;
-            every = news?.every ?? every;
-            delay = every;
+            delay = every = news.every ?? every;
             setText(page.querySelector("[data-trouble]"), "");
-            if (news?.reload) {
-                setTimeout(() => window.location.reload(), every);
-                return;
-            }
         } catch (error) {
             showTrouble(error);
         }
@@ -119,7 +99,6 @@ const follow = (page) => {
     return {
         page,
         ask,
-        forget,
         setText,
         showTrouble,
         onNews: (listener) => newsListeners.push(listener),

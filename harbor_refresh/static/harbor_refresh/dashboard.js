@@ -18,7 +18,6 @@
             setText(element.querySelector("[data-value]"), card.value);
             setText(element.querySelector("[data-note]"), card.note);
         }
-        setText(document.getElementById("dashboard-summary"), news.summary);
     };
 
     const chartIn = (element) => Chart.getChart(element.querySelector("canvas"));
@@ -53,10 +52,7 @@
 
     const askForCharts = async () => {
         chartsAt = Date.now();
-        const series = await live.ask(charts);
-        if (series) {
-            showCharts(series);
-        }
+        showCharts(await live.ask(charts));
     };
 
     live.onNews(showNumbers);
@@ -72,7 +68,6 @@
                 other.setAttribute("aria-pressed", String(other === button));
             });
             charts = button.dataset.span;
-            live.forget(charts);
             try {
                 await askForCharts();
             } catch (error) {

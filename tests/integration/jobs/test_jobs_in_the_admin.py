@@ -13,12 +13,13 @@ from harbor_refresh.executions.lifecycle import stops
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.stops import Stopped
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.tasks.admin import execution_actions, job_formatters
+from harbor_refresh.tasks.admin import execution_actions
 from harbor_refresh.tasks.admin import job as screen
+from harbor_refresh.tasks.admin.task import attempt_of
 from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.operations import bulk_verbs
-from tests.integration.admin_client import act, ids_shown, signed_in, told
+from tests.integration.admin_client import act, ids_shown, told
 from tests.integration.jobs.sample_jobs import (
     Outbox,
     beats,
@@ -28,7 +29,6 @@ from tests.integration.jobs.sample_jobs import (
     in_a_row,
     its_process_looked,
     recorded,
-    rows,
     statuses,
 )
 from tests.integration.sample_executions import delete
@@ -94,7 +94,7 @@ def test_the_attempt_is_the_one_it_is_at_and_begins_anew_by_hand(
     state: str, run: int, runs_before: int, shown: str
 ) -> None:
     job = Job(max_attempts=3, runs_before=runs_before, run=run, state=state)
-    assert f">{shown}<" in job_formatters.attempt(job)
+    assert f">{shown}<" in attempt_of(job)
 
 
 def test_the_list_says_where_each_job_is(admin: Client, outbox: Outbox) -> None:
@@ -213,7 +213,7 @@ def test_a_job_leads_to_its_task_and_can_be_neither_added_changed_nor_deleted(ad
     ]
 
     assert (led.status_code, led.headers["Location"]) == (302, f"{TASKS}{pk}/change/")
-    assert f'href="{TASKS}{pk}/change/' in admin.get(JOBS).content.decode()
+    assert f'href="{JOBS}{pk}/change/' in admin.get(JOBS).content.decode()
     assert refused == [403, 403, 403]
     assert list(Job.objects.values()) == before
 
@@ -283,29 +283,6 @@ def test_an_execution_without_jobs_is_stopped_and_has_nothing_to_run_again(admin
     assert statuses(execution)[0] == "Stopped"
 
 
-def test_stop_on_the_page_asks_first_and_stops_what_waits_and_what_runs(admin: Client, outbox: Outbox) -> None:
-    beats()
-    execution, other = recorded("waits", "runs"), recorded("other")
-    assert begun(outbox.take()[1])
-    address = f"{LIST}{execution.pk}/stop/"
-
-    asked = admin.get(address)
-    before = statuses(execution)
-    done = admin.post(address, {"confirmed": "yes"})
-
-    assert f"Stop execution {execution.pk}?" in asked.content.decode()
-    assert before == ("Running", {"waits": "Pending", "runs": "Pending"})
-    assert done.headers["Location"] == page_of(execution)
-    assert told(done) == ["success: 1 execution stopped."]
-    assert statuses(execution) == ("Stopped", {"waits": "Stopped", "runs": "Stopped"})
-    assert statuses(other) == ("Running", {"other": "Pending"})
-    assert rows() == {"waits": ("ended", 0), "runs": ("ended", 1), "other": ("sent", 0)}
-    *_, again = told(admin.post(address, {"confirmed": "yes"}))
-    assert again == f"info: Left as they are: {execution.pk}."
-    *_, none = told(admin.post(f"{LIST}{execution.pk}/retry/", {"confirmed": "yes"}))
-    assert none == f"info: Left as they are: {execution.pk}."
-
-
 def test_more_than_a_request_can_do_is_refused(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execution_actions, "MAX_CHOSEN", 1)
     both = [recorded("a"), recorded("b")]
@@ -335,22 +312,6 @@ def test_what_was_stopped_before_the_database_went_away_is_told(
         "error: PostgreSQL: gone. The rest was left as it is: try again when it is back.",
         "success: 1 execution stopped.",
     ]
-
-
-def test_looking_takes_the_view_permission_and_acting_the_change_permission() -> None:
-    client = signed_in("view_execution")
-    execution = recorded("a", "b")
-    failed(execution, "a")
-    before = statuses(execution)
-
-    refused = [client.post(f"{LIST}{execution.pk}/{verb}/", {"confirmed": "yes"}) for verb in ("stop", "retry")]
-    act(client, LIST, "stop", [execution.pk])
-    act(client, LIST, "retry", [execution.pk])
-
-    assert [one.status_code for one in refused] == [403, 403]
-    assert client.get(JOBS).status_code == 403
-    assert actions(client, execution) == []
-    assert statuses(execution) == before
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Samples: the state of two days in rows, and what happened between two of them."""
 
-import json
 import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -150,23 +149,6 @@ def test_a_day_has_a_point_for_ten_minutes() -> None:
     assert [point.begins for point in points] == [at(first, 600 * number) for number in range(1, 6)]
     assert [point.backlog for point in points] == [18, 28, 38, 48, 58]
     assert {round(point.refreshes or 0, 3) for point in points} == {1.0}
-
-
-def test_the_rows_of_an_hour_are_found_by_the_primary_key() -> None:
-    Sample.objects.bulk_create(
-        Sample(
-            **{"at": datetime.now(UTC) - timedelta(seconds=10 * number), "latency": NO_LATENCY},
-            **{"refreshed": 0, "failed": 0, "recovered": 0},
-        )
-        for number in range(17_280)
-    )
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE service_sample")
-        cursor.execute(
-            "EXPLAIN (FORMAT JSON) SELECT max(backlog) FROM service_sample WHERE at >= now() - interval '1 hour'"
-        )
-        (plan,) = cursor.fetchone()
-    assert "service_sample_pkey" in json.dumps(plan)
 
 
 def test_with_a_longer_interval_the_slots_are_wider(begin: datetime) -> None:

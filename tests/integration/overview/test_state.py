@@ -27,7 +27,7 @@ from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.overview import state as state_module
-from harbor_refresh.tasks.overview.state import State, look
+from harbor_refresh.tasks.overview.state import look
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from harbor_refresh.tasks.queue.connection import connect
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
@@ -269,11 +269,3 @@ def test_a_design_that_cannot_count_its_marks_has_no_backlog(
     settings.REFRESH_STRATEGY = "scan"
     state = look()
     assert (state.strategy, state.backlog, state.in_flight) == ("scan", None, 0)
-
-
-def test_state_knows_nothing_by_itself() -> None:
-    assert {
-        value
-        for name, value in vars(State()).items()
-        if name not in ("absent", "is_migrated", "strategy", "in_process")
-    } == {None}

@@ -10,6 +10,7 @@ from django.db import IntegrityError, connection
 from django.test import Client
 
 from harbor_refresh.executions.access import api_tokens
+from harbor_refresh.executions.access.audit import at_terminal
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import Wish
@@ -81,9 +82,9 @@ def entries() -> int:
     return AuditEntry.objects.exclude(outcome=Outcome.FAILED).count()
 
 
-def done_only_with_its_entry(acts: Acts) -> None:
+def done_only_with_its_entry(acts: Acts, by: str, origin: str) -> None:
     """While the log takes no entry, no act changes anything. While the tables take no change, no act has an entry.
-    Afterwards each act changes something, and has one entry."""
+    Afterwards each act changes something, and has one entry, with the verb and the kind that name the act here."""
     before, entries_before = stored(), entries()
     log_takes_entries(does=False)
     for name, do in acts.items():
@@ -102,6 +103,9 @@ def done_only_with_its_entry(acts: Acts) -> None:
         do()
         assert stored() != before, name
         assert entries() == entries_before + 1, name
+        entry = AuditEntry.objects.latest("pk")
+        assert f"{entry.verb} {entry.kind}" == name.removesuffix(" of many")
+        assert (entry.by, entry.origin, entry.outcome, bool(entry.address)) == (by, origin, "done", True)
 
 
 @pytest.fixture
@@ -158,26 +162,28 @@ def test_an_act_of_the_admin_is_done_with_its_entry_or_not_at_all(admin: Client,
     form = {"action": "stop", "select_across": 1, "confirmed": "yes", "index": 0}
     done_only_with_its_entry(
         {
-            "stop": chosen("stop", sample.going),
-            "retry": chosen("retry", sample.failed),
-            "resume": chosen("resume", sample.stopped),
-            "refresh": chosen("refresh", sample.drifted),
-            "delete": chosen("remove", sample.ended),
-            "stop all that match": lambda: admin.post(
+            "stop execution": chosen("stop", sample.going),
+            "retry execution": chosen("retry", sample.failed),
+            "resume execution": chosen("resume", sample.stopped),
+            "refresh execution": chosen("refresh", sample.drifted),
+            "delete execution": chosen("remove", sample.ended),
+            "stop executions": lambda: admin.post(
                 f"{LIST}?vendor=ACROSS", form | {"_selected_action": sample.across.pk}
             ),
-            "release": pressed("execution", sample.held.pk, "release"),
-            "stop a task": pressed("task", sample.stopped_task.pk, "stop"),
-            "retry a task": pressed("task", sample.failed_task.pk, "retry"),
-            "send again": listed("delivery", "send_again", sample.dead.pk),
-            "revoke": listed("apitoken", "revoke", sample.token.pk),
-            "rotate": lambda: admin.post(
+            "release quarantine": pressed("execution", sample.held.pk, "release"),
+            "stop task": pressed("task", sample.stopped_task.pk, "stop"),
+            "retry task": pressed("task", sample.failed_task.pk, "retry"),
+            "resend delivery": listed("delivery", "send_again", sample.dead.pk),
+            "revoke token": listed("apitoken", "revoke", sample.token.pk),
+            "rotate subscription": lambda: admin.post(
                 f"{PAGES}/subscription/{sample.subscription.pk}/rotate/",
                 SUBMITTED | {"old_secret_seconds": "3600"},
             ),
-            "unsubscribe": listed("subscription", "delete_chosen", sample.subscription.pk),
-            "make a token": lambda: admin.post(f"{PAGES}/apitoken/add/", {"name": "new", "may_read": "on"}),
-        }
+            "delete subscription": listed("subscription", "delete_chosen", sample.subscription.pk),
+            "create token": lambda: admin.post(f"{PAGES}/apitoken/add/", {"name": "new", "may_read": "on"}),
+        },
+        by="operator",
+        origin="admin",
     )
 
 
@@ -192,23 +198,28 @@ def test_an_act_of_the_api_is_done_with_its_entry_or_not_at_all(sample: Sample) 
 
     done_only_with_its_entry(
         {
-            "stop": one(sample.going, "stop"),
-            "retry": one(sample.failed, "retry"),
-            "resume": one(sample.stopped, "resume"),
-            "refresh": one(sample.drifted, "refresh"),
-            "delete": sent(f"/executions/{sample.ended.pk}", method="DELETE"),
-            "finish": sent(f"/executions/{sample.empty.pk}/finish", {"status": "Success"}),
-            "stop all that match": sent("/executions/stop", {"vendor_type": "ACROSS"}),
-            "stop a task": sent(f"/tasks/{sample.stopped_task.pk}/stop"),
-            "retry a task": sent(f"/tasks/{sample.failed_task.pk}/retry"),
-            "send again": sent(f"/deliveries/{sample.dead.pk}/resend"),
-            "subscribe": sent("/subscriptions", {"name": "new", "url": "https://hooks.example.com/new"}),
-            "change": sent(f"/subscriptions/{sample.subscription.pk}", {"name": "other"}, "PATCH"),
-            "rotate": sent(f"/subscriptions/{sample.subscription.pk}/rotate-secret", {}),
-            "unsubscribe": sent(f"/subscriptions/{sample.subscription.pk}", method="DELETE"),
-            "pause": sent("/queue/pause", {"queue": JOBS}),
-        }
+            "stop execution": one(sample.going, "stop"),
+            "retry execution": one(sample.failed, "retry"),
+            "resume execution": one(sample.stopped, "resume"),
+            "refresh execution": one(sample.drifted, "refresh"),
+            "delete execution": sent(f"/executions/{sample.ended.pk}", method="DELETE"),
+            "finish execution": sent(f"/executions/{sample.empty.pk}/finish", {"status": "Success"}),
+            "stop executions": sent("/executions/stop", {"vendor_type": "ACROSS"}),
+            "stop task": sent(f"/tasks/{sample.stopped_task.pk}/stop"),
+            "retry task": sent(f"/tasks/{sample.failed_task.pk}/retry"),
+            "resend delivery": sent(f"/deliveries/{sample.dead.pk}/resend"),
+            "create subscription": sent("/subscriptions", {"name": "new", "url": "https://hooks.example.com/new"}),
+            "change subscription": sent(f"/subscriptions/{sample.subscription.pk}", {"name": "other"}, "PATCH"),
+            "rotate subscription": sent(f"/subscriptions/{sample.subscription.pk}/rotate-secret", {}),
+            "delete subscription": sent(f"/subscriptions/{sample.subscription.pk}", method="DELETE"),
+            "pause queue": sent("/queue/pause", {"queue": JOBS}),
+        },
+        by=f"runners (token {ApiToken.objects.latest('pk').pk})",
+        origin="api",
     )
+    texts = " ".join(map(str, AuditEntry.objects.values_list("detail", "target", "by")))
+    secrets = [program.token, *Subscription.objects.values_list("secret", flat=True)]
+    assert not [one for one in secrets if one in texts]
 
 
 def test_an_act_of_a_terminal_is_done_with_its_entry_or_not_at_all(sample: Sample) -> None:
@@ -217,11 +228,13 @@ def test_an_act_of_a_terminal_is_done_with_its_entry_or_not_at_all(sample: Sampl
 
     done_only_with_its_entry(
         {
-            "stop": typed("harbor", "stop", sample.going.pk),
-            "retry": typed("harbor", "retry", sample.failed.pk),
-            "stop all that match": typed("harbor", "stop", "--vendor", "ACROSS", "--yes"),
-            "release": typed("harbor", "quarantine", "--release", sample.held.pk),
-            "make a token": typed("harbor", "token", "new"),
-            "pause": typed("harbor", "pause"),
-        }
+            "stop executions": typed("harbor", "stop", sample.going.pk),
+            "retry executions": typed("harbor", "retry", sample.failed.pk),
+            "stop executions of many": typed("harbor", "stop", "--vendor", "ACROSS", "--yes"),
+            "release quarantine": typed("harbor", "quarantine", "--release", sample.held.pk),
+            "create token": typed("harbor", "token", "new"),
+            "pause queue": typed("harbor", "pause"),
+        },
+        by=at_terminal().name,
+        origin="terminal",
     )

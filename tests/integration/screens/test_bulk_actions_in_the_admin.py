@@ -1,7 +1,6 @@
 """The actions of the list of executions: each asks first, on the rows chosen or on all that match."""
 
 import re
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,21 +10,18 @@ from django.test import Client
 
 from harbor_refresh.executions.admin.filters import filter_of
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import AuditEntry, Execution, Quarantine, Task
 from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.executions.queries.chosen_pages import count
-from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.tasks.admin import execution as screen
 from tests.integration.admin_client import act, signed_in, told
 from tests.integration.database_state import rows
 from tests.integration.operations.actions.sample_bulk import reported, statuses, with_jobs
 from tests.integration.sample_actions import actions, asked, work_off
-from tests.integration.sample_executions import drifted, made, status_of
+from tests.integration.sample_executions import drifted, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -118,12 +114,6 @@ def test_stopped_failed_and_ended_executions_run_again_or_are_deleted(admin: Cli
     ]
 
 
-def test_an_execution_without_jobs_is_stopped_by_the_same_use_case_as_in_the_api(admin: Client) -> None:
-    empty = create(NewExecution("RUNNER"))
-    act(admin, LIST, "stop", [empty.pk])
-    assert status_of(empty) == "Stopped"
-
-
 def test_all_that_match_are_stopped_in_the_background(admin: Client) -> None:
     executions, others = with_jobs(60), with_jobs(2, "GC")
     query = "?vendor=SCAN&status__exact=Running&p=1"
@@ -167,48 +157,6 @@ def test_the_list_offers_all_that_match_only_if_there_are_more_than_it_shows(adm
 
 
 @pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("", Filter()),
-        ("p=3&o=1&vendor=&q=&_popup=1", Filter()),
-        ("vendor=SCAN&status__exact=Error", Filter("SCAN", statuses=("Error",))),
-        ("vendor_id=-7&trigger=MANUAL", Filter(vendor_id=-7, trigger="MANUAL")),
-        ("vendor_id=disk/a", Filter(vendor_id="disk/a")),
-        ("quarantined=yes", Filter(quarantined=True)),
-        ("vendor=SCAN&has_jobs=yes", Filter("SCAN", has_jobs=True)),
-        ("q=7 a.b=c", Filter(ids=[7], attributes={"a.b": "c"})),
-        ("q=a.b=c", Filter(attributes={"a.b": "c"})),
-        ("q=a='b c'", Filter(attributes={"a": "b c"})),
-        (
-            "start_time_from_0=2026-01-31&start_time_to_0=2026-01-31",
-            Filter(
-                started_after=datetime(2026, 1, 31, tzinfo=UTC), started_before=datetime(2026, 2, 1, tzinfo=UTC)
-            ),
-        ),
-        (
-            "start_time_from_0=2026-01-31&start_time_from_1=12:30:00",
-            Filter(started_after=datetime(2026, 1, 31, 12, 30, tzinfo=UTC)),
-        ),
-    ],
-)
-def test_the_address_of_a_list_is_the_filter_of_its_action(query: str, expected: Filter) -> None:
-    assert filter_of(QueryDict(query)) == expected
-
-
-def test_a_word_that_is_searched_for_is_an_id_a_job_or_a_vendor() -> None:
-    one, other = with_jobs(1, "IMAGE_SCAN")[0], with_jobs(1, "GC")[0]
-    assert filter_of(QueryDict(f"q={one.pk}")).ids == [one.pk]
-    assert filter_of(QueryDict("q=GC-0-0")).ids == [other.pk]
-    keyed = create(NewExecution("GC", "disk/a"))
-    assert filter_of(QueryDict("q=disk/a")).ids == [keyed.pk]
-    assert filter_of(QueryDict("q=scan")) == Filter("IMAGE_SCAN")
-    with_jobs(1, "SCAN_ALL")
-    with pytest.raises(Refused, match="several vendors"):
-        filter_of(QueryDict("q=scan"))
-    assert filter_of(QueryDict("q=scan_all")) == Filter("SCAN_ALL")
-
-
-@pytest.mark.parametrize(
     "query",
     [
         "colour=red",
@@ -233,18 +181,6 @@ def test_a_list_that_an_action_cannot_follow_exactly_is_refused(admin: Client, q
     ask(admin, "stop", [execution.pk], "?" + query, across=True, confirmed="yes")
     assert not actions().exists()
     assert status_of(execution) == "Running"
-
-
-def test_all_that_have_jobs_are_stopped_and_no_other(admin: Client) -> None:
-    with_some, (without, _) = with_jobs(3), made(2)
-    query = "?has_jobs=yes"
-    page = ask(admin, "stop", [with_some[0].pk], query, across=True)
-    assert "Stop 3 executions?" in said(page)
-    confirm(admin, page, query)
-    work_off()
-    assert statuses() == {"Stopped": 3, "Running": 1}
-    assert status_of(without) == "Running"
-    assert count(Filter(has_jobs=False), seconds=60).count == 1
 
 
 def test_a_confirmation_with_an_impossible_bound_touches_what_there_is_now(admin: Client) -> None:
@@ -337,15 +273,3 @@ def test_a_page_that_is_opened_or_sent_without_its_answer_does_nothing(admin: Cl
         answer(f"{LIST}{execution.pk}/{verb}/")
     assert (rows(Execution), rows(Task), rows(Quarantine)) == before
     assert entries() == []
-
-
-def test_an_execution_is_resumed_and_deleted_on_its_page(admin: Client) -> None:
-    (execution,) = with_jobs(1)
-    stop(execution.pk)
-    admin.post(f"{LIST}{execution.pk}/resume/", {"confirmed": "yes"})
-    assert status_of(execution) == "Running"
-    stop(execution.pk)
-    answer = admin.post(f"{LIST}{execution.pk}/remove/", {"confirmed": "yes"})
-    assert answer["Location"] == LIST
-    assert not Execution.objects.exists()
-    assert not Task.objects.exists()

@@ -12,15 +12,11 @@ from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from harbor_refresh.executions.access import api_tokens, audit
 from harbor_refresh.executions.access.audit import Kind, Origin, Outcome, Person, Word
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.deliveries import subscriptions
-from harbor_refresh.executions.deliveries.subscriptions import Wish
-from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.stops import stop
-from harbor_refresh.executions.models import AuditEntry, Delivery, Execution
-from harbor_refresh.executions.models.notifications import State
+from harbor_refresh.executions.models import AuditEntry, Execution
 from harbor_refresh.executions.models.operations import Verb
-from tests.integration.admin_client import act, signed_in
+from tests.integration.admin_client import signed_in
 from tests.integration.command_output import said
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.operations.actions.sample_bulk import with_jobs
@@ -57,33 +53,6 @@ def stopped_one() -> Execution:
 # each source
 
 
-def test_the_api_writes_every_act_with_the_name_of_the_token(program: Program) -> None:
-    execution, empty = stopped_one(), create(NewExecution("EMPTY"))
-    one = f"/executions/{execution.pk}"
-    program.post(f"{one}/resume")
-    program.post(f"{one}/refresh")
-    program.post(f"/tasks/{execution.tasks.get().pk}/stop")
-    program.post(f"{one}/retry")
-    program.post(f"{one}/stop")
-    program.post(f"/executions/{empty.pk}/finish", {"status": "Success"})
-    program.delete(one)
-    action = program.post("/executions/stop", {"vendor_type": "SCAN"}, 202)["id"]
-    program.post(f"/executions/{action}/stop")
-    pk = str(execution.pk)
-    assert log() == [
-        ("resume", "execution", pk, "done"),
-        ("refresh", "execution", pk, "unchanged"),
-        ("stop", "task", log()[2][2], "done"),
-        ("retry", "execution", pk, "unchanged"),
-        ("stop", "execution", pk, "done"),
-        ("finish", "execution", str(empty.pk), "done"),
-        ("delete", "execution", pk, "done"),
-        ("stop", "executions", str(action), "done"),
-        ("stop", "execution", str(action), "done"),
-    ]
-    assert people() == {("runners (token 1)", "api", True)}
-
-
 def test_what_the_api_refuses_is_no_act(program: Program) -> None:
     (execution,) = with_jobs(1)
     program.delete(f"/executions/{execution.pk}", 412)
@@ -98,26 +67,6 @@ def test_reports_and_new_executions_are_work_and_not_in_the_log(program: Program
     made = program.post("/executions", {"vendor_type": "SCAN", "tasks": [{"job_id": "a"}]}, 201)
     assert made
     assert log() == []
-
-
-def test_the_api_writes_who_changes_subscriptions_and_nothing_secret(program: Program) -> None:
-    made = program.post("/subscriptions", {"name": "chat", "url": "https://hooks.example.com/harbor"}, 201)
-    one = f"/subscriptions/{made['id']}"
-    program.client.patch(
-        f"/api/v1{one}", {"name": "team"}, "application/json", headers={"Authorization": f"Bearer {program.token}"}
-    )
-    program.post("/deliveries/resend", {})
-    program.delete(one)
-    pk = str(made["id"])
-    assert log() == [
-        ("create", "subscription", pk, "done"),
-        ("change", "subscription", pk, "done"),
-        ("resend", "delivery", "", "done"),
-        ("delete", "subscription", pk, "done"),
-    ]
-    texts = " ".join(map(str, AuditEntry.objects.values_list("detail", "target", "by")))
-    assert made["secret"] not in texts
-    assert program.token not in texts
 
 
 def test_the_terminal_writes_every_act() -> None:
@@ -155,38 +104,6 @@ def test_a_command_that_changes_nothing_writes_nothing() -> None:
     said("harbor", "stop", "--all", "--dry-run")
     said("harbor", "list")
     assert log() == []
-
-
-def test_the_admin_writes_tokens_subscriptions_deliveries_and_quarantine(admin: Client) -> None:
-    admin.post("/admin/harbor_executions/apitoken/add/", {"name": "runner", "may_read": "on"})
-    made = api_tokens.ApiToken.objects.get()
-    act(admin, "/admin/harbor_executions/apitoken/", "revoke", [made.pk])
-    act(admin, "/admin/harbor_executions/apitoken/", "revoke", [made.pk])
-    row = subscriptions.create(Wish("chat", "https://hooks.example.com/harbor"))
-    execution = stopped_one()
-    change = {"execution_id": execution.pk, "vendor_type": "SCAN", "from_status": "Running", "to_status": "Error"}
-    dead = Delivery.objects.create(
-        subscription_id=row.pk,
-        revision=1,
-        changed_at=made.created_at,
-        state=State.DEAD,
-        next_at=None,
-        ended_at=made.created_at,
-        **change,
-    )
-    act(admin, "/admin/harbor_executions/delivery/", "send_again", [dead.pk])
-    act(admin, "/admin/harbor_executions/delivery/", "send_again", [dead.pk])
-    act(admin, "/admin/harbor_executions/subscription/", "delete_chosen", [row.pk])
-    quarantine([execution.pk], 5)
-    act(admin, "/admin/harbor_executions/quarantine/", "release", [execution.pk])
-    assert log() == [
-        ("create", "token", str(made.pk), "done"),
-        ("revoke", "token", str(made.pk), "done"),
-        ("resend", "delivery", str(dead.pk), "done"),
-        ("delete", "subscription", str(row.pk), "done"),
-        ("release", "quarantine", str(execution.pk), "done"),
-    ]
-    assert people() == {("operator", "admin", True)}
 
 
 def test_the_admin_writes_the_schedule_and_the_accounts_that_are_edited(admin: Client) -> None:

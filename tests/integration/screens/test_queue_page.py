@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from harbor_refresh.executions.models import AuditEntry
-from harbor_refresh.tasks.admin.queue_tables import queue_tables
+from harbor_refresh.tasks.admin.queue import queue_tables
 from harbor_refresh.tasks.broker.celery_queues import JOBS, TICKS, WORK
 from harbor_refresh.tasks.operations.pauses import paused
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
@@ -93,18 +93,17 @@ def test_a_page_without_any_work_says_that_there_is_none(admin: Client) -> None:
 # An open page
 
 
-def live(client: Client, **headers: Any) -> Any:
-    return client.get(f"{PAGE}live/", headers=headers)
+def live(client: Client) -> Any:
+    return client.get(f"{PAGE}live/")
 
 
-def test_an_open_page_is_told_what_has_changed_and_nothing_twice(admin: Client, queue: ExecutionQueue) -> None:
+def test_an_open_page_is_told_what_has_changed(admin: Client, queue: ExecutionQueue) -> None:
     page = admin.get(PAGE).content.decode()
     assert f'data-live="{PAGE}live/" data-every="3000"' in page
     first = live(admin)
     assert all(f'data-part="{name}"' in page for name in first.json()["parts"])
-    assert live(admin, if_none_match=first["ETag"]).status_code == 304
     queue.mark(["10:REPLICATION"])
-    news = live(admin, if_none_match=first["ETag"])
+    news = live(admin)
     assert "REPLICATION" in news.json()["parts"]["waiting"]
     assert "REPLICATION" not in first.json()["parts"]["waiting"]
 
@@ -144,7 +143,7 @@ def test_with_redis_away_the_page_shows_what_the_database_knows(
     act(admin, "pause", JOBS, reason="upgrade")
     client = absent_redis()
     away = ExecutionQueue(queue.conf, client, client)
-    monkeypatch.setattr("harbor_refresh.tasks.admin.queue_tables.execution_queue", lambda: away)
+    monkeypatch.setattr("harbor_refresh.tasks.admin.queue.execution_queue", lambda: away)
     shown = text_of(admin.get(PAGE))
     assert "Redis: " in shown
     assert "was paused by operator" in shown

@@ -1,4 +1,4 @@
-"""Users and groups in the admin: a host keeps its own pages, and in ours no account can gain permissions."""
+"""Beat's schedule, users and groups: a host keeps its own pages, and in ours no account can gain permissions."""
 
 import os
 import subprocess
@@ -9,8 +9,58 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
+from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
-from tests.integration.admin_client import signed_in
+from harbor_refresh.executions.models import AuditEntry
+from tests.integration.admin_client import act, signed_in
+
+pytestmark = pytest.mark.usefixtures("database")
+
+TASKS = "/admin/django_celery_beat/periodictask/"
+INTERVALS = "/admin/django_celery_beat/intervalschedule/"
+
+
+def names() -> set[str]:
+    return set(PeriodicTask.objects.values_list("name", flat=True))
+
+
+@pytest.fixture
+def own(database: str) -> PeriodicTask:
+    """A row of an administrator, with an interval of its own."""
+    interval = IntervalSchedule.objects.create(every=11, period="minutes")
+    return PeriodicTask.objects.create(name="Own", task="tasks.reconcile", interval=interval)
+
+
+def test_each_action_on_a_row_has_an_entry(admin: Client, own: PeriodicTask, redis: object) -> None:
+    acts = {"disable_tasks": False, "toggle_tasks": True, "enable_tasks": True, "run_tasks": True}
+    for action, is_enabled in acts.items():
+        act(admin, TASKS, action, [own.pk])
+        own.refresh_from_db()
+        assert own.enabled is is_enabled
+    entries = AuditEntry.objects.order_by("pk").values_list("by", "verb", "kind", "target", "detail")
+    assert list(entries) == [
+        ("operator", verb, "schedule", str(own.pk), f"Own: {act}")
+        for verb, act in (("change", "disable"), ("change", "toggle"), ("change", "enable"), ("run", "run"))
+    ]
+
+
+def test_a_row_and_its_interval_are_deleted(admin: Client, own: PeriodicTask) -> None:
+    before = names()
+    admin.post(f"{TASKS}{own.pk}/delete/", {"post": "yes"})
+    assert names() == before - {"Own"}
+    admin.post(f"{INTERVALS}{own.interval.pk}/delete/", {"post": "yes"})
+    assert not IntervalSchedule.objects.filter(period="minutes").exists()
+
+
+def test_a_row_is_renamed(admin: Client, own: PeriodicTask) -> None:
+    form = {
+        **{"name": "Renamed", "task": "", "regtask": "tasks.sweep", "interval": own.interval.pk},
+        **{"args": "[]", "kwargs": "{}", "headers": "{}", "description": ""},
+    }
+    assert admin.post(f"{TASKS}{own.pk}/change/", form).status_code == 302
+    own.refresh_from_db()
+    assert (own.name, own.task) == ("Renamed", "tasks.sweep")
+
 
 ROOT = Path(__file__).resolve().parents[3]
 USERS, GROUPS = "/admin/auth/user/", "/admin/auth/group/"
@@ -106,7 +156,6 @@ def a_group() -> Group:
     return group
 
 
-@pytest.mark.usefixtures("database")
 def test_staff_with_all_permissions_on_users_and_groups_can_give_no_account_more_permissions(
     staff: Client,
 ) -> None:
@@ -142,7 +191,6 @@ def test_staff_with_all_permissions_on_users_and_groups_can_give_no_account_more
     assert accounts() == before
 
 
-@pytest.mark.usefixtures("database")
 def test_staff_may_look_at_users_and_groups_and_see_no_password(staff: Client) -> None:
     root, group = User.objects.create_superuser("root", password="secret"), a_group()
     pages = [USERS, f"{USERS}{root.pk}/change/", GROUPS, f"{GROUPS}{group.pk}/change/"]
@@ -157,7 +205,6 @@ def test_staff_may_look_at_users_and_groups_and_see_no_password(staff: Client) -
     assert ">Password</label>" not in shown
 
 
-@pytest.mark.usefixtures("database")
 def test_a_superuser_changes_users_and_groups() -> None:
     admin = signed_in(superuser=True)
     other, group = User.objects.create_user("other"), a_group()

@@ -1,9 +1,16 @@
-"""Beat's schedule in the style of the other screens: what runs, how often, when it last ran."""
+"""Users, groups and beat's schedule in the style of the other screens.
+
+Only superusers add, change and delete users and groups. With Django's own pages, staff who may change users can
+make themselves superusers: by the flag, a permission, a group, or a new password for a superuser.
+"""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -16,6 +23,7 @@ from django_celery_beat.models import (
     PeriodicTask,
     SolarSchedule,
 )
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
@@ -30,6 +38,42 @@ if TYPE_CHECKING:  # guessed types would forbid overriding its options
 else:
     from django_celery_beat.admin import CrontabScheduleAdmin as BeatCrontabScheduleAdmin
     from django_celery_beat.admin import PeriodicTaskAdmin as BeatPeriodicTaskAdmin
+
+for model, djangos in ((User, DjangoUserAdmin), (Group, DjangoGroupAdmin)):
+    # a screen that is not Django's own may refuse more than ours: Django then says that the model is registered
+    if type(admin.site.get_model_admin(model)) is djangos:
+        admin.site.unregister(model)
+
+
+class OnlySuperusersChange(ModelAdmin):
+    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return request.user.is_superuser
+
+    has_change_permission = has_delete_permission = has_add_permission
+
+
+@admin.register(Group)
+class GroupAdmin(OnlySuperusersChange, NotedAdmin, DjangoGroupAdmin, ModelAdmin):
+    audit_kind = Kind.GROUP
+
+
+@admin.register(User)
+class UserAdmin(OnlySuperusersChange, NotedAdmin, DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
+    audit_kind = Kind.USER
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Leave out the password for people who may only look: with Django 6, unfold would show them its hash."""
+        fieldsets = super().get_fieldsets(request, obj)
+        if self.has_change_permission(request, obj):
+            return fieldsets
+        return [
+            (title, options | {"fields": [field for field in options["fields"] if field != "password"]})
+            for title, options in fieldsets
+        ]
+
 
 admin.site.unregister((PeriodicTask, IntervalSchedule, CrontabSchedule, SolarSchedule, ClockedSchedule))
 
