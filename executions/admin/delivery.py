@@ -8,7 +8,7 @@ from harbor_refresh.executions.access.audit import Kind, Word, note, noted, pers
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin, may
 from harbor_refresh.executions.admin.formatters import column, delivery_label, execution_link, status_label
 from harbor_refresh.executions.admin.site_pages import page
-from harbor_refresh.executions.deliveries import dead_letters
+from harbor_refresh.executions.deliveries import claims
 from harbor_refresh.executions.models import Delivery
 from harbor_refresh.executions.text import plural
 
@@ -47,7 +47,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
         count, others = 0, 0
         for row in queryset:
             with noted(person_of(request), Word.RESEND, Kind.DELIVERY, row.pk) as entry:
-                entry.skip = not dead_letters.resend([row.pk])
+                entry.skip = not claims.resend([row.pk])
             count += not entry.skip
             others += entry.skip
         if count:
@@ -61,9 +61,9 @@ class DeliveryAdmin(ReadOnlyAdmin):
         ids = queryset.order_by().values_list("subscription_id", flat=True).distinct()
         count = 0
         for pk in ids:
-            count += (sent := dead_letters.resend_all(pk))
+            count += (sent := claims.resend_all(pk))
             note(person_of(request), Word.RESEND, Kind.DELIVERY, f"of subscription {pk}", count=sent)
-        more = " There may be more." if count >= dead_letters.MOST else ""
+        more = " There may be more." if count >= claims.MOST else ""
         self.message_user(request, f"{_letters(count)} sent again.{more}", messages.SUCCESS)
 
     execution_number = column("execution_id", "Execution", execution_link)

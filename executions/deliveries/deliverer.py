@@ -9,7 +9,7 @@ from django.db import transaction
 
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import absence_translated, run
-from harbor_refresh.executions.deliveries import http
+from harbor_refresh.executions.deliveries import answers
 from harbor_refresh.executions.deliveries.handler_runs import RUN_SECONDS
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def deliver(
 
     1. Write the deliveries of new changes, and `ask_handlers` to run.
     2. Claim as many as there is room for of each webhook, and send them. If the process dies, they are due again
-       when the lease ends, under the same id. If it cannot send (http.py), they wait for one that can.
+       when the lease ends, under the same id. If it cannot send (answers.py), they wait for one that can.
     3. Record the results as they come, and look again.
     """
     next_look = time.monotonic()
@@ -52,7 +52,7 @@ def deliver(
 
 
 def _sender() -> "AbstractContextManager[Sender | None]":
-    if not http.can_send():
+    if not answers.can_send():
         return nullcontext()
     from harbor_refresh.executions.deliveries.sender import Sender
 
@@ -62,17 +62,12 @@ def _sender() -> "AbstractContextManager[Sender | None]":
 def write_deliveries() -> int:
     """Write the deliveries of all untold changes; return how many changes were told.
 
-    1. Take the lock of the outbox. If another process has it, that process does the work.
-    2. In the next statement write the deliveries of a batch and mark its changes as told, in one transaction.
-
-    A change that commits just after the holder has looked waits for the next pass, for which its writer asks after
-    its commit.
+    Two processes at once: the second waits for the rows that the first has locked, and leaves them out. So the
+    changes of an execution are written in order.
     """
     count = 0
     while True:
         with absence_translated(), transaction.atomic():
-            if not run("lock_outbox")[0][0]:
-                return count
             told: int = run("write_deliveries", most=BATCH)[0][0]
             if told:
                 crash_points.reach("listed", ())

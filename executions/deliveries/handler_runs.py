@@ -10,8 +10,15 @@ from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.deliveries.answers import MAX_ERROR, backoff
-from harbor_refresh.executions.deliveries.changes import read_changes
-from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result, claim, record, with_due
+from harbor_refresh.executions.deliveries.claims import (
+    Claimed,
+    Outcome,
+    Result,
+    claim,
+    read_changes,
+    record,
+    with_due,
+)
 from harbor_refresh.executions.models import Subscription
 from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.news import callbacks, signals

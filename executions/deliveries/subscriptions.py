@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from harbor_refresh.executions import pacing
 from harbor_refresh.executions.database import allow_long_statements, run, violates
-from harbor_refresh.executions.deliveries import addresses, handler_runs, http
+from harbor_refresh.executions.deliveries import addresses, answers, handler_runs
 from harbor_refresh.executions.deliveries.answers import Answer
 from harbor_refresh.executions.errors import ExtraMissing, NoSuchSubscription, Refused
 from harbor_refresh.executions.models import Callback, Delivery, Subscription
@@ -60,7 +60,7 @@ class Wish:
 
 def create(wish: Wish) -> Subscription:
     """Make a subscription with a new secret. Its first change is one that is refreshed after the commit."""
-    if not http.is_installed():
+    if not answers.is_installed():
         raise ExtraMissing
     refuse_unusable(wish)
     if Subscription.objects.count() >= MAX_SUBSCRIPTIONS:
@@ -137,7 +137,7 @@ def delete(subscription_id: int) -> None:
 def test(subscription_id: int) -> Answer:
     """Send a test to a webhook, in this process, and return the answer. It changes no row."""
     row = webhook(subscription_id)
-    if not http.is_installed():
+    if not answers.is_installed():
         return Answer(None, str(ExtraMissing()))
     from harbor_refresh.executions.deliveries.sender import Sender
 

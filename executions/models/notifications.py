@@ -139,7 +139,7 @@ class Delivery(models.Model):
                 name="delivery_in_order",
                 condition=Q(state=State.PENDING),
             ),
-            # dead_letters.py and the list of dead letters
+            # claims.py and the list of dead letters
             models.Index(fields=["subscription", "id"], name="delivery_dead", condition=Q(state=State.DEAD)),
             # housekeeping.py: the oldest of those that have ended
             models.Index(fields=["ended_at"], name="delivery_ended", condition=~Q(state=State.PENDING)),

@@ -19,8 +19,6 @@ from harbor_refresh.executions.news.handlers import Change
 
 #: The name of its subscription begins with that.
 PREFIX = "callback "
-#: How often a missing subscription is made. Once is enough, unless others are deleted at the same moment.
-TRIES = 10
 MAX_HANDLER = (Subscription._meta.get_field("name").max_length or 0) - len(PREFIX)
 
 
@@ -42,11 +40,7 @@ Call = Callable[[Change, Callback], object]
 Find = Callable[[str], Call | None]
 
 
-def _find_none(_: str) -> Call | None:
-    return None
-
-
-_find: Find = _find_none
+_find: Find = lambda _: None  # noqa: E731
 
 
 def find_by(find: Find) -> None:
@@ -64,18 +58,13 @@ def record(execution_id: int, callbacks: Sequence[NewCallback]) -> None:
     waits for this transaction, and is refused.
     """
     handlers = {one.handler for one in callbacks}
-    for _ in range(TRIES):
-        if not (missing := handlers - _held(handlers)):
-            break
-        Subscription.objects.bulk_create(
-            (
-                Subscription(kind=Kind.CALLBACK, name=f"{PREFIX}{handler}", handler=handler)
-                for handler in sorted(missing)
-            ),
-            ignore_conflicts=True,
-        )
-    else:
-        raise Refused(f"a webhook may have the name of a callback, {PREFIX + min(missing)!r}: give it another one")
+    if missing := sorted(handlers - _held(handlers)):
+        new = (Subscription(kind=Kind.CALLBACK, name=f"{PREFIX}{one}", handler=one) for one in missing)
+        Subscription.objects.bulk_create(new, ignore_conflicts=True)
+        if missing := sorted(handlers - _held(handlers)):
+            raise Refused(
+                f"a webhook may have the name of a callback, {PREFIX + missing[0]!r}: give it another one"
+            )
     Callback.objects.bulk_create(
         Callback(
             execution_id=execution_id,

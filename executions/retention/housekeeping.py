@@ -1,4 +1,4 @@
-"""Housekeeping: the tables whose old rows the sweep deletes.
+"""Housekeeping: the tables whose old rows the sweep deletes, and the executions that dangle.
 
 A table is a line of HOUSEKEEPING: a name, a function and an age. The function deletes one bounded batch of the
 rows from before the moment that it is given, and returns how many; the sweep calls it until it returns 0. It must
@@ -17,10 +17,12 @@ from harbor_refresh.executions.access import audit, received_messages
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import delete_first, run
 from harbor_refresh.executions.lifecycle.deletion import TOMBSTONES_KEPT
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import (
     Callback,
     DeletedTask,
     Delivery,
+    Execution,
     IdempotencyKey,
     ReceivedMessage,
     Subscription,
@@ -33,6 +35,7 @@ BATCH = 1_000
 #: The newest status changes of an execution that stay, whatever their age: more than a person reads.
 HISTORY_KEPT = 1_000
 HISTORY_PAGE = 5_000
+DANGLING_PAGE = 1_000
 
 Forget = Callable[[Any], int]
 
@@ -43,13 +46,9 @@ class Chore:
     forget: Forget
     age: timedelta
 
-    def do(self) -> int:
-        """Delete one batch; return how many rows it deleted. The moment is one of the database's clock."""
-        return self.forget(Now() - self.age)
-
-    def page(self, _: int) -> tuple[int, int | None]:
-        """Delete one batch, which begins at the oldest row; return how many, and None after the last batch."""
-        deleted = self.do()
+    def page(self, _: int = 0) -> tuple[int, int | None]:
+        """Delete one batch; return how many, and None after the last one. The moment is one of the database."""
+        deleted = self.forget(Now() - self.age)
         return deleted, 0 if deleted else None
 
 
@@ -98,3 +97,16 @@ def forget_orphans(after_id: int) -> tuple[int, int | None]:
     among the next page of executions; return how many, and the id to go on after."""
     looked_at, last_id, deleted = run("forget_orphans", after_id=after_id, page=HISTORY_PAGE)[0]
     return deleted, last_id if looked_at == HISTORY_PAGE else None
+
+
+def refresh_dangling(age: timedelta, after_id: int) -> tuple[int, list[int], int | None]:
+    """Refresh executions of the next page that have no end although none of their tasks has moved for so long, in
+    id order. Return how many ended, the ids of the others, and the id to go on after, None after the last page.
+
+    A refresh does not end an execution with an unfinished task or without tasks. One that another transaction has
+    locked, or that the database refuses to write, is left for the next sweep.
+    """
+    looked_at, last, ids = run("find_dangling", after_id=after_id, page=DANGLING_PAGE, age=age)[0]
+    refresh(ids, wait=False)
+    left = list(Execution.objects.filter(pk__in=ids, end_time=None).order_by("pk").values_list("pk", flat=True))
+    return len(ids) - len(left), left, last if looked_at == DANGLING_PAGE else None

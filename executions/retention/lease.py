@@ -45,10 +45,6 @@ class Lease:
         in_force = run("take_lease", work=self.name, holder=self.holder, lease=LEASE)
         return Held(*in_force[0]) if in_force else None
 
-    def is_held(self) -> bool:
-        """Whether a process has the lease now."""
-        return LeaseRow.objects.filter(name=self.name, held_until__gt=Now()).exists()
-
     @contextmanager
     def fenced(self) -> Iterator[None]:
         """Extend the lease and do the block in one transaction, so that it writes only while the lease is ours."""

@@ -12,7 +12,7 @@ from typing import Any
 from celery import current_app
 
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.deliveries import http
+from harbor_refresh.executions.deliveries import answers
 from harbor_refresh.executions.deliveries.claims import expire, with_due
 from harbor_refresh.executions.deliveries.deliverer import deliver
 from harbor_refresh.executions.deliveries.handler_runs import RUN_SECONDS, due_handlers, keep_rows
@@ -41,7 +41,7 @@ def on_changes_written(**_: Any) -> None:
     if mode.is_on():
         agenda.add_written()
     else:
-        _try(_wake)
+        _try(partial(tick.send, NAME))
 
 
 def on_worker_ready(**_: Any) -> None:
@@ -58,13 +58,6 @@ def recover() -> None:
     expire()
     if with_due().exists() or StatusChange.objects.filter(told=False).exists():
         _try(partial(tick.send, NAME))
-
-
-def _wake() -> None:
-    """Send `tasks.deliver`, unless a run looks at this moment: when it has released its lease, it looks once
-    more."""
-    if not Lease(LEASE).is_held():
-        tick.send(NAME)
 
 
 def run() -> None:
@@ -99,7 +92,7 @@ def run() -> None:
 def _prepare() -> None:
     """Do what a process does once, with its first run."""
     keep_rows()
-    if http.has_green_threads():
+    if answers.has_green_threads():
         log.warning("This worker sends no webhooks, because its pool has green threads: start one without")
 
 

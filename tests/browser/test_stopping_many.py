@@ -40,7 +40,9 @@ def test_an_action_on_many_is_stopped_while_it_runs_and_goes_on(open_page: OpenP
     wait_for(lambda: not Job.objects.filter(state=State.RUNNING).exists(), "the run to end")
     assert 500 <= stopped.count() <= 1_000
     confirm(page, "Resume stopped jobs", "Resume")
-    expect(page.locator("#execution-panel")).to_contain_text(re.compile(r"Success\s+(\d+) of \1 tasks have ended\."))
+    expect(page.locator("#execution-panel")).to_contain_text(
+        re.compile(r"Success\s+(\d+) of \1 tasks have ended\.")
+    )
     assert stopped.count() == COUNT
     entries = AuditEntry.objects.filter(target=str(action.pk)).order_by("pk")
     assert list(entries.values_list("by", "verb", "kind")) == [

@@ -39,7 +39,7 @@ from benchmarks.screen import Screen
 from benchmarks.servers import ROOT, Servers, environment
 from benchmarks.unfinished_executions import prepare
 from benchmarks.watcher import Watcher
-from harbor_refresh.executions.deliveries.requests import CONNECTIONS
+from harbor_refresh.executions.deliveries.sender import CONNECTIONS
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Lease, Task
 from harbor_refresh.tasks.broker.celery_queues import TICKS

@@ -283,7 +283,7 @@ def test_a_place_of_a_step_that_does_not_exist_begins_at_the_first() -> None:
 def test_dangling_executions_are_refreshed_with_end_and_history_and_unfinished_ones_are_named(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeping.dangling, "PAGE", 2)
+    monkeypatch.setattr(housekeeping, "DANGLING_PAGE", 2)
     (failed,) = ended(status="Running", tasks=("Success", "Error"), vendor="X", age=OLD)
     (pending,) = ended(status="Running", tasks=("Success", "Running"), vendor="X", age=OLD)
     (empty,) = ended(status="Running", tasks=(), vendor="X", age=OLD)
@@ -323,7 +323,7 @@ def test_a_dangling_execution_that_is_locked_is_left_and_not_waited_for(
         outcomes.append(refresh(*words, **options))
         return outcomes[-1]
 
-    monkeypatch.setattr(sweeping.dangling, "refresh", noted)
+    monkeypatch.setattr(housekeeping, "refresh", noted)
     (execution,) = ended(status="Running", vendor="X", age=OLD)
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT FROM execution FOR UPDATE")
@@ -611,7 +611,7 @@ def test_a_sweep_without_a_database_ends_at_once(monkeypatch: pytest.MonkeyPatch
         raise OperationalError("the connection was lost")
 
     monkeypatch.setattr(retention, "find", away)
-    monkeypatch.setattr(sweeping.dangling, "refresh_page", lambda *_: steps.append("dangling"))
+    monkeypatch.setattr(sweeping, "refresh_dangling", lambda *_: steps.append("dangling"))
     with pytest.raises(DatabaseAway):
         sweep()
     assert steps == ["executions"]

@@ -127,7 +127,7 @@ def test_deliveries_are_listed_in_pages_and_dead_ones_sent_again(program: Progra
 
 
 def test_all_dead_letters_are_sent_again_page_by_page(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harbor_refresh.executions.deliveries.dead_letters.PAGE", 2)
+    monkeypatch.setattr("harbor_refresh.executions.deliveries.claims.PAGE", 2)
     with receiver(status=410) as one:
         program.post("/subscriptions", {"name": "pager", "url": one.url}, 201)
         ended(5)

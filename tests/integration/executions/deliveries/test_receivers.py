@@ -12,9 +12,9 @@ from pytest_django import Settings
 from standardwebhooks import Webhook
 
 from harbor_refresh.executions import pacing
-from harbor_refresh.executions.deliveries import answers, claims, deliverer, requests
+from harbor_refresh.executions.deliveries import answers, claims, deliverer, sender
 from harbor_refresh.executions.deliveries.deliverer import write_deliveries
-from harbor_refresh.executions.deliveries.requests import CONNECTIONS, tls
+from harbor_refresh.executions.deliveries.sender import CONNECTIONS, tls
 from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.models import Delivery, Execution, Subscription
 from tests.integration.concurrency import in_background, wait_until
@@ -238,13 +238,10 @@ class Names:
         self.results = list(results)
         self.asked = 0
 
-    async def __call__(self, host: str, port: int) -> Sequence[str]:
+    def __call__(self, host: str, port: int) -> Sequence[str]:
         assert host == "receiver.example"
         self.asked += 1
         return self.results.pop(0) if len(self.results) > 1 else self.results[0]
-
-    def close(self) -> None:
-        """As a resolver has it."""
 
 
 def test_a_name_is_resolved_once_for_check_and_connection(
@@ -256,7 +253,7 @@ def test_a_name_is_resolved_once_for_check_and_connection(
         names = Names(["127.0.0.1"], ["127.0.0.2"])
         subscribed(f"http://receiver.example:{good.port}/")
         ended(1)
-        monkeypatch.setattr(requests, "Resolver", lambda: names)
+        monkeypatch.setattr(sender, "look_up", names)
         deliverer.deliver()
         assert (len(good.received), len(forbidden.received), names.asked) == (1, 0, 1)
     assert good.received[0].headers["host"] == f"receiver.example:{good.port}"
@@ -270,7 +267,7 @@ def test_a_name_that_leads_to_a_forbidden_address_is_not_connected(
     with receiver("127.0.0.2") as forbidden:
         subscribed(f"http://receiver.example:{forbidden.port}/")
         ended(1)
-        monkeypatch.setattr(requests, "Resolver", lambda: Names(found))
+        monkeypatch.setattr(sender, "look_up", Names(found))
         deliverer.deliver()
         assert forbidden.received == []
     assert (one().state, one().last_error) == ("pending", "the name leads to no address that webhooks may reach")
@@ -289,11 +286,11 @@ def test_a_certificate_must_be_trusted_and_name_the_receiver(
     authority.issue_cert(name).configure_cert(server)
     if is_trusted:
         authority.configure_trust(client)
-    monkeypatch.setattr(requests, "tls", lambda: client)
+    monkeypatch.setattr(sender, "tls", lambda: client)
     with receiver(tls=server) as secured:
         subscribed(f"https://receiver.example:{secured.port}/")
         ended(1)
-        monkeypatch.setattr(requests, "Resolver", lambda: Names(["127.0.0.1"]))
+        monkeypatch.setattr(sender, "look_up", Names(["127.0.0.1"]))
         deliverer.deliver()
         assert len(secured.received) == is_good
     assert one().state == ("delivered" if is_good else "pending")
