@@ -115,7 +115,7 @@ def test_numbers_are_sorted_and_unique_and_invalid_ones_are_refused() -> None:
 
 def test_an_option_of_the_caller_wins_over_the_default_of_the_experiment() -> None:
     given = Namespace(processes=None, batches=[7], budget=3)
-    assert options.with_defaults("hot", given) == Namespace(processes=8, batches=[7], budget=3)
+    assert options.with_defaults("reports", given) == Namespace(processes=2, batches=[7], budget=3)
 
 
 def test_a_strategy_that_exceeded_the_budget_is_not_tried_with_a_larger_backlog(
@@ -231,7 +231,7 @@ def test_a_file_without_rows_is_refused(text: str, tmp_path: Path) -> None:
         plots.read([path])
 
 
-@pytest.mark.parametrize("words", [["plot"], ["plot", "a.json"], ["hot", "a.json"], ["strategies", "--markdown"]])
+@pytest.mark.parametrize("words", [["plot"], ["plot", "a.json"], ["jobs", "a.json"], ["strategies", "--markdown"]])
 def test_a_plot_without_a_file_or_a_folder_is_misuse_and_so_is_a_file_for_a_measurement(words: list[str]) -> None:
     with pytest.raises(CommandError) as told:
         call_command(Command(), *words)

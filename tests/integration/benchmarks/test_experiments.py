@@ -13,22 +13,9 @@ import psycopg
 import pytest
 from redis import Redis
 
-from benchmarks import old_executions
 from benchmarks.empty_jobs import QUEUE
 from benchmarks.errors import BenchError
-from benchmarks.experiments import (
-    backlog,
-    dashboard,
-    deliveries,
-    freshness,
-    hooks,
-    hot,
-    intake,
-    jobs,
-    pages,
-    reports,
-    sweep,
-)
+from benchmarks.experiments import backlog, deliveries, freshness, hooks, intake, jobs, reports
 from benchmarks.experiments.jobs import LEAN, OURS, STOCK
 from benchmarks.job_passes import JobPasses
 from benchmarks.meters import RedisMeter
@@ -41,7 +28,7 @@ from benchmarks.unfinished_executions import prepare
 from benchmarks.watcher import Watcher
 from harbor_refresh.executions.deliveries.sender import CONNECTIONS
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.models import Execution, Lease, Task
+from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.queue import execution_queue
@@ -123,21 +110,6 @@ def test_a_worker_without_the_wake_up_sends_no_tick_when_work_waits(bench_server
         assert execution_queue().stats().backlog == 1
 
 
-def test_a_hot_execution_is_refreshed_less_often_than_it_is_reported(run: Run) -> None:
-    single, together = run(hot, processes=2)
-    assert [(row["batch"], row["calls"], row["errors"]) for row in (single, together)] == [
-        (1, 100, 0),
-        (10, 10, 0),
-    ]
-    for row in (single, together):
-        assert row["revisions"] == 1
-        assert 1 <= row["refreshes"] <= row["calls"] + 1
-        assert row["seconds_reporting"] > 0
-        assert row["seconds_till_true"] is not None
-        assert row["reports_per_second"] == pytest.approx(100 / row["seconds_reporting"], rel=0.05)
-    assert single["refreshes"] + together["refreshes"] <= (hot._refreshes() or 0), "one was counted twice"
-
-
 def test_bulk_reports_are_all_applied_and_mark_each_execution_once(run: Run) -> None:
     single, together = run(reports, batches=[1, 50])
     for row in (single, together):
@@ -161,16 +133,6 @@ def test_reads_and_bulk_reports_over_http_are_timed_by_the_server(run: Run) -> N
 def test_a_wrong_answer_is_an_error_and_not_measured() -> None:
     with pytest.raises(BenchError, match="The progress is 3, and the answer was 2"):
         jobs.asked(lambda: 2, 3, rounds=1)
-
-
-def test_every_page_of_the_admin_is_opened_and_takes_at_most_twelve_queries(run: Run) -> None:
-    rows = run(pages, executions=1100, tasks_per_execution=2, rounds=1)
-
-    assert len(rows) == len({row["page"] for row in rows}) > 40
-    assert {row["page"]: row["queries"] for row in rows if row["queries"] > 12} == {}
-    assert all(row["median_ms"] > 0 for row in rows)
-    # an answer of a few bytes gets no shorter
-    assert all(row["sent_kilobytes"] < row["kilobytes"] for row in rows if row["kilobytes"] > 1)
 
 
 @pytest.mark.filterwarnings("ignore:Call to deprecated setex")  # Celery's backend saves a group with it
@@ -237,29 +199,6 @@ def test_each_size_of_a_backlog_is_measured_over_the_same_tables(run: Run) -> No
     assert Execution.objects.count() == 80
 
 
-def test_a_sweep_that_was_killed_half_way_is_finished_beside_reports(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def kill_and_end_the_lease(*words: Any, **options: Any) -> Any:
-        memory = of_one_sweep(*words, **options)
-        Lease.objects.update(holder=None, held_until=None)
-        return memory
-
-    of_one_sweep = sweep._sweep
-    monkeypatch.setattr(sweep, "_sweep", kill_and_end_the_lease)
-    monkeypatch.setattr(sweep, "ALONE_SECONDS", 0.1)
-    monkeypatch.setattr(old_executions, "VENDOR_IDS", 10)
-    alone, killed, again = run(sweep, executions=600)
-    assert [row["what"] for row in (alone, killed, again)] == ["no sweep", "killed half-way", "again"]
-    assert alone["deleted"] == 0
-    assert killed["deleted"] >= 295
-    assert killed["deleted"] + again["deleted"] == 590
-    assert Execution.objects.filter(vendor_type="IMAGE_SCAN").count() == 10
-    for row in (alone, killed, again):
-        assert (row["errors"], row["first_error"]) == (0, "")
-        assert row["reports"] > 0
-
-
 @pytest.mark.usefixtures("database")
 def test_a_prepared_execution_is_up_to_date_and_one_report_changes_its_status() -> None:
     pairs = prepare(3, 4, done=3)
@@ -323,16 +262,6 @@ def test_two_receivers_get_everything_although_a_third_one_hangs(run: Run) -> No
     assert (nothing["subscriptions"], nothing["seconds_listing"]) == (0, None)
     assert (three["subscriptions"], three["delivered"], three["cut"]) == (3, 80, False)
     assert 0 < three["to_the_hanging"] <= 2 * CONNECTIONS
-
-
-def test_open_dashboards_are_measured_beside_none(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dashboard, "PAGES", (0, 3))
-    monkeypatch.setattr(dashboard, "WARM_UP_SECONDS", 0.1)
-    none, three = run(dashboard, executions=5, seconds=2.5)
-    assert (none["pages"], none["requests_per_second"]) == (0, 0)
-    assert (three["pages"], three["errors"]) == (3, 0)
-    assert three["requests_per_second"] > 0
-    assert three["web_core_percent"] > 0
 
 
 def test_hooks_are_measured_beside_a_bare_view(run: Run) -> None:
