@@ -7,8 +7,6 @@ import pytest
 from redis import Redis
 
 from harbor_refresh.executions import crash_points
-from harbor_refresh.tasks.pipeline import reconciliation
-from harbor_refresh.tasks.queue import execution_queue
 from tests import servers
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses, succeed
@@ -20,23 +18,6 @@ def redis_runs_again() -> Iterator[None]:
     yield
     if not servers.redis.running:
         servers.redis.start()
-
-
-@pytest.mark.slow
-def test_flushall_with_thousands_marked_heals_itself(
-    cluster: Cluster, holds: Callable[..., None], redis: Redis
-) -> None:
-    """More than one page of reconcile."""
-    count = reconciliation.PAGE + 500
-    ids = many(count)
-    succeed(ids)
-    assert execution_queue().stats().backlog == count
-    redis.flushall()
-    cluster.worker()
-    cluster.beat()
-    holds()
-    assert statuses() == {"Success": count}
-    cluster.says("Reconcile found")
 
 
 def test_flushall_during_the_work_heals_itself(cluster: Cluster, holds: Callable[..., None], redis: Redis) -> None:

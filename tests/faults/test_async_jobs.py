@@ -9,17 +9,9 @@ from celery import chain
 from harbor_refresh.tasks.jobs import start
 from harbor_refresh.tasks.models import Job
 from tests.faults import jobs as team
-from tests.faults.cluster import Cluster, Member
+from tests.faults.cluster import Member
 from tests.variants import variants
 from tests.waiting import wait_for
-
-
-@pytest.fixture
-def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
-    def begin(name: str = "worker", **options: object) -> Member:
-        return cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log), **options)  # type: ignore[arg-type]
-
-    return begin
 
 
 @pytest.mark.parametrize("pool", variants("prefork", "threads", "solo"))
@@ -62,20 +54,6 @@ def test_a_soft_limit_is_raised_in_them_and_a_hard_limit_ends_their_process(
     assert start("SCAN", jobs=[team.async_copy.s("next")]).wait(timeout=60) == "Success"
     holds()
     assert not member.died()
-
-
-@pytest.mark.slow
-def test_a_killed_worker_leaves_them_to_the_next(
-    worker: Callable[..., Member], log: Path, holds: Callable[..., None]
-) -> None:
-    first = worker("first")
-    execution = start("SCAN", jobs=[team.async_copy.s("a", 2.0)])
-    wait_for(lambda: "async_copy a" in log.read_text(), "it to begin", log=first.log)
-    first.kill()
-    worker("second")
-    assert execution.wait(timeout=120) == "Success"
-    assert log.read_text().count("async_copy a") == 2
-    holds()
 
 
 @pytest.mark.slow

@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from benchmarks import crash
 from benchmarks.existing_servers import with_options
-from benchmarks.figures import duplicates, rate, split_range
+from benchmarks.figures import duplicates, split_range
 from benchmarks.meters import by_kind
 from benchmarks.rows import Row, RowFile
-from benchmarks.screen import cell
 from benchmarks.servers import environment
 
 
@@ -25,31 +23,11 @@ def test_ranges_are_even_and_complete(count: int, parts: int) -> None:
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_the_rate_counts_finished_executions_and_not_requested_ones() -> None:
-    row = Row("scan", 2, 1_000, seconds=4.0)
-    rate(row, 200)
-    assert row.executions_per_second == 50.0
-    assert row.extra["executions_done"] == 200
-
-
 def test_duplicates_are_the_refreshes_beyond_the_first_of_each_execution() -> None:
     row = Row("scan", 2, 1_000)
     duplicates(row, refreshes=1_900, done=1_000)
     assert row.duplicates == 900
     assert row.extra["duplicates_share"] == pytest.approx(0.4737)
-
-
-def test_a_refresh_that_is_not_counted_yet_gives_no_negative_duplicates() -> None:
-    row = Row("hash", 2, 1_000)
-    duplicates(row, refreshes=499, done=500)
-    assert row.duplicates == 0
-
-
-def test_nothing_done_gives_a_rate_of_zero() -> None:
-    row = Row("hash", 2, 1_000, seconds=1.0)
-    rate(row, 0)
-    duplicates(row, refreshes=0, done=0)
-    assert (row.executions_per_second, row.extra["duplicates_share"]) == (0.0, 0.0)
 
 
 def test_commands_are_counted_between_two_answers_of_info_without_the_commands_of_the_counter() -> None:
@@ -62,13 +40,6 @@ def test_commands_are_counted_between_two_answers_of_info_without_the_commands_o
     }
     own = Counter({"scard": 9})
     assert by_kind(before, now, own) == {"sadd": 5, "del": 2}
-
-
-def test_even_a_small_sample_has_several_chunks() -> None:
-    assert crash.chunk(1) == "1"
-    assert crash.chunk(300) == "15"
-    assert crash.chunk(20_000) == "1000"
-    assert crash.chunk(1_000_000) == "2000"
 
 
 def test_the_session_parameters_are_replaced_and_the_rest_of_the_url_stays() -> None:
@@ -108,16 +79,3 @@ def test_the_file_holds_every_row_as_soon_as_it_is_measured(tmp_path: Path) -> N
         assert [row["nodes"] for row in rows] == list(range(1, count + 1))
         assert rows[-1]["refreshes"] == 3
     assert os.listdir(tmp_path) == ["rows.json"]
-
-
-def test_the_table_shows_unknown_and_zero_differently() -> None:
-    assert [cell(value) for value in (None, 0, 1_234_567, 12_345.6, 0.01234, False, True, "scan")] == [
-        "-",
-        "0",
-        "1,234,567",
-        "12,346",
-        "0.0123",
-        "",
-        "yes",
-        "scan",
-    ]

@@ -1,8 +1,7 @@
 """Percentiles, and the pictures and tables that are made of measured rows."""
 
 import json
-import sys
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,13 +9,12 @@ from xml.etree import ElementTree
 import pytest
 from django.core.management import CommandError, call_command
 
-from benchmarks import options, plots, stale_executions
+from benchmarks import plots, stale_executions
 from benchmarks.command import Command
 from benchmarks.errors import BenchError
 from benchmarks.experiments import backlog
-from benchmarks.percentiles import percentile, summary
+from benchmarks.percentiles import percentile
 from benchmarks.pictures import canvas
-from benchmarks.reporters import deal, split
 from benchmarks.rows import Row
 
 ABOUT = {
@@ -89,35 +87,6 @@ def test_a_percentile_is_the_smallest_value_that_so_many_do_not_exceed(
     assert percentile(values, share) == expected
 
 
-def test_a_percentile_with_a_share_above_1_is_refused() -> None:
-    with pytest.raises(ValueError, match="a share is above 0"):
-        percentile([1.0], 99)
-
-
-def test_a_summary_is_rounded_and_empty_when_nothing_was_seen() -> None:
-    assert summary([0.123456, 1.0]) == {"p50": 0.1235, "p95": 1.0, "p99": 1.0, "max": 1.0}
-    assert set(summary([]).values()) == {None}
-
-
-def test_tasks_are_split_among_all_reporters() -> None:
-    tasks = list(range(10))
-    assert deal(tasks, 3) == [[0, 3, 6, 9], [1, 4, 7], [2, 5, 8]]
-    assert split(tasks, 3) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
-    assert split([1], 2) == [[1], []]
-
-
-def test_numbers_are_sorted_and_unique_and_invalid_ones_are_refused() -> None:
-    assert options.numbers(1, 99)("20,5, 20") == [5, 20]
-    for text in ("", "a", "0", "100"):
-        with pytest.raises(ArgumentTypeError, match="takes"):
-            options.numbers(1, 99)(text)
-
-
-def test_an_option_of_the_caller_wins_over_the_default_of_the_experiment() -> None:
-    given = Namespace(processes=None, batches=[7], budget=3)
-    assert options.with_defaults("reports", given) == Namespace(processes=2, batches=[7], budget=3)
-
-
 def test_a_strategy_that_exceeded_the_budget_is_not_tried_with_a_larger_backlog(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -164,46 +133,6 @@ def test_every_experiment_with_rows_becomes_a_picture(tmp_path: Path) -> None:
         assert "fill: #ffffff" in path.read_text(encoding="utf-8"), "the servers is white on a dark page, too"
 
 
-def test_the_same_rows_make_the_same_file(tmp_path: Path) -> None:
-    rows = [row for row in ROWS if row["experiment"] == "peers"]
-    first, second = plots.draw(rows, tmp_path / "a"), plots.draw(rows, tmp_path / "b")
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-
-
-def test_a_picture_that_is_too_large_becomes_a_png_and_the_old_file_is_deleted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (svg,) = plots.draw([row for row in ROWS if row["experiment"] == "freshness"], tmp_path)
-    monkeypatch.setattr(canvas, "LARGEST_SVG", 10)
-    (png,) = plots.draw([row for row in ROWS if row["experiment"] == "freshness"], tmp_path)
-    assert png.read_bytes().startswith(b"\x89PNG")
-    assert not svg.exists()
-    monkeypatch.undo()
-    assert plots.draw([row for row in ROWS if row["experiment"] == "freshness"], tmp_path) == [svg]
-    assert not png.exists()
-
-
-def test_an_experiment_without_measured_values_can_be_drawn(tmp_path: Path) -> None:
-    empty: list[dict[str, Any]] = [
-        strategy("scan", 0) | {"executions_per_second": None},
-        waiting("scan", 10, None),
-        fresh(20, 0, 0, wake_up=True) | {"p50": None, "p99": None},
-    ]
-    assert len(plots.draw(empty, tmp_path)) == 3
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(1_200_000, "1,200,000"), (0.25, "0.25"), (31.6, "31.6"), (2.0, "2"), (1234.5, "1,234")]
-)
-def test_numbers_are_formatted_for_people(value: float, text: str) -> None:
-    assert canvas.number(value) == text
-
-
-def test_the_caption_says_where_and_when() -> None:
-    line = "2 cores of Some, 8 GB · PostgreSQL 18.6, Valkey 9.1.2, Celery 5.7.0 · 3 November 2026"
-    assert plots.about_line(ROWS) == line
-
-
 def test_the_command_draws_and_prints_tables(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -215,12 +144,6 @@ def test_the_command_draws_and_prints_tables(
     assert "| 20 | 20 | yes | 30 |" not in told.out
     assert "| reports/s | sent/s | wake-up |" in told.out
     assert "*2 cores of Some" in told.out
-
-
-def test_without_matplotlib_one_line_says_what_to_install(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(CommandError, match=r"pip install -r requirements-dev\.txt"):
-        call_command(Command(), "plot", str(file), "--into", "/nowhere")
 
 
 @pytest.mark.parametrize("text", ["{}", "[1]", "not JSON"])

@@ -13,15 +13,10 @@ import psycopg
 import pytest
 from redis import Redis
 
-from benchmarks.empty_jobs import QUEUE
-from benchmarks.errors import BenchError
 from benchmarks.experiments import backlog, deliveries, freshness, hooks, intake, jobs, reports
 from benchmarks.experiments.jobs import LEAN, OURS, STOCK
-from benchmarks.job_passes import JobPasses
-from benchmarks.meters import RedisMeter
 from benchmarks.ready_cluster import ready_cluster
 from benchmarks.reporter import Assignment, report_all
-from benchmarks.reporters import reporting
 from benchmarks.screen import Screen
 from benchmarks.servers import ROOT, Servers, environment
 from benchmarks.unfinished_executions import prepare
@@ -29,7 +24,6 @@ from benchmarks.watcher import Watcher
 from harbor_refresh.executions.deliveries.sender import CONNECTIONS
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.queue import execution_queue
 from tests import servers
@@ -81,18 +75,6 @@ def test_reports_become_visible_with_the_wake_up_and_by_the_schedule_alone(
     assert not Execution.objects.exclude(status="Success").exists()
 
 
-@pytest.mark.parametrize("wake_up", [True, False])
-def test_a_reporter_sends_a_tick_with_the_wake_up_alone(
-    wake_up: bool, bench_servers: Servers, redis: Redis
-) -> None:
-    """No worker runs that could take it."""
-    ((_, task),) = prepare(1, 3, done=2)
-    with reporting([Assignment([task], budget=60.0, wake_up=wake_up)], bench_servers) as running:
-        (outcome,) = running.outcomes()
-    assert (outcome.applied, outcome.errors) == (1, 0)
-    assert redis.llen(TICKS) == wake_up
-
-
 def test_a_worker_without_the_wake_up_sends_no_tick_when_work_waits(bench_servers: Servers) -> None:
     with ready_cluster(bench_servers, Namespace(workers=1, concurrency=1), wake_up=False, interval=600.0):
         log = next(bench_servers.directory.glob("processes*/worker1.log"))
@@ -128,11 +110,6 @@ def test_reads_and_bulk_reports_over_http_are_timed_by_the_server(run: Run) -> N
     assert items["list, status, 5 in 100, first page"] == 3
     assert items["list, status that there is not, first page"] == 0
     assert (written["reports"], written["marked"]) == (180, 60)
-
-
-def test_a_wrong_answer_is_an_error_and_not_measured() -> None:
-    with pytest.raises(BenchError, match="The progress is 3, and the answer was 2"):
-        jobs.asked(lambda: 2, 3, rounds=1)
 
 
 @pytest.mark.filterwarnings("ignore:Call to deprecated setex")  # Celery's backend saves a group with it
@@ -183,15 +160,6 @@ def test_the_other_workers_of_the_jobs_have_the_consumer_and_the_transport_of_ce
     assert said.stdout.split() == ["kombu.transport.redis", "celery.worker.consumer:Consumer", events]
 
 
-def test_jobs_that_no_worker_takes_are_an_error_when_the_budget_ends(bench_servers: Servers, redis: Redis) -> None:
-    redis.lpush(QUEUE, "one", "two")
-    cluster: Any = Namespace(check=lambda: None)
-    with pytest.raises(BenchError, match="2 of 2 jobs are left after 0 s"):
-        JobPasses(bench_servers, Namespace(budget=0.0), cluster)._wait(
-            2, None, RedisMeter(bench_servers.redis_url), print
-        )
-
-
 def test_each_size_of_a_backlog_is_measured_over_the_same_tables(run: Run) -> None:
     small, large = run(backlog)
     assert [(row["executions"], row["executions_done"]) for row in (small, large)] == [(40, 40), (80, 80)]
@@ -232,29 +200,6 @@ def test_a_change_that_is_committed_after_a_later_one_is_seen(bench_servers: Ser
             first = dict(watcher.seen)
             watcher.poll()
             assert watcher.seen == first
-
-
-@pytest.mark.usefixtures("database", "redis")
-def test_a_call_that_fails_is_counted_and_the_next_one_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: object) -> None:
-        raise ConnectionError("too many clients")
-
-    monkeypatch.setattr("harbor_refresh.executions.lifecycle.reports.report", fail)
-    outcome = report_all(Assignment([1, 2, 3], budget=9, batch=2), time.monotonic())
-    assert (outcome.errors, outcome.first_error) == (2, "ConnectionError: too many clients")
-    assert (len(outcome.calls), outcome.applied) == (2, 0)
-
-
-def test_no_call_is_begun_after_the_budget() -> None:
-    outcome = report_all(Assignment([1, 2, 3], budget=0.0), time.monotonic() - 1)
-    assert (outcome.calls, outcome.errors) == ([], 0)
-
-
-def test_the_error_of_a_reporter_that_cannot_begin_has_the_end_of_its_log(bench_servers: Servers) -> None:
-    bench_servers.environ |= {"DATABASE_URL": "nonsense"}
-    told = pytest.raises(BenchError, match=r"(?s)A reporter ended with 1.*DATABASE_URL")
-    with told, reporting([Assignment([1], budget=1)], bench_servers):
-        pass
 
 
 def test_two_receivers_get_everything_although_a_third_one_hangs(run: Run) -> None:

@@ -17,7 +17,7 @@ from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from harbor_refresh.executions.errors import DatabaseAway, LeaseLost
+from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.deletion import delete_final
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -196,22 +196,6 @@ def test_a_sweep_whose_lease_was_taken_over_deletes_nothing_more(
     assert len(ids()) == 16
     assert LeaseRow.objects.get().holder == other.holder, "the lease of the other is not released"
     assert "Sweep lost its lease to another sweep" in caplog.text
-
-
-def test_a_lease_is_taken_once_and_again_after_its_end() -> None:
-    first, second = Lease("one"), Lease("one")
-    assert first.take() is None
-    held = second.take()
-    assert held is not None
-    assert held.holder == first.holder
-    assert Lease("another").take() is None
-    with pytest.raises(LeaseLost):
-        second.extend()
-    first.extend()
-    first.release()
-    assert second.take() is None
-    with pytest.raises(LeaseLost):
-        first.extend()
 
 
 KILLED_AT_THE_THIRD_BATCH = """
@@ -459,12 +443,6 @@ def test_each_table_is_swept_of_its_old_rows_only() -> None:
         "ended deliveries": 1,
     }
     assert sorted(Delivery.objects.values_list("revision", flat=True)) == [0, 2]
-
-
-def test_the_names_of_the_steps_differ() -> None:
-    names = [sweeping.EXECUTIONS, sweeping.DANGLING, sweeping.HISTORY, sweeping.ORPHANS]
-    names += [chore.name for chore in housekeeping.HOUSEKEEPING]
-    assert len(names) == len(set(names))
 
 
 def test_a_sweep_that_finds_nothing_is_silent(caplog: pytest.LogCaptureFixture) -> None:
