@@ -86,6 +86,7 @@ def tell_first_failure(execution_id: int) -> None:
 
 
 def _held(handlers: set[str]) -> set[str]:
+    """Those that have a subscription, which is not deleted before the end of the transaction."""
     return {handler for (handler,) in run("hold_callback_subscriptions", handlers=sorted(handlers))}
 
 

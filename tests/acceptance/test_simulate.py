@@ -112,14 +112,6 @@ def test_without_redis_it_fails_and_says_so(environment: dict[str, str]) -> None
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.slow
-def test_without_a_database_it_fails_and_says_so(environment: dict[str, str]) -> None:
-    done = simulate(environment | {"DATABASE_URL": "postgresql://postgres@127.0.0.1:1/none"})
-    assert done.returncode == 1
-    assert "DATABASE_URL" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [

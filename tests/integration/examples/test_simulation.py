@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import OperationalError
 
 from examples.simulation import runners
 from examples.simulation.demo import LABEL, Demo
@@ -53,17 +53,6 @@ def test_an_execution_that_was_changed_from_outside_is_reported_as_unexpected() 
     ]
 
 
-def test_every_step_is_counted_once() -> None:
-    todo = plan(MIX)
-    created = create_executions(todo)
-    seen: list[int] = []
-    tally = Runners(todo, created, rate=0, patience=300).run(seen.append)
-    assert tally.sent == len(todo)
-    assert tally.applied + tally.unchanged + tally.stops == len(todo)
-    assert tally.refused == 0
-    assert seen == sorted(seen)
-
-
 def fails_at_first(times: int, act: Callable[..., object]) -> Callable[..., object]:
     """Wrap `act` so that its first calls find no database."""
     lock, left = threading.Lock(), [times]
@@ -102,12 +91,6 @@ def test_a_queue_without_workers_does_not_drain(queue: ExecutionQueue) -> None:
     with pytest.raises(NotDrained, match="no worker sends heartbeats"):
         wait_until_drained(0.3, lambda stats: looks.append(describe(stats)))
     assert looks[0].startswith("2 in the queue, 0 in processing")
-
-
-def test_an_empty_queue_has_drained(queue: ExecutionQueue) -> None:
-    looks: list[tuple[int, int]] = []
-    wait_until_drained(0, lambda stats: looks.append((stats.backlog, stats.in_flight) if stats else (-1, -1)))
-    assert looks == [(0, 0)]
 
 
 class Enough(Exception):
@@ -171,10 +154,3 @@ def test_the_demo_finishes_what_an_earlier_one_left() -> None:
     ended = Task.objects.filter(execution=left, status="Success")
     work_until(lambda: ended.count() == 2)
     assert set(Task.objects.filter(execution=left).values_list("status", flat=True)) == {"Success"}
-
-
-def test_the_demo_waits_for_a_database_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("examples.simulation.demo.create", fails_at_first(3, create))
-    told = work_until(lambda: Execution.objects.count() > 0)
-    assert [line.split(":")[0] for line in told] == ["PostgreSQL", "The database is back."]
-    assert connection.is_usable()
