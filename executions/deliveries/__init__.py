@@ -1,11 +1,10 @@
 """Being told: status changes are delivered to webhooks and to handlers in Python.
 
     subscriptions  make, change, delete and test subscriptions, and replace their secrets
-    deliverer      writes the deliveries of status changes, and does one run of all this for webhooks
+    deliverer      writes the deliveries of status changes, and runs webhooks and handlers
     claims         claims due deliveries, reads what they tell, records results, and sends dead letters again
     sender         sends the signed requests of messages, hundreds at once, to the hosts that addresses allows
     answers        judges what a receiver answered
-    handler_runs   runs the handlers of executions/news/handlers.py
 
 It needs PostgreSQL alone. `deliver` and `run_handlers` of tasks/celery_tasks.py start it.
 """

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from harbor_refresh.executions import pacing
 from harbor_refresh.executions.database import allow_long_statements, run, violates
-from harbor_refresh.executions.deliveries import addresses, answers, handler_runs
+from harbor_refresh.executions.deliveries import addresses, answers, deliverer
 from harbor_refresh.executions.deliveries.answers import Answer
 from harbor_refresh.executions.errors import ExtraMissing, NoSuchSubscription, Refused
 from harbor_refresh.executions.models import Callback, Delivery, Subscription
@@ -32,7 +32,7 @@ MAX_NAME = 200
 MAX_LISTED = 100
 MAX_TRIGGER = 16
 #: How the names of other subscriptions begin. They are made with the first use of what they are for.
-RESERVED = {callbacks.PREFIX: "callback", handler_runs.PREFIX: "handler"}
+RESERVED = {callbacks.PREFIX: "callback", deliverer.PREFIX: "handler"}
 #: So long the old secret signs as well, if the caller does not say, and at most.
 OLD_SECRET_SECONDS = 86_400
 MAX_OLD_SECRET_SECONDS = 7 * 86_400
@@ -98,9 +98,7 @@ def rotate(subscription_id: int, old_secret_seconds: int = OLD_SECRET_SECONDS) -
     many seconds; with 0 it signs no more.
 
     If an old secret signs already, it stays the old one, for the longer of the two times. So a rotation whose
-    answer was lost can be repeated: the receiver still knows the old secret. A delivery that was claimed before
-    the commit and is sent after it is signed with the replaced secret alone; if it is refused, it is tried again
-    (answers.py).
+    answer was lost can be repeated: the receiver still knows the old secret.
     """
     if not 0 <= old_secret_seconds <= MAX_OLD_SECRET_SECONDS:
         raise Refused(f"old_secret_seconds takes 0 to {MAX_OLD_SECRET_SECONDS:,}, and got {old_secret_seconds:,}")

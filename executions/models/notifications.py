@@ -104,8 +104,7 @@ class State(models.TextChoices):
 class Delivery(models.Model):
     """One status change, for one subscription. It outlives its execution.
 
-    `next_at` is when a pending delivery is sent next. A claim moves it to the end of its lease and counts an
-    attempt. The number of the attempt is the claim's token: a result counts only for the attempt that it names.
+    A claim moves `next_at` to the end of its lease and counts an attempt, whose number is the claim's token.
     """
 
     id = models.BigAutoField(primary_key=True)

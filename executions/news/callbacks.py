@@ -10,12 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models.functions import Now
+
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.models import Callback, Execution, Subscription
+from harbor_refresh.executions.models import Callback, Delivery, Execution, Subscription
 from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.news.after_commit import tell_changes_written_after_commit
 from harbor_refresh.executions.news.handlers import Change
+from harbor_refresh.executions.status import Status
 
 #: The name of its subscription begins with that.
 PREFIX = "callback "
@@ -51,11 +54,8 @@ def find_by(find: Find) -> None:
 
 def record(execution_id: int, callbacks: Sequence[NewCallback]) -> None:
     """Record the callbacks of a new execution, in the transaction that makes it and before its status can change.
-    So each of its ends finds the callbacks and their subscriptions.
-
-    Two transactions that use a function for the first time: the second waits for the first, and finds its row. A
-    subscription that is being deleted: this waits for that, and makes another one. A deletion that comes later
-    waits for this transaction, and is refused.
+    So each of its ends finds the callbacks and their subscriptions. If a subscription is being deleted, this waits
+    for that, and makes another one. A deletion that comes later waits for this transaction, and is refused.
     """
     handlers = {one.handler for one in callbacks}
     if missing := sorted(handlers - _held(handlers)):
@@ -80,8 +80,16 @@ def record(execution_id: int, callbacks: Sequence[NewCallback]) -> None:
 
 def tell_first_failure(execution_id: int) -> None:
     """Have the callbacks called that ask for the first failed task, in the transaction that notes it. The caller
-    has locked the execution. A second call changes nothing."""
-    if run("write_first_failure", execution_id=execution_id):
+    has locked the execution. A second call changes nothing.
+
+    No status has changed, so the delivery has the same status twice, and the revision 0, which no change has.
+    """
+    asked = Callback.objects.filter(execution_id=execution_id, statuses=[]).values("handler")
+    listen = Subscription.objects.filter(kind=Kind.CALLBACK, enabled=True, missing_since=None, handler__in=asked)
+    execution = {"execution_id": execution_id, "vendor_type": Execution.objects.get(pk=execution_id).vendor_type}
+    told = {"revision": 0, "from_status": Status.RUNNING, "to_status": Status.RUNNING, "changed_at": Now()}
+    new = [Delivery(subscription=one, **execution, **told) for one in listen.order_by("pk")]
+    if Delivery.objects.bulk_create(new, ignore_conflicts=True):
         tell_changes_written_after_commit()
 
 
@@ -104,7 +112,7 @@ def function_of(handler: str) -> Callable[[Change], None] | None:
         has a delivery of its own. Of a deleted execution each end is told. A first failure is told in any case.
         """
         of_handler = Callback.objects.filter(execution_id=change.execution_id, handler=handler).order_by("pk")
-        if change.from_status == change.to_status:  # write_first_failure.sql
+        if change.from_status == change.to_status:  # a first failure
             of_handler = of_handler.filter(statuses__len=0)
         else:
             now = Execution.objects.filter(pk=change.execution_id).values_list("revision", flat=True).first()

@@ -13,9 +13,11 @@ from typing import Any
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from harbor_refresh.executions import pacing
 from harbor_refresh.executions.access import audit, received_messages
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import delete_first, run
+from harbor_refresh.executions.deliveries.claims import expire
 from harbor_refresh.executions.lifecycle.deletion import TOMBSTONES_KEPT
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import (
@@ -69,6 +71,7 @@ HOUSEKEEPING: tuple[Chore, ...] = (
     Chore("tombstones of tasks", older(DeletedTask.objects.all(), "at"), TOMBSTONES_KEPT),
     Chore("ids of signed messages", older(ReceivedMessage.objects.all(), "at"), received_messages.KEPT),
     Chore("log of actions", audit.forget, timedelta(days=180)),
+    Chore("overdue deliveries", expire, timedelta(seconds=pacing.DELIVER_MAX_AGE_SECONDS)),
     # a dead letter can be sent again until then
     Chore("ended deliveries", older(DELIVERED_OR_DEAD, "ended_at"), timedelta(days=30)),
     Chore("old secrets of webhooks", forget_old_secrets, timedelta(0)),

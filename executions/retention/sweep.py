@@ -89,12 +89,9 @@ def sweep(
     3. Refresh the executions that dangle, shorten long histories, and delete the old rows of other tables
        (housekeeping.py).
 
-    Attached to a running Harbor, our rows of executions that it has deleted are deleted instead of 2 and 3
-    (forget_orphans). A step that fails is left, and the next one is done. With `seconds` it stops after the
-    transaction in which they are over, and `stopped_at` says where; `begin` goes on there.
-
-    If the process dies, its lease expires, and the next sweep finds the rest. If it stands still until another
-    sweep has taken the lease over, its next transaction deletes nothing, and it ends.
+    Attached to a running Harbor, our rows of executions that it has deleted are deleted instead of 2 and 3. A step
+    that fails is left, and the next one is done. With `seconds` it stops after the transaction in which they are
+    over, and `stopped_at` says where; `begin` goes on there. If the process dies, its lease expires.
     """
     outcome = Swept(dangling_hours=pacing.DANGLING_HOURS)
     lease = Lease("sweep")

@@ -6,8 +6,7 @@
 -- :age interval     for how long no task has moved
 -- returns  one row: looked_at, last_id, ids bigint[]
 --
--- Only the tasks of executions that began so long ago and have no end are read. Executions in quarantine are left out,
--- because they are not refreshed. An index of the unfinished executions would be written by every refresh.
+-- Executions in quarantine are left out, because they are not refreshed.
 WITH page AS MATERIALIZED (
     SELECT id, start_time, end_time
     FROM execution

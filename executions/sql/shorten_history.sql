@@ -9,8 +9,8 @@
 -- returns  the id to go on after, NULL if this was the last page; how many changes were deleted
 --
 -- What is deleted is the beginning of a history, up to the first row that is too young; execution_shortened_history
--- notes through which revision. The clock may have stepped back, so `at` need not grow with the revision. Rows are
--- counted, as the revisions of an attached Harbor have gaps. The share lock keeps the execution from being deleted.
+-- notes through which revision. Rows are counted, as the revisions of an attached Harbor have gaps. The share lock keeps
+-- the execution from being deleted.
 WITH page AS MATERIALIZED (
     SELECT id, revision FROM execution WHERE id > %(after_id)s ORDER BY id LIMIT %(page)s
 ),

@@ -13,9 +13,8 @@ from celery import current_app
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.deliveries import answers
-from harbor_refresh.executions.deliveries.claims import expire, with_due
-from harbor_refresh.executions.deliveries.deliverer import deliver
-from harbor_refresh.executions.deliveries.handler_runs import RUN_SECONDS, due_handlers, keep_rows
+from harbor_refresh.executions.deliveries.claims import with_due
+from harbor_refresh.executions.deliveries.deliverer import RUN_SECONDS, deliver, due_handlers, keep_rows
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import StatusChange
 from harbor_refresh.executions.news import signals
@@ -53,9 +52,7 @@ def is_paused() -> bool:
 
 
 def recover() -> None:
-    """Make what is too old dead letters. Wake a run for retries whose moment has come, for deliveries of dead
-    processes, and for lost wake-ups."""
-    expire()
+    """Wake a run for retries whose moment has come, for deliveries of dead processes, and for lost wake-ups."""
     if with_due().exists() or StatusChange.objects.filter(told=False).exists():
         _try(partial(tick.send, NAME))
 

@@ -237,25 +237,6 @@ def test_a_sweep_that_was_killed_half_way_is_finished_by_the_next_one(database: 
     assert Task.objects.count() == StatusChange.objects.count() == 1
 
 
-def test_a_sweep_that_is_out_of_time_stops_after_a_transaction_and_says_where_to_go_on(small_pages: None) -> None:
-    ended(33)
-    ended(12, vendor="SBOM", vendor_id=9)
-    (dangling,) = ended(status="Running", vendor="X", age=OLD)
-    outcome = sweep(seconds=0)
-    assert (outcome.executions, outcome.stopped_at) == (5, Place("executions", ("", 0, 0, 0)))
-    places = [outcome.stopped_at]
-    while places[-1]:
-        outcome = sweep(begin=places[-1], seconds=0)
-        assert outcome.executions <= 5
-        places.append(outcome.stopped_at)
-        assert len(places) < 60
-    steps = [place.step for place in places if place]
-    names = ["executions", "dangling", "history", *(chore.name for chore in housekeeping.HOUSEKEEPING)]
-    assert list(dict.fromkeys(steps)) == names
-    assert len(ids()) == 3
-    assert Execution.objects.get(pk=dangling).status == "Success"
-
-
 def test_a_place_of_a_step_that_does_not_exist_begins_at_the_first() -> None:
     ended(3)
     assert sweep(begin=Place("of another release", (1, "x"))).executions == 2
@@ -317,12 +298,6 @@ def test_a_dangling_execution_that_is_locked_is_left_and_not_waited_for(
     outcome = sweep()
     assert (outcome.left, outcome.refreshed) == (0, 1)
     assert Execution.objects.get().status == "Success"
-
-
-def test_the_names_of_dangling_executions_are_bounded() -> None:
-    left = ended(30, status="Running", tasks=("Running",), age=OLD)
-    outcome = sweep()
-    assert (outcome.left, outcome.left_ids) == (30, left[:10])
 
 
 # old status changes

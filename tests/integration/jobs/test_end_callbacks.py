@@ -11,8 +11,7 @@ from celery import Task, chain, group, shared_task
 from django.db import transaction
 
 from harbor_refresh.executions.deliveries import subscriptions
-from harbor_refresh.executions.deliveries.deliverer import write_deliveries
-from harbor_refresh.executions.deliveries.handler_runs import due_handlers, run_handler
+from harbor_refresh.executions.deliveries.deliverer import due_handlers, run_handler, write_deliveries
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.deletion import delete, delete_final
 from harbor_refresh.executions.models import Callback, Delivery, Execution, StatusChange, Subscription

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from harbor_refresh.executions.checks import check_handlers
-from harbor_refresh.executions.deliveries.deliverer import write_deliveries
-from harbor_refresh.executions.deliveries.handler_runs import due_handlers, keep_rows, run_handler
+from harbor_refresh.executions.deliveries.deliverer import due_handlers, keep_rows, run_handler, write_deliveries
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.stops import finish

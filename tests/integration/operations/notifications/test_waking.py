@@ -11,7 +11,7 @@ from pytest_django import Settings
 from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.executions.deliveries import deliverer, subscriptions
 from harbor_refresh.executions.deliveries.claims import with_due
-from harbor_refresh.executions.deliveries.handler_runs import due_handlers
+from harbor_refresh.executions.deliveries.deliverer import due_handlers
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import Delivery, Subscription
