@@ -2,15 +2,20 @@
 
 import json
 import os
+from argparse import Namespace
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from benchmarks import stale_executions
 from benchmarks.existing_servers import with_options
+from benchmarks.experiments import backlog
 from benchmarks.figures import duplicates, split_range
 from benchmarks.meters import by_kind
+from benchmarks.percentiles import percentile
 from benchmarks.rows import Row, RowFile
 from benchmarks.servers import environment
 
@@ -79,3 +84,54 @@ def test_the_file_holds_every_row_as_soon_as_it_is_measured(tmp_path: Path) -> N
         assert [row["nodes"] for row in rows] == list(range(1, count + 1))
         assert rows[-1]["refreshes"] == 3
     assert os.listdir(tmp_path) == ["rows.json"]
+
+
+@pytest.mark.parametrize(
+    ("values", "share", "expected"),
+    [
+        ([7.0], 0.5, 7.0),
+        ([1, 2, 3, 4], 0.5, 2),
+        ([4, 3, 2, 1], 0.51, 3),
+        (list(range(1, 101)), 0.99, 99),
+        (list(range(1, 101)), 1.0, 100),
+        (list(range(1, 101)), 0.07, 7),  # 0.07 x 100 is a little more than 7 for a computer
+        ([], 0.5, None),
+    ],
+)
+def test_a_percentile_is_the_smallest_value_that_so_many_do_not_exceed(
+    values: list[float], share: float, expected: float | None
+) -> None:
+    assert percentile(values, share) == expected
+
+
+def test_a_strategy_that_exceeded_the_budget_is_not_tried_with_a_larger_backlog(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def measure(name: str, _: Any, given: Namespace, __: Any) -> Row:
+        cut = name == "scan" and given.executions >= 100
+        return Row(name, 2, given.executions, seconds=1.0, executions_per_second=50.0, cut=cut)
+
+    class Stub:
+        def __getattr__(self, _: str) -> Any:
+            return lambda *_: self
+
+        def __enter__(self) -> Any:
+            return lambda done: None
+
+        def __exit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr(stale_executions, "fill", lambda size, show: None)
+    monkeypatch.setattr(backlog, "measure_nodes", measure)
+    given = Namespace(sizes=[10, 100, 1_000], strategies=["scan", "claim"], nodes=2)
+    given.tasks_per_execution, given.budget = 4, 1.0
+    rows: Any = backlog.run(Stub(), given, Stub())  # type: ignore[arg-type]
+    told = [(row.strategy, row.executions, row.cut, row.extra["not_tried"]) for row in rows]
+    assert told == [
+        ("scan", 10, False, None),
+        ("claim", 10, False, None),
+        ("scan", 100, True, None),
+        ("claim", 100, False, None),
+        ("scan", 1_000, False, "cut at 100"),
+        ("claim", 1_000, False, None),
+    ]
+    assert {row.extra["us_each"] for row in rows} == {20_000.0, None}
