@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db import DEFAULT_DB_ALIAS
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 
 from harbor_refresh.executions import pacing
@@ -26,8 +27,12 @@ from harbor_refresh.executions.models import (
     Delivery,
     Execution,
     IdempotencyKey,
+    Quarantine,
     ReceivedMessage,
+    ShortenedHistory,
+    StatusChange,
     Subscription,
+    Task,
 )
 from harbor_refresh.executions.models.notifications import State
 
@@ -97,9 +102,17 @@ def shorten_histories(age: timedelta, after_id: int) -> tuple[int, int | None]:
 
 def forget_orphans(after_id: int) -> tuple[int, int | None]:
     """Delete our rows of executions that a running Harbor has deleted, which neither sees nor waits for them,
-    among the next page of executions; return how many, and the id to go on after."""
-    looked_at, last_id, deleted = run("forget_orphans", after_id=after_id, page=HISTORY_PAGE)[0]
-    return deleted, last_id if looked_at == HISTORY_PAGE else None
+    among the next page of executions; return how many, and the id to go on after. A change that subscribers have
+    not been told stays until they are. Harbor never uses an id again."""
+    ours = StatusChange.objects.filter(told=True), Quarantine.objects.all(), ShortenedHistory.objects.all()
+    known: set[int] = set()
+    for rows in ours:
+        later = rows.filter(execution_id__gt=after_id).order_by("execution_id").distinct()
+        known.update(later.values_list("execution_id", flat=True)[:HISTORY_PAGE])
+    page = sorted(known)[:HISTORY_PAGE]
+    gone = set(page).difference(Execution.objects.filter(pk__in=page).values_list("pk", flat=True))
+    deleted = sum(rows.filter(execution_id__in=gone)._raw_delete(using=DEFAULT_DB_ALIAS) for rows in ours)
+    return deleted, page[-1] if len(page) == HISTORY_PAGE else None
 
 
 def refresh_dangling(age: timedelta, after_id: int) -> tuple[int, list[int], int | None]:
@@ -109,7 +122,13 @@ def refresh_dangling(age: timedelta, after_id: int) -> tuple[int, list[int], int
     A refresh does not end an execution with an unfinished task or without tasks. One that another transaction has
     locked, or that the database refuses to write, is left for the next sweep.
     """
-    looked_at, last, ids = run("find_dangling", after_id=after_id, page=DANGLING_PAGE, age=age)[0]
+    executions = Execution.objects.order_by("pk")
+    page = list(executions.filter(pk__gt=after_id).values_list("pk", flat=True)[:DANGLING_PAGE])
+    moved = Task.objects.filter(execution_id=OuterRef("pk"), update_time__gte=Now() - age)
+    held = Quarantine.objects.filter(execution_id=OuterRef("pk"))
+    open_ones = executions.filter(pk__in=page, end_time=None)
+    old = open_ones.filter(~Exists(moved), ~Exists(held), start_time__lt=Now() - age)
+    ids = list(old.values_list("pk", flat=True))
     refresh(ids, wait=False)
-    left = list(Execution.objects.filter(pk__in=ids, end_time=None).order_by("pk").values_list("pk", flat=True))
-    return len(ids) - len(left), left, last if looked_at == DANGLING_PAGE else None
+    left = list(open_ones.filter(pk__in=ids).values_list("pk", flat=True))
+    return len(ids) - len(left), left, page[-1] if len(page) == DANGLING_PAGE else None
