@@ -8,16 +8,18 @@ not delete a row that is still needed, whatever its age.
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import takewhile
+from operator import itemgetter
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from harbor_refresh.executions import pacing
 from harbor_refresh.executions.access import audit, received_messages
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.database import delete_first, run
+from harbor_refresh.executions.database import delete_first
 from harbor_refresh.executions.deliveries.claims import expire
 from harbor_refresh.executions.lifecycle.deletion import TOMBSTONES_KEPT
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -42,6 +44,8 @@ BATCH = 1_000
 #: The newest status changes of an execution that stay, whatever their age: more than a person reads.
 HISTORY_KEPT = 1_000
 HISTORY_PAGE = 5_000
+#: Long histories that one transaction shortens.
+AT_ONCE = 10
 DANGLING_PAGE = 1_000
 
 Forget = Callable[[Any], int]
@@ -85,19 +89,47 @@ HOUSEKEEPING: tuple[Chore, ...] = (
 
 
 def shorten_histories(age: timedelta, after_id: int) -> tuple[int, int | None]:
-    """Delete the oldest changes of the next page of executions; return how many, and the id to go on after. A
-    history has one row for each revision, so only executions with more than HISTORY_KEPT are looked at; attached,
-    all are, because Harbor resets its revisions. What is deleted is noted in the same statement."""
-    after, deleted = run(
-        "shorten_history",
-        after_id=after_id,
-        page=HISTORY_PAGE,
-        kept=HISTORY_KEPT,
-        age=age,
-        batch=BATCH,
-        any_revision=is_attached(),
-    )[0]
-    return deleted, after
+    """Delete the oldest changes of the next page of executions, up to the first one that is too young or was not
+    told, and note through which revision; return how many, and the id to go on after.
+
+    A history has one row for each revision, so only those with more than HISTORY_KEPT are looked at; attached, all
+    are, because Harbor resets its revisions. The lock keeps an execution from being deleted meanwhile.
+    """
+    page = list(
+        Execution.objects.filter(pk__gt=after_id).order_by("pk").values_list("pk", "revision")[:HISTORY_PAGE]
+    )
+    suspects = [pk for pk, revision in page if revision > HISTORY_KEPT or is_attached()]
+    counted = (
+        StatusChange.objects.filter(execution_id__in=suspects).values("execution_id").annotate(rows=Count("pk"))
+    )
+    long = (
+        counted.filter(rows__gt=HISTORY_KEPT)
+        .order_by("execution_id")
+        .values_list("execution_id", flat=True)[:AT_ONCE]
+    )
+    locked = (
+        Execution.objects.filter(pk__in=list(long)).order_by("pk").select_for_update(skip_locked=True, no_key=True)
+    )
+    deleted = {pk: _shorten(pk, age) for pk in locked.values_list("pk", flat=True)}
+    total = sum(deleted.values())
+    for pk, count in deleted.items():
+        if count == BATCH:
+            return total, pk - 1
+    if len(long) == AT_ONCE:
+        return total, max(long)
+    return total, page[-1][0] if len(page) == HISTORY_PAGE else None
+
+
+def _shorten(execution_id: int, age: timedelta) -> int:
+    changes = StatusChange.objects.filter(execution_id=execution_id)
+    limit = changes.order_by("-revision").values_list("revision", flat=True)[HISTORY_KEPT]
+    is_old = ExpressionWrapper(Q(told=True, at__lt=Now() - age), BooleanField())
+    oldest = changes.filter(revision__lte=limit).order_by("revision").values_list("revision", is_old)[:BATCH]
+    deletable = [revision for revision, _ in takewhile(itemgetter(1), oldest)]
+    if deletable:
+        changes.filter(revision__lte=deletable[-1])._raw_delete(using=DEFAULT_DB_ALIAS)
+        ShortenedHistory.objects.update_or_create(execution_id=execution_id, defaults={"through": deletable[-1]})
+    return len(deletable)
 
 
 def forget_orphans(after_id: int) -> tuple[int, int | None]:
