@@ -32,7 +32,7 @@ from harbor_refresh.executions.errors import (
     TaskDeleted,
 )
 from harbor_refresh.executions.hook import job_reports
-from harbor_refresh.executions.hook.status_change import MAX_BODY, StatusChange, read
+from harbor_refresh.executions.hook.job_reports import MAX_BODY, StatusChange, read
 from harbor_refresh.executions.lifecycle.reports import Refusal, Report, Source, count_refused
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.status import MAX_ID

@@ -16,8 +16,7 @@ from pytest_django import Settings
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.hook import job_reports
-from harbor_refresh.executions.hook.job_reports import CheckIn, on_check_in
-from harbor_refresh.executions.hook.status_change import MAX_BODY
+from harbor_refresh.executions.hook.job_reports import MAX_BODY, CheckIn, on_check_in
 from harbor_refresh.executions.hook.view import status_hook
 from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.models import Execution, Task
