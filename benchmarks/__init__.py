@@ -21,5 +21,4 @@ from outside, as production does. It is no installed app.
 | `meters`, `cpu`, `watcher` | what the servers counted; processor time; when a status became true |
 | `figures`, `percentiles`, `machine` | the arithmetic; the machine and versions |
 | `rows`, `screen` | one measured row and its JSON; everything that is shown |
-| `plots`, `pictures`, `tables` | pictures and Markdown tables of measured rows |
 """

@@ -17,7 +17,6 @@ from harbor_refresh.executions.checks import OURS
 from harbor_refresh.executions.management.argument_types import count
 from harbor_refresh.executions.management.output import Failed, Misused
 
-PLOT = "plot"
 ROOT = Path(__file__).resolve().parents[1]
 
 NUMBERS = {
@@ -48,13 +47,9 @@ class Command(BaseCommand):
         from benchmarks.servers import REDIS_DB
 
         add = parser.add_argument
-        names = [*experiments.EXPERIMENTS, PLOT]
+        names = [*experiments.EXPERIMENTS]
         text = f"one of {', '.join(names)}; default: strategies"
         add("experiment", nargs="?", choices=names, default="strategies", help=text)
-        text = f"{PLOT}: files that --json has written, all to be drawn"
-        add("files", nargs="*", type=Path, metavar="FILE", help=text)
-        add("--into", type=Path, metavar="FOLDER", help=f"{PLOT}: write a picture of each experiment there")
-        add("--markdown", action="store_true", help=f"{PLOT}: print the rows as Markdown tables")
         for name, (default, most, text) in NUMBERS.items():
             shown = f"{text}; default: {default:,}"
             add(f"--{name}", type=count(1, most), default=default, metavar="N", help=shown)
@@ -68,33 +63,11 @@ class Command(BaseCommand):
         experiments.add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        drawn = {name: options.pop(name) for name in ("files", "into", "markdown")}
-        if options["experiment"] == PLOT:
-            self._plot(**drawn)
-            return
-        if any(drawn.values()):
-            raise Misused(f"files, --into and --markdown are for: python -m benchmarks {PLOT} FILE …")
         chosen = {name: value for name, value in options.items() if name not in _DJANGO}
         chosen["json"] = writable(options["json"])
         chosen["command"] = " ".join(["python -m benchmarks", *sys.argv[1:]])
         chosen["database_options"] = settings.DATABASES["default"].get("OPTIONS", {}).get("options", "")
         exec_main(chosen)
-
-    def _plot(self, files: list[Path], into: Path | None, *, markdown: bool) -> None:
-        from benchmarks import plots
-        from benchmarks.errors import BenchError
-
-        if not files or not (into or markdown):
-            raise Misused(f"Type: python -m benchmarks {PLOT} FILE … --into FOLDER, or --markdown, or both")
-        try:
-            rows = plots.read(files)
-            paths = plots.draw(rows, into) if into else []
-        except BenchError as exc:
-            raise Failed(str(exc)) from exc
-        for path in paths:
-            self.stderr.write(str(path))
-        if markdown:
-            self.stdout.write(plots.markdown(rows))
 
 
 #: Options of every command, which `benchmarks.main` does not take.

@@ -13,13 +13,10 @@ from harbor_refresh.executions.management.argument_types import count
 SIZES = [1_000, 10_000, 100_000, 1_000_000]
 DEFAULTS: dict[str, dict[str, Any]] = {
     "freshness": {"processes": 2},
-    "hot": {"processes": 8, "batches": [1, 10]},
     "reports": {"processes": 2, "batches": [1, 10, 500]},
     "jobs": {"rounds": 100},
     "hooks": {"processes": 2},
     "intake": {"processes": 4, "rounds": 100},
-    "dashboard": {},
-    "pages": {"rounds": 7},
     "peers": {},
 }
 
@@ -55,21 +52,21 @@ def arguments(parser: ArgumentParser) -> None:
     add("--worker-counts", type=numbers(1, 64), default=[1, 2, 3, 4], metavar="N,N,…", help=text)
     text = "freshness: reports a second; default: 20,50,200,500"
     add("--rates", type=numbers(1, 100_000), default=[20, 50, 200, 500], metavar="N,N,…", help=text)
-    text = "freshness, dashboard: how long at each rate, or number of pages; default: 20"
+    text = "freshness: how long at each rate; default: 20"
     add("--seconds", type=seconds, default=20.0, metavar="S", help=text)
     text = "freshness: between two ticks when there is no wake-up; default: 5"
     add("--interval", type=seconds, default=5.0, metavar="S", help=text)
-    text = "hot, jobs, peers: tasks of the one execution; default: 10,000"
+    text = "jobs, peers: tasks of the one execution; default: 10,000"
     add("--tasks", type=count(1, 1_000_000), default=10_000, metavar="N", help=text)
-    text = "jobs, intake, pages: how often each is read; default: 100, pages: 7"
+    text = "jobs, intake: how often each is read; default: 100"
     add("--rounds", type=count(1, 100_000), metavar="N", help=text)
     text = "jobs: how many that do nothing one worker runs, in each pass; default: 5,000"
     add("--jobs", type=count(1, 1_000_000), default=5_000, metavar="N", help=text)
     text = "jobs, hooks: how many passes of each kind, in turns; default: 3"
     add("--passes", type=count(1, 100), default=3, metavar="N", help=text)
-    text = "freshness, hot, reports, hooks, intake: that report at once; default: 2, hot: 8, intake: 4"
+    text = "freshness, reports, hooks, intake: that report at once; default: 2, intake: 4"
     add("--processes", type=count(1, 64), metavar="N", help=text)
-    text = "hot, reports: reports a call, one run each; default: 1,10 and for reports 1,10,500"
+    text = "reports: reports a call, one run each; default: 1,10,500"
     add("--batches", type=numbers(1, 5_000), metavar="N,N,…", help=text)
 
 

@@ -21,13 +21,11 @@ class ExecutionsConfig(AppConfig):
         from harbor_refresh.executions import checks
         from harbor_refresh.executions.attached.own_schema import HarborsTablesStay, make_schema
         from harbor_refresh.executions.database import WriterOnly
-        from harbor_refresh.executions.news import execution_log
 
         router.routers.insert(0, WriterOnly(self.label))
         router.routers.insert(0, HarborsTablesStay(self.label))
         pre_migrate.connect(make_schema, sender=self)
         connection_created.connect(register_types)
-        execution_log.connect()
         register(checks.check_handlers, checks.OURS)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         Refused,
         StillRunning,
     )
-    from harbor_refresh.executions.hook.check_ins import CheckIn, on_check_in
+    from harbor_refresh.executions.hook.job_reports import CheckIn, on_check_in
     from harbor_refresh.executions.news.after_commit import execution_changed
     from harbor_refresh.executions.news.handlers import Change, on_execution
     from harbor_refresh.executions.queries.host_views import execution_urls
@@ -76,7 +76,7 @@ _MODULES = {
     "harbor_refresh.executions.errors": "AlreadyFinal AlreadyUnderWay Contended ExecutionClosed NoSuchExecution "
     "NotCommitted RefreshError Refused StillRunning",
     "harbor_refresh.executions.news.handlers": "Change on_execution",
-    "harbor_refresh.executions.hook.check_ins": "CheckIn on_check_in",
+    "harbor_refresh.executions.hook.job_reports": "CheckIn on_check_in",
     "harbor_refresh.executions.queries.host_views": "execution_urls",
     "harbor_refresh.executions.news.after_commit": "execution_changed",
     "harbor_refresh.tasks.host": "connect",

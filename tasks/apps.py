@@ -20,7 +20,6 @@ class TasksConfig(AppConfig):
         from harbor_refresh.tasks import schedule
         from harbor_refresh.tasks.checks import celery_options, project, settings
         from harbor_refresh.tasks.jobs import end_callbacks, report_target, sender
-        from harbor_refresh.tasks.news import pipeline_log
         from harbor_refresh.tasks.operations import delivery_runs
         from harbor_refresh.tasks.overview import events
         from harbor_refresh.tasks.pipeline import marks
@@ -28,7 +27,6 @@ class TasksConfig(AppConfig):
         for check in (settings.check_settings, celery_options.check_celery, project.check_project):
             register(check, OURS)
         router.routers.insert(0, WriterOnly(self.label))
-        pipeline_log.connect()
         callbacks.find_by(end_callbacks.find)
         post_migrate.connect(schedule.restore_rows, sender=self)
         events.connect()

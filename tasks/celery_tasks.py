@@ -24,7 +24,7 @@ from django.db import connections
 from django.utils.module_loading import import_string
 
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.deliveries.handler_runs import LEASE_SECONDS, RUN_SECONDS, run_handler
+from harbor_refresh.executions.deliveries.deliverer import LEASE_SECONDS, RUN_SECONDS, run_handler
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle import gates
 from harbor_refresh.executions.retention.lease import LEASE

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 
@@ -11,7 +12,7 @@ class Proxy:
     def __init__(self, port: int) -> None:
         self.target = port
         self._server = socket.create_server(("127.0.0.1", 0))
-        self._sockets: list[socket.socket] = []
+        self._sockets: set[socket.socket] = set()
         self.port: int = self._server.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -33,27 +34,30 @@ class Proxy:
         with suppress(OSError):
             while True:
                 client, _ = self._server.accept()
-                self._sockets.append(client)
+                self._sockets.add(client)
                 try:
                     server = socket.create_connection(("127.0.0.1", self.target))
                 except OSError:
                     client.close()
                     continue
-                self._sockets.append(server)
+                self._sockets.add(server)
                 threading.Thread(target=self._pass_on, args=(client, server), daemon=True).start()
                 threading.Thread(target=self._pass_back, args=(server, client), daemon=True).start()
 
     def _pass_back(self, server: socket.socket, client: socket.socket) -> None:
         self._pass_on(server, client)
 
-    @staticmethod
-    def _pass_on(source: socket.socket, destination: socket.socket) -> None:
+    def _pass_on(
+        self, source: socket.socket, destination: socket.socket, may_pass: Callable[[], bool] = lambda: True
+    ) -> None:
         with suppress(OSError):
-            while data := source.recv(65536):
+            while (data := source.recv(65536)) and may_pass():
                 destination.sendall(data)
         for one in (source, destination):
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
+        self._sockets.discard(source)
+        source.close()
 
 
 class LosesAnswers(Proxy):
@@ -65,15 +69,12 @@ class LosesAnswers(Proxy):
         super().__init__(port)
 
     def _pass_back(self, server: socket.socket, client: socket.socket) -> None:
-        with suppress(OSError):
-            while data := server.recv(65536):
-                if self.to_lose:
-                    self.to_lose -= 1
-                    break
-                client.sendall(data)
-        for one in (server, client):
-            with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+        self._pass_on(server, client, self._may_pass)
+
+    def _may_pass(self) -> bool:
+        is_lost = self.to_lose > 0
+        self.to_lose -= is_lost
+        return not is_lost
 
 
 class HoldsAnswers(Proxy):
@@ -85,10 +86,4 @@ class HoldsAnswers(Proxy):
         super().__init__(port)
 
     def _pass_back(self, server: socket.socket, client: socket.socket) -> None:
-        with suppress(OSError):
-            while data := server.recv(65536):
-                self.flows.wait()
-                client.sendall(data)
-        for one in (server, client):
-            with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+        self._pass_on(server, client, self.flows.wait)

@@ -15,15 +15,11 @@ EXPERIMENTS = {
     "backlog": "benchmarks.experiments.backlog",
     "workers": "benchmarks.experiments.workers",
     "freshness": "benchmarks.experiments.freshness",
-    "hot": "benchmarks.experiments.hot",
     "reports": "benchmarks.experiments.reports",
     "jobs": "benchmarks.experiments.jobs",
     "deliveries": "benchmarks.experiments.deliveries",
     "hooks": "benchmarks.experiments.hooks",
-    "sweep": "benchmarks.experiments.sweep",
     "intake": "benchmarks.experiments.intake",
-    "dashboard": "benchmarks.experiments.dashboard",
-    "pages": "benchmarks.experiments.pages",
     "peers": "benchmarks.experiments.peers",
 }
 

@@ -7,8 +7,11 @@ false.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import Statements
+from harbor_refresh.executions.pacing import DANGLING_HOURS
 from harbor_refresh.executions.status import FINAL_CODE
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.models import Job
@@ -46,7 +49,7 @@ def violations(*, broker: Broker | None = None, at_most: int | None = None) -> l
     """
     not_drained = _not_drained(broker)
     return [
-        *_asked("K1", "check_rollup", quarantined=False, at_most=at_most),
+        *wrong(at_most=at_most),
         *_asked("K1", "check_links", at_most=at_most),
         *not_drained,
         *_asked("K3", "check_history", at_most=at_most),
@@ -56,7 +59,13 @@ def violations(*, broker: Broker | None = None, at_most: int | None = None) -> l
 
 def set_aside(*, at_most: int | None = None) -> list[Violation]:
     """The executions in quarantine whose status differs from their tasks."""
-    return _asked("K1", "check_rollup", quarantined=True, at_most=at_most)
+    return wrong(quarantined=True, at_most=at_most)
+
+
+def wrong(*, quarantined: bool = False, at_most: int | None = None) -> list[Violation]:
+    """The executions whose status differs from their tasks. An attached Harbor gives some up."""
+    given_up = timedelta(hours=DANGLING_HOURS) if is_attached() else None
+    return _asked("K1", "check_rollup", quarantined=quarantined, at_most=at_most, given_up=given_up)
 
 
 def _asked(name: str, statement: str, **values: object) -> list[Violation]:

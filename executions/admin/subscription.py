@@ -25,7 +25,7 @@ from harbor_refresh.executions.admin.formatters import (
     status_label,
 )
 from harbor_refresh.executions.admin.site_pages import admin_url, page
-from harbor_refresh.executions.deliveries import addresses, dead_letters, subscriptions
+from harbor_refresh.executions.deliveries import addresses, claims, subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import MAX_OLD_SECRET_SECONDS, OLD_SECRET_SECONDS, Wish
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Delivery, Subscription
@@ -255,7 +255,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
         count = 0
         for row in queryset:
             with noted(person_of(request), Word.RESEND, Target.DELIVERY, row.pk) as entry:
-                entry.skip = not dead_letters.resend([row.pk])
+                entry.skip = not claims.resend([row.pk])
                 count += not entry.skip
         if count:
             messages.success(request, f"{_letters(count)} sent again.")
@@ -267,9 +267,9 @@ class DeliveryAdmin(ReadOnlyAdmin):
     def send_all_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         count = 0
         for pk in queryset.order_by().values_list("subscription_id", flat=True).distinct():
-            count += (sent := dead_letters.resend_all(pk))
+            count += (sent := claims.resend_all(pk))
             note(person_of(request), Word.RESEND, Target.DELIVERY, f"of subscription {pk}", count=sent)
-        more = " There may be more." if count >= dead_letters.MOST else ""
+        more = " There may be more." if count >= claims.MOST else ""
         messages.success(request, f"{_letters(count)} sent again.{more}")
 
     execution_number = column("execution_id", "Execution", execution_link)

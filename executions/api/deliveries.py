@@ -13,7 +13,7 @@ from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import needs
 from harbor_refresh.executions.api.problems import Problem
 from harbor_refresh.executions.api.schemas import Given, Id, Page
-from harbor_refresh.executions.deliveries import dead_letters
+from harbor_refresh.executions.deliveries import claims
 from harbor_refresh.executions.errors import NoSuchSubscription
 from harbor_refresh.executions.models import Delivery, Subscription
 
@@ -72,7 +72,7 @@ def list_deliveries(request: HttpRequest, query: Query[DeliveriesIn]) -> Any:
 def resend_deliveries(request: HttpRequest, body: ResendIn) -> Any:
     if body.subscription is not None and not Subscription.objects.filter(pk=body.subscription).exists():
         raise NoSuchSubscription(body.subscription)
-    count = dead_letters.resend_all(body.subscription)
+    count = claims.resend_all(body.subscription)
     chosen = "" if body.subscription is None else f"of subscription {body.subscription}"
     note(person_of(request), Word.RESEND, Kind.DELIVERY, chosen, count=count)
     return {"resent": count}
@@ -87,7 +87,7 @@ def resend_delivery(
     request: HttpRequest, delivery_id: Annotated[Id, Path(description="The id of the delivery.")]
 ) -> Any:
     with noted(person_of(request), Word.RESEND, Kind.DELIVERY, delivery_id) as entry:
-        entry.count = dead_letters.resend([delivery_id])
+        entry.count = claims.resend([delivery_id])
         entry.skip = not entry.count
     if not entry.count:
         if not Delivery.objects.filter(pk=delivery_id).exists():

@@ -1,14 +1,19 @@
-"""What a receiver's answer means for a delivery."""
+"""Whether this process can send webhooks (it needs the extra `http`), and what a receiver's answer means."""
 
+import _thread
 import random
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from time import time
+from types import BuiltinFunctionType
 
 from django.utils.http import parse_http_date_safe
 
 from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result
 from harbor_refresh.executions.text import made_storable
 
+NEEDED = ("httpcore2", "standardwebhooks")
 #: Refusals that pass when the receiver has the new secret. They do not say whether the receiver works.
 OF_SECRET = frozenset({401, 403})
 #: Refusals that may pass. Any other 4xx is final.
@@ -17,6 +22,21 @@ MAY_PASS = OF_SECRET | {408, 409, 425, 429}
 FIRST_DELAY = 5.0
 MAX_DELAY = 86_400.0
 MAX_ERROR = 500
+
+
+@cache
+def is_installed() -> bool:
+    return all(find_spec(name) for name in NEEDED)
+
+
+def has_green_threads() -> bool:
+    """Whether threads are greenlets (gevent). While the event loop of the sender waits, every other greenlet would
+    seem to run inside it, and Django would refuse it the database."""
+    return not isinstance(_thread.start_new_thread, BuiltinFunctionType)
+
+
+def can_send() -> bool:
+    return is_installed() and not has_green_threads()
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,12 @@
-"""Claim due deliveries, and record what became of them."""
+"""Claim due deliveries, read what they tell, record what became of them, and send dead letters again."""
 
+import json
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -15,6 +17,8 @@ from harbor_refresh.executions.database import absence_translated, run
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.news import counters, signals
+from harbor_refresh.executions.news.after_commit import tell_changes_written_after_commit
+from harbor_refresh.executions.news.handlers import Change, Failure
 
 #: So many failures in a row open the circuit of a webhook.
 CIRCUIT_OPENS = 5
@@ -23,8 +27,19 @@ MAX_CIRCUIT_PAUSE = 600.0
 #: A delivery is tried at most so often. One that fails with a result is too old before that, because the pauses
 #: between its attempts grow. So this limit is for attempts that leave no result: their process ended, or hung.
 MAX_ATTEMPTS = 30
-#: Deliveries that one statement makes dead because of their age, for each subscription.
+#: Deliveries that one statement makes dead because of their age.
 EXPIRED_AT_ONCE = 1_000
+#: What is told of a change: so many failures of so long messages, and no longer extra_attrs.
+MAX_FAILURES = 5
+MAX_MESSAGE = 500
+MAX_ATTRIBUTES = 10_000
+#: What read_changes.sql returns after the id, as fields of a Change.
+COLUMNS = (  # noqa: SIM905  # a list would be ten lines
+    "vendor_id vendor_key status_message trigger extra_attrs start_time update_time end_time counts first_failures"
+).split()
+#: Dead letters that one transaction sends again, and one call. The caller may call again.
+PAGE = 1_000
+MOST = 100_000
 
 
 @dataclass(frozen=True)
@@ -140,14 +155,13 @@ def record(results: Sequence[Result]) -> list[Ended]:
     return _told_of_the_dead(ended)
 
 
-def expire() -> list[Ended]:
-    """Turn deliveries that were due for too long into dead letters."""
-    max_age = pacing.DELIVER_MAX_AGE_SECONDS
-    with absence_translated(), transaction.atomic():
-        rows = run("expire_deliveries", max_age=max_age, most=EXPIRED_AT_ONCE)
-        ended = [Ended(*row) for row in rows]
-        _count(ended)
-    return _told_of_the_dead(ended)
+def expire(before: Any) -> int:
+    """Turn some deliveries that were due before that moment into dead letters: they could not be sent since then.
+    Return how many."""
+    names = ["attempts" if one.name == "attempt" else one.name for one in fields(Claimed)]
+    old = Delivery.objects.filter(state=State.PENDING, next_at__lt=before).order_by("pk").values_list(*names)
+    error = "nothing was sent: the receiver was away"
+    return len(record([Result(Claimed(*row), Outcome.DEAD, error) for row in old[:EXPIRED_AT_ONCE]]))
 
 
 def _count(ended: Sequence[Ended], unsent: Collection[int] = ()) -> None:
@@ -160,3 +174,68 @@ def _told_of_the_dead(ended: list[Ended]) -> list[Ended]:
     if dead := [one for one in ended if one.state == Outcome.DEAD]:
         signals.deliveries_died.send(sender=record, deliveries=dead)
     return ended
+
+
+def read_changes(claimed: Sequence[Claimed]) -> dict[int, Change]:
+    """Return the change of each delivery, by the delivery's id, with one statement for all of them.
+
+    Status, revision and time are those of the change; all else is as it is now. Of an execution that was deleted
+    only the change is known.
+    """
+    with absence_translated():
+        rows = run(
+            "read_changes",
+            ids=sorted({one.execution_id for one in claimed}),
+            most=MAX_FAILURES,
+            most_text=MAX_MESSAGE,
+            most_attributes=MAX_ATTRIBUTES,
+        )
+    known = {pk: _told(dict(zip(COLUMNS, row, strict=True))) for pk, *row in rows}
+    return {
+        one.id: Change(
+            id=one.message_id,
+            execution_id=one.execution_id,
+            vendor_type=one.vendor_type,
+            revision=one.revision,
+            from_status=one.from_status,
+            to_status=one.to_status,
+            at=one.changed_at,
+            **known.get(one.execution_id, {"is_deleted": True}),
+        )
+        for one in claimed
+    }
+
+
+def _told(row: dict[str, Any]) -> dict[str, Any]:
+    return row | {
+        "extra_attrs": row["extra_attrs"] and json.loads(row["extra_attrs"]),
+        "counts": json.loads(row["counts"]),
+        "first_failures": tuple(Failure(**one) for one in json.loads(row["first_failures"])),
+    }
+
+
+def resend(delivery_ids: Iterable[int]) -> int:
+    """Make these dead deliveries pending again, as if they were new; return how many were dead. They may arrive
+    after later changes of their executions."""
+    with transaction.atomic():
+        ids = list(delivery_ids)
+        dead = Delivery.objects.filter(pk__in=ids, state=State.DEAD)
+        locked = list(dead.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
+        count = Delivery.objects.filter(pk__in=locked).update(
+            state=State.PENDING, attempts=0, next_at=Now(), ended_at=None, created_at=Now()
+        )
+        tell_changes_written_after_commit()
+    return count
+
+
+def resend_all(subscription_id: int | None = None) -> int:
+    """Send all dead letters of a subscription again, or of all; return how many, 100,000 at most. Each page
+    is one transaction. The pages go by the id, so a delivery that dies again behind them is not sent twice."""
+    dead = Delivery.objects.filter(state=State.DEAD).order_by("pk")
+    if subscription_id is not None:
+        dead = dead.filter(subscription_id=subscription_id)
+    total, after = 0, 0
+    while total < MOST and (ids := list(dead.filter(pk__gt=after).values_list("pk", flat=True)[:PAGE])):
+        total += resend(ids)
+        after = ids[-1]
+    return total

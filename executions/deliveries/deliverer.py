@@ -1,16 +1,33 @@
-"""The deliverer: one run of `tasks.deliver`, which tells webhooks and handlers of status changes."""
+"""Runs: `tasks.deliver` tells webhooks of status changes; `tasks.run_handlers` calls a handler of
+executions/news/handlers.py, or the callbacks of a function."""
 
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.db.models.functions import Now
 
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import absence_translated, run
-from harbor_refresh.executions.deliveries import http
-from harbor_refresh.executions.deliveries.handler_runs import RUN_SECONDS
+from harbor_refresh.executions.deliveries import answers
+from harbor_refresh.executions.deliveries.answers import MAX_ERROR, backoff
+from harbor_refresh.executions.deliveries.claims import (
+    Claimed,
+    Outcome,
+    Result,
+    claim,
+    read_changes,
+    record,
+    with_due,
+)
+from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.models.notifications import Kind
+from harbor_refresh.executions.news import callbacks, signals
+from harbor_refresh.executions.news.handlers import Change, handlers
+from harbor_refresh.executions.text import made_storable, said_by
 
 if TYPE_CHECKING:
     from harbor_refresh.executions.deliveries.sender import Sender
@@ -19,6 +36,23 @@ if TYPE_CHECKING:
 BATCH = 1_000
 #: How often the outbox is looked at while there is work.
 LOOK_SECONDS = 0.1
+
+MAX_NAME = 200
+#: The name of a handler's subscription begins with that.
+PREFIX = "handler "
+#: A call that goes on for longer than this is made a second time meanwhile. `tasks.run_handlers` ends it before.
+LEASE_SECONDS = 60.0
+#: So long a handler that another worker was asked to run is left to that worker.
+ASKED_SECONDS = 10.0
+#: A run of a handler, or of deliveries to webhooks, begins nothing after so long and asks for another one.
+RUN_SECONDS = 10.0
+MOST_AT_ONCE = 100
+#: How long until a handler is tried again if a worker does not have its code.
+WITHOUT_CODE_SECONDS = 60.0
+
+Function = Callable[[Change], object]
+#: What each call is made within.
+Around = Callable[[], AbstractContextManager[None]]
 
 
 def deliver(
@@ -31,7 +65,7 @@ def deliver(
 
     1. Write the deliveries of new changes, and `ask_handlers` to run.
     2. Claim as many as there is room for of each webhook, and send them. If the process dies, they are due again
-       when the lease ends, under the same id. If it cannot send (http.py), they wait for one that can.
+       when the lease ends, under the same id. If it cannot send (answers.py), they wait for one that can.
     3. Record the results as they come, and look again.
     """
     next_look = time.monotonic()
@@ -52,7 +86,7 @@ def deliver(
 
 
 def _sender() -> "AbstractContextManager[Sender | None]":
-    if not http.can_send():
+    if not answers.can_send():
         return nullcontext()
     from harbor_refresh.executions.deliveries.sender import Sender
 
@@ -62,20 +96,124 @@ def _sender() -> "AbstractContextManager[Sender | None]":
 def write_deliveries() -> int:
     """Write the deliveries of all untold changes; return how many changes were told.
 
-    1. Take the lock of the outbox. If another process has it, that process does the work.
-    2. In the next statement write the deliveries of a batch and mark its changes as told, in one transaction.
-
-    A change that commits just after the holder has looked waits for the next pass, for which its writer asks after
-    its commit.
+    Two processes at once: the second waits for the rows that the first has locked, and leaves them out. So the
+    changes of an execution are written in order.
     """
     count = 0
     while True:
         with absence_translated(), transaction.atomic():
-            if not run("lock_outbox")[0][0]:
-                return count
             told: int = run("write_deliveries", most=BATCH)[0][0]
             if told:
                 crash_points.reach("listed", ())
         count += told
         if told < BATCH:
             return count
+
+
+def keep_rows() -> None:
+    """Make the rows of all handlers and bring their filters up to date. A handler whose code is gone rests: its
+    row and its deliveries stay, no new ones are written, and it goes on when its code is back. A handler is told
+    of changes from the moment on at which its row is made.
+
+    If the code of two processes differs, as in the middle of a deployment, the one that started last decides.
+    """
+    wanted = handlers()
+    with absence_translated(), transaction.atomic():
+        rows = Subscription.objects.filter(kind=Kind.HANDLER)
+        Subscription.objects.bulk_create(
+            (
+                Subscription(kind=Kind.HANDLER, name=f"{PREFIX}{name}"[-MAX_NAME:], handler=name)
+                for name in sorted(wanted.keys() - set(rows.values_list("handler", flat=True)))
+            ),
+            ignore_conflicts=True,
+        )
+        missing = []
+        for row in rows.select_for_update().order_by("pk"):
+            one = wanted.get(row.handler)
+            if one is None:
+                if row.missing_since is None:
+                    missing.append(row.handler)
+                    rows.filter(pk=row.pk).update(missing_since=Now())
+                continue
+            values = {
+                "vendor_types": list(one.vendors),
+                "statuses": list(one.statuses),
+                "triggers": list(one.triggers),
+                "missing_since": None,
+            }
+            if any(getattr(row, name) != value for name, value in values.items()):
+                rows.filter(pk=row.pk).update(**values)
+    if missing:
+        signals.handlers_missing.send(sender=keep_rows, handlers=missing)
+
+
+def due_handlers() -> list[int]:
+    """Return the handlers that have something to do and that no worker runs. They are left to the caller for a
+    while."""
+    with transaction.atomic():
+        free = with_due().exclude(kind=Kind.WEBHOOK).order_by("pk").values_list("pk", flat=True)
+        ids = list(free.select_for_update(no_key=True, skip_locked=True, of=("self",)))
+        if ids:
+            Subscription.objects.filter(pk__in=ids).update(retry_at=Now() + timedelta(seconds=ASKED_SECONDS))
+    return ids
+
+
+def run_handler(subscription_id: int, around: Around = nullcontext) -> bool:
+    """Call a handler for what is due, each time within `around`. Return whether it may have more to do. If a call
+    raises, its delivery is tried again later. Two runs of a handler at once have different executions.
+
+    One delivery is claimed first, and more at a time while the handler is quick. If the process dies, what it
+    claimed is due again when its lease ends, and has had an attempt. So a call that ends its process each time is
+    soon alone in its claim, and costs others no attempts.
+    """
+    subscriptions = Subscription.objects.filter(pk=subscription_id)
+    subscription = subscriptions.first()
+    if subscription is None:
+        return False
+    function = _function_of(subscription)
+    room, until = 1, time.monotonic() + RUN_SECONDS
+    while time.monotonic() < until:
+        subscriptions.update(retry_at=Now() + timedelta(seconds=LEASE_SECONDS))
+        claimed = claim(room, LEASE_SECONDS, only=subscription_id)
+        if not claimed:
+            break
+        began = time.monotonic()
+        record(_results(subscription.handler, function, claimed, until, around))
+        room = min(MOST_AT_ONCE, 2 * room) if time.monotonic() < began + 1 else 1
+    subscriptions.update(retry_at=None)
+    return bool(claimed)
+
+
+def _function_of(subscription: Subscription) -> Function | None:
+    """Return the function of a handler, or what calls the callbacks of a function; None if the code is not
+    here."""
+    if subscription.kind == Kind.CALLBACK:
+        return callbacks.function_of(subscription.handler)
+    registered = handlers().get(subscription.handler)
+    return registered.function if registered else None
+
+
+def _results(
+    name: str, function: Function | None, claimed: list[Claimed], until: float, around: Around
+) -> list[Result]:
+    if function is None:
+        error = "a worker was asked that does not have the code of this handler"
+        return [Result(one, Outcome.AGAIN, error, WITHOUT_CODE_SECONDS) for one in claimed]
+    changes = read_changes(claimed)
+    return [
+        _call(name, function, one, changes[one.id], around)
+        if number == 0 or time.monotonic() < until
+        else Result(one, Outcome.UNSENT)
+        for number, one in enumerate(claimed)
+    ]
+
+
+def _call(name: str, function: Function, claimed: Claimed, change: Change, around: Around) -> Result:
+    try:
+        with around():
+            function(change)
+    except Exception as exc:
+        error = made_storable(said_by(exc))[:MAX_ERROR]
+        signals.handler_failed.send(sender=run_handler, handler=name, change=change, error=error)
+        return Result(claimed, Outcome.AGAIN, error, backoff(claimed.attempt))
+    return Result(claimed, Outcome.DELIVERED)

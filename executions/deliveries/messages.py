@@ -17,9 +17,18 @@ from harbor_refresh.executions.news.handlers import Change
 from harbor_refresh.executions.status import Status
 
 TYPE = "execution.status_changed"
+#: What a request tells of an execution, beside its id and its status.
+OF_EXECUTION = (
+    *("vendor_type", "vendor_id", "vendor_key", "status_message", "trigger", "extra_attrs"),
+    *("start_time", "update_time", "end_time", "revision"),
+)
 #: Slack refuses a longer text of a block.
 MAX_SLACK = 2_900
-EMOJI = {Status.SUCCESS: ":white_check_mark:", Status.ERROR: ":x:", Status.STOPPED: ":octagonal_sign:"}
+EMOJI = {
+    Status.SUCCESS: ":white_check_mark:",
+    Status.ERROR: ":x:",
+    Status.STOPPED: ":octagonal_sign:",
+}
 
 
 @dataclass(frozen=True)
@@ -75,17 +84,8 @@ def standard(change: Change) -> dict[str, Any]:
         "data": {
             "execution": {
                 "id": change.execution_id,
-                "vendor_type": change.vendor_type,
-                "vendor_id": change.vendor_id,
-                "vendor_key": change.vendor_key,
                 "status": change.to_status,
-                "status_message": change.status_message,
-                "trigger": change.trigger,
-                "extra_attrs": change.extra_attrs,
-                "start_time": change.start_time,
-                "update_time": change.update_time,
-                "end_time": change.end_time,
-                "revision": change.revision,
+                **{name: getattr(change, name) for name in OF_EXECUTION},
             },
             "from": change.from_status,
             "to": change.to_status,
@@ -121,7 +121,7 @@ def slack(change: Change) -> dict[str, Any]:
     head = f"{escaped(change.vendor_type)} execution {change.execution_id}: {change.to_status}"
     page = link(change)
     shown = f"<{page}|{head}>" if page else head
-    emoji = EMOJI.get(Status(change.to_status), "") if change.to_status in Status.values else ""
+    emoji = EMOJI.get(change.to_status, "")  # type: ignore[call-overload]  # a Status is its text
     lines = [f"{emoji} *{shown}*".strip()]
     facts = [f"{number:,} {status}" for status, number in sorted(change.counts.items())]
     if change.duration_seconds is not None:

@@ -1,15 +1,29 @@
-"""The sender: it claims deliveries of webhooks and sends them, hundreds at once."""
+"""The sender: it claims deliveries of webhooks and sends them, hundreds at once.
+
+The time of a request and the size of its answer are bounded. Redirects and proxies are not followed. Each name is
+resolved once, checked, and connected by its address.
+"""
 
 import asyncio
+import socket
+import ssl
 import time
 from collections import defaultdict
-from functools import partial
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpcore2
 
 from harbor_refresh.executions import pacing
-from harbor_refresh.executions.deliveries import addresses, answers, claims, requests
+from harbor_refresh.executions.deliveries import addresses, answers, claims
+from harbor_refresh.executions.deliveries.addresses import Network, is_allowed, mask
 from harbor_refresh.executions.deliveries.answers import Answer
-from harbor_refresh.executions.deliveries.changes import read_changes
-from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result
+from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result, read_changes
 from harbor_refresh.executions.deliveries.messages import Message, message, trial
 from harbor_refresh.executions.models import Subscription
 from harbor_refresh.executions.models.notifications import Kind
@@ -22,16 +36,113 @@ MOST_OF_ONE = 200
 MOST = 1_000
 #: A lease, in timeouts of a request: a claimed delivery may wait for a connection until one is left.
 LEASE_TIMEOUTS = 3
+#: How much of an answer is read. A longer one is cut off.
+MAX_ANSWER = 65_536
+#: How long the rest of an answer may take after its status is known.
+REST_SECONDS = 1.0
+MAX_SHOWN = 200
+#: Connections to one receiver, and how long an idle one is kept.
+CONNECTIONS = 20
+KEPT_SECONDS = 5.0
+#: How many of the addresses of a name are tried.
+MAX_ADDRESSES = 4
+#: Threads that resolve names.
+RESOLVING = 32
+
+
+class Forbidden(Exception):
+    """The name leads to no address that webhooks may reach. Which of the two is at fault is not told, because it
+    would tell which names the network inside has."""
+
+    def __init__(self) -> None:
+        super().__init__("the name leads to no address that webhooks may reach")
+
+
+@cache
+def tls() -> ssl.SSLContext:
+    """The context of this process; to read the certificates takes longer than a request."""
+    return httpcore2.default_ssl_context()
+
+
+def look_up(host: str, port: int) -> list[str]:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class CheckedNetwork(httpcore2.AsyncNetworkBackend):
+    """Connect to addresses that are allowed. What is connected is what was checked, so a name that resolves to
+    something else a moment later changes nothing. httpcore2 checks a certificate against the name."""
+
+    def __init__(self, threads: ThreadPoolExecutor, allowed: Sequence[Network]) -> None:
+        self._threads = threads
+        self._allowed = allowed
+        self._inner = httpcore2.AnyIOBackend()
+
+    async def connect_tcp(self, host: str, port: int, **options: Any) -> httpcore2.AsyncNetworkStream:  # type: ignore[override]
+        try:
+            found = [str(ip_address(host))]
+        except ValueError:
+            found = await self._resolved(host, port)
+        if not all(is_allowed(ip_address(one), self._allowed) for one in found):
+            raise Forbidden
+        failure: Exception = Forbidden()
+        for one in found[:MAX_ADDRESSES]:
+            try:
+                return await self._inner.connect_tcp(one, port, **options)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as exc:
+                failure = exc
+        raise failure
+
+    async def _resolved(self, host: str, port: int) -> list[str]:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, look_up, host, port)
+        except (OSError, UnicodeError) as exc:
+            raise Forbidden from exc
 
 
 class _Receiver:
     """The connections to one webhook, and how many are free: one that hangs takes nothing from the others."""
 
-    def __init__(self, network: requests.CheckedNetwork) -> None:
-        self.connections = requests.connections(network)
-        self.free_connections = asyncio.Semaphore(requests.CONNECTIONS)
+    def __init__(self, network: CheckedNetwork) -> None:
+        self.connections = httpcore2.AsyncConnectionPool(
+            ssl_context=tls(),
+            max_connections=CONNECTIONS,
+            keepalive_expiry=KEPT_SECONDS,
+            network_backend=network,
+        )
+        self.free_connections = asyncio.Semaphore(CONNECTIONS)
         #: Whether a request of the last claim has failed. Then deliveries that wait for a connection are released.
         self.fails = False
+
+    async def send(self, message: Message, timeout: float) -> Answer:
+        """Send it and wait for the status of the answer, `timeout` seconds for everything together."""
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._send(message)
+        except TimeoutError:
+            return Answer(None, f"no answer within {timeout:g} s")
+        except Forbidden as exc:
+            return Answer(None, str(exc))
+        except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException, ssl.SSLError) as exc:
+            return Answer(None, f"{type(exc).__name__}: {exc}")
+        except Exception as exc:  # a fault of the library must not stop the deliveries of others
+            return Answer(None, type(exc).__name__)
+
+    async def _send(self, message: Message) -> Answer:
+        async with self.connections.stream(
+            "POST", message.url, headers=message.headers, content=message.body
+        ) as response:
+            status = response.status
+            if 200 <= status < 300:
+                await _read(response)
+                return Answer(status)
+            headers = {name.lower(): value.decode("latin-1") for name, value in response.headers}
+            error = f"it answered {status}"
+            if 300 <= status < 400:
+                error += f", a redirect{_target(headers.get(b'location', ''))}, which is not followed"
+            elif text := (await _read(response)).decode("utf-8", "replace").strip():
+                error += f": {mask(text, message.url)[:MAX_SHOWN]}"
+            return Answer(status, error, headers.get(b"retry-after", ""))
 
 
 class Sender:
@@ -43,9 +154,9 @@ class Sender:
 
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
-        self._resolver = requests.Resolver()
-        network = requests.CheckedNetwork(self._resolver, addresses.networks())
-        self._receivers: defaultdict[int, _Receiver] = defaultdict(partial(_Receiver, network))
+        self._threads = ThreadPoolExecutor(RESOLVING, thread_name_prefix="resolve")
+        network = CheckedNetwork(self._threads, addresses.networks())
+        self._receivers: defaultdict[int, _Receiver] = defaultdict(lambda: _Receiver(network))
         self._sending: dict[asyncio.Task[Result], int] = {}
         self._is_ending = False
         webhooks = Subscription.objects.filter(kind=Kind.WEBHOOK, enabled=True).count()
@@ -62,7 +173,7 @@ class Sender:
             self._runner.run(self._end())
         finally:
             self._runner.close()
-            self._resolver.close()
+            self._threads.shutdown(wait=False, cancel_futures=True)
 
     @property
     def is_sending(self) -> bool:
@@ -94,15 +205,14 @@ class Sender:
 
     def test(self, webhook: Subscription, seconds: float) -> Answer:
         """Send a test, which is no delivery."""
-        sending = requests.send(self._receivers[webhook.pk].connections, trial(webhook), seconds)
-        return self._runner.run(sending)
+        return self._runner.run(self._receivers[webhook.pk].send(trial(webhook), seconds))
 
     async def _send(self, claimed: Claimed, message: Message, send_before: float) -> Result:
         receiver = self._receivers[claimed.subscription_id]
         async with receiver.free_connections:
             if receiver.fails or self._is_ending or time.monotonic() > send_before:
                 return Result(claimed, Outcome.UNSENT)
-            answer = await requests.send(receiver.connections, message, pacing.DELIVER_TIMEOUT_SECONDS)
+            answer = await receiver.send(message, pacing.DELIVER_TIMEOUT_SECONDS)
         result = answers.result(claimed, answer)
         receiver.fails |= result.answered is False
         return result
@@ -113,3 +223,24 @@ class Sender:
         await asyncio.gather(*self._sending, return_exceptions=True)
         for receiver in self._receivers.values():
             await receiver.connections.aclose()
+
+
+def _target(location: str) -> str:
+    """Name the host of a redirect, and not its path, which may hold a token."""
+    try:
+        parts = urlsplit(location[:2_000])
+    except ValueError:
+        return ""
+    return f" to {parts.scheme}://{parts.netloc.rpartition('@')[2]}"[:MAX_SHOWN] if parts.netloc else ""
+
+
+async def _read(response: httpcore2.Response) -> bytes:
+    """Read the rest of an answer, so that the connection can be used again. A long or slow rest is left."""
+    read = b""
+    with suppress(TimeoutError, httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException):
+        async with asyncio.timeout(REST_SECONDS):
+            async for part in response.aiter_stream():
+                read += part
+                if len(read) > MAX_ANSWER:
+                    break
+    return read

@@ -6,7 +6,8 @@ signatures, as Standard Webhooks allows.
 
 import base64
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -16,7 +17,7 @@ from django.utils import timezone
 
 from harbor_refresh.executions import pacing
 from harbor_refresh.executions.database import allow_long_statements, run, violates
-from harbor_refresh.executions.deliveries import addresses, handler_runs, http
+from harbor_refresh.executions.deliveries import addresses, answers, deliverer
 from harbor_refresh.executions.deliveries.answers import Answer
 from harbor_refresh.executions.errors import ExtraMissing, NoSuchSubscription, Refused
 from harbor_refresh.executions.models import Callback, Delivery, Subscription
@@ -31,7 +32,7 @@ MAX_NAME = 200
 MAX_LISTED = 100
 MAX_TRIGGER = 16
 #: How the names of other subscriptions begin. They are made with the first use of what they are for.
-RESERVED = {callbacks.PREFIX: "callback", handler_runs.PREFIX: "handler"}
+RESERVED = {callbacks.PREFIX: "callback", deliverer.PREFIX: "handler"}
 #: So long the old secret signs as well, if the caller does not say, and at most.
 OLD_SECRET_SECONDS = 86_400
 MAX_OLD_SECRET_SECONDS = 7 * 86_400
@@ -60,18 +61,13 @@ class Wish:
 
 def create(wish: Wish) -> Subscription:
     """Make a subscription with a new secret. Its first change is one that is refreshed after the commit."""
-    if not http.is_installed():
+    if not answers.is_installed():
         raise ExtraMissing
     refuse_unusable(wish)
     if Subscription.objects.count() >= MAX_SUBSCRIPTIONS:
         raise Refused(f"there are {MAX_SUBSCRIPTIONS} subscriptions already, which is the most")
-    try:
-        with transaction.atomic():
-            return Subscription.objects.create(kind=Kind.WEBHOOK, secret=new_secret(), **wish.columns())
-    except IntegrityError as exc:
-        if not violates(exc, NAME_IS_UNIQUE):
-            raise
-        raise Refused(f"there is a subscription with the name {shown(wish.name)} already") from exc
+    with _unique(wish):
+        return Subscription.objects.create(kind=Kind.WEBHOOK, secret=new_secret(), **wish.columns())
 
 
 def change(subscription_id: int, **fields: Any) -> Subscription:
@@ -80,11 +76,21 @@ def change(subscription_id: int, **fields: Any) -> Subscription:
         row = webhook(subscription_id, for_update=True)
         wish = replace(Wish(**{name: getattr(row, name) for name in Wish.__dataclass_fields__}), **fields)
         refuse_unusable(wish, was=row.name)
-        if Subscription.objects.filter(name=wish.name).exclude(pk=row.pk).exists():
-            raise Refused(f"there is a subscription with the name {shown(wish.name)} already")
         closed = {"failures": 0, "failing_since": None, "retry_at": None}
-        Subscription.objects.filter(pk=row.pk).update(**wish.columns(), **closed)
+        with _unique(wish):
+            Subscription.objects.filter(pk=row.pk).update(**wish.columns(), **closed)
     return webhook(subscription_id)
+
+
+@contextmanager
+def _unique(wish: Wish) -> Iterator[None]:
+    try:
+        with transaction.atomic():
+            yield
+    except IntegrityError as exc:
+        if not violates(exc, NAME_IS_UNIQUE):
+            raise
+        raise Refused(f"there is a subscription with the name {shown(wish.name)} already") from exc
 
 
 def rotate(subscription_id: int, old_secret_seconds: int = OLD_SECRET_SECONDS) -> Subscription:
@@ -92,21 +98,18 @@ def rotate(subscription_id: int, old_secret_seconds: int = OLD_SECRET_SECONDS) -
     many seconds; with 0 it signs no more.
 
     If an old secret signs already, it stays the old one, for the longer of the two times. So a rotation whose
-    answer was lost can be repeated: the receiver still knows the old secret. A delivery that was claimed before
-    the commit and is sent after it is signed with the replaced secret alone; if it is refused, it is tried again
-    (answers.py).
+    answer was lost can be repeated: the receiver still knows the old secret.
     """
     if not 0 <= old_secret_seconds <= MAX_OLD_SECRET_SECONDS:
         raise Refused(f"old_secret_seconds takes 0 to {MAX_OLD_SECRET_SECONDS:,}, and got {old_secret_seconds:,}")
-    ends_at = timezone.now() + timedelta(seconds=old_secret_seconds) if old_secret_seconds else None
+    ends_at = timezone.now() + timedelta(seconds=old_secret_seconds)
     with transaction.atomic():
         row = webhook(subscription_id, for_update=True)
-        if ends_at is None:
+        if not old_secret_seconds:
             row.old_secret, row.old_secret_ends_at = "", None
-        elif until := row.old_secret_until:
-            row.old_secret_ends_at = max(until, ends_at)
         else:
-            row.old_secret, row.old_secret_ends_at = row.secret, ends_at
+            row.old_secret = row.live_secrets[-1]
+            row.old_secret_ends_at = max(row.old_secret_until or ends_at, ends_at)
         row.secret = new_secret()
         row.save(update_fields=["secret", "old_secret", "old_secret_ends_at"])
     return row
@@ -137,7 +140,7 @@ def delete(subscription_id: int) -> None:
 def test(subscription_id: int) -> Answer:
     """Send a test to a webhook, in this process, and return the answer. It changes no row."""
     row = webhook(subscription_id)
-    if not http.is_installed():
+    if not answers.is_installed():
         return Answer(None, str(ExtraMissing()))
     from harbor_refresh.executions.deliveries.sender import Sender
 

@@ -1,26 +1,125 @@
-"""Reports that name a job: one statement finds its task and applies the report.
+"""Reports that name a job, as Harbor's job service sends them: read from the body of a request, checked, and
+applied to the task of the job.
 
-A firing of a periodic job has a separate job id and names the periodic job as its upstream job.
+    {"job_id": "…", "status": "Running", "check_in": "…", "metadata": {"id": "…", "revision": 1731492000,
+     "upstream_job_id": "…", "check_in_at": 1731492001, …}, "status_message": "…"}
+
+`metadata` has more fields there (name, kind, cron_spec …), which are not read. `status_message` and `task_id` are
+our additions. A firing of a periodic job has a separate job id and names the periodic job as its upstream job.
+
+A check-in is what a running job has to say. It is passed to the function that its vendor type has registered, at
+least once: a sender that got no answer tries again.
+
+    @on_check_in("RETENTION")
+    def note_progress(check_in: CheckIn) -> None: ...
 """
 
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
 
 from harbor_refresh.executions.database import run
-from harbor_refresh.executions.errors import NoTaskYet, TaskDeleted
-from harbor_refresh.executions.hook.status_change import StatusChange
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.errors import NoTaskYet, Refused, TaskDeleted
+from harbor_refresh.executions.lifecycle.creation import MAX_JOB_ID, NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.deletion import is_deleted
 from harbor_refresh.executions.lifecycle.reports import after_commit
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR
-from harbor_refresh.executions.text import is_text, is_whole
+from harbor_refresh.executions.news import signals
+from harbor_refresh.executions.status import CODES, MAX_ID, MAX_REVISION, MAX_VENDOR
+from harbor_refresh.executions.text import is_text, is_whole, refuse_nesting, shown
 
 #: No task has this id: the job alone finds the task.
 NO_TASK = 0
 #: Harbor's word for what a schedule has started.
 TRIGGER = "SCHEDULE"
+#: In bytes. A status change of Harbor takes about 500, and a check-in carries what a job has to say.
+MAX_BODY = 1_000_000
+MAX_VALUES = 10_000
+
+
+@dataclass(frozen=True)
+class StatusChange:
+    """`check_in` is empty unless the job has something to say, and then its status does not count. `upstream_id`
+    is the periodic job of which this job is a firing. `task_id`: the task that a signed body names, or 0."""
+
+    job_id: str
+    status: str
+    revision: int = 0
+    message: str | None = None
+    check_in: str = ""
+    check_in_at: int = 0
+    upstream_id: str = ""
+    task_id: int = 0
+
+    @property
+    def code(self) -> int:
+        return CODES[self.status]
+
+    @property
+    def is_firing(self) -> bool:
+        return bool(self.upstream_id) and self.upstream_id != self.job_id
+
+
+def read(body: bytes) -> StatusChange:
+    """Read a status change. Raises Refused with the reason if it cannot be used."""
+    change = _read(_json(body))
+    if not change.check_in and change.status not in CODES:
+        raise Refused(f"unknown status {shown(change.status)}; takes {', '.join(CODES)}")
+    return change
+
+
+def _json(body: bytes) -> dict[str, Any]:
+    try:
+        data = json.loads(body)
+        refuse_nesting(data, at_most=MAX_VALUES)
+    except RecursionError:
+        raise Refused("the body is nested too deeply") from None
+    except ValueError as exc:  # no JSON, no UTF-8, a number of 5,000 digits, too many values
+        raise Refused(f"the body cannot be read as JSON: {shown(str(exc))}") from None
+    if not isinstance(data, dict):
+        raise Refused(f"the body takes an object, and got {shown(data)}")
+    return data
+
+
+def _read(data: dict[str, Any]) -> StatusChange:
+    """Read the fields. An absent field has the default that Go's decoder would give it."""
+    metadata = data.get("metadata")
+    if metadata is None:
+        metadata = {}
+    if not isinstance(metadata, dict):
+        raise Refused(f"metadata takes an object, and got {shown(metadata)}")
+    return StatusChange(
+        job_id=_text(data, "job_id", MAX_JOB_ID),
+        status=_text(data, "status"),
+        revision=_whole(metadata, "revision", MAX_REVISION),
+        message=_text(data, "status_message") if data.get("status_message") is not None else None,
+        check_in=_text(data, "check_in"),
+        check_in_at=_whole(metadata, "check_in_at", MAX_REVISION),
+        upstream_id=_text(metadata, "upstream_job_id", MAX_JOB_ID),
+        task_id=_whole(data, "task_id", MAX_ID),
+    )
+
+
+def _text(data: dict[str, Any], name: str, at_most: int = MAX_BODY) -> str:
+    value = data.get(name)
+    if value is None:
+        return ""
+    if not is_text(value, at_most):
+        limit = f"of at most {at_most} characters " if at_most < MAX_BODY else ""
+        raise Refused(f"{name} takes text {limit}without NUL, and got {shown(value)}")
+    return str(value)
+
+
+def _whole(data: dict[str, Any], name: str, at_most: int) -> int:
+    value = data.get(name)
+    if value is None:
+        return 0
+    if not is_whole(value, 0, at_most):
+        raise Refused(f"{name} takes a whole number from 0 to {at_most}, and got {shown(value)}")
+    return int(value)
 
 
 def report_by_job(change: StatusChange, task_id: int = NO_TASK) -> bool:
@@ -117,3 +216,76 @@ def _apply(change: StatusChange, task_id: int, schedule: Task | None) -> None:
     except (NoTaskYet, TaskDeleted):
         if schedule is None:
             raise
+
+
+@dataclass(frozen=True)
+class CheckIn:
+    """A check-in of a job of Harbor's job service.
+
+    Attributes:
+        task_id: The id of its task.
+        execution_id: The id of its execution.
+        vendor_type: The vendor type of its execution.
+        job_id: The id of the job.
+        text: What the job says.
+        at: The time in Unix seconds, by the clock of the sender.
+        revision: The revision of the run.
+    """
+
+    task_id: int
+    execution_id: int
+    vendor_type: str
+    job_id: str
+    text: str
+    at: int
+    revision: int
+
+
+Processor = Callable[[CheckIn], object]
+_processors: dict[str, Processor] = {}
+
+
+def on_check_in(vendor_type: str) -> Callable[[Processor], Processor]:
+    """Register the function that gets the check-ins of a vendor type. Each vendor type has one function."""
+
+    def register(function: Processor) -> Processor:
+        known = _processors.setdefault(vendor_type, function)
+        if known is not function:
+            raise ValueError(f"check-ins of {vendor_type} go to {known!r} already")
+        return function
+
+    return register
+
+
+def pass_on(change: StatusChange, task_id: int = NO_TASK) -> None:
+    """Pass the check-in on; no status changes. Raises NoTaskYet or TaskDeleted, and what the function raises. One
+    of a vendor type without a function is dropped with a signal: the sender is not at fault."""
+    task = _task_of(change, task_id)
+    vendor_type = task.execution.vendor_type
+    processor = _processors.get(vendor_type)
+    if processor is None:
+        signals.check_in_dropped.send(sender=pass_on, vendor_type=vendor_type, task_id=task.pk)
+        return
+    processor(
+        CheckIn(
+            task.pk,
+            task.execution_id,
+            vendor_type,
+            change.job_id,
+            change.check_in,
+            change.check_in_at,
+            change.revision,
+        )
+    )
+
+
+def _task_of(change: StatusChange, task_id: int) -> Task:
+    """Find the task by the upstream job, as Harbor does; else by the job, or by the address."""
+    tasks = Task.objects.select_related("execution").order_by("pk")
+    for job_id in (change.upstream_id, change.job_id):
+        if job_id and (task := tasks.filter(job_id=job_id).first()):
+            return task
+    of_address = tasks.filter(pk=task_id)
+    if task := (of_address.filter(job_id="") if change.job_id else of_address).first():
+        return task
+    raise missing(change, task_id)

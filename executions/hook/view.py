@@ -31,8 +31,8 @@ from harbor_refresh.executions.errors import (
     Replayed,
     TaskDeleted,
 )
-from harbor_refresh.executions.hook import check_ins, job_reports
-from harbor_refresh.executions.hook.status_change import MAX_BODY, StatusChange, read
+from harbor_refresh.executions.hook import job_reports
+from harbor_refresh.executions.hook.job_reports import MAX_BODY, StatusChange, read
 from harbor_refresh.executions.lifecycle.reports import Refusal, Report, Source, count_refused
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.status import MAX_ID
@@ -112,7 +112,7 @@ def _take(change: StatusChange, task_id: int, message: SignedMessage | None) -> 
         if change.is_firing:
             job_reports.report_firing(change, task_id)
         if change.check_in:
-            check_ins.pass_on(change, task_id)
+            job_reports.pass_on(change, task_id)
         elif not change.is_firing:
             job_reports.report_by_job(change, task_id)
 

@@ -123,8 +123,7 @@ class State(models.TextChoices):
 class Delivery(models.Model):
     """One status change, for one subscription. It outlives its execution.
 
-    `next_at` is when a pending delivery is sent next. A claim moves it to the end of its lease and counts an
-    attempt. The number of the attempt is the claim's token: a result counts only for the attempt that it names.
+    A claim moves `next_at` to the end of its lease and counts an attempt, whose number is the claim's token.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -158,7 +157,7 @@ class Delivery(models.Model):
                 name="delivery_in_order",
                 condition=Q(state=State.PENDING),
             ),
-            # dead_letters.py and the list of dead letters
+            # claims.py and the list of dead letters
             models.Index(fields=["subscription", "id"], name="delivery_dead", condition=Q(state=State.DEAD)),
             # housekeeping.py: the oldest of those that have ended
             models.Index(fields=["ended_at"], name="delivery_ended", condition=~Q(state=State.PENDING)),

@@ -10,17 +10,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models.functions import Now
+
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.models import Callback, Execution, Subscription
+from harbor_refresh.executions.models import Callback, Delivery, Execution, Subscription
 from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.news.after_commit import tell_changes_written_after_commit
 from harbor_refresh.executions.news.handlers import Change
+from harbor_refresh.executions.status import Status
 
 #: The name of its subscription begins with that.
 PREFIX = "callback "
-#: How often a missing subscription is made. Once is enough, unless others are deleted at the same moment.
-TRIES = 10
 MAX_HANDLER = (Subscription._meta.get_field("name").max_length or 0) - len(PREFIX)
 
 
@@ -42,11 +43,7 @@ Call = Callable[[Change, Callback], object]
 Find = Callable[[str], Call | None]
 
 
-def _find_none(_: str) -> Call | None:
-    return None
-
-
-_find: Find = _find_none
+_find: Find = lambda _: None  # noqa: E731
 
 
 def find_by(find: Find) -> None:
@@ -57,25 +54,17 @@ def find_by(find: Find) -> None:
 
 def record(execution_id: int, callbacks: Sequence[NewCallback]) -> None:
     """Record the callbacks of a new execution, in the transaction that makes it and before its status can change.
-    So each of its ends finds the callbacks and their subscriptions.
-
-    Two transactions that use a function for the first time: the second waits for the first, and finds its row. A
-    subscription that is being deleted: this waits for that, and makes another one. A deletion that comes later
-    waits for this transaction, and is refused.
+    So each of its ends finds the callbacks and their subscriptions. If a subscription is being deleted, this waits
+    for that, and makes another one. A deletion that comes later waits for this transaction, and is refused.
     """
     handlers = {one.handler for one in callbacks}
-    for _ in range(TRIES):
-        if not (missing := handlers - _held(handlers)):
-            break
-        Subscription.objects.bulk_create(
-            (
-                Subscription(kind=Kind.CALLBACK, name=f"{PREFIX}{handler}", handler=handler)
-                for handler in sorted(missing)
-            ),
-            ignore_conflicts=True,
-        )
-    else:
-        raise Refused(f"a webhook may have the name of a callback, {PREFIX + min(missing)!r}: give it another one")
+    if missing := sorted(handlers - _held(handlers)):
+        new = (Subscription(kind=Kind.CALLBACK, name=f"{PREFIX}{one}", handler=one) for one in missing)
+        Subscription.objects.bulk_create(new, ignore_conflicts=True)
+        if missing := sorted(handlers - _held(handlers)):
+            raise Refused(
+                f"a webhook may have the name of a callback, {PREFIX + missing[0]!r}: give it another one"
+            )
     Callback.objects.bulk_create(
         Callback(
             execution_id=execution_id,
@@ -91,12 +80,21 @@ def record(execution_id: int, callbacks: Sequence[NewCallback]) -> None:
 
 def tell_first_failure(execution_id: int) -> None:
     """Have the callbacks called that ask for the first failed task, in the transaction that notes it. The caller
-    has locked the execution. A second call changes nothing."""
-    if run("write_first_failure", execution_id=execution_id):
+    has locked the execution. A second call changes nothing.
+
+    No status has changed, so the delivery has the same status twice, and the revision 0, which no change has.
+    """
+    asked = Callback.objects.filter(execution_id=execution_id, statuses=[]).values("handler")
+    listen = Subscription.objects.filter(kind=Kind.CALLBACK, enabled=True, missing_since=None, handler__in=asked)
+    execution = {"execution_id": execution_id, "vendor_type": Execution.objects.get(pk=execution_id).vendor_type}
+    told = {"revision": 0, "from_status": Status.RUNNING, "to_status": Status.RUNNING, "changed_at": Now()}
+    new = [Delivery(subscription=one, **execution, **told) for one in listen.order_by("pk")]
+    if Delivery.objects.bulk_create(new, ignore_conflicts=True):
         tell_changes_written_after_commit()
 
 
 def _held(handlers: set[str]) -> set[str]:
+    """Those that have a subscription, which is not deleted before the end of the transaction."""
     return {handler for (handler,) in run("hold_callback_subscriptions", handlers=sorted(handlers))}
 
 
@@ -114,7 +112,7 @@ def function_of(handler: str) -> Callable[[Change], None] | None:
         has a delivery of its own. Of a deleted execution each end is told. A first failure is told in any case.
         """
         of_handler = Callback.objects.filter(execution_id=change.execution_id, handler=handler).order_by("pk")
-        if change.from_status == change.to_status:  # write_first_failure.sql
+        if change.from_status == change.to_status:  # a first failure
             of_handler = of_handler.filter(statuses__len=0)
         else:
             now = Execution.objects.filter(pk=change.execution_id).values_list("revision", flat=True).first()

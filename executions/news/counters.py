@@ -1,11 +1,8 @@
 """Counters and histograms in PostgreSQL, for `/metrics` and the dashboard.
 
-A count commits in the transaction of the change that it counts. So it is exact after `kill -9`, for any number of
-processes, and after Redis was emptied. A counter never waits for another transaction
-(sql/schema/counting_function.sql).
-
-A series is a metric with its labels as text: ("refreshes", "result=changed"). A histogram is one series for each
-of its buckets, and one for its sum. The names and labels are words of this program, so there are few rows.
+A count commits in the transaction of the change that it counts, so it is exact after `kill -9`. It never waits for
+another transaction (sql/schema/counting_function.sql). A series is a metric with its labels as text: ("refreshes",
+"result=changed"). A histogram is one series for each of its buckets, and one for its sum.
 """
 
 import collections

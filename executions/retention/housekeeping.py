@@ -1,4 +1,4 @@
-"""Housekeeping: the tables whose old rows the sweep deletes.
+"""Housekeeping: the tables whose old rows the sweep deletes, and the executions that dangle.
 
 A table is a line of HOUSEKEEPING: a name, a function and an age. The function deletes one bounded batch of the
 rows from before the moment that it is given, and returns how many; the sweep calls it until it returns 0. It must
@@ -8,22 +8,33 @@ not delete a row that is still needed, whatever its age.
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import takewhile
+from operator import itemgetter
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db import DEFAULT_DB_ALIAS
+from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
+from harbor_refresh.executions import pacing
 from harbor_refresh.executions.access import audit, received_messages
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.database import delete_first, run
+from harbor_refresh.executions.database import delete_first
+from harbor_refresh.executions.deliveries.claims import expire
 from harbor_refresh.executions.lifecycle.deletion import TOMBSTONES_KEPT
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import (
     Callback,
     DeletedTask,
     Delivery,
+    Execution,
     IdempotencyKey,
+    Quarantine,
     ReceivedMessage,
+    ShortenedHistory,
+    StatusChange,
     Subscription,
+    Task,
 )
 from harbor_refresh.executions.models.notifications import State
 
@@ -33,6 +44,9 @@ BATCH = 1_000
 #: The newest status changes of an execution that stay, whatever their age: more than a person reads.
 HISTORY_KEPT = 1_000
 HISTORY_PAGE = 5_000
+#: Long histories that one transaction shortens.
+AT_ONCE = 10
+DANGLING_PAGE = 1_000
 
 Forget = Callable[[Any], int]
 
@@ -43,13 +57,9 @@ class Chore:
     forget: Forget
     age: timedelta
 
-    def do(self) -> int:
-        """Delete one batch; return how many rows it deleted. The moment is one of the database's clock."""
-        return self.forget(Now() - self.age)
-
-    def page(self, _: int) -> tuple[int, int | None]:
-        """Delete one batch, which begins at the oldest row; return how many, and None after the last batch."""
-        deleted = self.do()
+    def page(self, _: int = 0) -> tuple[int, int | None]:
+        """Delete one batch; return how many, and None after the last one. The moment is one of the database."""
+        deleted = self.forget(Now() - self.age)
         return deleted, 0 if deleted else None
 
 
@@ -70,6 +80,7 @@ HOUSEKEEPING: tuple[Chore, ...] = (
     Chore("tombstones of tasks", older(DeletedTask.objects.all(), "at"), TOMBSTONES_KEPT),
     Chore("ids of signed messages", older(ReceivedMessage.objects.all(), "at"), received_messages.KEPT),
     Chore("log of actions", audit.forget, timedelta(days=180)),
+    Chore("overdue deliveries", expire, timedelta(seconds=pacing.DELIVER_MAX_AGE_SECONDS)),
     # a dead letter can be sent again until then
     Chore("ended deliveries", older(DELIVERED_OR_DEAD, "ended_at"), timedelta(days=30)),
     Chore("old secrets of webhooks", forget_old_secrets, timedelta(0)),
@@ -78,23 +89,78 @@ HOUSEKEEPING: tuple[Chore, ...] = (
 
 
 def shorten_histories(age: timedelta, after_id: int) -> tuple[int, int | None]:
-    """Delete the oldest changes of the next page of executions; return how many, and the id to go on after. A
-    history has one row for each revision, so only executions with more than HISTORY_KEPT are looked at; attached,
-    all are, because Harbor resets its revisions. What is deleted is noted in the same statement."""
-    after, deleted = run(
-        "shorten_history",
-        after_id=after_id,
-        page=HISTORY_PAGE,
-        kept=HISTORY_KEPT,
-        age=age,
-        batch=BATCH,
-        any_revision=is_attached(),
-    )[0]
-    return deleted, after
+    """Delete the oldest changes of the next page of executions, up to the first one that is too young or was not
+    told, and note through which revision; return how many, and the id to go on after.
+
+    A history has one row for each revision, so only those with more than HISTORY_KEPT are looked at; attached, all
+    are, because Harbor resets its revisions. The lock keeps an execution from being deleted meanwhile.
+    """
+    page = list(
+        Execution.objects.filter(pk__gt=after_id).order_by("pk").values_list("pk", "revision")[:HISTORY_PAGE]
+    )
+    suspects = [pk for pk, revision in page if revision > HISTORY_KEPT or is_attached()]
+    counted = (
+        StatusChange.objects.filter(execution_id__in=suspects).values("execution_id").annotate(rows=Count("pk"))
+    )
+    long = (
+        counted.filter(rows__gt=HISTORY_KEPT)
+        .order_by("execution_id")
+        .values_list("execution_id", flat=True)[:AT_ONCE]
+    )
+    locked = (
+        Execution.objects.filter(pk__in=list(long)).order_by("pk").select_for_update(skip_locked=True, no_key=True)
+    )
+    deleted = {pk: _shorten(pk, age) for pk in locked.values_list("pk", flat=True)}
+    total = sum(deleted.values())
+    for pk, count in deleted.items():
+        if count == BATCH:
+            return total, pk - 1
+    if len(long) == AT_ONCE:
+        return total, max(long)
+    return total, page[-1][0] if len(page) == HISTORY_PAGE else None
+
+
+def _shorten(execution_id: int, age: timedelta) -> int:
+    changes = StatusChange.objects.filter(execution_id=execution_id)
+    limit = changes.order_by("-revision").values_list("revision", flat=True)[HISTORY_KEPT]
+    is_old = ExpressionWrapper(Q(told=True, at__lt=Now() - age), BooleanField())
+    oldest = changes.filter(revision__lte=limit).order_by("revision").values_list("revision", is_old)[:BATCH]
+    deletable = [revision for revision, _ in takewhile(itemgetter(1), oldest)]
+    if deletable:
+        changes.filter(revision__lte=deletable[-1])._raw_delete(using=DEFAULT_DB_ALIAS)
+        ShortenedHistory.objects.update_or_create(execution_id=execution_id, defaults={"through": deletable[-1]})
+    return len(deletable)
 
 
 def forget_orphans(after_id: int) -> tuple[int, int | None]:
     """Delete our rows of executions that a running Harbor has deleted, which neither sees nor waits for them,
-    among the next page of executions; return how many, and the id to go on after."""
-    looked_at, last_id, deleted = run("forget_orphans", after_id=after_id, page=HISTORY_PAGE)[0]
-    return deleted, last_id if looked_at == HISTORY_PAGE else None
+    among the next page of executions; return how many, and the id to go on after. A change that subscribers have
+    not been told stays until they are. Harbor never uses an id again."""
+    ours = StatusChange.objects.filter(told=True), Quarantine.objects.all(), ShortenedHistory.objects.all()
+    known: set[int] = set()
+    for rows in ours:
+        later = rows.filter(execution_id__gt=after_id).order_by("execution_id").distinct()
+        known.update(later.values_list("execution_id", flat=True)[:HISTORY_PAGE])
+    page = sorted(known)[:HISTORY_PAGE]
+    gone = set(page).difference(Execution.objects.filter(pk__in=page).values_list("pk", flat=True))
+    deleted = sum(rows.filter(execution_id__in=gone)._raw_delete(using=DEFAULT_DB_ALIAS) for rows in ours)
+    return deleted, page[-1] if len(page) == HISTORY_PAGE else None
+
+
+def refresh_dangling(age: timedelta, after_id: int) -> tuple[int, list[int], int | None]:
+    """Refresh executions of the next page that have no end although none of their tasks has moved for so long, in
+    id order. Return how many ended, the ids of the others, and the id to go on after, None after the last page.
+
+    A refresh does not end an execution with an unfinished task or without tasks. One that another transaction has
+    locked, or that the database refuses to write, is left for the next sweep.
+    """
+    executions = Execution.objects.order_by("pk")
+    page = list(executions.filter(pk__gt=after_id).values_list("pk", flat=True)[:DANGLING_PAGE])
+    moved = Task.objects.filter(execution_id=OuterRef("pk"), update_time__gte=Now() - age)
+    held = Quarantine.objects.filter(execution_id=OuterRef("pk"))
+    open_ones = executions.filter(pk__in=page, end_time=None)
+    old = open_ones.filter(~Exists(moved), ~Exists(held), start_time__lt=Now() - age)
+    ids = list(old.values_list("pk", flat=True))
+    refresh(ids, wait=False)
+    left = list(open_ones.filter(pk__in=ids).values_list("pk", flat=True))
+    return len(ids) - len(left), left, page[-1] if len(page) == DANGLING_PAGE else None

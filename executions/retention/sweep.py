@@ -16,9 +16,13 @@ from harbor_refresh.executions.database import absence_translated, first_line, i
 from harbor_refresh.executions.errors import LeaseLost, RefreshError
 from harbor_refresh.executions.lifecycle.deletion import delete_final
 from harbor_refresh.executions.news import signals
-from harbor_refresh.executions.retention import dangling
 from harbor_refresh.executions.retention import rules as retention
-from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING, forget_orphans, shorten_histories
+from harbor_refresh.executions.retention.housekeeping import (
+    HOUSEKEEPING,
+    forget_orphans,
+    refresh_dangling,
+    shorten_histories,
+)
 from harbor_refresh.executions.retention.lease import Held, Lease
 from harbor_refresh.executions.retention.rules import Position, Retention
 
@@ -81,15 +85,12 @@ def sweep(
     1. Take the lease, which each transaction extends before it deletes.
     2. Delete the executions that retention does not keep (rules.py), in short transactions that wait for no
        lock. One that the database refuses to delete, because a row of the project names it, is passed.
-    3. Refresh the executions that dangle (dangling.py).
-    4. Shorten long histories, and delete the old rows of other tables (housekeeping.py).
+    3. Refresh the executions that dangle, shorten long histories, and delete the old rows of other tables
+       (housekeeping.py).
 
-    Attached to a running Harbor, our rows of executions that it has deleted are deleted instead of 2 and 3
-    (forget_orphans). A step that fails is left, and the next one is done. With `seconds` it stops after the
-    transaction in which they are over, and `stopped_at` says where; `begin` goes on there.
-
-    If the process dies, its lease expires, and the next sweep finds the rest. If it stands still until another
-    sweep has taken the lease over, its next transaction deletes nothing, and it ends.
+    Attached to a running Harbor, our rows of executions that it has deleted are deleted instead of 2 and 3. A step
+    that fails is left, and the next one is done. With `seconds` it stops after the transaction in which they are
+    over, and `stopped_at` says where; `begin` goes on there. If the process dies, its lease expires.
     """
     outcome = Swept(dangling_hours=pacing.DANGLING_HOURS)
     lease = Lease("sweep")
@@ -97,10 +98,10 @@ def sweep(
     try:
         if not outcome.held:
             _Sweep(outcome, lease, progress, seconds).work(begin or Place(EXECUTIONS))
+            lease.release()
     except LeaseLost:
         outcome.lease_lost = True
     finally:
-        lease.release()
         signals.swept.send(sender=sweep, outcome=outcome)
         if outcome.refreshed or outcome.left:
             signals.dangling.send(sender=sweep, outcome=outcome)
@@ -129,19 +130,15 @@ class _Sweep:
         return time.monotonic() >= self.ends_at
 
     def work(self, begin: Place) -> None:
-        names = list(self.steps)
-        first = names.index(begin.step) if begin.step in names else 0
-        for number, name in enumerate(names[first:], start=first + 1):
+        names, has_begun = list(self.steps), False
+        for name in names[names.index(begin.step) if begin.step in names else 0 :]:
             position: tuple[Any, ...] | None = begin.position if name == begin.step else ()
             while position is not None:
-                position = self._page(name, position)
-                self.progress(self.outcome)
-                if self.is_over:
-                    if position is not None:
-                        self.outcome.stopped_at = Place(name, position)
-                    elif number < len(names):
-                        self.outcome.stopped_at = Place(names[number])
+                if has_begun and self.is_over:
+                    self.outcome.stopped_at = Place(name, position)
                     return
+                position, has_begun = self._page(name, position), True
+                self.progress(self.outcome)
 
     def _page(self, step: str, position: tuple[Any, ...]) -> tuple[Any, ...] | None:
         try:
@@ -184,7 +181,7 @@ class _Sweep:
         self.lease.extend()
         age = timedelta(hours=self.outcome.dangling_hours)
         with self._rest_after():
-            refreshed, left, after = dangling.refresh_page(age, after_id)
+            refreshed, left, after = refresh_dangling(age, after_id)
         self.outcome.refreshed += refreshed
         self.outcome.left += len(left)
         self.outcome.left_ids += left[: MAX_IDS - len(self.outcome.left_ids)]

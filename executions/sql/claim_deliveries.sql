@@ -7,14 +7,11 @@
 -- :lease     float     seconds until a claimed delivery is due again
 -- returns    id, subscription_id, execution_id, vendor_type, revision, from_status, to_status, changed_at, attempts
 --
--- Only the earliest pending delivery of each subscription and execution is claimed, so that they arrive in order. A
--- later one becomes due when the result of the earlier one is committed.
+-- Only the earliest pending delivery of each subscription and execution is claimed, so that they arrive in order. The ids
+-- as an array, and the aggregate, keep the planner from joins: each row is found by its key.
 --
--- The UPDATE takes the ids as an array, and the earliest revision is a subquery with an aggregate, which cannot become a
--- join: each row is found by its key, and a claim takes a millisecond whatever the planner knows about the table.
---
--- Two processes at once: locked rows are skipped. A row that was claimed since this snapshot is no longer due, which
--- is checked again after its lock. The right to the one probe is taken by moving retry_at.
+-- Two processes at once: locked rows are skipped, and whether a row is due is checked again after its lock. The right
+-- to the one probe is taken by moving retry_at.
 WITH probed AS (
     UPDATE execution_subscription s
     SET retry_at = statement_timestamp() + make_interval(secs => %(lease)s)

@@ -11,11 +11,9 @@
 --          their ids bigint[], numbers of tasks bigint[] and vendors text[]
 --
 -- As in Harbor, the newest are counted whatever their status, and only those with a final status are deleted.
--- Harbor orders by start_time and keeps all that start at the same time as the last one kept; ids have no ties.
 -- An execution with an unfinished task is not deleted, even if its stored status is final: it will be refreshed. Nor is
 -- one with a change that subscribers have not been told, or a child whose parent has not ended: a retry of the parent
--- runs its failed jobs again. The index execution_vendor gives both parts of the page in their order, and task_rollup
--- alone answers what is asked of the tasks.
+-- runs its failed jobs again. The indexes execution_vendor and task_rollup answer it.
 WITH rest_of_the_last AS (
     SELECT id, vendor_type, vendor_id, status, end_time
     FROM execution

@@ -10,10 +10,8 @@
 -- :opens int  :most_pause float  the circuit: after so many failures in a row it waits, so many seconds at most
 -- returns  id, subscription, execution_id, revision, state, last_error of each result that was recorded
 --
--- Rows are locked in id order: first the subscriptions, so that none is deleted meanwhile, then the deliveries. No key
--- is locked first and its row later: hold_execution.sql says why.
---
--- The pause of a circuit is half of the time since the first failure, so it grows by half with each probe that fails.
+-- Rows are locked in id order: first the subscriptions, so that none is deleted meanwhile, then the deliveries. The
+-- pause of a circuit is half of the time since the first failure, so it grows by half with each probe that fails.
 WITH given AS (
     SELECT *
     FROM unnest(

@@ -3,14 +3,11 @@
 -- :most int  how many changes at most
 -- returns    how many changes were told
 --
--- The caller has taken the lock of the outbox (lock_outbox) in an earlier statement, so this one sees all that the last
--- holder has committed. An execution's revisions are written under its row lock, so revision r + 1 is never visible
--- without r, and has the higher id. So its deliveries are written in order.
+-- The changes are locked in id order, as a deletion locks them. A statement that waited for another one leaves out the
+-- changes that the other one has told. An execution's revisions are written under its row lock, so revision r + 1 is
+-- never visible without r, and has the higher id. So its deliveries are written in order.
 --
--- A flag tells what is done, and not a watermark over the ids: an id is taken when its row is inserted and becomes
--- visible when its transaction commits, so a row below the watermark may appear after the watermark has passed it.
---
--- The changes are locked in id order, as a deletion locks them; the UPDATE alone would lock them in that of its plan.
+-- A flag tells what is done, and not a watermark over the ids, because a row with a lower id may commit later.
 WITH untold AS MATERIALIZED (
     SELECT id, execution_id, revision, from_status, to_status, at
     FROM execution_status_change

@@ -12,10 +12,9 @@ from typing import Any
 from celery import current_app
 
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.deliveries import http
-from harbor_refresh.executions.deliveries.claims import expire, with_due
-from harbor_refresh.executions.deliveries.deliverer import deliver
-from harbor_refresh.executions.deliveries.handler_runs import RUN_SECONDS, due_handlers, keep_rows
+from harbor_refresh.executions.deliveries import answers
+from harbor_refresh.executions.deliveries.claims import with_due
+from harbor_refresh.executions.deliveries.deliverer import RUN_SECONDS, deliver, due_handlers, keep_rows
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import StatusChange
 from harbor_refresh.executions.news import signals
@@ -41,7 +40,7 @@ def on_changes_written(**_: Any) -> None:
     if mode.is_on():
         agenda.add_written()
     else:
-        _try(_wake)
+        _try(partial(tick.send, NAME))
 
 
 def on_worker_ready(**_: Any) -> None:
@@ -53,18 +52,9 @@ def is_paused() -> bool:
 
 
 def recover() -> None:
-    """Make what is too old dead letters. Wake a run for retries whose moment has come, for deliveries of dead
-    processes, and for lost wake-ups."""
-    expire()
+    """Wake a run for retries whose moment has come, for deliveries of dead processes, and for lost wake-ups."""
     if with_due().exists() or StatusChange.objects.filter(told=False).exists():
         _try(partial(tick.send, NAME))
-
-
-def _wake() -> None:
-    """Send `tasks.deliver`, unless a run looks at this moment: when it has released its lease, it looks once
-    more."""
-    if not Lease(LEASE).is_held():
-        tick.send(NAME)
 
 
 def run() -> None:
@@ -99,7 +89,7 @@ def run() -> None:
 def _prepare() -> None:
     """Do what a process does once, with its first run."""
     keep_rows()
-    if http.has_green_threads():
+    if answers.has_green_threads():
         log.warning("This worker sends no webhooks, because its pool has green threads: start one without")
 
 

@@ -25,8 +25,7 @@ from typing import Any, ParamSpec, TypeVar
 from celery import current_app
 from django.db import connection, transaction
 
-from harbor_refresh.executions.deliveries.deliverer import write_deliveries
-from harbor_refresh.executions.deliveries.handler_runs import due_handlers, keep_rows, run_handler
+from harbor_refresh.executions.deliveries.deliverer import due_handlers, keep_rows, run_handler, write_deliveries
 from harbor_refresh.executions.lifecycle.rollup import refresh_at_once
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.news.handlers import handlers

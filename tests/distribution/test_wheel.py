@@ -29,7 +29,6 @@ EXTRAS = {
             "client",
             "executions.api",
             "executions.deliveries.messages",
-            "executions.deliveries.requests",
             "executions.deliveries.sender",
             "executions.hook",
             "executions.access.signatures",

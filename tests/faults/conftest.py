@@ -1,7 +1,9 @@
 """A cluster of real processes on the test's own database, and the check that ends each test."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -14,7 +16,7 @@ from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.broker.celery_queues import JOBS, WORK
 from harbor_refresh.tasks.models.job import Job, State
 from tests.elsewhere import forget_connections_to_the_broker
-from tests.faults.cluster import Cluster
+from tests.faults.cluster import Cluster, Member
 from tests.waiting import wait_for
 
 #: Replies of Celery's remote control to a program that was killed before it read them. Celery leaves them.
@@ -52,6 +54,16 @@ def log(tmp_path: Path) -> Path:
     path = tmp_path / "jobs.txt"
     path.touch()
     return path
+
+
+@pytest.fixture
+def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
+    """Start a worker that runs the jobs of tests/faults/jobs.py."""
+
+    def begin(name: str = "worker", *, include: Sequence[str] = (), **options: Any) -> Member:
+        return cluster.worker(name, include=["tests.faults.jobs", *include], JOBS_LOG=str(log), **options)
+
+    return begin
 
 
 @pytest.fixture
@@ -109,7 +121,18 @@ def succeed(ids: list[int]) -> None:
 
 
 def statuses() -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for status in Execution.objects.values_list("status", flat=True):
-        counts[status] = counts.get(status, 0) + 1
-    return counts
+    return dict(Counter(Execution.objects.values_list("status", flat=True)))
+
+
+def status(execution: Execution) -> str:
+    execution.refresh_from_db()
+    return execution.status
+
+
+def ends(execution: Execution, expected: str, member: Member | None = None) -> None:
+    wait_for(lambda: status(execution) == expected, f"{execution} to be {expected}", log=member and member.log)
+
+
+def runs(log: Path) -> Counter[str]:
+    """How often each job has begun, by the first two words of its lines."""
+    return Counter(" ".join(line.split()[:2]) for line in log.read_text().splitlines())

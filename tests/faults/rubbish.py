@@ -9,7 +9,7 @@ import json
 import random
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from amqp import Message
@@ -43,7 +43,10 @@ CONTENT_TYPES = (
 )
 ENCODINGS = ("utf-8", "binary", "utf-16", "rot13", "hex", "", "no-such", "us-ascii")
 COMPRESSIONS = ("gzip", "zlib", "application/x-gzip", "bzip2", "no-such", "")
+LINKS = ("callbacks", "errbacks", "chain", "chord", "get", "harbor_handle", "id")
 MARKED = ("datetime", "date", "time", "decimal", "uuid", "bytes", "base64", "no-such")
+
+Change = Callable[[random.Random, dict[str, Any]], object]
 
 
 def deep(levels: int) -> Any:
@@ -116,24 +119,11 @@ def _message(chance: random.Random, number: int) -> bytes:
 def _no_envelope(chance: random.Random) -> bytes:
     return chance.choice(
         (
-            b"",
-            b"x",
-            b"null",
-            b"5",
-            b"-Infinity",
-            b'"text"',
-            b"[]",
-            b"[[], {}, null]",
-            b"{}",
-            b"[" * 50_000,
-            b'{"a":' * 5_000 + b"1" + b"}" * 5_000,
-            b"1" * 5_000,
-            b'{"__type__": [1], "__value__": 2}',
-            b'{"properties": {"delivery_tag": 5}}',
-            b'{"properties": []}',
+            *(b"", b"x", b"null", b"5", b"-Infinity", b'"text"', b"[]", b"[[], {}, null]", b"{}"),
+            *(b"[" * 50_000, b'{"a":' * 5_000 + b"1" + b"}" * 5_000, b"1" * 5_000),
+            *(b'{"__type__": [1], "__value__": 2}', b'{"properties": {"delivery_tag": 5}}', b'{"properties": []}'),
             json.dumps({"__type__": chance.choice(MARKED), "__value__": _value(chance)}).encode(),
-            chance.randbytes(chance.randrange(1, 60)),
-            b"\x80\x04\x95" + chance.randbytes(20),
+            *(chance.randbytes(chance.randrange(1, 60)), b"\x80\x04\x95" + chance.randbytes(20)),
         )
     )
 
@@ -141,20 +131,9 @@ def _no_envelope(chance: random.Random) -> bytes:
 def _sound(chance: random.Random, number: int) -> dict[str, Any]:
     name, job = chance.choice(TASKS), f"{ID}{number}"
     headers: dict[str, Any] = {
-        "lang": "py",
-        "task": name,
-        "id": job,
-        "shadow": None,
-        "eta": None,
-        "expires": None,
-        "group": None,
-        "retries": 0,
-        "timelimit": [None, None],
-        "root_id": job,
-        "parent_id": None,
-        "argsrepr": "()",
-        "kwargsrepr": "{}",
-        "origin": "somewhere",
+        **{"lang": "py", "task": name, "id": job, "root_id": job, "origin": "somewhere", "retries": 0},
+        **dict.fromkeys(("shadow", "eta", "expires", "group", "parent_id")),
+        **{"timelimit": [None, None], "argsrepr": "()", "kwargsrepr": "{}"},
     }
     if chance.random() < 0.2:  # of no job that exists
         headers["harbor_job"] = {"task": 10**12 + number, "run": 0}
@@ -182,110 +161,28 @@ def _encoded(body: Any) -> str:
 
 def _value(chance: random.Random) -> Any:
     """Any value of JSON. No number is a moment or a limit that a worker would wait for."""
+    marked = {"__type__": chance.choice(MARKED), "__value__": chance.choice(("x", 5, "2020-01-01T00:00:00", {}))}
     return chance.choice(
         (
-            None,
-            True,
-            0,
-            -1,
-            5,
-            2**31,
-            2**70,
-            10**400,
-            -0.5,
-            float("nan"),
-            float("inf"),
-            "",
-            "text",
-            "\x00",
-            "line\nline\r\x1b[2J",
-            "\ud800",
-            "x" * 3_000,
-            "é" * chance.randrange(1, 9),
-            [],
-            [1],
-            ["a", None],
-            {},
-            {"a": 1},
-            {"": {}},
-            {"task": "tests.none"},
-            [{"task": "tests.none"}],
-            {"__type__": chance.choice(MARKED), "__value__": chance.choice(("x", 5, "2020-01-01T00:00:00", {}))},
-            deep(chance.choice((50, 150, 400, 800, 905, 915))),
-            "2020-01-01T00:00:00",
-            "9999-12-31T23:59:59-10:00",
-            "0001-01-01T00:00:00+14:00",
+            *(None, True, 0, -1, 5, 2**31, 2**70, 10**400, -0.5, float("nan"), float("inf")),
+            *("", "text", "\x00", "line\nline\r\x1b[2J", "\ud800", "x" * 3_000, "é" * chance.randrange(1, 9)),
+            *([], [1], ["a", None], {}, {"a": 1}, {"": {}}, {"task": "tests.none"}, [{"task": "tests.none"}]),
+            *(marked, deep(chance.choice((50, 150, 400, 800, 905, 915)))),
+            *("2020-01-01T00:00:00", "9999-12-31T23:59:59-10:00", "0001-01-01T00:00:00+14:00"),
         )
     )
 
 
-def _changes_header(chance: random.Random, envelope: dict[str, Any]) -> None:
-    if isinstance(envelope.get("headers"), dict):
-        envelope["headers"][chance.choice(HEADERS)] = _value(chance)
-
-
-def _changes_limits(chance: random.Random, envelope: dict[str, Any]) -> None:
-    if isinstance(envelope.get("headers"), dict):
-        envelope["headers"]["timelimit"] = [_value(chance), _value(chance)]
-
-
-def _changes_job(chance: random.Random, envelope: dict[str, Any]) -> None:
-    if isinstance(envelope.get("headers"), dict) and isinstance(envelope["headers"].get("harbor_job"), dict):
-        envelope["headers"]["harbor_job"][chance.choice(("task", "run"))] = _value(chance)
-
-
-def _lacks_header(chance: random.Random, envelope: dict[str, Any]) -> None:
-    if isinstance(envelope.get("headers"), dict):
-        envelope["headers"].pop(chance.choice(HEADERS), None)
-
-
-def _changes_property(chance: random.Random, envelope: dict[str, Any]) -> None:
-    if isinstance(envelope.get("properties"), dict):
-        envelope["properties"][chance.choice(PROPERTIES)] = _value(chance)
-
-
-def _lacks_property(chance: random.Random, envelope: dict[str, Any]) -> None:
-    if isinstance(envelope.get("properties"), dict):
-        envelope["properties"].pop(chance.choice(PROPERTIES), None)
-
-
-def _changes_place(chance: random.Random, envelope: dict[str, Any]) -> None:
-    if isinstance(envelope.get("properties"), dict):
-        envelope["properties"]["delivery_info"] = {
-            name: _value(chance) for name in ("exchange", "routing_key") if chance.random() < 0.7
-        }
-
-
-def _changes_part(chance: random.Random, envelope: dict[str, Any]) -> None:
-    envelope[chance.choice((*envelope, "redelivered"))] = _value(chance)
-
-
-def _lacks_part(chance: random.Random, envelope: dict[str, Any]) -> None:
-    envelope.pop(chance.choice([*envelope]), None)
-
-
-def _changes_body(chance: random.Random, envelope: dict[str, Any]) -> None:
-    envelope["body"] = _encoded(_value(chance))
-
-
-def _changes_bytes(chance: random.Random, envelope: dict[str, Any]) -> None:
-    envelope["body"] = _encoded(chance.randbytes(chance.randrange(40)))
-
-
-def _changes_payload(chance: random.Random, envelope: dict[str, Any]) -> None:
-    payload: list[Any] = [[], {}, {}]
-    payload[chance.randrange(3)] = _value(chance)
-    envelope["body"] = _encoded(payload)
-
-
-def _changes_link(chance: random.Random, envelope: dict[str, Any]) -> None:
-    name = chance.choice(("callbacks", "errbacks", "chain", "chord", "get", "harbor_handle", "id"))
-    envelope["body"] = _encoded([[], {}, {name: _value(chance)}])
+def _of(envelope: dict[str, Any], *names: str) -> dict[str, Any]:
+    """The mapping at this place, to be changed; a new one if there is none, whose changes have no effect."""
+    found: Any = envelope
+    for name in names:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _is_of_the_first_protocol(chance: random.Random, envelope: dict[str, Any]) -> None:
-    headers = envelope.get("headers")
-    fields = headers if isinstance(headers, dict) else {}
+    fields = _of(envelope, "headers")
     body = {"task": fields.get("task"), "id": fields.get("id"), "args": [], "kwargs": {}}
     if chance.random() < 0.7:
         body[chance.choice(("task", "args", "kwargs", "eta", "expires", "retries", "utc", "chord"))] = _value(
@@ -296,35 +193,46 @@ def _is_of_the_first_protocol(chance: random.Random, envelope: dict[str, Any]) -
         envelope["headers"] = {}
 
 
-def _changes_type(chance: random.Random, envelope: dict[str, Any]) -> None:
-    envelope["content-type"] = chance.choice(CONTENT_TYPES)
-    envelope["content-encoding"] = chance.choice(ENCODINGS)
+def _changes_payload(chance: random.Random, envelope: dict[str, Any]) -> None:
+    payload: list[Any] = [[], {}, {}]
+    payload[chance.randrange(3)] = _value(chance)
+    envelope["body"] = _encoded(payload)
 
 
 def _is_compressed(chance: random.Random, envelope: dict[str, Any]) -> None:
-    if isinstance(envelope.get("headers"), dict):
-        envelope["headers"]["compression"] = chance.choice(COMPRESSIONS)
+    _of(envelope, "headers")["compression"] = chance.choice(COMPRESSIONS)
     if chance.random() < 0.5:
         envelope["body"] = _encoded(zlib.compress(b"[[], {}, {}]"))
 
 
-CHANGES: tuple[Callable[[random.Random, dict[str, Any]], None], ...] = (
-    _changes_header,
-    _changes_header,
-    _changes_header,
-    _changes_limits,
-    _changes_job,
-    _lacks_header,
-    _changes_property,
-    _lacks_property,
-    _changes_place,
-    _changes_part,
-    _lacks_part,
-    _changes_body,
-    _changes_bytes,
+def _sets(*place: str, names: Sequence[str]) -> Change:
+    """Set one of these names there."""
+    return lambda chance, one: _of(one, *place).update({chance.choice(names): _value(chance)})
+
+
+def _lacks(place: str, names: Sequence[str]) -> Change:
+    return lambda chance, one: _of(one, place).pop(chance.choice(names), None)
+
+
+CHANGES: tuple[Change, ...] = (
+    *[_sets("headers", names=HEADERS)] * 3,
+    lambda chance, one: _of(one, "headers").update(timelimit=[_value(chance), _value(chance)]),
+    _sets("headers", "harbor_job", names=("task", "run")),
+    _lacks("headers", HEADERS),
+    _sets("properties", names=PROPERTIES),
+    _lacks("properties", PROPERTIES),
+    lambda chance, one: _of(one, "properties").update(
+        delivery_info={name: _value(chance) for name in ("exchange", "routing_key") if chance.random() < 0.7}
+    ),
+    lambda chance, one: one.update({chance.choice((*one, "redelivered")): _value(chance)}),
+    lambda chance, one: one.pop(chance.choice([*one]), None),
+    lambda chance, one: one.update(body=_encoded(_value(chance))),
+    lambda chance, one: one.update(body=_encoded(chance.randbytes(chance.randrange(40)))),
     _changes_payload,
-    _changes_link,
+    lambda chance, one: one.update(body=_encoded([[], {}, {chance.choice(LINKS): _value(chance)}])),
     _is_of_the_first_protocol,
-    _changes_type,
+    lambda chance, one: one.update(
+        {"content-type": chance.choice(CONTENT_TYPES), "content-encoding": chance.choice(ENCODINGS)}
+    ),
     _is_compressed,
 )

@@ -1,5 +1,4 @@
-"""The broker is a server of its own. It is emptied there, and the queue and the database still hold what was sent;
-or one of the two servers refuses writes for a while, because its memory is full."""
+"""The broker is a server of its own. It is emptied there; the queue and the database still hold what was sent."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -91,33 +90,3 @@ def test_claims_that_wait_go_on_when_the_broker_comes_back_without_them(
     cluster.worker("all", **env)
     holds()
     assert statuses() == {"Success": 10}
-
-
-@pytest.fixture(params=["the queue", "the broker"])
-def full(request: pytest.FixtureRequest, redis: Redis, broker_redis: Redis) -> Iterator[Redis]:
-    """The server that is to be full."""
-    server = redis if request.param == "the queue" else broker_redis
-    yield server
-    server.config_set("maxmemory", 0)
-
-
-@pytest.mark.slow
-def test_workers_wait_and_nothing_is_lost(
-    cluster: Cluster, broker: EmbeddedRedis, full: Redis, log: Path, holds: Callable[..., None]
-) -> None:
-    with uses(servers.redis.url, broker.url) as env:
-        cluster.worker(include=["tests.faults.jobs"], JOBS_LOG=str(log), **env)
-        cluster.beat(**env)
-        ids = many(200)
-        start("SCAN", jobs=[team.copy.s(str(number), 0.1) for number in range(20)])
-        succeed(ids[:100])
-        wait_for(lambda: len(log.read_text().splitlines()) >= 4, "the jobs to be in full swing")
-        full.config_set("maxmemory", "1mb")
-        succeed(ids[100:])
-        refused = full.info("stats")["total_error_replies"]
-        wait_for(lambda: full.info("stats")["total_error_replies"] > refused + 20, "writes to be refused")
-        full.config_set("maxmemory", 0)
-        holds()
-        assert statuses() == {"Success": 201}
-        assert set(log.read_text().splitlines()) == {f"copy {number}" for number in range(20)}
-        assert not any(member.died() for member in cluster.members)

@@ -19,8 +19,7 @@ from harbor_refresh.executions.models import Execution, Quarantine, Task
 from tests import servers
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses
-from tests.soak.proxy import HOST, Proxy
-from tests.soak.servers import PostgresTier
+from tests.soak.servers import HOST, PostgresTier
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
@@ -32,20 +31,18 @@ BATCH = 25
 @pytest.fixture
 def tier(tmp_path: Path, redis: Redis, django_db_blocker: DjangoDbBlocker) -> Iterator[PostgresTier]:
     """A primary behind a fixed address, migrated, which Django uses in this process as well."""
-    proxy = Proxy("postgres")
     # `nobody` can enter it, as whom PostgreSQL runs if we are root
-    tier = PostgresTier(servers.directory / tmp_path.name, proxy)
+    tier = PostgresTier(servers.directory / tmp_path.name)
     mine = connections["default"]
     before = dict(mine.settings_dict)
     with django_db_blocker.unblock():
         mine.close()
-        mine.settings_dict.update(HOST=HOST, PORT=proxy.ports["postgres"], NAME=tier.primary.database)
+        mine.settings_dict.update(HOST=HOST, PORT=tier.proxy.port, NAME=tier.primary.database)
         call_command("migrate", verbosity=0)
         yield tier
         mine.close()
         mine.settings_dict.update(before)
     tier.end()
-    proxy.end()
 
 
 @pytest.fixture

@@ -104,24 +104,6 @@ def test_a_worker_stopped_with_its_rows_locked_does_not_delay_other_workers(
 
 
 @pytest.mark.slow
-def test_a_node_that_restarts_under_its_old_host_name_is_a_new_node(
-    cluster: Cluster, holds: Callable[..., None], tmp_path: Path
-) -> None:
-    """The claims of its former life are given back; they are not taken for its own, until they are old."""
-    ids = many(50)
-    first = cluster.worker(
-        "same", sabotage={"point": "claimed", "act": "kill_group", "once": str(tmp_path / "acted")}
-    )
-    succeed(ids)
-    wait_for(first.died, "the first life to end", log=first.log)
-    cluster.worker("same")
-    cluster.beat()
-    holds()
-    assert statuses() == {"Success": 50}
-    cluster.says("stale executions from crashed instances")
-
-
-@pytest.mark.slow
 def test_an_execution_that_kills_its_process_every_time_is_quarantined_and_the_others_go_on(
     cluster: Cluster, holds: Callable[..., None]
 ) -> None:

@@ -1,17 +1,18 @@
-"""Redis forgets, is away, or comes and goes. The database knows, and reconcile asks it."""
+"""Redis forgets, is away, comes and goes, or fails over. The database knows, and reconcile asks it."""
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from redis import Redis
 
 from harbor_refresh.executions import crash_points
-from harbor_refresh.tasks.pipeline import reconciliation
-from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.local.redis import EmbeddedRedis
 from tests import servers
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses, succeed
+from tests.proxy import Proxy
 from tests.waiting import wait_for
 
 
@@ -20,23 +21,6 @@ def redis_runs_again() -> Iterator[None]:
     yield
     if not servers.redis.running:
         servers.redis.start()
-
-
-@pytest.mark.slow
-def test_flushall_with_thousands_marked_heals_itself(
-    cluster: Cluster, holds: Callable[..., None], redis: Redis
-) -> None:
-    """More than one page of reconcile."""
-    count = reconciliation.PAGE + 500
-    ids = many(count)
-    succeed(ids)
-    assert execution_queue().stats().backlog == count
-    redis.flushall()
-    cluster.worker()
-    cluster.beat()
-    holds()
-    assert statuses() == {"Success": count}
-    cluster.says("Reconcile found")
 
 
 def test_flushall_during_the_work_heals_itself(cluster: Cluster, holds: Callable[..., None], redis: Redis) -> None:
@@ -83,3 +67,43 @@ def test_redis_restarted_five_times_in_ten_seconds_stops_no_worker_for_long(
     holds()
     assert statuses() == {"Success": 4_000}
     assert not any(member.died() for member in cluster.members)
+
+
+@pytest.fixture
+def standby(redis: Redis, tmp_path: Path) -> Iterator[EmbeddedRedis]:
+    """A replica of the run's Redis, which is the primary again when the test ends."""
+    with EmbeddedRedis(tmp_path / "standby") as server:
+        yield server
+        redis.replicaof("NO", "ONE")
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    proxy = Proxy(servers.redis.port)
+    yield proxy
+    proxy.close()
+
+
+@pytest.mark.slow
+def test_workers_follow_a_failover_and_none_ends(
+    cluster: Cluster, redis: Redis, standby: EmbeddedRedis, proxy: Proxy
+) -> None:
+    address = f"redis://127.0.0.1:{proxy.port}/0"
+    workers = [cluster.worker(name, REDIS_URL=address) for name in ("one", "two")]
+    cluster.beat(REDIS_URL=address)
+    ids = many(40)
+    succeed(ids[:20])
+    wait_for(lambda: statuses() == {"Success": 20, "Running": 20}, "the first half")
+    with Redis.from_url(standby.url) as other:
+        other.replicaof("127.0.0.1", servers.redis.port)
+        wait_for(
+            lambda: other.info("replication").get("master_link_status") == "up", "the replica to have all of it"
+        )
+        other.replicaof("NO", "ONE")
+        proxy.target = standby.port
+        redis.replicaof("127.0.0.1", standby.port)
+        succeed(ids[20:])
+        wait_for(lambda: statuses() == {"Success": 40}, "the second half")
+    assert not any(member.died() for member in cluster.members)
+    lost = "Connection to broker lost"
+    wait_for(lambda: all(lost in worker.text() for worker in workers), "each worker to notice")

@@ -3,19 +3,18 @@ but to carry messages. What is killed or lost comes back from the rows."""
 
 import os
 import signal
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from redis import Redis
 
-from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.jobs import start
 from harbor_refresh.tasks.models import Job
 from tests.faults import jobs as team
 from tests.faults.brokers import KINDS, Broker, broker_of
 from tests.faults.cluster import Cluster, Member
+from tests.faults.conftest import ends, runs
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
@@ -39,19 +38,6 @@ def worker(cluster: Cluster, broker: Broker, log: Path) -> Start:
     return begin
 
 
-def runs(log: Path) -> Counter[str]:
-    return Counter(" ".join(line.split()[:2]) for line in log.read_text().splitlines())
-
-
-def ends(execution: Execution, member: Member) -> None:
-    def has_succeeded() -> bool:
-        execution.refresh_from_db()
-        return execution.status == "Success"
-
-    wait_for(has_succeeded, "the execution to succeed", log=member.log)
-    assert set(Job.objects.values_list("state", flat=True)) == {"ended"}
-
-
 def test_jobs_come_back_after_a_lost_broker_a_killed_process_and_a_killed_worker(
     worker: Start, broker: Broker, log: Path
 ) -> None:
@@ -67,7 +53,8 @@ def test_jobs_come_back_after_a_lost_broker_a_killed_process_and_a_killed_worker
     for name in "ab":
         for number in (1, 2):
             log.with_name(f"{name}.{number}").touch()
-    ends(execution, first)
+    ends(execution, "Success", first)
+    assert set(Job.objects.values_list("state", flat=True)) == {"ended"}
     assert {name: runs(log)[f"copy {name}"] for name in waiting} == dict.fromkeys(waiting, 1)
     assert runs(log)["held a"] + runs(log)["held b"] == 3
 
@@ -76,5 +63,6 @@ def test_jobs_come_back_after_a_lost_broker_a_killed_process_and_a_killed_worker
     first.kill()
     for name in "cd":
         log.with_name(f"{name}.2").touch()
-    ends(execution, worker("second"))
+    ends(execution, "Success", worker("second"))
+    assert set(Job.objects.values_list("state", flat=True)) == {"ended"}
     assert [runs(log)[one] for one in ("held c", "held d", "copy late")] == [2, 2, 1]

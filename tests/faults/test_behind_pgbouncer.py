@@ -11,8 +11,7 @@ from celery import chain
 from harbor_refresh.tasks.jobs import start
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
-from tests.faults.conftest import statuses
-from tests.faults.test_jobs import ends
+from tests.faults.conftest import ends, statuses
 from tests.faults.test_jobs import statuses as of_tasks
 from tests.faults.test_jobs_that_come_twice import rows
 from tests.integration.service.pooler import POOLED, PgBouncer, folder_for, used_here
@@ -32,21 +31,11 @@ def pooler(database: str) -> Iterator[PgBouncer]:
     bouncer.stop()
 
 
-@pytest.fixture
-def worker(cluster: Cluster, pooler: PgBouncer, database: str, log: Path) -> Start:
-    """With a beat, as in production."""
-    cluster.env |= {"DATABASE_URL": pooler.url(database), **POOLED}
-
-    def begin(name: str = "worker", **options: object) -> Member:
-        return cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log), **options)  # type: ignore[arg-type]
-
-    cluster.beat()
-    return begin
-
-
 @pytest.fixture(autouse=True)
-def all_is_well(pooler: PgBouncer, cluster: Cluster, holds: Callable[..., None]) -> Iterator[None]:
-    """After each test K1 to K5 hold, and the database has refused nothing."""
+def all_is_well(pooler: PgBouncer, database: str, cluster: Cluster, holds: Callable[..., None]) -> Iterator[None]:
+    """With a beat, as in production. After each test K1 to K5 hold, and the database has refused nothing."""
+    cluster.env |= {"DATABASE_URL": pooler.url(database), **POOLED}
+    cluster.beat()
     yield
     holds()
     assert "psycopg" not in cluster.logs()
@@ -72,22 +61,6 @@ def test_jobs_succeed_fail_are_tried_again_and_are_stopped(worker: Start, log: P
     assert of_tasks(endless) == {"Stopped": 5}
     ran = Counter(line for line in log.read_text().splitlines() if not line.startswith("endless"))
     assert ran == {**{f"copy {n}": 1 for n in [*range(8), "a"]}, "joined a b": 1, "flaky c": 3, "fail d": 1}
-
-
-def test_the_jobs_of_a_killed_worker_go_on_at_another(worker: Start, log: Path) -> None:
-    """Two run, and the worker has fetched some of the others."""
-    first = worker("first", concurrency=2)
-    execution = start("SCAN", jobs=[team.held.s("a"), team.held.s("b"), *(team.copy.s(str(n)) for n in range(8))])
-    wait_for(lambda: log.read_text().count("held") == 2, "two to run", log=first.log)
-    wait_for(lambda: [row[0] for row in rows(execution).values()].count("Running") == 2, "that to be known")
-    first.kill()
-    for name in ("a", "b"):
-        log.with_name(f"{name}.2").touch()
-    ends(execution, "Success", worker("second", concurrency=2))
-    once, again = ("Success", 0, 0, ""), ("Success", 1, 1, "")
-    assert rows(execution) == {"a": again, "b": again, **{str(n): once for n in range(8)}}
-    ran = Counter(" ".join(line.split()[:2]) for line in log.read_text().splitlines())
-    assert ran == {"held a": 2, "held b": 2, **{f"copy {n}": 1 for n in range(8)}}
 
 
 def test_a_worker_that_is_killed_in_a_transaction_leaves_no_lock_in_the_pool(

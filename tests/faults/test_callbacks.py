@@ -2,20 +2,19 @@
 and none for an execution that has not ended."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise, product
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
-from celery import chain
 from django.db import connection, transaction
 
-from harbor_refresh.executions.lifecycle.reports import Report, report
-from harbor_refresh.executions.models import Delivery, Execution
-from harbor_refresh.tasks.jobs import TrackedExecution, start
+from harbor_refresh.executions.models import Delivery
+from harbor_refresh.tasks.jobs import start
 from tests import servers
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
+from tests.faults.conftest import status
 from tests.integration.executions.deliveries.changed_executions import move_clock, states
 from tests.variants import variants
 from tests.waiting import wait_for
@@ -32,16 +31,6 @@ def servers_run_again() -> Iterator[None]:
     for server in (servers.redis, servers.postgres):
         if not server.running:
             server.start()
-
-
-@pytest.fixture
-def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
-    def begin(name: str = "worker", include: Sequence[str] = (), **options: object) -> Member:
-        env = {"JOBS_LOG": str(log)}
-        modules = ["tests.faults.jobs", *include]
-        return cluster.worker(name, include=modules, **env, **options)  # type: ignore[arg-type]
-
-    return begin
 
 
 def begun() -> dict[int, str]:
@@ -79,10 +68,6 @@ def passes_time() -> None:
         move_clock(seconds=70)
 
 
-def all_recorded() -> None:
-    wait_for(lambda: set(states()) == {"delivered"} or passes_time(), "all to be recorded", seconds=240)
-
-
 def assert_called(log: Path, ends: dict[int, str]) -> None:
     """Until all were called; then none of the calls is one that must not be."""
     wait_for(
@@ -92,8 +77,8 @@ def assert_called(log: Path, ends: dict[int, str]) -> None:
     )
     wait_for(lambda: set(states()) == {"delivered"} or passes_time(), "all to be recorded", seconds=240)
     assert {one[:3] for one in calls(log)} == expected(ends)
-    for _, execution, status, revision, status_then, revision_then in calls(log):
-        assert (status, revision) == (status_then, revision_then), execution
+    for _, execution, *end in calls(log):
+        assert end[:2] == end[2:], execution
 
 
 @pytest.mark.parametrize("case", variants(*(f"{victim} at {point}" for victim, point in product(VICTIMS, POINTS))))
@@ -127,19 +112,10 @@ def test_each_callback_is_called_at_least_once_and_none_before_the_end(
     assert_called(log, ends)
 
 
-def dies(member: Member) -> None:
-    wait_for(lambda: member.died() or passes_time(), "the caller to die", log=member.log)
-
-
 @pytest.fixture
 def well(holds: Callable[..., None], worker: object) -> Iterator[None]:
     yield
     holds()
-
-
-def status(execution: Execution) -> str:
-    execution.refresh_from_db()
-    return execution.status
 
 
 @pytest.mark.slow
@@ -247,63 +223,3 @@ def test_a_callback_that_hangs_holds_a_process_until_its_limit_and_is_given_up(
     dead = Delivery.objects.get(state="dead")
     assert (dead.attempts, dead.last_error) == (3, LIMITED[how])
     assert [one[0] for one in calls(log)].count(how) == 3
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("well")
-def test_the_end_of_an_execution_whose_job_was_exhausted_is_told(
-    cluster: Cluster, worker: Callable[..., Member], log: Path
-) -> None:
-    """It kills its process each time."""
-    member = worker()
-    cluster.beat({"Deliver": 1})
-    execution = start("SCAN", jobs=[team.kills_its_process.s("x")], on_error=team.note_end.s("e"))
-    wait_for(lambda: calls(log), "the end to be told", log=member.log)
-    assert [one[:3] for one in calls(log)] == [("e", str(execution.pk), "Error")]
-    assert "max_attempts" in execution.tasks.get().status_message
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("well")
-def test_the_end_of_an_execution_whose_job_was_lost_is_told(
-    cluster: Cluster, worker: Callable[..., Member], log: Path
-) -> None:
-    """Another program reports the success of the job before it, and the worker that runs it is killed."""
-    first = worker("first")
-    cluster.beat({"Deliver": 1})
-    jobs = [chain(team.held.s("x"), team.joined.s("y"))]
-    execution = start("SCAN", jobs=jobs, on_success=team.note_end.s("s"), on_error=team.note_end.s("e"))
-    wait_for(lambda: execution.tasks.filter(status="Running").exists(), "the first job to run", log=first.log)
-    running = execution.tasks.get(status="Running")
-    assert report([Report(running.pk, "Success", running.status_revision)]).applied == 1
-    first.kill()
-    heir = worker("heir")
-    wait_for(lambda: calls(log), "the end to be told", log=heir.log)
-    assert {one[:3] for one in calls(log)} == {("e", str(execution.pk), "Error")}
-    ends = execution.tasks.order_by("pk").values_list("status", "status_message")
-    lost = f"the result of task {running.pk}, which it takes, was lost"
-    assert list(ends) == [("Success", ""), ("Error", lost)]
-    assert "joined" not in log.read_text()
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("well")
-def test_callbacks_of_one_execution_come_in_the_order_of_its_ends(
-    cluster: Cluster, worker: Callable[..., Member], log: Path
-) -> None:
-    """Its job is tried again after each end, and the worker is killed each time it has called."""
-    worker("jobs", queues=["harbor_refresh.jobs", "harbor_refresh", "harbor_refresh.ticks"])
-    cluster.beat({"Deliver": 1})
-    execution = start("SCAN", jobs=[team.fail.s("x")], on_complete=team.note_end.s("c"))
-    for number in range(4):
-        act = {"point": "answered", "act": "kill_group", "once": str(log.with_name(f"acted {number}"))}
-        caller = worker(f"caller-{number}", sabotage=act, queues=["harbor_refresh.deliveries"])
-        dies(caller)
-        if number < 3:
-            assert execution.retry_failed() == 1
-            wait_for(lambda: status(execution) == "Error", "the next end")
-    last = worker("last", queues=["harbor_refresh.deliveries"])
-    wait_for(lambda: states() == {"delivered": 4} or passes_time(), "all ends to be delivered", log=last.log)
-    revisions = [int(one[3]) for one in calls(log)]
-    assert all(before <= after for before, after in pairwise(revisions)), revisions
-    assert max(revisions) == TrackedExecution.objects.get(pk=execution.pk).revision

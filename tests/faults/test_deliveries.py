@@ -9,9 +9,9 @@ from pytest_django import Settings
 
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import Wish
-from harbor_refresh.executions.models import Delivery, StatusChange, Subscription
+from harbor_refresh.executions.models import StatusChange
 from tests.faults.cluster import Cluster
-from tests.integration.executions.deliveries.changed_executions import ended, move_clock, rerun, states
+from tests.integration.executions.deliveries.changed_executions import ended, rerun, states
 from tests.integration.executions.deliveries.receiver import Receiver, receiver
 from tests.variants import variants
 from tests.waiting import wait_for
@@ -79,40 +79,3 @@ def test_a_change_arrives_by_its_wake_up_and_not_by_the_schedule(cluster: Cluste
     wait_for(lambda: len(one.received) == 1, "the first change", log=worker.log)
     ended(1)
     wait_for(lambda: len(one.received) == 2, "the second change", log=worker.log)
-
-
-@pytest.mark.slow
-def test_a_handler_whose_worker_dies_is_called_again(
-    cluster: Cluster, holds: Callable[..., None], tmp_path: Path
-) -> None:
-    """At the first kill it has run and its result is not recorded."""
-    calls = tmp_path / "calls"
-    env = {**QUICK, "HANDLER_CALLS": str(calls)}
-    include = ["tests.faults.sample_handlers"]
-    act = {"point": "answered", "act": "kill_group", "once": str(tmp_path / "acted")}
-    victim = cluster.worker("victim", sabotage=act, include=include, **env)
-    wait_for(Subscription.objects.exists, "the row of the handler", log=victim.log)
-    (execution,) = ended(1)
-    wait_for(victim.died, "the victim to die", log=victim.log)
-    assert calls.read_text().split() == [f"{execution.pk}:1"]
-    assert Delivery.objects.get().state == "pending"
-    move_clock(minutes=2)  # before there is an heir, whose own claim would be over as well
-    heir = cluster.worker("heir", include=include, **env)
-    cluster.beat({"Deliver": 1}, **QUICK)
-    wait_for(lambda: states() == {"delivered": 1}, "the handler to be called again", log=heir.log)
-    assert calls.read_text().split() == [f"{execution.pk}:1"] * 2
-    holds()
-
-
-@pytest.mark.slow
-def test_recovery_meets_the_moment_of_a_retry(cluster: Cluster, one: Receiver) -> None:
-    """The moment comes after the run has ended. The schedule of the deliverer itself does not come."""
-    one.answer_of = lambda _: 204 if len(one.received) > 1 else 503
-    one.headers = {"Retry-After": "4"}
-    subscriptions.create(Wish("receiver", one.url))
-    worker = cluster.worker(**PATIENT)
-    cluster.beat({"Recover stale claims": 1}, **PATIENT)
-    ended(1)
-    wait_for(lambda: states() == {"delivered": 1}, "the retry", log=worker.log)
-    assert len(set(one.ids())) == 1
-    assert len(one.received) == 2

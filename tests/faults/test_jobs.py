@@ -19,18 +19,9 @@ from harbor_refresh.tasks.jobs import start
 from harbor_refresh.tasks.jobs.messages import header
 from harbor_refresh.tasks.models import Job
 from tests.faults import jobs as team
-from tests.faults.cluster import Cluster, Member
+from tests.faults.cluster import Member
+from tests.faults.conftest import ends, status
 from tests.waiting import wait_for
-
-Statuses = dict[str, int]
-
-
-@pytest.fixture
-def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
-    def begin(name: str = "worker", **options: int) -> Member:
-        return cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log), **options)
-
-    return begin
 
 
 @pytest.fixture(autouse=True)
@@ -40,17 +31,8 @@ def all_is_well(holds: Callable[..., None], worker: object, log: Path) -> Iterat
     holds()
 
 
-def statuses(execution: Execution) -> Statuses:
+def statuses(execution: Execution) -> dict[str, int]:
     return dict(Counter(execution.tasks.values_list("status", flat=True)))
-
-
-def status(execution: Execution) -> str:
-    execution.refresh_from_db()
-    return execution.status
-
-
-def ends(execution: Execution, expected: str, member: Member | None = None) -> None:
-    wait_for(lambda: status(execution) == expected, f"{execution} to be {expected}", log=member and member.log)
 
 
 def test_an_execution_of_jobs_ends_when_they_have(worker: Callable[..., Member], log: Path) -> None:

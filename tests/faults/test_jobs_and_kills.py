@@ -18,11 +18,12 @@ import pytest
 
 from benchmarks.percentiles import summary
 from harbor_refresh.celery import app
-from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.models import Task
 from harbor_refresh.tasks.broker.celery_queues import JOBS, TICKS, WORK
 from harbor_refresh.tasks.jobs import start
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
+from tests.faults.conftest import status
 from tests.waiting import slowness, wait_for
 
 pytestmark = pytest.mark.slow
@@ -84,7 +85,7 @@ def test_whatever_is_killed_every_job_is_done_and_none_after_its_end(
         before = log.begun()
         app.control.add_consumer(JOBS, destination=[f"heir{number}@{socket.gethostname()}"])
         current = heir
-        wait_for(lambda: _status(execution) == "Success", seed, log=current.log)  # noqa: B023
+        wait_for(lambda: status(execution) == "Success", seed, log=current.log)  # noqa: B023
         costs += [
             runs[len(before[name])] - killed
             for name, runs in log.begun().items()
@@ -107,8 +108,3 @@ def test_whatever_is_killed_every_job_is_done_and_none_after_its_end(
     cost = summary(costs, 1)
     print(f"{seed}: {len(costs)} of {KILLS * size} run again, after the kill {cost}")  # noqa: T201
     assert (cost["p99"] or 0) <= P99_SECONDS, seed
-
-
-def _status(execution: Execution) -> str:
-    execution.refresh_from_db()
-    return execution.status

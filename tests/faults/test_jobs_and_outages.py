@@ -39,10 +39,10 @@ PROCESSES = 4
 
 
 @pytest.fixture
-def workers(cluster: Cluster, log: Path) -> Callable[..., list[Member]]:
+def workers(cluster: Cluster, worker: Callable[..., Member]) -> Callable[..., list[Member]]:
     def begin(**env: str) -> list[Member]:
         cluster.beat()
-        return [cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log), **env) for name in "ab"]
+        return [worker(name, **env) for name in "ab"]
 
     return begin
 

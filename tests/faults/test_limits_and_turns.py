@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import pytest
 
-from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.jobs import limits, start
 from harbor_refresh.tasks.models import Limit
 from harbor_refresh.tasks.models.job import Job
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
+from tests.faults.conftest import ends
 from tests.waiting import wait_for
 
 LIMIT = 3
@@ -39,24 +39,13 @@ def most_at_once(events: list[Event]) -> int:
     return most
 
 
-def ends(execution: Execution, member: Member) -> None:
-    def has_ended() -> bool:
-        execution.refresh_from_db()
-        return execution.status == "Success"
-
-    wait_for(has_ended, "the execution to end", log=member.log)
-
-
 @pytest.fixture
-def workers(cluster: Cluster, log: Path) -> Callable[[int], list[Member]]:
+def workers(cluster: Cluster, worker: Callable[..., Member]) -> Callable[[int], list[Member]]:
     """So many workers with two processes each."""
     cluster.beat()
 
     def begin(count: int) -> list[Member]:
-        return [
-            cluster.worker(f"worker{number}", include=["tests.faults.jobs"], JOBS_LOG=str(log))
-            for number in range(count)
-        ]
+        return [worker(f"worker{number}") for number in range(count)]
 
     return begin
 
@@ -66,7 +55,7 @@ def test_a_limit_of_all_workers_is_reached_and_never_exceeded(
 ) -> None:
     members = workers(2)
     execution = start("SCAN", jobs=[team.limited.s(str(n)) for n in range(60)])
-    ends(execution, members[0])
+    ends(execution, "Success", members[0])
     assert most_at_once(effects(log)) == LIMIT
     holds()
 
@@ -79,7 +68,7 @@ def test_a_killed_worker_frees_its_places_and_no_more(
     wait_for(lambda: len(effects(log)) > 20, "jobs to run", log=heir.log)
     victim.kill()
     killed = time.time()
-    ends(execution, heir)
+    ends(execution, "Success", heir)
     events = effects(log)
     begun, ended = ([one.name for one in events if one.by == by] for by in (1, -1))
     lost = [name for name in begun if begun.count(name) > ended.count(name)]
@@ -94,7 +83,7 @@ def test_a_killed_worker_frees_its_places_and_no_more(
 def test_each_of_many_keys_runs_one_at_a_time(workers: Callable[[int], list[Member]], log: Path) -> None:
     (member,) = workers(1)
     execution = start("SCAN", jobs=[team.by_key.s(str(n % 100), str(n)) for n in range(400)])
-    ends(execution, member)
+    ends(execution, "Success", member)
     events = effects(log)
     assert len(events) == 800
     for key in range(100):
@@ -112,7 +101,7 @@ def test_a_limit_that_is_changed_counts_at_once(workers: Callable[[int], list[Me
     wait_for(lambda: [one for one in effects(log) if one.at > changed + 2], "others to begin", log=members[0].log)
     assert most_at_once([one for one in effects(log) if one.at > changed]) <= 1
     limits.change("tests.limited", {"concurrency": 4, "rate": None, "per": 60}, "ann")
-    ends(execution, members[0])
+    ends(execution, "Success", members[0])
     later = {one.name for one in effects(log) if one.by == 1 and one.at > changed}
     assert most_at_once([one for one in effects(log) if one.name in later]) == 4
     assert Limit.objects.get(name="tests.limited").changed_by == "ann"
@@ -124,7 +113,7 @@ def test_a_rate_holds_for_all_workers_together(workers: Callable[[int], list[Mem
     admitted, so the window is wide."""
     members = workers(2)
     execution = start("SCAN", jobs=[team.rated.s(str(n)) for n in range(300)])
-    ends(execution, members[0])
+    ends(execution, "Success", members[0])
     begun = [one.at for one in effects(log) if one.by == 1]
     assert len(begun) == 300
     assert begun[-1] - begun[0] > 300 / 50 - 1

@@ -16,6 +16,7 @@ from harbor_refresh.executions.models import Execution, Link, Task
 from harbor_refresh.tasks.jobs import start
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
+from tests.faults.conftest import status
 from tests.waiting import wait_for
 
 LEAVES = int(os.environ.get("LEAVES", "10000"))
@@ -23,11 +24,6 @@ KILLS = int(os.environ.get("KILLS", "6"))
 SEED = int(os.environ.get("SEED", "0")) or random.randrange(1, 10**6)
 #: Refreshes of the root that a tree of any number of leaves may cost.
 MOST_REFRESHES = 100
-
-
-def status(execution: Execution) -> str:
-    execution.refresh_from_db()
-    return execution.status
 
 
 def ended() -> int:

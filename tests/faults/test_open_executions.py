@@ -18,24 +18,12 @@ from harbor_refresh.executions.models import Addition, Execution, Gate, Task
 from harbor_refresh.tasks.jobs import TrackedExecution, start
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
+from tests.faults.conftest import status
 from tests.waiting import wait_for
 
 DEATHS = int(os.environ.get("PRODUCERS", "1000"))
 SEED = int(os.environ.get("SEED", "0")) or random.randrange(1, 10**6)
 PAGES, JOBS = 3, 2
-
-
-@pytest.fixture
-def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
-    def begin(name: str = "worker", **options: int) -> Member:
-        return cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log), **options)
-
-    return begin
-
-
-def status(execution: Execution) -> str:
-    execution.refresh_from_db()
-    return execution.status
 
 
 def produced(cluster: Cluster, execution: Execution, notes: Path, deaths: int) -> Member:
@@ -126,7 +114,7 @@ def test_a_job_that_dies_after_it_has_added_adds_nothing_twice(
 ) -> None:
     """Its worker is killed between the commit of the addition and its messages. Another one runs the job again."""
     act = {"point": "added", "act": "kill_group", "once": str(tmp_path / "acted")}
-    victim = cluster.worker("victim", sabotage=act, include=["tests.faults.jobs"], JOBS_LOG=str(log))
+    victim = worker("victim", sabotage=act)
     execution = start("SCAN", jobs=[team.grow.s("r", 1)])
     wait_for(victim.died, "the victim to die", log=victim.log)
     assert execution.tasks.count() == 3

@@ -13,7 +13,7 @@ from harbor_refresh.tasks.queue.connection import connect
 from tests.elsewhere import uses
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
-from tests.faults.conftest import many, statuses, succeed
+from tests.faults.conftest import many, runs, statuses, succeed
 from tests.harbor.restricted import line_of, login_of
 from tests.redis_with_tls import Certificates, RedisWithTLS
 from tests.waiting import wait_for
@@ -57,12 +57,6 @@ def refused(redis: Redis) -> list[str]:
     """What it has refused since its start: the command, the key or the login, and why."""
     found = [(one["reason"], one["object"], one["username"]) for one in redis.acl_log()]
     return [f"{reason}: {what} of {user}" for reason, what, user in found if what != LEFT_OUT]
-
-
-def runs(log: Path) -> dict[str, int]:
-    """How often each job has begun."""
-    found = [" ".join(line.split()[:2]) for line in log.read_text().splitlines()]
-    return {one: found.count(one) for one in found}
 
 
 def test_work_goes_on_after_a_killed_worker_and_a_restart_of_redis(  # noqa: PLR0917

@@ -19,14 +19,6 @@ from tests.waiting import wait_for
 ALICE = Person("alice", Origin.TERMINAL)
 
 
-@pytest.fixture
-def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
-    def begin(name: str = "worker", pool: str = "prefork") -> Member:
-        return cluster.worker(name, pool=pool, include=["tests.faults.jobs"], JOBS_LOG=str(log))
-
-    return begin
-
-
 def refreshes_work(member: Member) -> None:
     """A job that the worker may take would have been taken by the time that this refresh has come back."""
     before = statuses().get("Success", 0)
@@ -42,10 +34,10 @@ def test_a_paused_queue_of_jobs_stays_paused_through_a_kill_a_broken_connection_
     execution = start("COPY", jobs=[team.copy.s("a")])
     assert Job.objects.get().state == "sent"
     pause(JOBS, ALICE)
-    first = worker("first", pool)
+    first = worker("first", pool=pool)
     refreshes_work(first)
     first.kill()
-    second = worker("second", pool)
+    second = worker("second", pool=pool)
     refreshes_work(second)
     assert (Job.objects.get().state, log.read_text()) == ("waiting", "")
 

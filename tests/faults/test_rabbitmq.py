@@ -17,7 +17,6 @@ from harbor_refresh.tasks.broker.rabbitmq import AWAY
 from harbor_refresh.tasks.jobs import start
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.operations.pauses import pause, resume
-from harbor_refresh.tasks.pipeline.tick import MAX_WAITING
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import Token
 from tests import servers
@@ -161,39 +160,6 @@ def test_claims_and_jobs_whose_messages_are_lost_go_on_at_once(stage: Stage, end
     assert stage.cluster.logs().count(RELEASED) == 1
 
 
-def test_a_killed_worker_leaves_its_messages_to_another(stage: Stage, ends: Callable[..., None]) -> None:
-    beat, first = stage.beat(), stage.worker("first", HARBOR_REFRESH_TEST_CHUNK="10")
-    ids = many(600)
-    start("SCAN", jobs=[team.copy.s(str(number), 0.2) for number in range(20)])
-    succeed(ids)
-    wait_for(lambda: len(stage.lines()) >= 3 and "Success" in statuses(), "work in progress")
-    first.kill()
-    ends(beat, stage.worker("second"))
-    assert statuses() == {"Success": 601}
-    assert set(stage.lines()) == {f"copy {number}" for number in range(20)}
-    assert len(stage.lines()) <= 32, "two jobs in progress ran again, and those of the last second at most"
-    assert [status for status, _ in runs()] == ["Success"] * 20
-
-
-def test_a_worker_that_is_told_to_end_under_load_leaves_its_messages_to_another(
-    stage: Stage, ends: Callable[..., None]
-) -> None:
-    """It finishes what it works on, so each job runs once."""
-    beat, first = stage.beat(), stage.worker("first", HARBOR_REFRESH_TEST_CHUNK="10")
-    ids = many(600)
-    start("SCAN", jobs=[team.copy.s(str(number), 0.2) for number in range(20)])
-    succeed(ids)
-    wait_for(lambda: len(stage.lines()) >= 3 and "Success" in statuses(), "work in progress")
-    os.kill(first.process.pid, signal.SIGTERM)
-    wait_for(first.died, "the worker to end", log=first.log)
-    assert first.process.returncode == 0, first.text()
-    assert stage.broker.length(JOBS) > 0
-    ends(beat, stage.worker("second"))
-    assert statuses() == {"Success": 601}
-    assert stage.lines() == sorted(f"copy {number}" for number in range(20))
-    assert runs() == [("Success", 0)] * 20
-
-
 def test_a_paused_queue_stays_paused_over_a_killed_rabbitmq_and_is_freed(
     stage: Stage, ends: Callable[..., None]
 ) -> None:
@@ -207,15 +173,6 @@ def test_a_paused_queue_stays_paused_over_a_killed_rabbitmq_and_is_freed(
     resume(JOBS, ALICE)
     wait_for(lambda: stage.lines() == ["copy a"], "the job", log=worker.log)
     ends(beat, worker)
-
-
-def test_ticks_do_not_pile_up_while_no_worker_takes_them(stage: Stage) -> None:
-    beat = stage.beat()
-    wait_for(lambda: stage.broker.length(TICKS) >= MAX_WAITING, "ticks", log=beat.log)
-    sent = beat.text().count("Sending due task")
-    wait_for(lambda: beat.text().count("Sending due task") > sent + 10, "more ticks to be due", log=beat.log)
-    assert stage.broker.length(TICKS) == MAX_WAITING
-    assert not beat.died()
 
 
 def test_a_rabbitmq_that_stands_still_ends_no_worker_and_loses_nothing(

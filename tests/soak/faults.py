@@ -42,14 +42,11 @@ RUBBISH: dict[str, Callable[[Redis, str, bytes], object]] = {
 
 
 class Faults:
-    def __init__(
-        self, redis: RedisTier, postgres: PostgresTier, workers: Workers, diary: Diary, *, broker_keys: bool = True
-    ) -> None:
+    def __init__(self, redis: RedisTier, postgres: PostgresTier, workers: Workers, diary: Diary) -> None:
         self.redis = redis
         self.postgres = postgres
         self.workers = workers
         self.diary = diary
-        self.broker_keys = broker_keys
         self.done: Counter[str] = Counter()
         self.failed: list[str] = []
         self._threads: list[threading.Thread] = []
@@ -98,7 +95,7 @@ class Faults:
         with self.redis.lock:
             client = self.redis.client()
             names = sorted(vars(Keys(refresh_settings().key_prefix)).values())
-            if self.broker_keys and random.random() < BROKER_SHARE:
+            if random.random() < BROKER_SHARE:
                 names = list(BROKER_KEYS)
             there = [name for name in names if client.exists(name)]
             chosen = random.choice(there) if there else "none"
@@ -128,7 +125,7 @@ class Faults:
 
     def redis_cut(self, random: Random) -> None:
         """End all connections to Redis, those of the broker as well, with the answers that are on their way."""
-        self.redis.proxy.cut("redis")
+        self.redis.proxy.cut()
 
     def redis_rubbish(self, random: Random) -> str:
         """Write into our keys what no release of ours writes, of the type that each key has."""
@@ -159,7 +156,7 @@ class Faults:
 
     def postgres_cut(self, random: Random) -> None:
         """End all connections to PostgreSQL, in the middle of their transactions."""
-        self.postgres.proxy.cut("postgres")
+        self.postgres.proxy.cut()
 
     def postgres_hold_rows(self, random: Random) -> None:
         """Lock some executions, for longer than a statement waits or not."""

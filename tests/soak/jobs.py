@@ -114,7 +114,7 @@ def gathers(job: Handle, got: Any, *wanted: str) -> None:
 
 
 #: At most so many runs of a key at once.
-LIMIT = int(os.environ.get("SOAK_LIMIT", "2"))
+LIMIT = 2
 
 
 @app.task(base=TrackedJob, name="soak.limited", concurrency=LIMIT, key=lambda job: job.args[0])

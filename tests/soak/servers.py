@@ -20,11 +20,12 @@ from harbor_refresh.local.process import spawn, tail
 from harbor_refresh.local.redis import EmbeddedRedis
 from tests import servers
 from tests.faults.cluster import Cluster, Member
+from tests.proxy import HoldsAnswers, Proxy
 from tests.soak.evidence import Diary, Process
-from tests.soak.proxy import HOST, Proxy
 from tests.standing_still import standing_still
 from tests.waiting import wait_for
 
+HOST = "127.0.0.1"
 #: The defaults of redis.conf, except that the soak takes the snapshots.
 REDIS = ("--appendonly", "no", "--repl-diskless-sync-delay", "0", "--repl-backlog-size", "16mb")
 SNAPSHOT = "dump.rdb"
@@ -46,18 +47,19 @@ BOOTED = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
 class RedisTier:
     """The address of Redis, and the server to which it leads now."""
 
-    def __init__(self, directory: Path, proxy: Proxy) -> None:
+    def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.proxy = proxy
         self.lock = threading.Lock()
         self.snapshots: list[Path] = []
         self._replaced: list[EmbeddedRedis] = []
         self.primary = self._made()
-        self.proxy.lead("redis", self.primary.port)
+        self.proxy = Proxy(self.primary.port)
+        #: The address at which a replica finds the primary.
+        self._link = HoldsAnswers(self.primary.port)
 
     @property
     def url(self) -> str:
-        return f"redis://{HOST}:{self.proxy.ports['redis']}/0"
+        return f"redis://{HOST}:{self.proxy.port}/0"
 
     def client(self, server: EmbeddedRedis | None = None) -> Redis:
         """A client of the server itself, not through the address."""
@@ -103,14 +105,14 @@ class RedisTier:
         of the new primary and closes none of its connections."""
         old, new = self.primary, self._made()
         replica = self.client(new)
-        self.proxy.lead("link", old.port)
-        replica.replicaof(HOST, str(self.proxy.ports["link"]))
+        self._link.target = old.port
+        replica.replicaof(HOST, str(self._link.port))
         wait_for(lambda: replica.info("replication")["master_link_status"] == "up", "the replica to follow")
-        self.proxy.hold("link")
+        self._link.flows.clear()
         time.sleep(seconds_behind)  # the replica misses the writes of these seconds
         replica.replicaof("NO", "ONE")
-        self.proxy.release("link")
-        self.proxy.lead("redis", new.port)
+        self._link.flows.set()
+        self.proxy.target = new.port
         self.primary = new
         for one in self._replaced:
             one.kill()
@@ -123,6 +125,8 @@ class RedisTier:
     def end(self) -> None:
         for one in (*self._replaced, self.primary):
             one.kill()
+        self.proxy.close()
+        self._link.close()
 
     def _made(self) -> EmbeddedRedis:
         number = 1 + len(list(self.directory.glob("redis-*")))
@@ -157,18 +161,17 @@ class Standby(EmbeddedPostgres):
 class PostgresTier:
     """The address of PostgreSQL, and the server to which it leads now."""
 
-    def __init__(self, directory: Path, proxy: Proxy) -> None:
+    def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.proxy = proxy
         self.lock = threading.Lock()
         self.crashes: list[float] = []
         self._servers: list[EmbeddedPostgres] = []
         self.primary = self._made(EmbeddedPostgres(directory / "postgres-1", parameters=POSTGRES))
-        self.proxy.lead("postgres", self.primary.port)
+        self.proxy = Proxy(self.primary.port)
 
     @property
     def url(self) -> str:
-        return f"postgresql://{ROLE}@{HOST}:{self.proxy.ports['postgres']}/{self.primary.database}"
+        return f"postgresql://{ROLE}@{HOST}:{self.proxy.port}/{self.primary.database}"
 
     def _crash(self) -> None:
         self.crashes.append(time.time())
@@ -201,7 +204,7 @@ class PostgresTier:
         self._crash()
         time.sleep(seconds_away)  # chance decides how long no server serves
         self._told(new, "SELECT pg_promote()")
-        self.proxy.lead("postgres", new.port)
+        self.proxy.target = new.port
         old, self.primary = self.primary, new
         old.discard()
 
@@ -215,6 +218,7 @@ class PostgresTier:
     def end(self) -> None:
         for one in self._servers:
             one.discard()
+        self.proxy.close()
 
     def _made(self, server: EmbeddedPostgres) -> EmbeddedPostgres:
         """Start it without the data that a killed run may have left at its place."""
@@ -237,20 +241,20 @@ class PostgresTier:
 class Workers:
     """The workers and beats. What is done to them is recorded in the diary, for the judge."""
 
-    def __init__(self, cluster: Cluster, diary: Diary, names: str = "ab", *, processes: int = 3) -> None:
+    names = "ab"
+
+    def __init__(self, cluster: Cluster, diary: Diary) -> None:
         self.cluster = cluster
         self.diary = diary
-        self.processes = processes
-        self.names = names
-        self.locks = {name: threading.Lock() for name in names}
+        self.locks = {name: threading.Lock() for name in self.names}
         self.members: dict[str, Member] = {}
         self.beat_lock = threading.Lock()
         self.beat = self.new_beat()
-        for name in names:
+        for name in self.names:
             self.start(name)
 
     def start(self, name: str) -> None:
-        options = ["-n", f"{name}@%h", "-c", str(self.processes), "-P", "prefork", "--without-gossip"]
+        options = ["-n", f"{name}@%h", "-c", "3", "-P", "prefork", "--without-gossip"]
         command = [sys.executable, "-m", "celery", "-A", "harbor_refresh", "worker", *options]
         member = self.cluster.start(f"worker-{name}", [*command, "--include=tests.soak.jobs"])
         self.members[name] = member
@@ -292,32 +296,22 @@ class Workers:
             with suppress(ProcessLookupError):
                 os.kill(children[int(choose * len(children))].pid, signal.SIGKILL)
 
-    def ended_by_themselves(self) -> list[str]:
-        """Names of workers and beats that ended without a fault. Those that a fault is acting on are left out."""
-        gone: list[str] = []
-        for name in self.names:
-            if self.locks[name].acquire(blocking=False):
-                try:
-                    if self.members[name].died():
-                        gone.append(name)
-                finally:
-                    self.locks[name].release()
-        if self.beat_lock.acquire(blocking=False):
-            try:
-                if self.beat.died():
-                    gone.append(BEAT)
-            finally:
-                self.beat_lock.release()
-        return gone
-
     def restart_what_ended(self) -> None:
-        for name in self.ended_by_themselves():
-            member = self.beat if name == BEAT else self.members[name]
-            self.diary.note("ended by itself", name=name, code=member.process.returncode, log=str(member.log))
-            if name == BEAT:
-                self.beat = self.new_beat()
-            else:
-                self.start(name)
+        """Restart workers and beats that ended without a fault. Those that a fault is acting on are left out."""
+        for name, lock in {**self.locks, BEAT: self.beat_lock}.items():
+            if not lock.acquire(blocking=False):
+                continue
+            try:
+                member = self.beat if name == BEAT else self.members[name]
+                if not member.died():
+                    continue
+                self.diary.note("ended by itself", name=name, code=member.process.returncode, log=str(member.log))
+                if name == BEAT:
+                    self.beat = self.new_beat()
+                else:
+                    self.start(name)
+            finally:
+                lock.release()
 
 
 def children_of(pid: int) -> list[Process]:

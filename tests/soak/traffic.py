@@ -75,17 +75,11 @@ def some_jobs(random: Random, visibility_timeout: float) -> list[Any]:
     return [make() for _, make in random.choices(makers, weights, k=random.choice([1, 1, 2, 4, 8]))]
 
 
-def limited_jobs(random: Random, _: float) -> list[Any]:
-    """Random signatures of jobs with one limit."""
-    return [team.limited.s("k", random.uniform(0.2, 3)) for _ in range(random.choice([1, 2, 4, 8]))]
-
-
 class Traffic:
-    def __init__(self, seed: int, diary: Diary, *, visibility_timeout: float, only_limited: bool) -> None:
+    def __init__(self, seed: int, diary: Diary, *, visibility_timeout: float) -> None:
         self.seed = seed
         self.diary = diary
         self.visibility_timeout = visibility_timeout
-        self.jobs = limited_jobs if only_limited else some_jobs
         self.done: Counter[str] = Counter()
         self.surprises: list[str] = []
         self.slowest: tuple[float, str] = (0.0, "none")
@@ -146,7 +140,7 @@ class Traffic:
         """Act at random. The random numbers are taken before the act, so that they do not depend on its
         outcome."""
         what = random.choices(list(ACTS), list(ACTS.values()))[0]
-        signatures = self.jobs(random, self.visibility_timeout)
+        signatures = some_jobs(random, self.visibility_timeout)
         newest = int(random.triangular(1, 40, 3))
         if what.startswith("start") and self._is_behind():
             self.done["start (put off)"] += 1

@@ -2,18 +2,21 @@
 
 import json
 import os
+from argparse import Namespace
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from benchmarks import crash
+from benchmarks import stale_executions
 from benchmarks.existing_servers import with_options
-from benchmarks.figures import duplicates, rate, split_range
+from benchmarks.experiments import backlog
+from benchmarks.figures import duplicates, split_range
 from benchmarks.meters import by_kind
+from benchmarks.percentiles import percentile
 from benchmarks.rows import Row, RowFile
-from benchmarks.screen import cell
 from benchmarks.servers import environment
 
 
@@ -25,31 +28,11 @@ def test_ranges_are_even_and_complete(count: int, parts: int) -> None:
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_the_rate_counts_finished_executions_and_not_requested_ones() -> None:
-    row = Row("scan", 2, 1_000, seconds=4.0)
-    rate(row, 200)
-    assert row.executions_per_second == 50.0
-    assert row.extra["executions_done"] == 200
-
-
 def test_duplicates_are_the_refreshes_beyond_the_first_of_each_execution() -> None:
     row = Row("scan", 2, 1_000)
     duplicates(row, refreshes=1_900, done=1_000)
     assert row.duplicates == 900
     assert row.extra["duplicates_share"] == pytest.approx(0.4737)
-
-
-def test_a_refresh_that_is_not_counted_yet_gives_no_negative_duplicates() -> None:
-    row = Row("hash", 2, 1_000)
-    duplicates(row, refreshes=499, done=500)
-    assert row.duplicates == 0
-
-
-def test_nothing_done_gives_a_rate_of_zero() -> None:
-    row = Row("hash", 2, 1_000, seconds=1.0)
-    rate(row, 0)
-    duplicates(row, refreshes=0, done=0)
-    assert (row.executions_per_second, row.extra["duplicates_share"]) == (0.0, 0.0)
 
 
 def test_commands_are_counted_between_two_answers_of_info_without_the_commands_of_the_counter() -> None:
@@ -62,13 +45,6 @@ def test_commands_are_counted_between_two_answers_of_info_without_the_commands_o
     }
     own = Counter({"scard": 9})
     assert by_kind(before, now, own) == {"sadd": 5, "del": 2}
-
-
-def test_even_a_small_sample_has_several_chunks() -> None:
-    assert crash.chunk(1) == "1"
-    assert crash.chunk(300) == "15"
-    assert crash.chunk(20_000) == "1000"
-    assert crash.chunk(1_000_000) == "2000"
 
 
 def test_the_session_parameters_are_replaced_and_the_rest_of_the_url_stays() -> None:
@@ -110,14 +86,52 @@ def test_the_file_holds_every_row_as_soon_as_it_is_measured(tmp_path: Path) -> N
     assert os.listdir(tmp_path) == ["rows.json"]
 
 
-def test_the_table_shows_unknown_and_zero_differently() -> None:
-    assert [cell(value) for value in (None, 0, 1_234_567, 12_345.6, 0.01234, False, True, "scan")] == [
-        "-",
-        "0",
-        "1,234,567",
-        "12,346",
-        "0.0123",
-        "",
-        "yes",
-        "scan",
+@pytest.mark.parametrize(
+    ("values", "share", "expected"),
+    [
+        ([7.0], 0.5, 7.0),
+        ([1, 2, 3, 4], 0.5, 2),
+        ([4, 3, 2, 1], 0.51, 3),
+        (list(range(1, 101)), 0.99, 99),
+        (list(range(1, 101)), 1.0, 100),
+        (list(range(1, 101)), 0.07, 7),  # 0.07 x 100 is a little more than 7 for a computer
+        ([], 0.5, None),
+    ],
+)
+def test_a_percentile_is_the_smallest_value_that_so_many_do_not_exceed(
+    values: list[float], share: float, expected: float | None
+) -> None:
+    assert percentile(values, share) == expected
+
+
+def test_a_strategy_that_exceeded_the_budget_is_not_tried_with_a_larger_backlog(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def measure(name: str, _: Any, given: Namespace, __: Any) -> Row:
+        cut = name == "scan" and given.executions >= 100
+        return Row(name, 2, given.executions, seconds=1.0, executions_per_second=50.0, cut=cut)
+
+    class Stub:
+        def __getattr__(self, _: str) -> Any:
+            return lambda *_: self
+
+        def __enter__(self) -> Any:
+            return lambda done: None
+
+        def __exit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr(stale_executions, "fill", lambda size, show: None)
+    monkeypatch.setattr(backlog, "measure_nodes", measure)
+    given = Namespace(sizes=[10, 100, 1_000], strategies=["scan", "claim"], nodes=2)
+    given.tasks_per_execution, given.budget = 4, 1.0
+    rows: Any = backlog.run(Stub(), given, Stub())  # type: ignore[arg-type]
+    told = [(row.strategy, row.executions, row.cut, row.extra["not_tried"]) for row in rows]
+    assert told == [
+        ("scan", 10, False, None),
+        ("claim", 10, False, None),
+        ("scan", 100, True, None),
+        ("claim", 100, False, None),
+        ("scan", 1_000, False, "cut at 100"),
+        ("claim", 1_000, False, None),
     ]
+    assert {row.extra["us_each"] for row in rows} == {20_000.0, None}

@@ -36,7 +36,7 @@ def calls(path: Path, owner: str) -> Iterator[tuple[str, str]]:
         match node:
             case ast.Call(ast.Attribute(ast.Name(name), function), [ast.Constant(str(text)), *_]) if name == owner:
                 yield function, text
-            case ast.Call(ast.Name("line"), [ast.Name(level), ast.Constant(str(text)), *_]) if owner == "log":
+            case ast.Call(ast.Name("logged"), [ast.Name(level), ast.Constant(str(text)), *_]) if owner == "log":
                 yield level.lower(), text
 
 

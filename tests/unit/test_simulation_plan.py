@@ -25,10 +25,8 @@ def script(*steps: tuple[int, Status, int]) -> Plan:
 
 def test_the_same_seed_gives_the_same_plan() -> None:
     assert plan(WILD) == plan(WILD)
-
-
-def test_another_seed_gives_another_plan() -> None:
     assert plan(WILD).scripts != plan(replace(WILD, seed=1)).scripts
+    assert set(outcomes(plan(WILD))) == {Status.SUCCESS, Status.ERROR, Status.STOPPED}
 
 
 def test_a_plan_without_faults_reports_each_task_once_and_in_order() -> None:
@@ -63,16 +61,13 @@ def test_an_execution_is_reported_by_many_runners_unless_it_is_stopped() -> None
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
-def test_stops_are_a_share_of_the_executions(share: float) -> None:
-    made = moves(plan(replace(CALM, executions=1000, tasks=1, stops=share)))
-    assert sum(move.task == WHOLE for move in made) == pytest.approx(1000 * share, abs=50)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
-def test_errors_are_a_share_of_the_tasks(share: float) -> None:
-    made = moves(plan(replace(CALM, executions=250, errors=share)))
-    failed = sum(move.status == Status.ERROR for move in made)
-    assert failed == pytest.approx(1000 * share, abs=50)
+def test_each_trouble_has_its_share(share: float) -> None:
+    stopped = moves(plan(replace(CALM, executions=1000, tasks=1, stops=share)))
+    assert sum(move.task == WHOLE for move in stopped) == pytest.approx(1000 * share, abs=50)
+    failed = moves(plan(replace(CALM, executions=250, errors=share)))
+    assert sum(move.status == Status.ERROR for move in failed) == pytest.approx(1000 * share, abs=50)
+    repeated = Counter(moves(plan(replace(CALM, executions=250, duplicates=share))))
+    assert sum(times == 2 for times in repeated.values()) == pytest.approx(3000 * share, abs=100)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
@@ -82,12 +77,6 @@ def test_a_task_that_runs_again_fails_first(share: float) -> None:
     failed = {(move.execution, move.task) for move in made if move.status == Status.ERROR}
     assert again == failed
     assert len(again) == pytest.approx(1000 * share, abs=50)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
-def test_duplicates_are_a_share_of_the_reports(share: float) -> None:
-    made = Counter(moves(plan(replace(CALM, executions=250, duplicates=share))))
-    assert sum(times == 2 for times in made.values()) == pytest.approx(3000 * share, abs=100)
 
 
 @pytest.mark.parametrize("troubled", [replace(CALM, late=0.5), replace(CALM, reordered=0.5)])
@@ -106,10 +95,6 @@ def _out_of_order(made: Plan) -> int:
         count += rank < highest.get(key, 0)
         highest[key] = max(rank, highest.get(key, 0))
     return count
-
-
-def test_every_execution_of_a_plan_reaches_an_end() -> None:
-    assert set(outcomes(plan(WILD))) == {Status.SUCCESS, Status.ERROR, Status.STOPPED}
 
 
 @pytest.mark.parametrize(

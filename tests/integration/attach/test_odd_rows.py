@@ -9,8 +9,7 @@ from pytest_django import Settings
 
 from examples.simulation.invariants import violations
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.deliveries.changes import read_changes
-from harbor_refresh.executions.deliveries.claims import Claimed
+from harbor_refresh.executions.deliveries.claims import Claimed, read_changes
 from harbor_refresh.executions.deliveries.messages import body_of
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.rollup import refresh

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from redis import Redis
 
-from benchmarks.existing_servers import LOCK, SCHEMA
+from benchmarks.existing_servers import SCHEMA
 from tests import servers
 from tests.waiting import wait_for
 
@@ -188,33 +188,6 @@ def test_a_server_that_is_away_is_an_error_of_one_line(own: Redis) -> None:
         assert done.returncode == 1
         assert done.stderr.startswith(f"{variable} is set, but ")
         assert len(done.stderr.splitlines()) == 1
-
-
-def test_a_second_bench_in_the_same_database_is_refused(given: psycopg.Connection, own: Redis) -> None:
-    given.execute("SELECT pg_advisory_lock(%s)", [LOCK])
-    try:
-        done = bench("--executions", 1)
-    finally:
-        given.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
-    assert done.returncode == 1
-    assert "Another bench is running" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["--strategies", "scan,guess"], "'scan,guess', takes scan, lock"),
-        (["--executions", "0"], "'0', takes a whole number from 1"),
-        (["--budget", "0"], "'0', takes seconds above 0"),
-        (["--json", "/nowhere/rows.json"], "No such file or directory"),
-        (["nonsense"], "invalid choice: 'nonsense'"),
-    ],
-)
-def test_misuse_ends_with_2_before_any_work(words: list[str], told: str) -> None:
-    done = bench(*words, DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
-    assert done.returncode == 2
-    assert told in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def node_processes() -> list[int]:

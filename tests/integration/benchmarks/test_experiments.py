@@ -13,36 +13,17 @@ import psycopg
 import pytest
 from redis import Redis
 
-from benchmarks import old_executions
-from benchmarks.empty_jobs import QUEUE
-from benchmarks.errors import BenchError
-from benchmarks.experiments import (
-    backlog,
-    dashboard,
-    deliveries,
-    freshness,
-    hooks,
-    hot,
-    intake,
-    jobs,
-    pages,
-    reports,
-    sweep,
-)
+from benchmarks.experiments import backlog, deliveries, freshness, hooks, intake, jobs, reports
 from benchmarks.experiments.jobs import LEAN, OURS, STOCK
-from benchmarks.job_passes import JobPasses
-from benchmarks.meters import RedisMeter
 from benchmarks.ready_cluster import ready_cluster
 from benchmarks.reporter import Assignment, report_all
-from benchmarks.reporters import reporting
 from benchmarks.screen import Screen
 from benchmarks.servers import ROOT, Servers, environment
 from benchmarks.unfinished_executions import prepare
 from benchmarks.watcher import Watcher
-from harbor_refresh.executions.deliveries.requests import CONNECTIONS
+from harbor_refresh.executions.deliveries.sender import CONNECTIONS
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.models import Execution, Lease, Task
-from harbor_refresh.tasks.broker.celery_queues import TICKS
+from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.queue import execution_queue
 from tests import servers
@@ -94,18 +75,6 @@ def test_reports_become_visible_with_the_wake_up_and_by_the_schedule_alone(
     assert not Execution.objects.exclude(status="Success").exists()
 
 
-@pytest.mark.parametrize("wake_up", [True, False])
-def test_a_reporter_sends_a_tick_with_the_wake_up_alone(
-    wake_up: bool, bench_servers: Servers, redis: Redis
-) -> None:
-    """No worker runs that could take it."""
-    ((_, task),) = prepare(1, 3, done=2)
-    with reporting([Assignment([task], budget=60.0, wake_up=wake_up)], bench_servers) as running:
-        (outcome,) = running.outcomes()
-    assert (outcome.applied, outcome.errors) == (1, 0)
-    assert redis.llen(TICKS) == wake_up
-
-
 def test_a_worker_without_the_wake_up_sends_no_tick_when_work_waits(bench_servers: Servers) -> None:
     with ready_cluster(bench_servers, Namespace(workers=1, concurrency=1), wake_up=False, interval=600.0):
         log = next(bench_servers.directory.glob("processes*/worker1.log"))
@@ -121,21 +90,6 @@ def test_a_worker_without_the_wake_up_sends_no_tick_when_work_waits(bench_server
             wait_for(lambda: calls() > before, "the next recover_stale", log=log)  # noqa: B023 - waited for here
         assert "Task tasks.claim_batch[" not in log.read_text()
         assert execution_queue().stats().backlog == 1
-
-
-def test_a_hot_execution_is_refreshed_less_often_than_it_is_reported(run: Run) -> None:
-    single, together = run(hot, processes=2)
-    assert [(row["batch"], row["calls"], row["errors"]) for row in (single, together)] == [
-        (1, 100, 0),
-        (10, 10, 0),
-    ]
-    for row in (single, together):
-        assert row["revisions"] == 1
-        assert 1 <= row["refreshes"] <= row["calls"] + 1
-        assert row["seconds_reporting"] > 0
-        assert row["seconds_till_true"] is not None
-        assert row["reports_per_second"] == pytest.approx(100 / row["seconds_reporting"], rel=0.05)
-    assert single["refreshes"] + together["refreshes"] <= (hot._refreshes() or 0), "one was counted twice"
 
 
 def test_bulk_reports_are_all_applied_and_mark_each_execution_once(run: Run) -> None:
@@ -156,21 +110,6 @@ def test_reads_and_bulk_reports_over_http_are_timed_by_the_server(run: Run) -> N
     assert items["list, status, 5 in 100, first page"] == 3
     assert items["list, status that there is not, first page"] == 0
     assert (written["reports"], written["marked"]) == (180, 60)
-
-
-def test_a_wrong_answer_is_an_error_and_not_measured() -> None:
-    with pytest.raises(BenchError, match="The progress is 3, and the answer was 2"):
-        jobs.asked(lambda: 2, 3, rounds=1)
-
-
-def test_every_page_of_the_admin_is_opened_and_takes_at_most_twelve_queries(run: Run) -> None:
-    rows = run(pages, executions=1100, tasks_per_execution=2, rounds=1)
-
-    assert len(rows) == len({row["page"] for row in rows}) > 40
-    assert {row["page"]: row["queries"] for row in rows if row["queries"] > 12} == {}
-    assert all(row["median_ms"] > 0 for row in rows)
-    # an answer of a few bytes gets no shorter
-    assert all(row["sent_kilobytes"] < row["kilobytes"] for row in rows if row["kilobytes"] > 1)
 
 
 @pytest.mark.filterwarnings("ignore:Call to deprecated setex")  # Celery's backend saves a group with it
@@ -221,43 +160,11 @@ def test_the_other_workers_of_the_jobs_have_the_consumer_and_the_transport_of_ce
     assert said.stdout.split() == ["kombu.transport.redis", "celery.worker.consumer:Consumer", events]
 
 
-def test_jobs_that_no_worker_takes_are_an_error_when_the_budget_ends(bench_servers: Servers, redis: Redis) -> None:
-    redis.lpush(QUEUE, "one", "two")
-    cluster: Any = Namespace(check=lambda: None)
-    with pytest.raises(BenchError, match="2 of 2 jobs are left after 0 s"):
-        JobPasses(bench_servers, Namespace(budget=0.0), cluster)._wait(
-            2, None, RedisMeter(bench_servers.redis_url), print
-        )
-
-
 def test_each_size_of_a_backlog_is_measured_over_the_same_tables(run: Run) -> None:
     small, large = run(backlog)
     assert [(row["executions"], row["executions_done"]) for row in (small, large)] == [(40, 40), (80, 80)]
     assert small["us_each"] == pytest.approx(1e6 / small["executions_per_second"], rel=0.01)
     assert Execution.objects.count() == 80
-
-
-def test_a_sweep_that_was_killed_half_way_is_finished_beside_reports(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def kill_and_end_the_lease(*words: Any, **options: Any) -> Any:
-        memory = of_one_sweep(*words, **options)
-        Lease.objects.update(holder=None, held_until=None)
-        return memory
-
-    of_one_sweep = sweep._sweep
-    monkeypatch.setattr(sweep, "_sweep", kill_and_end_the_lease)
-    monkeypatch.setattr(sweep, "ALONE_SECONDS", 0.1)
-    monkeypatch.setattr(old_executions, "VENDOR_IDS", 10)
-    alone, killed, again = run(sweep, executions=600)
-    assert [row["what"] for row in (alone, killed, again)] == ["no sweep", "killed half-way", "again"]
-    assert alone["deleted"] == 0
-    assert killed["deleted"] >= 295
-    assert killed["deleted"] + again["deleted"] == 590
-    assert Execution.objects.filter(vendor_type="IMAGE_SCAN").count() == 10
-    for row in (alone, killed, again):
-        assert (row["errors"], row["first_error"]) == (0, "")
-        assert row["reports"] > 0
 
 
 @pytest.mark.usefixtures("database")
@@ -295,44 +202,11 @@ def test_a_change_that_is_committed_after_a_later_one_is_seen(bench_servers: Ser
             assert watcher.seen == first
 
 
-@pytest.mark.usefixtures("database", "redis")
-def test_a_call_that_fails_is_counted_and_the_next_one_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: object) -> None:
-        raise ConnectionError("too many clients")
-
-    monkeypatch.setattr("harbor_refresh.executions.lifecycle.reports.report", fail)
-    outcome = report_all(Assignment([1, 2, 3], budget=9, batch=2), time.monotonic())
-    assert (outcome.errors, outcome.first_error) == (2, "ConnectionError: too many clients")
-    assert (len(outcome.calls), outcome.applied) == (2, 0)
-
-
-def test_no_call_is_begun_after_the_budget() -> None:
-    outcome = report_all(Assignment([1, 2, 3], budget=0.0), time.monotonic() - 1)
-    assert (outcome.calls, outcome.errors) == ([], 0)
-
-
-def test_the_error_of_a_reporter_that_cannot_begin_has_the_end_of_its_log(bench_servers: Servers) -> None:
-    bench_servers.environ |= {"DATABASE_URL": "nonsense"}
-    told = pytest.raises(BenchError, match=r"(?s)A reporter ended with 1.*DATABASE_URL")
-    with told, reporting([Assignment([1], budget=1)], bench_servers):
-        pass
-
-
 def test_two_receivers_get_everything_although_a_third_one_hangs(run: Run) -> None:
     nothing, three = run(deliveries, executions=40)
     assert (nothing["subscriptions"], nothing["seconds_listing"]) == (0, None)
     assert (three["subscriptions"], three["delivered"], three["cut"]) == (3, 80, False)
     assert 0 < three["to_the_hanging"] <= 2 * CONNECTIONS
-
-
-def test_open_dashboards_are_measured_beside_none(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dashboard, "PAGES", (0, 3))
-    monkeypatch.setattr(dashboard, "WARM_UP_SECONDS", 0.1)
-    none, three = run(dashboard, executions=5, seconds=2.5)
-    assert (none["pages"], none["requests_per_second"]) == (0, 0)
-    assert (three["pages"], three["errors"]) == (3, 0)
-    assert three["requests_per_second"] > 0
-    assert three["web_core_percent"] > 0
 
 
 def test_hooks_are_measured_beside_a_bare_view(run: Run) -> None:

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.deliveries import dead_letters, subscriptions
+from harbor_refresh.executions.deliveries import claims, subscriptions
 from harbor_refresh.executions.deliveries.claims import Outcome, Result, claim, record
 from harbor_refresh.executions.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.deliveries.subscriptions import Wish
@@ -182,7 +182,7 @@ def test_a_subscription_is_deleted_while_its_dead_letters_are_sent_again(
     other.execute("SELECT FROM execution_delivery WHERE id = %s FOR UPDATE", [last])
     with in_background(lambda: subscriptions.delete(webhook.pk)) as deleted:
         wait_until(lambda: waiting_for_locks() == 1, "the deletion waits for the last delivery")
-        with in_background(lambda: dead_letters.resend_all(webhook.pk)) as resent:
+        with in_background(lambda: claims.resend_all(webhook.pk)) as resent:
             wait_until(lambda: waiting_for_locks() == 2, "the dead letters wait for the deletion")
             other.rollback()
             deleted()

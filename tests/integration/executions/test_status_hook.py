@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.hook import check_ins
-from harbor_refresh.executions.hook.check_ins import CheckIn, on_check_in
-from harbor_refresh.executions.hook.status_change import MAX_BODY
+from harbor_refresh.executions.hook import job_reports
+from harbor_refresh.executions.hook.job_reports import MAX_BODY, CheckIn, on_check_in
 from harbor_refresh.executions.hook.view import status_hook
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news import signals
@@ -40,7 +39,7 @@ def secret(settings: Settings) -> None:
 
 @pytest.fixture
 def processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check_ins, "_processors", {})
+    monkeypatch.setattr(job_reports, "_processors", {})
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from harbor_refresh.executions.errors import DatabaseAway, LeaseLost
+from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.deletion import delete_final
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -198,22 +198,6 @@ def test_a_sweep_whose_lease_was_taken_over_deletes_nothing_more(
     assert "Sweep lost its lease to another sweep" in caplog.text
 
 
-def test_a_lease_is_taken_once_and_again_after_its_end() -> None:
-    first, second = Lease("one"), Lease("one")
-    assert first.take() is None
-    held = second.take()
-    assert held is not None
-    assert held.holder == first.holder
-    assert Lease("another").take() is None
-    with pytest.raises(LeaseLost):
-        second.extend()
-    first.extend()
-    first.release()
-    assert second.take() is None
-    with pytest.raises(LeaseLost):
-        first.extend()
-
-
 KILLED_AT_THE_THIRD_BATCH = """
 import os, signal, django
 django.setup()
@@ -253,25 +237,6 @@ def test_a_sweep_that_was_killed_half_way_is_finished_by_the_next_one(database: 
     assert Task.objects.count() == StatusChange.objects.count() == 1
 
 
-def test_a_sweep_that_is_out_of_time_stops_after_a_transaction_and_says_where_to_go_on(small_pages: None) -> None:
-    ended(33)
-    ended(12, vendor="SBOM", vendor_id=9)
-    (dangling,) = ended(status="Running", vendor="X", age=OLD)
-    outcome = sweep(seconds=0)
-    assert (outcome.executions, outcome.stopped_at) == (5, Place("executions", ("", 0, 0, 0)))
-    places = [outcome.stopped_at]
-    while places[-1]:
-        outcome = sweep(begin=places[-1], seconds=0)
-        assert outcome.executions <= 5
-        places.append(outcome.stopped_at)
-        assert len(places) < 60
-    steps = [place.step for place in places if place]
-    names = ["executions", "dangling", "history", *(chore.name for chore in housekeeping.HOUSEKEEPING)]
-    assert list(dict.fromkeys(steps)) == names
-    assert len(ids()) == 3
-    assert Execution.objects.get(pk=dangling).status == "Success"
-
-
 def test_a_place_of_a_step_that_does_not_exist_begins_at_the_first() -> None:
     ended(3)
     assert sweep(begin=Place("of another release", (1, "x"))).executions == 2
@@ -283,7 +248,7 @@ def test_a_place_of_a_step_that_does_not_exist_begins_at_the_first() -> None:
 def test_dangling_executions_are_refreshed_with_end_and_history_and_unfinished_ones_are_named(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeping.dangling, "PAGE", 2)
+    monkeypatch.setattr(housekeeping, "DANGLING_PAGE", 2)
     (failed,) = ended(status="Running", tasks=("Success", "Error"), vendor="X", age=OLD)
     (pending,) = ended(status="Running", tasks=("Success", "Running"), vendor="X", age=OLD)
     (empty,) = ended(status="Running", tasks=(), vendor="X", age=OLD)
@@ -323,7 +288,7 @@ def test_a_dangling_execution_that_is_locked_is_left_and_not_waited_for(
         outcomes.append(refresh(*words, **options))
         return outcomes[-1]
 
-    monkeypatch.setattr(sweeping.dangling, "refresh", noted)
+    monkeypatch.setattr(housekeeping, "refresh", noted)
     (execution,) = ended(status="Running", vendor="X", age=OLD)
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT FROM execution FOR UPDATE")
@@ -333,12 +298,6 @@ def test_a_dangling_execution_that_is_locked_is_left_and_not_waited_for(
     outcome = sweep()
     assert (outcome.left, outcome.refreshed) == (0, 1)
     assert Execution.objects.get().status == "Success"
-
-
-def test_the_names_of_dangling_executions_are_bounded() -> None:
-    left = ended(30, status="Running", tasks=("Running",), age=OLD)
-    outcome = sweep()
-    assert (outcome.left, outcome.left_ids) == (30, left[:10])
 
 
 # old status changes
@@ -459,12 +418,6 @@ def test_each_table_is_swept_of_its_old_rows_only() -> None:
         "ended deliveries": 1,
     }
     assert sorted(Delivery.objects.values_list("revision", flat=True)) == [0, 2]
-
-
-def test_the_names_of_the_steps_differ() -> None:
-    names = [sweeping.EXECUTIONS, sweeping.DANGLING, sweeping.HISTORY, sweeping.ORPHANS]
-    names += [chore.name for chore in housekeeping.HOUSEKEEPING]
-    assert len(names) == len(set(names))
 
 
 def test_a_sweep_that_finds_nothing_is_silent(caplog: pytest.LogCaptureFixture) -> None:
@@ -611,7 +564,7 @@ def test_a_sweep_without_a_database_ends_at_once(monkeypatch: pytest.MonkeyPatch
         raise OperationalError("the connection was lost")
 
     monkeypatch.setattr(retention, "find", away)
-    monkeypatch.setattr(sweeping.dangling, "refresh_page", lambda *_: steps.append("dangling"))
+    monkeypatch.setattr(sweeping, "refresh_dangling", lambda *_: steps.append("dangling"))
     with pytest.raises(DatabaseAway):
         sweep()
     assert steps == ["executions"]

@@ -7,7 +7,7 @@ from django.db import connection
 
 from harbor_refresh.executions.errors import LeaseLost
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.retention import dangling
+from harbor_refresh.executions.retention import sweep as sweeping
 from harbor_refresh.executions.retention.lease import Lease
 from tests.integration.command_output import data, failing, manage, said
 from tests.integration.executions.old_executions import ended
@@ -119,7 +119,7 @@ def test_a_step_that_fails_fails_the_command_after_the_others_were_done(monkeypa
     def broken(*_: object) -> None:
         raise ValueError("no such table")
 
-    monkeypatch.setattr(dangling, "refresh_page", broken)
+    monkeypatch.setattr(sweeping, "refresh_dangling", broken)
     some()
     printed, failure = failing("harbor", "sweep")
     assert printed.startswith("Deleted 5 executions")

@@ -7,8 +7,7 @@ from celery import chain, shared_task
 from django.db import connection, transaction
 
 from harbor_refresh.celery import app
-from harbor_refresh.executions.deliveries.deliverer import write_deliveries
-from harbor_refresh.executions.deliveries.handler_runs import due_handlers, run_handler
+from harbor_refresh.executions.deliveries.deliverer import due_handlers, run_handler, write_deliveries
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh

@@ -1,4 +1,4 @@
-"""stop(kill_after=…): what is asked of workers. That they kill is in tests/faults/test_a_stop_that_ends.py."""
+"""stop(kill_after=…): what is asked of workers. That they kill is in tests/faults/test_ends_of_jobs.py."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,12 +1,14 @@
 """Each invariant, seen to fail by breaking rows on purpose."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from django.db import connection
-from django.db.models import F
+from django.db.models import F, QuerySet
+from django.utils import timezone
 
 from examples.simulation import invariants
 from examples.simulation.invariants import Violation, set_aside, violations
@@ -177,74 +179,43 @@ def test_k2_asks_no_server_if_no_queue_is_used(queue: ExecutionQueue, monkeypatc
     assert violations() == []
 
 
-def lose_the_first(execution: Execution) -> None:
-    StatusChange.objects.filter(revision=1).delete()
+def changes(**which: Any) -> QuerySet[StatusChange]:
+    return StatusChange.objects.filter(**which)
 
 
-def lose_the_middle(execution: Execution) -> None:
-    StatusChange.objects.filter(revision=2).delete()
-
-
-def lose_the_last(execution: Execution) -> None:
-    StatusChange.objects.filter(revision=3).delete()
-
-
-def lose_more_than_was_shortened(execution: Execution) -> None:
-    StatusChange.objects.filter(revision__lte=2).delete()
+def shortened(execution: Execution) -> None:
     ShortenedHistory.objects.create(execution=execution, through=1)
 
 
-def shorten_and_keep_a_row(execution: Execution) -> None:
-    ShortenedHistory.objects.create(execution=execution, through=1)
-
-
-def lose_all(execution: Execution) -> None:
-    StatusChange.objects.all().delete()
-
-
-def leave_a_gap(execution: Execution) -> None:
-    StatusChange.objects.filter(revision=3).update(revision=4)
-
-
-def break_a_link(execution: Execution) -> None:
-    StatusChange.objects.filter(revision=2).update(from_status="Stopped")
-
-
-def end_elsewhere(execution: Execution) -> None:
-    StatusChange.objects.filter(revision=3).update(to_status="Stopped")
-
-
-def add_one_too_many(execution: Execution) -> None:
-    StatusChange.objects.create(
-        execution_id=execution.pk,
-        revision=4,
-        from_status="Success",
-        to_status="Success",
-        at=datetime.now(UTC),
+def one_more(execution: Execution) -> StatusChange:
+    return StatusChange.objects.create(
+        execution_id=execution.pk, revision=4, from_status="Success", to_status="Success", at=timezone.now()
     )
-
-
-def forget_a_revision(execution: Execution) -> None:
-    Execution.objects.all().update(revision=F("revision") - 1)
 
 
 @pytest.mark.parametrize(
     ("spoil", "what"),
     [
-        (lose_the_first, "revision 3 and 2 history rows, from revision 2 to 3"),
-        (lose_the_middle, "revision 3 and 2 history rows, from revision 1 to 3"),
-        (lose_the_last, "revision 3 and 2 history rows, from revision 1 to 2"),
-        (lose_all, "revision 3 and 0 history rows"),
-        (lose_more_than_was_shortened, "revision 3 and 1 history rows, from revision 3 to 3, shortened through 1"),
-        (shorten_and_keep_a_row, "revision 3 and 3 history rows, from revision 1 to 3, shortened through 1"),
-        (leave_a_gap, "revision 3 and 3 history rows, from revision 1 to 4"),
-        (break_a_link, "begins revision 2 at Stopped, but the one before it ended at Error"),
-        (end_elsewhere, "is Success, but its history ends at Stopped"),
-        (add_one_too_many, "revision 3 and 4 history rows"),
-        (forget_a_revision, "revision 2 and 3 history rows"),
+        (lambda _: changes(revision=1).delete(), "revision 3 and 2 history rows, from revision 2 to 3"),
+        (lambda _: changes(revision=2).delete(), "revision 3 and 2 history rows, from revision 1 to 3"),
+        (lambda _: changes(revision=3).delete(), "revision 3 and 2 history rows, from revision 1 to 2"),
+        (lambda _: changes().delete(), "revision 3 and 0 history rows"),
+        (
+            lambda one: (changes(revision__lte=2).delete(), shortened(one)),
+            "revision 3 and 1 history rows, from revision 3 to 3, shortened through 1",
+        ),
+        (shortened, "revision 3 and 3 history rows, from revision 1 to 3, shortened through 1"),
+        (lambda _: changes(revision=3).update(revision=4), "revision 3 and 3 history rows, from revision 1 to 4"),
+        (
+            lambda _: changes(revision=2).update(from_status="Stopped"),
+            "begins revision 2 at Stopped, but the one before it ended at Error",
+        ),
+        (lambda _: changes(revision=3).update(to_status="Stopped"), "is Success, but its history ends at Stopped"),
+        (one_more, "revision 3 and 4 history rows"),
+        (lambda _: Execution.objects.update(revision=F("revision") - 1), "revision 2 and 3 history rows"),
     ],
 )
-def test_k3_sees_an_incomplete_history(rerun: Execution, spoil: Callable[[Execution], None], what: str) -> None:
+def test_k3_sees_an_incomplete_history(rerun: Execution, spoil: Callable[[Execution], object], what: str) -> None:
     spoil(rerun)
     found = [one for one in violations() if one.name == "K3"]
     assert [one.execution_id for one in found] == [rerun.pk] * len(found)
@@ -280,13 +251,7 @@ def test_k4_sees_a_final_status_that_reverted_without_a_rerun(rerun: Execution) 
 
 def test_k4_accepts_a_changed_end(rerun: Execution) -> None:
     """A history row whose two statuses are equal leaves no status."""
-    StatusChange.objects.create(
-        execution=rerun,
-        revision=4,
-        from_status="Success",
-        to_status="Success",
-        at=datetime.now(UTC) + timedelta(seconds=1),
-    )
+    one_more(rerun)
     Execution.objects.filter(pk=rerun.pk).update(revision=4)
     assert violations() == []
 

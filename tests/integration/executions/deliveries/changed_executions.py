@@ -5,8 +5,7 @@ from typing import Any
 
 from django.db.models import F
 
-from harbor_refresh.executions.deliveries.deliverer import write_deliveries
-from harbor_refresh.executions.deliveries.handler_runs import due_handlers, run_handler
+from harbor_refresh.executions.deliveries.deliverer import due_handlers, run_handler, write_deliveries
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh

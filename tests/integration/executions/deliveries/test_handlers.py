@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from harbor_refresh.executions.checks import check_handlers
-from harbor_refresh.executions.deliveries.claims import MAX_ATTEMPTS, claim
-from harbor_refresh.executions.deliveries.deliverer import write_deliveries
-from harbor_refresh.executions.deliveries.handler_runs import due_handlers, keep_rows, run_handler
+from harbor_refresh.executions.deliveries.deliverer import due_handlers, keep_rows, run_handler, write_deliveries
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.stops import finish
@@ -131,48 +129,6 @@ def test_a_handler_that_raises_is_called_again_and_stops_no_other(caplog: pytest
     tell()
     assert calls[2:] == [first.pk]
     assert states() == {"delivered": 2}
-
-
-def test_a_handler_that_fails_for_ever_is_a_dead_letter_and_told(caplog: pytest.LogCaptureFixture) -> None:
-    @on_execution()
-    def hopeless(change: Change) -> None:
-        raise RuntimeError("never")
-
-    keep_rows()
-    ended(1)
-    tell()
-    move_clock(days=4)
-    tell()
-    assert states() == {"dead": 1}
-    assert "Gave up 1 deliveries to handler" in caplog.text
-
-
-def test_a_change_whose_calls_end_their_processes_is_given_up_and_the_next_one_is_told(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """A process that dies in a call records nothing of its claim."""
-    told: list[int] = []
-
-    @on_execution()
-    def deadly(change: Change) -> None:
-        told.append(change.revision)
-
-    keep_rows()
-    rerun(ended(1), 2)
-    write_deliveries()
-    (subscription_id,) = due_handlers()
-    for _ in range(MAX_ATTEMPTS):
-        assert [one.revision for one in claim(5, 60, only=subscription_id)] == [1]
-        move_clock(minutes=2)
-    tell()
-    assert told == [3]
-    assert list(
-        Delivery.objects.order_by("revision").values_list("revision", "state", "attempts", "last_error")
-    ) == [
-        (1, "dead", 30, "given up after 30 attempts: its process ended or hung in the last one"),
-        (3, "delivered", 1, ""),
-    ]
-    assert "Gave up 1 deliveries to handler" in caplog.text
 
 
 def test_receivers_of_the_signal_are_a_handler_like_others() -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import psycopg
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -18,7 +17,6 @@ from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.models import Delivery, StatusChange, Subscription
 from harbor_refresh.executions.news.after_commit import changes_written
 from harbor_refresh.executions.status import Status
-from tests import servers
 from tests.integration.concurrency import at_once
 from tests.integration.executions.deliveries.changed_executions import end, ended, rerun
 from tests.integration.sample_executions import delete
@@ -96,23 +94,19 @@ def test_the_changes_of_an_execution_are_listed_in_order_whatever_the_size_of_a_
             assert revisions == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_the_outbox_is_written_by_one_process_at_a_time(database: str, subscribed: Subscribe) -> None:
-    subscribed(URL)
-    ended(2)
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT pg_try_advisory_xact_lock(hashtext('execution_status_change.told'))")
-        assert write_deliveries() == 0
-        assert not Delivery.objects.exists()
-    assert write_deliveries() == 2
-
-
-def test_writers_at_once_list_each_change_once(subscribed: Subscribe, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writers_at_once_list_each_change_once_and_in_order(
+    subscribed: Subscribe, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(deliverer, "BATCH", 10)
-    subscription = subscribed(URL)
-    executions = ended(200)
+    subscription = subscribed(URL, statuses=())
+    executions = ended(60)
+    rerun(executions, 2)
     at_once(*[write_deliveries] * 4)
     write_deliveries()
-    assert sorted(listed()) == [(subscription.pk, one.pk, 1) for one in executions]
+    assert sorted(listed()) == [
+        (subscription.pk, one.pk, revision) for one in executions for revision in (1, 2, 3)
+    ]
+    assert [one[2] for one in sorted(listed(), key=lambda one: one[1])] == [1, 2, 3] * 60
 
 
 def test_a_change_of_a_deleted_execution_is_not_told(subscribed: Subscribe) -> None:

@@ -10,7 +10,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from harbor_refresh.executions.deliveries import deliverer, subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import rotate
-from harbor_refresh.executions.errors import NoSuchSubscription, Refused
+from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Delivery, Subscription
 from tests.integration.concurrency import Pause, at_once, in_background
 from tests.integration.executions.deliveries.changed_executions import ended, move_clock, states
@@ -117,12 +117,6 @@ def test_a_time_out_of_bounds_is_refused(subscribed: Subscribe, good: Receiver, 
     assert Subscription.objects.get().secret == row.secret
 
 
-def test_a_handler_has_no_secret_to_rotate() -> None:
-    row = Subscription.objects.create(kind="handler", name="handler x.y", handler="x.y")
-    with pytest.raises(NoSuchSubscription):
-        rotate(row.pk)
-
-
 @pytest.mark.parametrize("old_secret_seconds", [0, 3_600])
 def test_a_delivery_that_was_leased_before_is_sent_again_if_the_receiver_knows_only_the_new_secret(
     subscribed: Subscribe, deliver: Deliver, old_secret_seconds: int
@@ -145,18 +139,6 @@ def test_a_delivery_that_was_leased_before_is_sent_again_if_the_receiver_knows_o
     assert states() == {"delivered": 1}
     assert one.ids() == [one.ids()[0]] * 2
     assert Delivery.objects.get().attempts == 2
-
-
-def test_what_is_claimed_after_a_rotation_is_signed_with_the_new_secret(
-    good: Receiver, subscribed: Subscribe
-) -> None:
-    row = subscribed(good)
-    ended(1)
-    deliverer.deliver()
-    new = rotate(row.pk)
-    ended(1)
-    deliverer.deliver()
-    assert [signers(got, row.secret, new.secret) for got in good.received] == [[True, False], [True, True]]
 
 
 def test_no_secret_is_in_a_text_of_its_row(subscribed: Subscribe, good: Receiver) -> None:

@@ -14,7 +14,7 @@ from pytest_django import Settings
 from standardwebhooks import Webhook
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.deliveries.handler_runs import keep_rows
+from harbor_refresh.executions.deliveries.deliverer import keep_rows
 from harbor_refresh.executions.deliveries.subscriptions import new_secret
 from harbor_refresh.executions.models import Subscription
 from tests import pages

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from harbor_refresh.executions.deliveries import deliverer, http, subscriptions
+from harbor_refresh.executions.deliveries import answers, deliverer, subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.errors import ExtraMissing
 from harbor_refresh.executions.models import Delivery, Subscription
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("database")
 
 @pytest.fixture
 def without(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
-    return lambda missing: monkeypatch.setattr(http, "is_installed", lambda: not missing)
+    return lambda missing: monkeypatch.setattr(answers, "is_installed", lambda: not missing)
 
 
 def test_its_deliveries_wait_for_a_process_that_can_send(

@@ -6,7 +6,12 @@ import sys
 import pytest
 
 PATCHES = {"gevent": "from gevent import monkey; monkey.patch_all()", "threads": ""}
-PROGRAM = "from harbor_refresh.executions.deliveries import http; print(http.can_send())"
+PROGRAM = """
+import django
+django.setup()
+from harbor_refresh.executions.deliveries import answers
+print(answers.can_send())
+"""
 
 
 @pytest.mark.parametrize(("pool", "can_send"), [("gevent", "False"), ("threads", "True")])
