@@ -7,5 +7,6 @@
 | `runners` | threads that carry out a plan through the use cases |
 | `queue_state` | waiting until the queue is empty, and a description of it |
 | `verdict` | whether K1 to K4 hold and every status is the predicted one |
+| `demo` | slow traffic without an end, for `make up` |
 | `command`, `options`, `screen` | the command line, its options and its output |
 """

@@ -1,11 +1,14 @@
 """`python -m examples.simulation`: reports of invented runners, and whether every status is true after them."""
 
 import secrets
+import signal
+import threading
 import time
 from typing import Any
 
 from django.core.management import BaseCommand, CommandParser
 
+from examples.simulation.demo import demo
 from examples.simulation.options import rate, seconds, share, vendors
 from examples.simulation.plan import VENDORS, Mix, plan
 from examples.simulation.queue_state import NotDrained, describe, wait_until_drained
@@ -61,9 +64,14 @@ class Command(BaseCommand):
         text = "seconds the queue may take to drain; default: 120"
         add("--timeout", type=seconds, default=120.0, metavar="S", help=text)
         add("--json", action="store_true", help="print JSON")
+        text = "slow traffic without an end, as `make up` shows it; of the other options only --seed is used"
+        add("--demo", action="store_true", help=text)
 
     def handle(self, **options: Any) -> None:
         seed = secrets.randbelow(2**31) if options["seed"] is None else options["seed"]
+        if options["demo"]:
+            self._demo(seed)
+            return
         if options["executions"] * options["tasks"] > MOST_TASKS:
             raise Misused(f"--executions times --tasks is above {MOST_TASKS:,}; lower one of them.")
         names = (*NUMBERS, *SHARES, "vendors")
@@ -77,6 +85,24 @@ class Command(BaseCommand):
             raise Failed("interrupted; what has been reported stays.") from None
         answer = Answer(result.as_json(), render(result), result.complaint)
         print_answer(answer, self.stdout, as_json=options["json"])
+
+    def _demo(self, seed: int) -> None:
+        ended = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            # in another thread, because this one may be inside ended.wait, and would wait for itself
+            signal.signal(number, lambda *_: threading.Thread(target=ended.set).start())
+
+        def sleep(seconds: float) -> None:
+            """End the demo here if it was asked to: between two acts, never in the middle of a commit."""
+            if ended.wait(seconds):
+                raise KeyboardInterrupt
+
+        self.stdout.write(f"Demo traffic with seed {seed}; end it with Ctrl-C")
+        self.stdout.flush()
+        try:
+            demo(seed, self.stderr.write, sleep)
+        except KeyboardInterrupt:
+            self.stdout.write("Demo traffic ended")
 
 
 def simulate(mix: Mix, rate: float, timeout: float, screen: Screen) -> Result:

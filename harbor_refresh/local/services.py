@@ -26,7 +26,7 @@ class Service:
 
 
 def services(web_port: int, flower_port: int) -> list[Service]:
-    """Web, two workers, one more for the example's jobs, beat, Flower and the demo, in that order."""
+    """Web, two workers, one more for the example's jobs, beat, Flower, the demo and its mirrors, in that order."""
     celery = ("-m", "celery", "-A", "harbor_refresh")
     jobs = ("-Q", "examples", "--include", "examples.mirror")
     return [
@@ -57,5 +57,6 @@ def services(web_port: int, flower_port: int) -> list[Service]:
             (*celery, "flower", f"--conf={FLOWER}", f"--address={LOOPBACK}", f"--port={flower_port}"),
             environ={"REFRESH_PUBLIC_URL": f"http://{LOOPBACK}:{web_port}"},
         ),
-        Service("demo", ("-m", "examples.traffic")),
+        Service("demo", ("-m", "examples.simulation", "--demo")),
+        Service("mirrors", ("-m", "examples.traffic")),
     ]

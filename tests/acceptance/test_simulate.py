@@ -17,6 +17,8 @@ from redis import Redis
 from examples.simulation.command import Command
 from harbor_refresh.local.process import kill_tree
 from tests import servers
+from tests.variants import variants
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 300
@@ -132,3 +134,55 @@ def test_bad_options_are_refused_before_anything_is_written(
         Command().run_from_argv(["python -m", "examples.simulation", *words])
     assert complaint in capsys.readouterr().err
     assert rows(environment, "SELECT count(*) FROM execution") == [(0,)]
+
+
+@pytest.fixture
+def demo(environment: dict[str, str]) -> Iterator["subprocess.Popen[str]"]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "examples.simulation", "--demo", "--seed", "1"],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    yield process
+    kill_tree(process)  # type: ignore[arg-type]
+    process.communicate()
+
+
+def running(environment: dict[str, str]) -> bool:
+    return rows(environment, "SELECT count(*) > 0 FROM task WHERE status = 'Running'") == [(True,)]
+
+
+@pytest.mark.parametrize("number", variants(signal.SIGTERM, signal.SIGINT))
+def test_the_demo_makes_traffic_and_ends_at_once(
+    environment: dict[str, str], demo: "subprocess.Popen[str]", number: signal.Signals
+) -> None:
+    """It does not wait for the tasks that run, each of which takes seconds."""
+    wait_for(lambda: running(environment), "a task that runs")
+    demo.send_signal(number)
+    out, err = demo.communicate(timeout=300)
+    assert running(environment)
+    assert demo.returncode == 0, out + err
+    assert "Demo traffic ended" in out
+
+
+@pytest.mark.slow
+def test_the_demo_goes_on_after_both_servers_have_restarted(
+    environment: dict[str, str], demo: "subprocess.Popen[str]"
+) -> None:
+    wait_for(lambda: running(environment), "a task that runs")
+    servers.redis.restart(immediate=True)
+    servers.postgres.stop(immediate=True)
+    assert demo.stderr is not None
+    assert any("Waiting for it to come back" in line for line in demo.stderr)
+    servers.postgres.start()
+    query = "SELECT count(*) FROM execution"
+    ((before,),) = rows(environment, query)
+    wait_for(lambda: rows(environment, query)[0][0] > before, "more executions")
+    demo.send_signal(signal.SIGTERM)
+    _, err = demo.communicate(timeout=60)
+    assert demo.returncode == 0, err
+    assert "The database is back" in err
+    assert "Traceback" not in err

@@ -29,8 +29,8 @@ pytestmark = pytest.mark.pictures
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs/images"
 COLOURS = 256
-TRAFFIC = {"demo": ["-m", "examples.traffic"]}
-ENOUGH = 5
+TRAFFIC = {"demo": ["-m", "examples.simulation", "--demo"], "mirrors": ["-m", "examples.traffic"]}
+ENOUGH = 60
 FOR_A_WHILE = 75_000
 STATUS = [sys.executable, "manage.py", "harbor", "status"]
 TYPED = (

@@ -15,7 +15,7 @@ def options(service: Service) -> dict[str, str]:
 
 
 def test_everything_runs_in_this_order() -> None:
-    assert list(SERVICES) == ["web", "worker1", "worker2", "jobs", "beat", "flower", "demo"]
+    assert list(SERVICES) == ["web", "worker1", "worker2", "jobs", "beat", "flower", "demo", "mirrors"]
 
 
 def test_the_worker_of_the_jobs_has_the_example_and_takes_the_jobs_of_its_traffic() -> None:
@@ -29,7 +29,7 @@ def test_the_workers_of_the_refresh_take_no_jobs() -> None:
 
 
 def test_the_traffic_starts_the_mirrors() -> None:
-    assert SERVICES["demo"].arguments == ("-m", traffic.__name__)
+    assert SERVICES["mirrors"].arguments == ("-m", traffic.__name__)
     assert all(importlib.util.find_spec(options(one)["-m"]) for one in SERVICES.values() if "-m" in one.arguments)
 
 
