@@ -34,10 +34,10 @@ from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, WORK
 from harbor_refresh.tasks.broker.mark import lost_before
 from harbor_refresh.tasks.broker.pooled import batch_producer, waiting
 from harbor_refresh.tasks.jobs import consequences
+from harbor_refresh.tasks.jobs.reaper import reap as reap_jobs
 from harbor_refresh.tasks.jobs.report_target import fire_again
 from harbor_refresh.tasks.jobs.running.handle import Handle
 from harbor_refresh.tasks.jobs.running.tracked import TrackedJob
-from harbor_refresh.tasks.jobs.silent_jobs import reap as reap_jobs
 from harbor_refresh.tasks.operations import bulk, delivery_runs
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
 from harbor_refresh.tasks.overview import events, samples

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Collection
 from contextlib import suppress
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 from celery.worker.state import active_requests
@@ -34,22 +35,20 @@ def ask(execution_ids: Collection[int], seconds: float) -> None:
     stopped.update(kill_at=Now() + timedelta(seconds=seconds))
 
 
-class Killer:
-    """What kills in one worker."""
+def kill_due(consumer: Any) -> None:
+    """Kill the runs of this worker that are due. Raises DatabaseAway."""
+    with suppress(RuntimeError):  # another thread changes the set
+        for request in _due(list(active_requests)):
+            if getattr(getattr(consumer.pool, "_pool", None), "_pool", None):
+                # in the thread that reads the results of the pool, and the broker
+                consumer.call_soon(_kill, request, consumer.pool)
+            else:
+                _say_once_that_it_cannot()
 
-    def __init__(self) -> None:
-        self._is_logged = False
 
-    def look(self, consumer: Any) -> None:
-        """Kill the runs of this worker that are due. Raises DatabaseAway."""
-        with suppress(RuntimeError):  # another thread changes the set
-            for request in _due(list(active_requests)):
-                if getattr(getattr(consumer.pool, "_pool", None), "_pool", None):
-                    # in the thread that reads the results of the pool, and the broker
-                    consumer.call_soon(_kill, request, consumer.pool)
-                elif not self._is_logged:
-                    self._is_logged = True
-                    log.warning("A stopped run cannot be killed: the pool of this worker has no processes")
+@cache
+def _say_once_that_it_cannot() -> None:
+    log.warning("A stopped run cannot be killed: the pool of this worker has no processes")
 
 
 def _due(requests: list[Any]) -> list[Any]:

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import OperationalError, transaction
 
@@ -86,24 +86,22 @@ class Outcome:
     delay: float | None = None
     arguments: tuple[list[Any], dict[str, Any]] | None = None
     retries: int | None = None
-    #: Whether another job needs this one.
+    #: Whether another job may wait for it: one that needs this job, or one of its limit.
     is_needed: bool = False
     #: Where the job must be: `sent` if no run has begun.
     state: State = State.RUNNING
+    queue: str = ""
 
     @property
     def waits(self) -> bool:
         return CODES[self.status] < CODES[Status.RUNNING]
 
 
-def begin(
-    task_id: int, job: str, number: int, node: int, process: int, *, revision: int | None = None
-) -> Begun | None:
+def begin(task_id: int, job: str, number: int, node: int, process: int) -> Begun | None:
     """Begin the run of a message: sent -> running. None if the message is a copy, comes late, or is for another
-    database, or if the job waits for a run of another revision. Raises DatabaseAway."""
-    given = {"task_id": task_id, "job": job, "run": number, "revision": revision}
+    database. Raises DatabaseAway."""
     with absence_translated():
-        rows = run("begin", **given, node=node, process=process)
+        rows = run("begin", task_id=task_id, job=job, run=number, node=node, process=process)
     if not rows:
         return None
     [(number, revision, retries, args, kwargs, *rest)] = rows
@@ -111,9 +109,8 @@ def begin(
     return Begun(its, json.loads(args), json.loads(kwargs), retries, *rest)
 
 
-def take(outcomes: Sequence[Outcome], *, waits: bool = True) -> list[Outcome]:
-    """Write these outcomes in one transaction, and return those that stood. Unless it `waits`, outcomes of tasks
-    that another transaction has locked are left to the caller's next look. Raises DatabaseAway.
+def take(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Write these outcomes in one transaction, and return those that stood. Raises DatabaseAway.
 
     1. Lock their tasks and jobs, and leave out the outcomes whose run is over.
     2. Write the results that other jobs need, and what is kept of ends.
@@ -126,11 +123,6 @@ def take(outcomes: Sequence[Outcome], *, waits: bool = True) -> list[Outcome]:
     if not outcomes:
         return []
     with absence_translated(), transaction.atomic():
-        if not waits:
-            task_ids = [one.run.task_id for one in outcomes]
-            breaking = _breaking(outcomes)
-            free = {task_id for (task_id,) in run("lock_free_tasks", task_ids=task_ids, breaking=breaking)}
-            outcomes = [one for one in outcomes if one.run.task_id in free]
         held = run(
             "hold_runs",
             **columns([one.run for one in outcomes]),
@@ -162,27 +154,49 @@ def report_scheduled(task_ids: Sequence[int], revision: int) -> None:
         _report([Outcome(Run(task_id, "", 0, revision), Status.SCHEDULED) for task_id in task_ids])
 
 
-def take_apart(outcomes: Sequence[Outcome], *, waits: bool = True) -> tuple[list[Outcome], list[Outcome]]:
-    """Write these outcomes, each by itself if the database refuses them together: one that it refuses must not
-    hold up others. Returns those that stood, and those that were refused. Raises DatabaseAway, and
-    OperationalError for a lock or a limit of time: another try may succeed."""
+class Taken(NamedTuple):
+    """These outcomes stood; those are `left`, and may be written by another try; the database refuses the rest."""
+
+    stood: list[Outcome]
+    left: list[Outcome]
+    refused: list[Outcome]
+
+
+def take_apart(outcomes: Sequence[Outcome]) -> Taken:
+    """Write these outcomes so that none holds up others: one whose task another transaction has locked is left,
+    and if the database refuses them together, each is written by itself. Raises DatabaseAway."""
+    taken = Taken([], [], [])
     try:
-        return take(outcomes, waits=waits), []
-    except (RefreshError, OperationalError):
+        _take_free(outcomes, taken)
+        return taken
+    except RefreshError:
         raise
+    except OperationalError:  # a lock, or a limit of time
+        pass
     except Exception:
         log.error("%d ends of jobs cannot be written", len(outcomes), exc_info=True)
-    taken: list[Outcome] = []
-    refused: list[Outcome] = []
     for one in outcomes:
         try:
-            taken += take([one], waits=waits)
-        except (RefreshError, OperationalError):
+            _take_free([one], taken)
+        except RefreshError:
             raise
+        except OperationalError:
+            taken.left.append(one)
         except Exception as exc:
             log.error("The end of task %d cannot be written: %s", one.run.task_id, exc)
-            refused.append(one)
-    return taken, refused
+            taken.refused.append(one)
+    return taken
+
+
+def _take_free(outcomes: Sequence[Outcome], taken: Taken) -> None:
+    if not outcomes:
+        return
+    task_ids = [one.run.task_id for one in outcomes]
+    with absence_translated(), transaction.atomic():
+        free = {task_id for (task_id,) in run("lock_free_tasks", task_ids=task_ids, breaking=_breaking(outcomes))}
+        stood = take([one for one in outcomes if one.run.task_id in free])
+    taken.stood.extend(stood)
+    taken.left.extend(one for one in outcomes if one.run.task_id not in free)
 
 
 def _in_its_revision(outcome: Outcome, of_job: int, of_task: int) -> Outcome:
@@ -249,3 +263,8 @@ def _wait_again(outcomes: Sequence[Outcome]) -> None:
             kwargs=[one and json.dumps(one[1]) for one in asked],
             retries=[one.retries for one in outcomes],
         )
+
+
+def exhausted(max_attempts: int) -> str:
+    often = "once" if max_attempts == 1 else f"{max_attempts} times"
+    return f"it has begun {often}, which is as often as it may: see max_attempts"

@@ -14,7 +14,7 @@ from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.queue.members import execution_id
 
 if TYPE_CHECKING:
-    from harbor_refresh.tasks.jobs.silent_jobs import Reaped
+    from harbor_refresh.tasks.jobs.reaper import Reaped
     from harbor_refresh.tasks.pipeline.reconciliation import Reconciled
     from harbor_refresh.tasks.queue.claim import Claim
 

@@ -12,7 +12,7 @@ from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.executions.news import execution_log
 from harbor_refresh.executions.news import signals as signals_of_executions
 from harbor_refresh.executions.retention.lease import Held
-from harbor_refresh.tasks.jobs.silent_jobs import Reaped
+from harbor_refresh.tasks.jobs.reaper import Reaped
 from harbor_refresh.tasks.news import pipeline_log, signals
 from harbor_refresh.tasks.overview import events
 from harbor_refresh.tasks.pipeline.reconciliation import Reconciled

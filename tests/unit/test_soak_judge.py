@@ -167,10 +167,6 @@ BAD: dict[str, tuple[Evidence, list[str]]] = {
         evidence(attempts(6), [], [row("Error", EXHAUSTED)]),
         ["too many runs"],
     ),
-    "six runs of five, and PostgreSQL crashed behind one that ended": (
-        replace(evidence(attempts(6), [], [row("Error", EXHAUSTED)]), crashes=[5.6]),
-        ["too many runs"],
-    ),
     "six runs of five in the second life": (
         evidence(
             [failing(1)] + [failing(11 + at, revision=1 + at) for at in range(6)],
@@ -266,8 +262,11 @@ ALLOWED: dict[str, Evidence] = {
         [GOOD], [*LIFE, *changes((5, "Deleted", 0), ours=("Deleted",))], jobs=[]
     ),
     "a job that gave up after five runs of five": evidence(attempts(5), [], [row("Error", EXHAUSTED)]),
-    "six runs of five, and PostgreSQL crashed as the process of one died": replace(
-        evidence([*attempts(5), run(6, None, alive_until=6.1)], [], [row("Error", EXHAUSTED)]), crashes=[6.2]
+    "six runs of five, and PostgreSQL crashed as one began": replace(
+        evidence(attempts(6), [], [row("Error", EXHAUSTED)]), crashes=[5.6]
+    ),
+    "two runs at once, and PostgreSQL crashed as the first began": replace(
+        evidence([run(1, 3), run(2, 4, pid=201, worker=OTHER_WORKER)], []), crashes=[1.2]
     ),
     "two runs one after the other": evidence([run(1, 2), run(2.01, 3, pid=201)], []),
     "a run after one whose process was killed": evidence([run(1, None, alive_until=1.5), run(2, 3, pid=201)], []),

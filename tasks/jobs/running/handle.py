@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_whole, made_storable, shown
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.execution import TrackedExecution
@@ -103,14 +104,16 @@ class Handle:
         """
         raise self._task.retry(**options)
 
-    def take(self, outcome: Outcome) -> None:
+    def take(self, status: Status, message: str = "", **what: Any) -> None:
         """Have this run end, or wait for another one. It is written soon."""
+        message = made_storable(message)[:MAX_MESSAGE]
+        is_needed = self.given.is_needed or is_limited(self._task)
+        outcome = Outcome(self.run, status, message, is_needed=is_needed, queue=self.given.queue, **what)
         if self._current:
-            is_awaited = outcome.is_needed or is_limited(self._task)
-            writer.of_this_process.get().end(outcome, self.given.queue, is_awaited=is_awaited)
+            writer.of_this_process.get().end(outcome)
         else:
             outside_of_the_loop(partial(take, [outcome]))
-            outside_of_the_loop(partial(sender.send_behind, [self.given.queue], [outcome]))
+            outside_of_the_loop(partial(sender.send_behind, [outcome.queue], [outcome]))
         self.is_settled = True
 
 

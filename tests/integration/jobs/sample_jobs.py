@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -64,20 +64,17 @@ class AtOnce:
         self.ends: list[Outcome] = []
 
     def begin(self, its: Run, queue: str) -> CurrentRun:
-        self.current[its] = one = CurrentRun(its, queue)
+        self.current[its] = one = CurrentRun(its)
         return one
 
-    def end(self, outcome: Outcome, queue: str, *, is_awaited: bool) -> None:
+    def end(self, outcome: Outcome) -> None:
         self.current.pop(outcome.run, None)
         self.ends.append(outcome)
         take([outcome])
-        sender.send_behind([queue], [outcome])
+        sender.send_behind([outcome.queue], [outcome])
 
     def forget(self, its: Run) -> None:
         self.current.pop(its, None)
-
-    def has(self, task_id: int, before: int) -> AbstractContextManager[bool]:
-        return nullcontext(True)
 
 
 def recorded(*jobs: str, **options: Any) -> Execution:

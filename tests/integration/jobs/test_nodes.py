@@ -11,11 +11,11 @@ from django.db.models.functions import Now
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.jobs import nodes, silent_jobs
+from harbor_refresh.tasks.jobs import nodes, reaper
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
-from harbor_refresh.tasks.jobs.silent_jobs import Reaped, reap
+from harbor_refresh.tasks.jobs.reaper import Reaped, reap
 from harbor_refresh.tasks.models.job import Job, Node
 from tests.integration.concurrency import transaction_held_open
 from tests.integration.jobs.sample_jobs import (
@@ -121,7 +121,7 @@ def three_dead(outbox: Outbox) -> None:
 
 
 def test_a_run_whose_task_is_locked_holds_up_no_other(three_dead: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "PAGE", 2)
+    monkeypatch.setattr(reaper, "PAGE", 2)
     with transaction_held_open(lambda: Task.objects.select_for_update().get(job_id="a")) as commit:
         assert release_runs_without_node() == 2
         assert {name: state for name, (state, _) in rows().items()} == {"a": "running", "b": "sent", "c": "sent"}
@@ -132,7 +132,7 @@ def test_a_run_whose_task_is_locked_holds_up_no_other(three_dead: None, monkeypa
 def test_runs_that_the_database_refuses_hold_up_no_other(
     three_dead: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nodes, "PAGE", 1)
+    monkeypatch.setattr(reaper, "PAGE", 1)
     tasks_refuse("OLD.job_id IN ('a', 'b')")
     assert release_runs_without_node() == 1
     assert {name: state for name, (state, _) in rows().items()} == {"a": "running", "b": "running", "c": "sent"}
@@ -222,7 +222,7 @@ def test_a_job_whose_end_the_database_refuses_holds_up_no_other(
     tasks_refuse(f"OLD.id = {pk}")
     for job in "abc":
         heard(job, 25)
-    monkeypatch.setattr(silent_jobs, "PAGE", 2)
+    monkeypatch.setattr(reaper, "PAGE", 2)
     assert reap() == Reaped(failed=2)
     assert rows() == {"a": ("running", 1), "b": ("ended", 1), "c": ("ended", 1)}
     assert any(f"task {pk} cannot be written: no more" in one for one in caplog.messages)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.db import ProgrammingError, connection, transaction
+from django.db.models import Q
 from pytest_django import Settings
 
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -19,11 +20,11 @@ from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.celery_tasks import recover_stale
-from harbor_refresh.tasks.jobs import nodes, outcomes, report_target, sender
+from harbor_refresh.tasks.jobs import outcomes, reaper, report_target, sender
 from harbor_refresh.tasks.jobs.again import retry_failed
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
+from harbor_refresh.tasks.jobs.reaper import reap
 from harbor_refresh.tasks.jobs.report_target import JobReport, fire_again
-from harbor_refresh.tasks.jobs.silent_jobs import reap
 from harbor_refresh.tasks.models.job import Job, Node
 from tests import pages
 from tests.integration.executions.hook_requests import SECRET, post
@@ -465,7 +466,7 @@ def test_another_run_has_the_second_in_which_it_was_decided_and_always_a_higher_
             sender.send_all()
         elif cause == "a dead worker":
             Node.objects.all().delete()
-            assert nodes.release_runs_without_node() == 1
+            assert reaper.release_runs_without_node() == 1
             beats()
         else:
             ended(run, Status.ERROR)
@@ -487,7 +488,7 @@ def test_an_end_that_no_run_reports_has_the_revision_of_the_run(
     run = next_run(outbox).run
     if why == "its worker is dead":
         Node.objects.all().delete()
-        nodes.release_runs_without_node()
+        reaper.release_runs_without_node()
     elif why == "it was silent for a day":
         Job.objects.update(heard_at="2020-01-01T00:00Z")
         assert reap().failed == 1
@@ -507,11 +508,11 @@ def test_without_a_report_target_revisions_count_and_with_one_they_go_on_in_unix
     run = next_run(outbox).run
     assert (run.revision, report_target.next_revision(0)) == (0, 1)
     settings.REFRESH_REPORT_URL = url
-    nodes.release([run])
+    reaper.release(reaper.running(Q()))
     again = next_run(outbox).run
     assert again.revision == pytest.approx(time.time(), abs=300)
     settings.REFRESH_REPORT_URL = ""
-    nodes.release([again])
+    reaper.release(reaper.running(Q()))
     assert next_run(outbox).run.revision == again.revision + 1
 
 
