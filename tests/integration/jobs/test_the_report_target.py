@@ -136,7 +136,7 @@ def test_without_a_secret_no_authorization_is_sent(
     core: Target, settings: Settings, reports: list[JobReport]
 ) -> None:
     settings.REFRESH_REPORT_AUTHORIZATION = ""
-    assert report_target.target().post(reports[:1]).count == 1
+    assert len(report_target.post(reports[:1]).accepted) == 1
     assert [one.authorization for one in core.requests] == [None]
 
 
@@ -154,8 +154,8 @@ def test_a_refusal_that_may_pass_is_left_and_holds_up_no_other(
 ) -> None:
     for number in (0, 2):
         answer(core, reports[number], status)
-    posted = report_target.target().post(reports)
-    assert (jobs(posted.accepted), jobs(posted.left)) == (["b", "d", "e"], ["a", "c"])
+    posted = report_target.post(reports)
+    assert jobs(posted.accepted) == ["b", "d", "e"]
     assert posted.why_left == f"it answered {status}"
     assert fire_again() == 3
     assert unreported() == ["a", "c"]
@@ -177,8 +177,8 @@ def test_a_redirect_is_not_followed_and_the_reason_says_what_to_change(
 ) -> None:
     answer(core, reports[0], status)
     core.location = location
-    posted = report_target.target().post(reports)
-    assert jobs(posted.left) == ["a"]
+    posted = report_target.post(reports)
+    assert jobs(posted.accepted) == [*"bcde"]
     assert posted.why_left == (
         f"it answered {status}, a redirect to {shown}, which is not followed: change REFRESH_REPORT_URL"
     )
@@ -243,27 +243,25 @@ def test_a_target_that_is_not_there_is_asked_once_and_all_reports_are_left(
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         settings.REFRESH_REPORT_URL = f"http://127.0.0.1:{closed.getsockname()[1]}/"
-        posted = report_target.target().post(reports)
+        posted = report_target.post(reports)
         assert fire_again() == 0
-    assert (posted.count, jobs(posted.left)) == (0, ["b", "c", "d", "e", "a"])
+    assert posted.accepted == []
     assert posted.why_left.startswith("ConnectError: ")
     assert unreported() == [*"abcde"]
 
 
-def test_a_target_that_gives_no_answer_is_asked_no_more_and_that_report_comes_last(
-    core: Target, reports: list[JobReport]
-) -> None:
+def test_a_target_that_gives_no_answer_is_asked_no_more(core: Target, reports: list[JobReport]) -> None:
     """The timeout is short from the third report on: the first two are answered, however slowly."""
 
     def shorten(_: Request) -> None:
         if len(core.requests) == 2:
-            report_target.target()._client.timeout = 0.3
+            report_target.client().timeout = 0.3
 
     answer(core, reports[0], 500)
     core.hangs = str(reports[2].task_id)
     core.meanwhile = shorten
-    posted = report_target.target().post(reports)
-    assert (posted.count, jobs(posted.left)) == (1, ["d", "e", "a", "c"])
+    posted = report_target.post(reports)
+    assert (jobs(posted.accepted), core.asked()) == (["b"], ids(reports[:3]))
     assert posted.why_left.startswith("ReadTimeout: ")
 
 
@@ -272,10 +270,10 @@ def test_a_slow_target_takes_no_longer_than_a_call_may(
 ) -> None:
     monkeypatch.setattr(report_target, "SECONDS", 0.3)
     core.delay = 0.2
-    posted = report_target.target().post(reports)
+    posted = report_target.post(reports)
     asked = len(core.requests)
     assert asked in (1, 2), "none is sent once the time is over"
-    assert (jobs(posted.accepted), jobs(posted.left)) == ([*"abcde"[:asked]], [*"abcde"[asked:]])
+    assert jobs(posted.accepted) == [*"abcde"[:asked]]
     assert posted.why_left == "it answers too slowly"
 
 
@@ -312,20 +310,19 @@ def test_a_report_is_left_to_its_process_for_some_seconds(core: Target, reports:
     assert sorted(core.asked()) == ids(reports[1:])
 
 
-def test_the_process_of_a_run_posts_again_a_second_later_and_then_any_worker_with_the_same_revision(
+def test_a_report_that_its_process_could_not_post_is_fired_again_by_any_worker_with_the_same_revision(
     core: Target, outbox: Outbox, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_target, "PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(report_target, "LATE_SECONDS", -1.0)
     recorded("j")
     run = next_run(outbox)
     core.answers[str(run.run.task_id)] = 503
     ended(run)
-    wait_for(lambda: len(core.requests) == 2, "the process posts again")
+    line = "1 turns of jobs cannot be reported, trying again: it answered 503"
+    wait_for(lambda: line in ours(caplog), "the process has posted")
     core.answers.clear()
     assert fire_again() == 1
-    assert [one.body["metadata"]["revision"] for one in core.requests] == [run.run.revision] * 3
-    assert "1 turns of jobs cannot be reported, trying again: it answered 503" in ours(caplog)
+    assert [one.body["metadata"]["revision"] for one in core.requests] == [run.run.revision] * 2
 
 
 def test_a_stop_ends_a_task_whose_end_was_not_taken(core: Target, reports: list[JobReport]) -> None:
@@ -423,7 +420,7 @@ def test_whatever_the_target_answers_a_chain_goes_by_what_was_applied(  # noqa: 
 ) -> None:
     if answer == "none":
         monkeypatch.setattr(pacing, "REPORT_TIMEOUT_SECONDS", 0.3)
-        report_target.target.cache_clear()
+        report_target.client.cache_clear()
         core.hangs = str(first.run.task_id)
     else:
         core.answers[str(first.run.task_id)] = int(answer)
