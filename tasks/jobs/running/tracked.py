@@ -52,7 +52,7 @@ class TrackedJob(JobTask):
     """
 
     abstract = True
-    Request = "harbor_refresh.tasks.jobs.messages.celery_events:TrackedRequest"
+    Request = "harbor_refresh.tasks.jobs.messages.guard:TrackedRequest"
     # Fixed for every setting of the app: a message that is acknowledged before its run has begun may be lost.
     acks_late = True
     reject_on_worker_lost = True

@@ -297,7 +297,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a tracked job": (job.s(), "callbacks.job is a tracked job: start it in a plain task"),
     "a chain": (chain(note.s(), alone.s()), "chain is none"),
     "a group": (group(note.s(), note.s()), "group is none"),
-    "options": (note.s().set(queue="slow"), "callbacks.note takes no options, because it is not sent; got queue"),
+    "options": (note.s().set(queue="slow"), "takes no options, because callbacks.note is not sent; got queue"),
     "a coroutine": (coroutine.s(), "is an `async def`"),
     "too many arguments": (alone.s("word"), "takes the execution before its own arguments: too many positional"),
     "a missing argument": (alone.si(), "missing a required argument: 'word'"),
