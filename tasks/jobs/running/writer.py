@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from django.db import OperationalError, connection
 from django.db.models import Q
@@ -30,6 +31,9 @@ from harbor_refresh.tasks.jobs.nodes import this_node
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, columns, take_apart
 from harbor_refresh.tasks.jobs.reaper import release, running
 from harbor_refresh.tasks.jobs.running.per_process import PerProcess
+
+if TYPE_CHECKING:
+    from harbor_refresh.tasks.jobs.running.handle import Handle
 
 log = logging.getLogger("harbor_refresh")
 
@@ -48,25 +52,9 @@ UNKNOWN_SECONDS = 10.0
 STOP_SECONDS = 5.0
 
 
-class CurrentRun:
-    """A run of this process, as its handle sees it."""
-
-    def __init__(self, its: Run) -> None:
-        self.run = its
-        self.began = time.monotonic()
-        self.is_lost = self.is_shown = False
-        #: JSON of its last check-in, and how often something was heard of it: all in all, and as it was written.
-        self.check_in: str | None = None
-        self.heard = self.written = 0
-
-    def hear(self, check_in: str | None = None) -> None:
-        self.check_in = check_in or self.check_in
-        self.heard += 1  # after the check-in: the thread reads them the other way round
-
-
 class Writer:
     def __init__(self) -> None:
-        self.current: dict[Run, CurrentRun] = {}
+        self.current: dict[Run, Handle] = {}
         self._ends: deque[Outcome] = deque()
         self._has_come = threading.Event()
         self._ending = self._is_idle = self._is_logged = False
@@ -77,12 +65,11 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
         self._thread.start()
 
-    def begin(self, its: Run, queue: str) -> CurrentRun:
-        self.current[its] = one = CurrentRun(its)
-        self._begun.add(queue)
+    def begin(self, job: "Handle") -> None:
+        self.current[job.run] = job
+        self._begun.add(job.given.queue)
         if self._is_idle:
             self._has_come.set()
-        return one
 
     def forget(self, its: Run) -> None:
         self.current.pop(its, None)
@@ -163,8 +150,8 @@ class Writer:
             with absence_translated():
                 run("note_begun", node=this_node.id, queues=sorted(queues))
 
-    def _ask(self, current: Sequence[CurrentRun]) -> None:
-        said = [(one, one.heard, one.check_in) for one in current]
+    def _ask(self, current: Sequence["Handle"]) -> None:
+        said = [(one, one.heard, one.said) for one in current]
         with absence_translated():
             standing = run(
                 "look_at_runs",

@@ -24,7 +24,6 @@ from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, Run, begin, take
 from harbor_refresh.tasks.jobs.running.eager import Sent
-from harbor_refresh.tasks.jobs.running.writer import CurrentRun
 from harbor_refresh.tasks.jobs.starting.records import NewJob, NewNeed, start
 from harbor_refresh.tasks.models.job import Job, Node, Takes
 
@@ -60,12 +59,11 @@ class AtOnce:
     """A writer that writes each end at once."""
 
     def __init__(self) -> None:
-        self.current: dict[Run, CurrentRun] = {}
+        self.current: dict[Run, Handle] = {}
         self.ends: list[Outcome] = []
 
-    def begin(self, its: Run, queue: str) -> CurrentRun:
-        self.current[its] = one = CurrentRun(its)
-        return one
+    def begin(self, job: Handle) -> None:
+        self.current[job.run] = job
 
     def end(self, outcome: Outcome) -> None:
         self.current.pop(outcome.run, None)

@@ -101,7 +101,6 @@ def ends(outbox: Outbox, this_writer: Writer, *names: str) -> None:
     for message in outbox.take():
         found = begun(message, node=this_node.id)
         assert found is not None
-        this_writer.begin(found.run, QUEUE)
         this_writer.end(Outcome(found.run, Status.SUCCESS, queue=QUEUE))
 
 
