@@ -20,7 +20,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from celery import bootsteps
@@ -123,9 +122,9 @@ class ThisNode:
             self._wake.clear()
             if is_woken or time.monotonic() >= next_at:
                 passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
-                self._pass(passes)
+                self._guarded(self._look_after_jobs, passes)
             else:
-                self._guarded(partial(sender.send_admitted, sender.publisher.get().put, self._queues()))
+                self._guarded(sender.send_admitted, sender.publisher.get().put, self._queues())
         connection.close()
 
     def _beat(self) -> None:
@@ -159,9 +158,6 @@ class ThisNode:
             self._rates.append((ended - self._ended) / max(now - self._counted_at, 0.1))
         self._ended, self._counted_at = ended, now
 
-    def _pass(self, passes: int) -> None:
-        self._guarded(partial(self._look_after_jobs, passes))
-
     def _look_after_jobs(self, passes: int) -> None:
         publish, queues = sender.publisher.get().put, self._queues()
         self._release_dead_processes()
@@ -173,9 +169,9 @@ class ThisNode:
         kills.kill_due(self._consumer)
         consequences.have_carried_out()
 
-    def _guarded(self, work: Callable[[], object]) -> None:
+    def _guarded(self, work: Callable[..., object], *args: object) -> None:
         try:
-            work()
+            work(*args)
         except (RefreshError, DatabaseError):
             pass  # the beat says that the database is away
         except Exception:

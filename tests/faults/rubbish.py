@@ -9,7 +9,8 @@ import json
 import random
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 from amqp import Message
@@ -34,15 +35,15 @@ HEADERS = (
 )
 PROPERTIES = ("delivery_tag", "delivery_info", "body_encoding", "priority", "reply_to", "correlation_id", "type")
 CONTENT_TYPES = (
-    "application/json",
-    "application/x-python-serialize",
-    "application/x-yaml",
-    "text/plain",
-    "",
-    "a/b",
+    *("application/json", "application/x-python-serialize", "application/x-yaml", "text/plain", "", "a/b"),
 )
 ENCODINGS = ("utf-8", "binary", "utf-16", "rot13", "hex", "", "no-such", "us-ascii")
 COMPRESSIONS = ("gzip", "zlib", "application/x-gzip", "bzip2", "no-such", "")
+CHANGES = (
+    *["a header"] * 3,
+    *("no header", "limits", "its job", "a property", "no property", "its place", "a part", "no part", "its body"),
+    *("its payload", "a link", "the first protocol", "its type", "a compression"),
+)
 MARKED = ("datetime", "date", "time", "decimal", "uuid", "bytes", "base64", "no-such")
 
 
@@ -103,7 +104,7 @@ def _message(chance: random.Random, number: int) -> bytes:
         return _no_envelope(chance)
     envelope = _sound(chance, number)
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
-        chance.choice(CHANGES)(chance, envelope)
+        _change(chance, envelope)
     raw = json.dumps(envelope).encode()
     if chance.random() < 0.05:
         return raw[: chance.randrange(len(raw))]
@@ -113,66 +114,35 @@ def _message(chance: random.Random, number: int) -> bytes:
     return raw
 
 
+NO_ENVELOPES = (
+    *(b"", b"x", b"null", b"5", b"-Infinity", b'"text"', b"[]", b"[[], {}, null]", b"{}"),
+    *(b"[" * 50_000, b'{"a":' * 5_000 + b"1" + b"}" * 5_000, b"1" * 5_000),
+    *(b'{"__type__": [1], "__value__": 2}', b'{"properties": {"delivery_tag": 5}}', b'{"properties": []}'),
+)
+
+
 def _no_envelope(chance: random.Random) -> bytes:
-    return chance.choice(
-        (
-            b"",
-            b"x",
-            b"null",
-            b"5",
-            b"-Infinity",
-            b'"text"',
-            b"[]",
-            b"[[], {}, null]",
-            b"{}",
-            b"[" * 50_000,
-            b'{"a":' * 5_000 + b"1" + b"}" * 5_000,
-            b"1" * 5_000,
-            b'{"__type__": [1], "__value__": 2}',
-            b'{"properties": {"delivery_tag": 5}}',
-            b'{"properties": []}',
-            json.dumps({"__type__": chance.choice(MARKED), "__value__": _value(chance)}).encode(),
-            chance.randbytes(chance.randrange(1, 60)),
-            b"\x80\x04\x95" + chance.randbytes(20),
-        )
-    )
+    marked = json.dumps({"__type__": chance.choice(MARKED), "__value__": _value(chance)}).encode()
+    of_bytes = (chance.randbytes(chance.randrange(1, 60)), b"\x80\x04\x95" + chance.randbytes(20))
+    return chance.choice((*NO_ENVELOPES, marked, *of_bytes))
 
 
 def _sound(chance: random.Random, number: int) -> dict[str, Any]:
-    name, job = chance.choice(TASKS), f"{ID}{number}"
-    headers: dict[str, Any] = {
-        "lang": "py",
-        "task": name,
-        "id": job,
-        "shadow": None,
-        "eta": None,
-        "expires": None,
-        "group": None,
-        "retries": 0,
-        "timelimit": [None, None],
-        "root_id": job,
-        "parent_id": None,
-        "argsrepr": "()",
-        "kwargsrepr": "{}",
-        "origin": "somewhere",
-    }
+    job = f"{ID}{number}"
+    nothing = dict.fromkeys(("shadow", "eta", "expires", "group", "parent_id"))
+    words = {"lang": "py", "argsrepr": "()", "kwargsrepr": "{}", "origin": "somewhere"}
+    headers = {**nothing, **words, "task": chance.choice(TASKS), "id": job, "root_id": job}
+    headers |= {"retries": 0, "timelimit": [None, None]}
     if chance.random() < 0.2:  # of no job that exists
         headers["harbor_job"] = {"task": 10**12 + number, "run": 0}
-    links = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
+    place = {"exchange": "", "routing_key": "harbor_refresh"}
+    properties = {"correlation_id": job, "reply_to": job, "delivery_tag": job, "delivery_info": place}
     return {
-        "body": _encoded([[], {}, links]),
+        "body": _encoded([[], {}, dict.fromkeys(("callbacks", "errbacks", "chain", "chord"))]),
         "content-encoding": "utf-8",
         "content-type": "application/json",
         "headers": headers,
-        "properties": {
-            "correlation_id": job,
-            "reply_to": job,
-            "delivery_mode": 2,
-            "delivery_info": {"exchange": "", "routing_key": "harbor_refresh"},
-            "priority": 0,
-            "body_encoding": "base64",
-            "delivery_tag": job,
-        },
+        "properties": properties | {"delivery_mode": 2, "priority": 0, "body_encoding": "base64"},
     }
 
 
@@ -180,151 +150,68 @@ def _encoded(body: Any) -> str:
     return base64.b64encode(body if isinstance(body, bytes) else json.dumps(body).encode()).decode()
 
 
+NUMBERS = (0, -1, 5, 2**31, 2**70, 10**400, -0.5, float("nan"), float("inf"))
+TEXTS = ("", "text", "\x00", "line\nline\r\x1b[2J", "\ud800", "x" * 3_000)
+MOMENTS = ("2020-01-01T00:00:00", "9999-12-31T23:59:59-10:00", "0001-01-01T00:00:00+14:00")
+PARTS = ([], [1], ["a", None], {}, {"a": 1}, {"": {}}, {"task": "tests.none"}, [{"task": "tests.none"}])
+
+
 def _value(chance: random.Random) -> Any:
     """Any value of JSON. No number is a moment or a limit that a worker would wait for."""
-    return chance.choice(
-        (
-            None,
-            True,
-            0,
-            -1,
-            5,
-            2**31,
-            2**70,
-            10**400,
-            -0.5,
-            float("nan"),
-            float("inf"),
-            "",
-            "text",
-            "\x00",
-            "line\nline\r\x1b[2J",
-            "\ud800",
-            "x" * 3_000,
-            "é" * chance.randrange(1, 9),
-            [],
-            [1],
-            ["a", None],
-            {},
-            {"a": 1},
-            {"": {}},
-            {"task": "tests.none"},
-            [{"task": "tests.none"}],
-            {"__type__": chance.choice(MARKED), "__value__": chance.choice(("x", 5, "2020-01-01T00:00:00", {}))},
-            deep(chance.choice((50, 150, 400, 800, 905, 915))),
-            "2020-01-01T00:00:00",
-            "9999-12-31T23:59:59-10:00",
-            "0001-01-01T00:00:00+14:00",
-        )
-    )
+    marked = {"__type__": chance.choice(MARKED), "__value__": chance.choice(("x", 5, "2020-01-01T00:00:00", {}))}
+    of_chance = (marked, "é" * chance.randrange(1, 9), deep(chance.choice((50, 150, 400, 800, 905, 915))))
+    return deepcopy(chance.choice((None, True, *NUMBERS, *TEXTS, *MOMENTS, *PARTS, *of_chance)))
 
 
-def _changes_header(chance: random.Random, envelope: dict[str, Any]) -> None:
-    if isinstance(envelope.get("headers"), dict):
-        envelope["headers"][chance.choice(HEADERS)] = _value(chance)
+def _change(chance: random.Random, envelope: dict[str, Any]) -> None:  # noqa: PLR0912  # a table
+    """Change one thing. What is no mapping any more has no parts to change."""
+    headers, properties = (_mapping(envelope.get(name)) for name in ("headers", "properties"))
+    value = _value(chance)
+    match chance.choice(CHANGES):
+        case "a header":
+            headers[chance.choice(HEADERS)] = value
+        case "no header":
+            headers.pop(chance.choice(HEADERS), None)
+        case "limits":
+            headers["timelimit"] = [value, _value(chance)]
+        case "its job":
+            _mapping(headers.get("harbor_job"))[chance.choice(("task", "run"))] = value
+        case "a property":
+            properties[chance.choice(PROPERTIES)] = value
+        case "no property":
+            properties.pop(chance.choice(PROPERTIES), None)
+        case "its place":
+            names = [name for name in ("exchange", "routing_key") if chance.random() < 0.7]
+            properties["delivery_info"] = dict.fromkeys(names, value)
+        case "a part":
+            envelope[chance.choice((*envelope, "redelivered"))] = value
+        case "no part":
+            envelope.pop(chance.choice([*envelope]), None)
+        case "its body":
+            envelope["body"] = _encoded(chance.choice((value, chance.randbytes(chance.randrange(40)))))
+        case "its payload":
+            payload: list[Any] = [[], {}, {}]
+            payload[chance.randrange(3)] = value
+            envelope["body"] = _encoded(payload)
+        case "a link":
+            links = ("callbacks", "errbacks", "chain", "chord", "get", "harbor_handle", "id")
+            envelope["body"] = _encoded([[], {}, {chance.choice(links): value}])
+        case "the first protocol":
+            body = {"task": headers.get("task"), "id": headers.get("id"), "args": [], "kwargs": {}}
+            if chance.random() < 0.7:
+                names = ["task", "args", "kwargs", "eta", "expires", "retries", "utc", "chord"]
+                body[chance.choice(names)] = value
+            envelope["body"] = _encoded(body)
+            if chance.random() < 0.7:
+                envelope["headers"] = {}
+        case "its type":
+            envelope["content-type"] = chance.choice(CONTENT_TYPES)
+            envelope["content-encoding"] = chance.choice(ENCODINGS)
+        case "a compression":
+            headers["compression"] = chance.choice(COMPRESSIONS)
+            if chance.random() < 0.5:
+                envelope["body"] = _encoded(zlib.compress(b"[[], {}, {}]"))
 
 
-def _changes_limits(chance: random.Random, envelope: dict[str, Any]) -> None:
-    if isinstance(envelope.get("headers"), dict):
-        envelope["headers"]["timelimit"] = [_value(chance), _value(chance)]
-
-
-def _changes_job(chance: random.Random, envelope: dict[str, Any]) -> None:
-    if isinstance(envelope.get("headers"), dict) and isinstance(envelope["headers"].get("harbor_job"), dict):
-        envelope["headers"]["harbor_job"][chance.choice(("task", "run"))] = _value(chance)
-
-
-def _lacks_header(chance: random.Random, envelope: dict[str, Any]) -> None:
-    if isinstance(envelope.get("headers"), dict):
-        envelope["headers"].pop(chance.choice(HEADERS), None)
-
-
-def _changes_property(chance: random.Random, envelope: dict[str, Any]) -> None:
-    if isinstance(envelope.get("properties"), dict):
-        envelope["properties"][chance.choice(PROPERTIES)] = _value(chance)
-
-
-def _lacks_property(chance: random.Random, envelope: dict[str, Any]) -> None:
-    if isinstance(envelope.get("properties"), dict):
-        envelope["properties"].pop(chance.choice(PROPERTIES), None)
-
-
-def _changes_place(chance: random.Random, envelope: dict[str, Any]) -> None:
-    if isinstance(envelope.get("properties"), dict):
-        envelope["properties"]["delivery_info"] = {
-            name: _value(chance) for name in ("exchange", "routing_key") if chance.random() < 0.7
-        }
-
-
-def _changes_part(chance: random.Random, envelope: dict[str, Any]) -> None:
-    envelope[chance.choice((*envelope, "redelivered"))] = _value(chance)
-
-
-def _lacks_part(chance: random.Random, envelope: dict[str, Any]) -> None:
-    envelope.pop(chance.choice([*envelope]), None)
-
-
-def _changes_body(chance: random.Random, envelope: dict[str, Any]) -> None:
-    envelope["body"] = _encoded(_value(chance))
-
-
-def _changes_bytes(chance: random.Random, envelope: dict[str, Any]) -> None:
-    envelope["body"] = _encoded(chance.randbytes(chance.randrange(40)))
-
-
-def _changes_payload(chance: random.Random, envelope: dict[str, Any]) -> None:
-    payload: list[Any] = [[], {}, {}]
-    payload[chance.randrange(3)] = _value(chance)
-    envelope["body"] = _encoded(payload)
-
-
-def _changes_link(chance: random.Random, envelope: dict[str, Any]) -> None:
-    name = chance.choice(("callbacks", "errbacks", "chain", "chord", "get", "harbor_handle", "id"))
-    envelope["body"] = _encoded([[], {}, {name: _value(chance)}])
-
-
-def _is_of_the_first_protocol(chance: random.Random, envelope: dict[str, Any]) -> None:
-    headers = envelope.get("headers")
-    fields = headers if isinstance(headers, dict) else {}
-    body = {"task": fields.get("task"), "id": fields.get("id"), "args": [], "kwargs": {}}
-    if chance.random() < 0.7:
-        body[chance.choice(("task", "args", "kwargs", "eta", "expires", "retries", "utc", "chord"))] = _value(
-            chance
-        )
-    envelope["body"] = _encoded(body)
-    if chance.random() < 0.7:
-        envelope["headers"] = {}
-
-
-def _changes_type(chance: random.Random, envelope: dict[str, Any]) -> None:
-    envelope["content-type"] = chance.choice(CONTENT_TYPES)
-    envelope["content-encoding"] = chance.choice(ENCODINGS)
-
-
-def _is_compressed(chance: random.Random, envelope: dict[str, Any]) -> None:
-    if isinstance(envelope.get("headers"), dict):
-        envelope["headers"]["compression"] = chance.choice(COMPRESSIONS)
-    if chance.random() < 0.5:
-        envelope["body"] = _encoded(zlib.compress(b"[[], {}, {}]"))
-
-
-CHANGES: tuple[Callable[[random.Random, dict[str, Any]], None], ...] = (
-    _changes_header,
-    _changes_header,
-    _changes_header,
-    _changes_limits,
-    _changes_job,
-    _lacks_header,
-    _changes_property,
-    _lacks_property,
-    _changes_place,
-    _changes_part,
-    _lacks_part,
-    _changes_body,
-    _changes_bytes,
-    _changes_payload,
-    _changes_link,
-    _is_of_the_first_protocol,
-    _changes_type,
-    _is_compressed,
-)
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

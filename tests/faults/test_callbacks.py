@@ -7,10 +7,8 @@ from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
-from celery import chain
 from django.db import connection, transaction
 
-from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Delivery, Execution
 from harbor_refresh.tasks.jobs import TrackedExecution, start
 from tests import servers
@@ -77,10 +75,6 @@ def passes_time() -> None:
     if time.monotonic() > moved[-1] + 3:
         moved.append(time.monotonic())
         move_clock(seconds=70)
-
-
-def all_recorded() -> None:
-    wait_for(lambda: set(states()) == {"delivered"} or passes_time(), "all to be recorded", seconds=240)
 
 
 def assert_called(log: Path, ends: dict[int, str]) -> None:
@@ -247,43 +241,6 @@ def test_a_callback_that_hangs_holds_a_process_until_its_limit_and_is_given_up(
     dead = Delivery.objects.get(state="dead")
     assert (dead.attempts, dead.last_error) == (3, LIMITED[how])
     assert [one[0] for one in calls(log)].count(how) == 3
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("well")
-def test_the_end_of_an_execution_whose_job_was_exhausted_is_told(
-    cluster: Cluster, worker: Callable[..., Member], log: Path
-) -> None:
-    """It kills its process each time."""
-    member = worker()
-    cluster.beat({"Deliver": 1})
-    execution = start("SCAN", jobs=[team.kills_its_process.s("x")], on_error=team.note_end.s("e"))
-    wait_for(lambda: calls(log), "the end to be told", log=member.log)
-    assert [one[:3] for one in calls(log)] == [("e", str(execution.pk), "Error")]
-    assert "max_attempts" in execution.tasks.get().status_message
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("well")
-def test_the_end_of_an_execution_whose_job_was_lost_is_told(
-    cluster: Cluster, worker: Callable[..., Member], log: Path
-) -> None:
-    """Another program reports the success of the job before it, and the worker that runs it is killed."""
-    first = worker("first")
-    cluster.beat({"Deliver": 1})
-    jobs = [chain(team.held.s("x"), team.joined.s("y"))]
-    execution = start("SCAN", jobs=jobs, on_success=team.note_end.s("s"), on_error=team.note_end.s("e"))
-    wait_for(lambda: execution.tasks.filter(status="Running").exists(), "the first job to run", log=first.log)
-    running = execution.tasks.get(status="Running")
-    assert report([Report(running.pk, "Success", running.status_revision)]).applied == 1
-    first.kill()
-    heir = worker("heir")
-    wait_for(lambda: calls(log), "the end to be told", log=heir.log)
-    assert {one[:3] for one in calls(log)} == {("e", str(execution.pk), "Error")}
-    ends = execution.tasks.order_by("pk").values_list("status", "status_message")
-    lost = f"the result of task {running.pk}, which it takes, was lost"
-    assert list(ends) == [("Success", ""), ("Error", lost)]
-    assert "joined" not in log.read_text()
 
 
 @pytest.mark.slow

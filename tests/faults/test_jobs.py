@@ -12,7 +12,6 @@ from celery import chain
 from django.utils import timezone
 
 from harbor_refresh.celery import app
-from harbor_refresh.executions.errors import AlreadyUnderWay
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.jobs import start
@@ -72,20 +71,6 @@ def test_stop_ends_what_runs_and_what_waits(worker: Callable[..., Member], log: 
     other = start("SCAN", jobs=[team.copy.s("after")])
     ends(other, "Success", member)
     assert log.read_text().splitlines() == ["endless 0", "copy after"]
-
-
-def test_a_unique_job_is_not_started_while_its_like_is_queued_or_running_and_is_afterwards(
-    worker: Callable[..., Member], log: Path
-) -> None:
-    first = start("SCAN", jobs=[team.only_one.s("a"), team.only_one.s("a"), team.only_one.s("b")])
-    assert first.tasks.count() == 2
-    with pytest.raises(AlreadyUnderWay):
-        start("SCAN", jobs=[team.only_one.s("a")])
-    assert Execution.objects.count() == 1
-    member = worker()
-    ends(first, "Success", member)
-    again = start("SCAN", jobs=[team.only_one.s("a")])
-    ends(again, "Success", member)
 
 
 def test_a_worker_that_is_killed_gives_its_jobs_to_another(worker: Callable[..., Member], log: Path) -> None:

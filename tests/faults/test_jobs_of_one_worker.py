@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from celery import chain, group
+from celery import chain
 from pytest_django import DjangoDbBlocker
 from redis import Redis
 
@@ -50,13 +50,6 @@ def all_is_well(holds: Callable[..., None], log: Path) -> Iterator[None]:
     holds()
 
 
-def test_what_a_job_raises_is_the_status_message_of_its_task(member: Member) -> None:
-    execution = start("SCAN", jobs=group(team.copy.s("a"), team.fail.s("b")))
-    ends(execution, "Error", member)
-    assert statuses(execution) == {"Success": 1, "Error": 1}
-    assert execution.tasks.get(status="Error").status_message == "ValueError: b is broken"
-
-
 def test_a_job_that_asks_for_another_try_keeps_its_execution_running(member: Member, log: Path) -> None:
     execution = start("SCAN", jobs=[team.flaky.s("a", 2)])
     ends(execution, "Success", member)
@@ -65,18 +58,6 @@ def test_a_job_that_asks_for_another_try_keeps_its_execution_running(member: Mem
     assert (task.status, task.status_revision, task.run_count) == ("Success", 2, 2)
     changes = execution.history.order_by("revision").values_list("to_status", flat=True)
     assert "Error" not in changes
-
-
-def test_a_job_that_has_begun_max_attempts_times_ends_as_error(member: Member, log: Path) -> None:
-    execution = start("SCAN", jobs=[team.flaky.s("a", 99)])
-    ends(execution, "Error", member)
-    assert log.read_text() == "flaky a\n" * 3
-
-
-def test_a_chain_hands_on_what_each_job_returns(member: Member, log: Path) -> None:
-    execution = start("SCAN", jobs=[chain(team.copy.s("a"), team.joined.s("b"), team.joined.s("c"))])
-    ends(execution, "Success", member)
-    assert log.read_text().splitlines() == ["copy a", "joined a b", "joined a+b c"]
 
 
 def test_the_rest_of_a_broken_chain_is_stopped_and_tried_again_with_it(member: Member, log: Path) -> None:

@@ -10,7 +10,6 @@ from django.db.models.functions import Now
 
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.jobs import nodes, reaper
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
@@ -75,16 +74,6 @@ def test_a_beat_between_two_looks_clears_the_suspicion(running: Any) -> None:
     look()
     beats(1, name="one")
     assert Node.objects.get(pk=1).suspected_at is None
-    assert look() == []
-
-
-def test_after_a_pause_of_the_database_no_node_is_dead(running: Any) -> None:
-    """All were silent for a minute. Each beats before it looks."""
-    for node in (1, 2):
-        silent(node, 60)
-    beats(1, name="one")
-    assert look() == []
-    beats(2, name="two")
     assert look() == []
 
 
@@ -212,17 +201,3 @@ def test_a_sign_of_life_is_one_of_the_job_and_not_of_its_worker(three: None) -> 
     beats(NODE)
     assert reap() == Reaped(failed=2)
     assert rows()["b"] == ("running", 1)
-
-
-def test_a_job_whose_end_the_database_refuses_holds_up_no_other(
-    three: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert refresh_settings().job_hours == 24
-    pk = Task.objects.get(job_id="a").pk
-    tasks_refuse(f"OLD.id = {pk}")
-    for job in "abc":
-        heard(job, 25)
-    monkeypatch.setattr(reaper, "PAGE", 2)
-    assert reap() == Reaped(failed=2)
-    assert rows() == {"a": ("running", 1), "b": ("ended", 1), "c": ("ended", 1)}
-    assert any(f"task {pk} cannot be written: no more" in one for one in caplog.messages)

@@ -217,13 +217,6 @@ def test_an_end_that_the_target_and_the_database_refuse_holds_up_no_other(
     assert (unreported(), statuses()[1]) == ([], "Success")
 
 
-def test_the_report_of_a_task_that_is_deleted_is_given_up(core: Target, reports: list[JobReport]) -> None:
-    answer(core, reports[1], 410)
-    core.meanwhile = lambda _: Task.objects.filter(pk=reports[1].task_id).delete()
-    assert fire_again() == 4
-    assert unreported() == []
-
-
 def test_a_task_that_the_target_does_not_know_is_given_up_after_five_minutes(
     core: Target, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -436,14 +429,6 @@ def test_whatever_the_target_answers_a_chain_goes_by_what_was_applied(  # noqa: 
         report([Report(first.run.task_id, status, first.run.revision)])
     sender.send_all()
     goes_on(status, outbox)
-
-
-def test_a_job_begins_in_the_second_in_which_it_was_recorded(outbox: Outbox) -> None:
-    before = int(time.time())
-    recorded("j")
-    revision = next_run(outbox).run.revision
-    assert before <= revision <= time.time()
-    assert tasks()["j"][1] == revision
 
 
 @pytest.mark.parametrize("seconds", [100, 0, -1_000])
