@@ -62,25 +62,3 @@ def test_a_soft_limit_is_raised_in_them_and_a_hard_limit_ends_their_process(
     assert start("SCAN", jobs=[team.async_copy.s("next")]).wait(timeout=60) == "Success"
     holds()
     assert not member.died()
-
-
-@pytest.mark.slow
-def test_a_killed_worker_leaves_them_to_the_next(
-    worker: Callable[..., Member], log: Path, holds: Callable[..., None]
-) -> None:
-    first = worker("first")
-    execution = start("SCAN", jobs=[team.async_copy.s("a", 2.0)])
-    wait_for(lambda: "async_copy a" in log.read_text(), "it to begin", log=first.log)
-    first.kill()
-    worker("second")
-    assert execution.wait(timeout=120) == "Success"
-    assert log.read_text().count("async_copy a") == 2
-    holds()
-
-
-@pytest.mark.slow
-def test_with_green_threads_they_end_as_error_with_the_reason(worker: Callable[..., Member]) -> None:
-    worker(pool="gevent")
-    execution = start("SCAN", jobs=[team.async_copy.s("a")])
-    assert execution.wait(timeout=120) == "Error"
-    assert "runs in the pools prefork, threads and solo, not with gevent" in execution.tasks.get().status_message

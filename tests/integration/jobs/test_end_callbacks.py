@@ -1,10 +1,7 @@
 """Callbacks of an execution: called at least once for each end that stands, in order, with their own arguments."""
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
-from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 import pytest
 from celery import Task, chain, group, shared_task
@@ -176,21 +173,6 @@ def test_a_callback_gets_the_execution_and_an_immutable_one_its_own_arguments_al
     assert ended.id == f"status_{execution.pk}_1_{Subscription.objects.get(handler='callbacks.seeing').pk}"
     delete([execution.pk])
     assert ended.execution is None
-
-
-def test_a_callback_gets_arguments_of_the_types_that_a_job_gets() -> None:
-    values = [
-        UUID(int=7),
-        datetime(2026, 1, 2, 3, tzinfo=UTC),
-        date(2026, 1, 2),
-        Decimal("1.10"),
-        b"x",
-        [None, 1.5],
-    ]
-    execution = started(on_complete=note.s(*values, key={"of": UUID(int=8)}))
-    ends(execution)
-    assert tell() == [("note", execution.pk, "Success", 1)]
-    assert calls[0][4:] == (tuple(values), {"key": {"of": UUID(int=8)}})
 
 
 def test_the_code_of_a_callback_that_is_not_here_is_waited_for() -> None:
