@@ -6,8 +6,8 @@ interpreter for a minute is no dead job. Two threads share the work:
 1. One beats once a second (sql/beat.sql).
 2. The other releases what processes of its pool ran that are gone; deletes the rows of other nodes that are
    dead, after two looks that are a ttl apart (sql/delete_dead_nodes.sql); releases what a node ran that has no
-   row; and sends jobs. The pool wakes it when a process dies. A node that has been silent itself deletes no row,
-   until it has beaten for a ttl.
+   row; sends jobs; and kills what was stopped and does not listen. The pool wakes it when a process dies. A node
+   that has been silent itself deletes no row, until it has beaten for a ttl.
 
 Processes of a pool die with their worker, by the kernel: Celery sees to that. If a server is away, nothing is
 released, and no job begins or ends. A node that was frozen and comes back has lost its runs.
@@ -20,19 +20,23 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from celery import bootsteps
 from celery.worker.state import active_requests, total_count
 from django.db import DatabaseError, connection
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import RefreshError
-from harbor_refresh.tasks.jobs import consequences, kills, limits, sender
+from harbor_refresh.tasks.jobs import consequences, limits, sender
 from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.jobs.messages import header
 from harbor_refresh.tasks.jobs.reaper import release, release_runs_without_node, running
-from harbor_refresh.tasks.models.job import Node
+from harbor_refresh.tasks.models.job import Job, Node, State
 from harbor_refresh.tasks.news import signals
 
 log = logging.getLogger("harbor_refresh")
@@ -166,7 +170,8 @@ class ThisNode:
             sender.send_all(publish, queues)
         else:
             sender.send_due(publish, queues)
-        kills.kill_due(self._consumer)
+        with suppress(RuntimeError):  # another thread changes the set of requests
+            self._kill_stopped()
         consequences.have_carried_out()
 
     def _guarded(self, work: Callable[..., object], *args: object) -> None:
@@ -189,6 +194,24 @@ class ThisNode:
             signals.nodes_died.send(sender=type(self), names=dead)
         return dead
 
+    def _kill_stopped(self) -> None:
+        """Kill the processes of runs that were stopped (`stop(kill_after=…)`) and still go on, as Celery terminates
+        a task: its message is acknowledged, and the pool starts another process."""
+        tasks = {request: header.read(request.request_dict.get(header.NAME)) for request in list(active_requests)}
+        ids = [found[0] for found in tasks.values() if found]
+        with absence_translated():
+            rows = Job.objects.filter(pk__in=ids, state=State.ENDED, kill_at__lte=Now())
+            due = set(rows.values_list("pk", flat=True)) if ids else set()
+        for request in [one for one, found in tasks.items() if found and found[0] in due]:
+            if self._processes():  # in the thread that reads the results of the pool, and the broker
+                self._consumer.call_soon(_kill, request, self._consumer.pool)
+            else:
+                _say_once_that_none_can_be_killed()
+
+    def _processes(self) -> list[Any]:
+        """Return the processes of the pool, if it has any. Celery changes the list."""
+        return list(getattr(getattr(self._consumer.pool, "_pool", None), "_pool", ()))
+
     def _queues(self) -> list[str]:
         return list(self._consumer.app.amqp.queues.consume_from)
 
@@ -196,14 +219,24 @@ class ThisNode:
         """A run that the table has was begun by a process of this pool. If it is not in the pool after that, it is
         gone. A pool of threads is one process, this one."""
         found = running(Q(node=self.id))
-        processes = list(getattr(getattr(self._consumer.pool, "_pool", None), "_pool", ()))  # Celery changes it
-        alive = {os.getpid(), *(one.pid for one in processes)}
+        alive = {os.getpid(), *(one.pid for one in self._processes())}
         release([one for one in found if one.process not in alive])
 
 
 def _ended() -> int:
     """Return how many tasks this worker has ended, as its main process counts them."""
     return sum(list(total_count.values())) - len(active_requests)
+
+
+@cache
+def _say_once_that_none_can_be_killed() -> None:
+    log.warning("A stopped run cannot be killed: the pool of this worker has no processes")
+
+
+def _kill(request: Any, pool: Any) -> None:
+    if request in active_requests:  # else its process does another job by now
+        log.warning("Killing process %s: the run of %s was stopped and did not end", request.worker_pid, request)
+        request.terminate(pool, signal="KILL")
 
 
 this_node = ThisNode()
