@@ -195,8 +195,8 @@ class ThisNode:
         return dead
 
     def _kill_stopped(self) -> None:
-        """Kill the processes of runs that were stopped (`stop(kill_after=…)`) and still go on, as Celery terminates
-        a task: its message is acknowledged, and the pool starts another process."""
+        """Kill the processes of runs that were stopped (`stop(kill_after=…)`) and go on, as Celery terminates a
+        task: its message is acknowledged, and the pool starts another process."""
         tasks = {request: header.read(request.request_dict.get(header.NAME)) for request in list(active_requests)}
         ids = [found[0] for found in tasks.values() if found]
         with absence_translated():

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import Any
 
 from django.db import OperationalError, connection
 from django.db.models import Q
@@ -31,9 +31,6 @@ from harbor_refresh.tasks.jobs.nodes import this_node
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, columns, take_apart
 from harbor_refresh.tasks.jobs.reaper import release, running
 from harbor_refresh.tasks.jobs.running.per_process import PerProcess
-
-if TYPE_CHECKING:
-    from harbor_refresh.tasks.jobs.running.handle import Handle
 
 log = logging.getLogger("harbor_refresh")
 
@@ -54,7 +51,8 @@ STOP_SECONDS = 5.0
 
 class Writer:
     def __init__(self) -> None:
-        self.current: dict[Run, Handle] = {}
+        #: The handles (handle.py) of the runs of this process.
+        self.current: dict[Run, Any] = {}
         self._ends: deque[Outcome] = deque()
         self._has_come = threading.Event()
         self._ending = self._is_idle = self._is_logged = False
@@ -65,7 +63,7 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
         self._thread.start()
 
-    def begin(self, job: "Handle") -> None:
+    def begin(self, job: Any) -> None:
         self.current[job.run] = job
         self._begun.add(job.given.queue)
         if self._is_idle:
@@ -150,7 +148,7 @@ class Writer:
             with absence_translated():
                 run("note_begun", node=this_node.id, queues=sorted(queues))
 
-    def _ask(self, current: Sequence["Handle"]) -> None:
+    def _ask(self, current: Sequence[Any]) -> None:
         said = [(one, one.heard, one.said) for one in current]
         with absence_translated():
             standing = run(
