@@ -23,7 +23,7 @@ from harbor_refresh.executions.status import CODES, Status, is_final
 from harbor_refresh.tasks.jobs import report_target
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.report_target import JobReport
-from harbor_refresh.tasks.jobs.running.kept_ends import Kept
+from harbor_refresh.tasks.jobs.running.kept_ends import KEPT, Kept
 from harbor_refresh.tasks.jobs.starting.celery_json import as_json
 from harbor_refresh.tasks.models.job import State
 
@@ -136,10 +136,12 @@ def take(outcomes: Sequence[Outcome]) -> list[Outcome]:
             outcome = outcomes[position - 1]
             first.setdefault(outcome.run.task_id, _in_its_revision(outcome, *revisions))
         standing = list(first.values())
-        _write_results(standing)
-        _keep_ends(standing)
+        results = [one for one in standing if one.status == Status.SUCCESS and one.result is not None]
+        _write("write_results", [(one.run, {"results": one.result}) for one in results])
+        ends = ((one.run, one.kept) for one in standing if one.kept)
+        _write("keep_ends", [(its, dict(zip(KEPT, kept, strict=True))) for its, kept in ends])
         _report(standing)
-        _wait_again([one for one in standing if one.waits])
+        _write("wait_again", [(one.run, _again(one)) for one in standing if one.waits])
     return standing
 
 
@@ -229,40 +231,18 @@ def _earlier_runs(outcome: Outcome) -> int:
     return outcome.run.number if outcome.waits or outcome.state == State.SENT else outcome.run.number - 1
 
 
-def _write_results(outcomes: Sequence[Outcome]) -> None:
-    if successes := [one for one in outcomes if one.status == Status.SUCCESS and one.result is not None]:
-        run(
-            "write_results",
-            task_ids=[one.run.task_id for one in successes],
-            revisions=[one.run.revision for one in successes],
-            results=[one.result for one in successes],
-        )
+def _write(statement: str, rows: Sequence[tuple[Run, dict[str, Any]]]) -> None:
+    """Run the statement for these runs, with a list of each value."""
+    if rows:
+        values = {name: [its[name] for _, its in rows] for name in rows[0][1]}
+        revisions = [its.revision for its, _ in rows]
+        run(statement, task_ids=[its.task_id for its, _ in rows], revisions=revisions, **values)
 
 
-def _keep_ends(outcomes: Sequence[Outcome]) -> None:
-    if ends := [(one.run, one.kept) for one in outcomes if one.kept]:
-        run(
-            "keep_ends",
-            task_ids=[its.task_id for its, _ in ends],
-            revisions=[its.revision for its, _ in ends],
-            results=[json.dumps(kept.result) if kept.is_result else None for _, kept in ends],
-            reasons=[kept.why_not for _, kept in ends],
-            tracebacks=[kept.traceback for _, kept in ends],
-        )
-
-
-def _wait_again(outcomes: Sequence[Outcome]) -> None:
-    if outcomes:
-        asked = [None if one.arguments is None else as_json(list(one.arguments)) for one in outcomes]
-        run(
-            "wait_again",
-            task_ids=[one.run.task_id for one in outcomes],
-            revisions=[one.run.revision for one in outcomes],
-            delays=[one.delay for one in outcomes],
-            args=[one and json.dumps(one[0]) for one in asked],
-            kwargs=[one and json.dumps(one[1]) for one in asked],
-            retries=[one.retries for one in outcomes],
-        )
+def _again(outcome: Outcome) -> dict[str, Any]:
+    asked = outcome.arguments and as_json(list(outcome.arguments))
+    args, kwargs = map(json.dumps, asked) if asked else (None, None)
+    return {"delays": outcome.delay, "args": args, "kwargs": kwargs, "retries": outcome.retries}
 
 
 def exhausted(max_attempts: int) -> str:
