@@ -1,7 +1,8 @@
 """A cluster of real processes on the test's own database, and the check that ends each test."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -14,7 +15,7 @@ from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.broker.celery_queues import JOBS, WORK
 from harbor_refresh.tasks.models.job import Job, State
 from tests.elsewhere import forget_connections_to_the_broker
-from tests.faults.cluster import Cluster
+from tests.faults.cluster import Cluster, Member
 from tests.waiting import wait_for
 
 #: Replies of Celery's remote control to a program that was killed before it read them. Celery leaves them.
@@ -52,6 +53,16 @@ def log(tmp_path: Path) -> Path:
     path = tmp_path / "jobs.txt"
     path.touch()
     return path
+
+
+@pytest.fixture
+def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
+    """Begin a worker that has the jobs of tests/faults/jobs.py."""
+
+    def begin(name: str = "worker", include: Sequence[str] = (), **options: Any) -> Member:
+        return cluster.worker(name, include=["tests.faults.jobs", *include], JOBS_LOG=str(log), **options)
+
+    return begin
 
 
 @pytest.fixture

@@ -9,17 +9,9 @@ import pytest
 from harbor_refresh.tasks.jobs import TrackedExecution, start
 from harbor_refresh.tasks.models import Job
 from tests.faults import jobs as team
-from tests.faults.cluster import Cluster, Member
+from tests.faults.cluster import Member
 from tests.variants import variants
 from tests.waiting import wait_for
-
-
-@pytest.fixture
-def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
-    def begin(**options: object) -> Member:
-        return cluster.worker(include=["tests.faults.jobs"], JOBS_LOG=str(log), **options)  # type: ignore[arg-type]
-
-    return begin
 
 
 def processes(log: Path) -> dict[str, int]:

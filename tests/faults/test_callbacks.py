@@ -2,7 +2,7 @@
 and none for an execution that has not ended."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -30,16 +30,6 @@ def servers_run_again() -> Iterator[None]:
     for server in (servers.redis, servers.postgres):
         if not server.running:
             server.start()
-
-
-@pytest.fixture
-def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
-    def begin(name: str = "worker", include: Sequence[str] = (), **options: object) -> Member:
-        env = {"JOBS_LOG": str(log)}
-        modules = ["tests.faults.jobs", *include]
-        return cluster.worker(name, include=modules, **env, **options)  # type: ignore[arg-type]
-
-    return begin
 
 
 def begun() -> dict[int, str]:

@@ -12,14 +12,6 @@ from tests.faults.cluster import Cluster, Member
 from tests.waiting import wait_for
 
 
-@pytest.fixture
-def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
-    def begin(name: str = "worker", **options: object) -> Member:
-        return cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log), **options)  # type: ignore[arg-type]
-
-    return begin
-
-
 def test_the_first_failure_stops_what_runs_and_what_waits_and_is_told(
     cluster: Cluster, worker: Callable[..., Member], log: Path, holds: Callable[..., None]
 ) -> None:

@@ -18,18 +18,10 @@ from harbor_refresh.tasks.jobs import start
 from harbor_refresh.tasks.jobs.messages import header
 from harbor_refresh.tasks.models import Job
 from tests.faults import jobs as team
-from tests.faults.cluster import Cluster, Member
+from tests.faults.cluster import Member
 from tests.waiting import wait_for
 
 Statuses = dict[str, int]
-
-
-@pytest.fixture
-def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
-    def begin(name: str = "worker", **options: int) -> Member:
-        return cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log), **options)
-
-    return begin
 
 
 @pytest.fixture(autouse=True)
@@ -84,6 +76,17 @@ def test_a_worker_that_is_killed_gives_its_jobs_to_another(worker: Callable[...,
     assert runs.keys() == {f"copy {n}" for n in range(4)}
     assert sum(runs.values()) <= 6
     assert execution.progress().share == 1.0
+
+
+def test_a_job_that_asks_for_another_try_keeps_its_execution_running(
+    worker: Callable[..., Member], log: Path
+) -> None:
+    execution = start("SCAN", jobs=[team.flaky.s("a", 2)])
+    ends(execution, "Success", worker())
+    assert log.read_text() == "flaky a\n" * 3
+    task = execution.tasks.get()
+    assert (task.status, task.status_revision, task.run_count) == ("Success", 2, 2)
+    assert not execution.history.filter(to_status="Error").exists()
 
 
 def test_a_job_gets_the_values_that_it_was_given_and_hands_such_values_on(
