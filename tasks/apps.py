@@ -40,7 +40,7 @@ class TasksConfig(AppConfig):
 
         from harbor_refresh.tasks import celery_tasks, heartbeat, host, schedule
         from harbor_refresh.tasks.jobs import nodes, report_target, sender
-        from harbor_refresh.tasks.jobs.messages import celery_events
+        from harbor_refresh.tasks.jobs.messages import guard
         from harbor_refresh.tasks.jobs.running import writer
         from harbor_refresh.tasks.operations import delivery_runs
         from harbor_refresh.tasks.strategies import strategy
@@ -57,7 +57,7 @@ class TasksConfig(AppConfig):
         signals.beat_init.connect(schedule.follow_setting)
         for starting in (signals.import_modules, signals.celeryd_init):
             starting.connect(host.add_steps)
-        celery_events.connect()
+        guard.connect()
         # after the writer of a pool without processes
         signals.worker_shutdown.connect(nodes.this_node.stop)
         heartbeat.connect()

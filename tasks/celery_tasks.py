@@ -1,17 +1,8 @@
-"""Every Celery task of ours but the jobs of a project: what it is, who sends it, and the call that does the work.
+"""Every Celery task of ours but the jobs of a project, each with the call that does the work.
 
-| task                           | sent by                                                                                 | when                                       |
-| ------------------------------ | --------------------------------------------------------------------------------------- | ------------------------------------------ |
-| claim_batch                    | beat; tasks/pipeline/wakeup.py, if executions wait and no tick is on its way            | EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS  |
-| refresh_executions             | claim_batch                                                                             | for each claim                             |
-| run_cycle                      | claim_batch                                                                             | with an older design, to every live worker |
-| recover_stale                  | beat; a worker that starts, or that notices a silent node                               | every 5 s                                  |
-| reconcile, reap, sweep, sample | beat                                                                                    | their intervals                            |
-| deliver                        | beat; a commit after which notifications wait; recover_stale, if any is due; itself     | every 30 s                                 |
-| run_handlers                   | deliver; itself                                                                         | for each handler that is due               |
-| act_on_many                    | the sender of jobs, because they are jobs                                               | for each action on many executions         |
-| harbor_refresh.task            | `TrackedBackend` (harbor_refresh/tasks_backend.py)                                      | for each task of Django's framework        |
-"""  # noqa: E501  # a table
+Beat sends most of them (tasks/schedule.py). A wakeup sends `claim_batch`, too; a worker that starts, or notices a
+silent node, sends `recover_stale`, and a commit with notifications `deliver`.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -34,10 +25,10 @@ from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, WORK
 from harbor_refresh.tasks.broker.mark import lost_before
 from harbor_refresh.tasks.broker.pooled import batch_producer, waiting
 from harbor_refresh.tasks.jobs import consequences
+from harbor_refresh.tasks.jobs.reaper import reap as reap_jobs
 from harbor_refresh.tasks.jobs.report_target import fire_again
 from harbor_refresh.tasks.jobs.running.handle import Handle
 from harbor_refresh.tasks.jobs.running.tracked import TrackedJob
-from harbor_refresh.tasks.jobs.silent_jobs import reap as reap_jobs
 from harbor_refresh.tasks.operations import bulk, delivery_runs
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
 from harbor_refresh.tasks.overview import events, samples
@@ -54,10 +45,9 @@ from harbor_refresh.tasks.strategies import strategy
 from harbor_refresh.tasks.strategies.worker_mutex import worker_mutex
 
 #: A run of handlers ends before the lease of its claim does, so that a call that hangs takes one process, and not
-#: another one with each lease. The run begins its last call within RUN_SECONDS, so a call may take CALL_SECONDS at
-#: least and SOFT_SECONDS at most. Then Celery raises an exception in it. If the call takes no notice, Celery kills
-#: its process; the attempt counts. The pool gevent has the second limit alone, which ends the call; others have
-#: none.
+#: another one with each lease. It begins its last call within RUN_SECONDS, so each has CALL_SECONDS at least. Then
+#: Celery raises an exception in it, and later kills its process; the attempt counts. The pool gevent has only the
+#: second limit, which ends the call; the pools threads and solo have none.
 SOFT_SECONDS = int(LEASE_SECONDS) - 10
 HARD_SECONDS = int(LEASE_SECONDS) - 5
 CALL_SECONDS = SOFT_SECONDS - int(RUN_SECONDS)
@@ -146,8 +136,7 @@ def sweep(self: Tick, step: str = "", position: Any = ()) -> dict[str, int]:
     """Delete old executions and other old rows, and refresh executions that dangle. One pass runs at a time.
 
     It works for SWEEP_SECONDS; then it sends itself again, with the place where it stopped. If its worker was
-    killed, the message comes again while the old lease is in force; so a message with a place waits for the end of
-    that lease. If a message is lost, the next one of the schedule begins at the first step.
+    killed, the message comes again while the old lease is in force, and waits for its end.
     """
     begin = Place(step, tuple(position)) if step else None
     outcome = sweep_executions(begin=begin, seconds=SWEEP_SECONDS)

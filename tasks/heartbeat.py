@@ -38,16 +38,12 @@ def send_until_stopped() -> None:
         else:
             silent = False
             if beat.dead:
-                _recover_dead()
+                try:
+                    request_recovery()
+                except Exception as exc:  # any error of the broker's client, because the schedule asks as well
+                    log.warning("Could not ask for recovery, the schedule will in a few seconds: %s", exc)
         if stopping.wait(interval):
             return
-
-
-def _recover_dead() -> None:
-    try:
-        request_recovery()
-    except Exception as exc:  # any error of the broker's client, because the schedule asks as well
-        log.warning("Could not ask for recovery, the schedule will in a few seconds: %s", exc)
 
 
 def start(**_: Any) -> None:

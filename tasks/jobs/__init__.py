@@ -22,7 +22,7 @@ A stop ends a job in any state.
 | waiting -> sent      | due, admit, pick                | sender.py                                   | unmet, later, limit, no room    |
 | sent -> sent         | resend                          | sender.py                                   | not overdue, no idle slots      |
 | sent -> running      | begin                           | outcomes.py (running/tracked.py)            | another run, job, state or node |
-| running -> waiting   | hold_runs, wait_again           | outcomes.py (running/tracked.py, nodes.py)  | another run                     |
+| running -> waiting   | hold_runs, wait_again           | outcomes.py (running/tracked.py, reaper.py) | another run                     |
 | running, sent -> end | hold_runs, end_with_their_tasks | outcomes.py (running/writer.py, messages/…) | another run                     |
 | any -> ended         | end_with_their_tasks, a trigger | the end of the task, by any writer          | a final task                    |
 | ended -> waiting     | run_again                       | again.py                                    | another status, a key held      |

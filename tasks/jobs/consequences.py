@@ -11,11 +11,13 @@ once, then the second leaves the execution to the first.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 from celery import current_app
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import absence_translated
@@ -43,7 +45,7 @@ def carry_out() -> int:
 def have_carried_out() -> None:
     """Have a worker carry out what is due, if anything is. Raises DatabaseAway."""
     with absence_translated():
-        is_due = bool(_with_failures() or _overdue())
+        is_due = _with_failures().exists() or _overdue().exists()
     if is_due and mode.is_on():
         carry_out()
     elif is_due:
@@ -60,20 +62,19 @@ def request_recovery() -> None:
 agenda.consequences.append(carry_out)
 
 
-def _with_failures(but: Sequence[int] = ()) -> list[int]:
-    notes = Failure.objects.exclude(execution_id__in=but).order_by("execution_id")
-    return list(notes.values_list("execution_id", flat=True).distinct()[:PAGE])
+def _with_failures() -> QuerySet[Any, int]:
+    return Failure.objects.order_by("execution_id").values_list("execution_id", flat=True).distinct()
 
 
-def _overdue(but: Sequence[int] = ()) -> list[int]:
-    found = Terms.objects.filter(deadline__lte=Now(), is_over=False).exclude(pk__in=but)
-    return list(found.order_by("deadline").values_list("pk", flat=True)[:PAGE])  # the order of its index
+def _overdue() -> QuerySet[Any, int]:
+    found = Terms.objects.filter(deadline__lte=Now(), is_over=False)
+    return found.order_by("deadline").values_list("execution_id", flat=True)  # the order of its index
 
 
-def _each(find: Callable[[Sequence[int]], list[int]], do: Callable[[int], None]) -> int:
+def _each(find: Callable[[], QuerySet[Any, int]], do: Callable[[int], None]) -> int:
     count = 0
-    refused: list[int] = []
-    while found := find(refused):
+    left: list[int] = []
+    while found := list(find().exclude(execution_id__in=left)[:PAGE]):
         for execution_id in found:
             try:
                 with transaction.atomic():
@@ -81,12 +82,12 @@ def _each(find: Callable[[Sequence[int]], list[int]], do: Callable[[int], None])
                         do(execution_id)
                         count += 1
                     else:
-                        refused.append(execution_id)
+                        left.append(execution_id)
             except RefreshError:
                 raise
             except Exception:
                 log.error("What the terms of execution %d say cannot be done yet", execution_id, exc_info=True)
-                refused.append(execution_id)
+                left.append(execution_id)
     return count
 
 

@@ -5,11 +5,11 @@ executions/news/handlers.py. They are no messages of their own: a message may be
 worker, and a delivery that is not recorded is made again."""
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from celery import Task, current_app
+from celery import current_app
 from celery.canvas import Signature
 
 from harbor_refresh.executions.errors import Refused
@@ -66,29 +66,32 @@ class EndedExecution:
 def callbacks_of(given: dict[str, Any]) -> list[NewCallback]:
     """Return the callbacks of these signatures, by their names in `start`. Raises Refused for what a worker could
     not call."""
-    return [
-        _callback(name, one) for name, several in given.items() if several is not None for one in _listed(several)
-    ]
-
-
-def _listed(several: Any) -> Iterator[Any]:
-    yield from several if isinstance(several, list | tuple) else [several]
+    lists = {name: several if isinstance(several, list | tuple) else [several] for name, several in given.items()}
+    return [_callback(name, one) for name, several in lists.items() for one in several if several != [None]]
 
 
 def _callback(name: str, signature: Any) -> NewCallback:
     if not isinstance(signature, Signature):
         raise Refused(f"{name} {TAKES}, and got {shown(signature)}")
-    task = _task_of(name, signature)
+    try:
+        task = registered(signature)
+    except Refused as exc:
+        raise Refused(f"{name}: {exc}") from None
     function = getattr(task, "_orig_run", task.run)  # autoretry_for wraps the function
+    options = ", ".join(sorted(signature.options.keys() - {"task_id"}))
+    for is_refused, why in (
+        (isinstance(task, JobTask), f"{TAKES}; {task.name} is a tracked job: start it in a plain task"),
+        (task.name.startswith("celery."), f"{TAKES}; {task.name.removeprefix('celery.')} is none"),
+        (len(task.name) > MAX_HANDLER, f"takes a task with a name of at most {MAX_HANDLER} characters"),
+        (
+            inspect.iscoroutinefunction(function),
+            f"takes a plain function, or one that starts a job, and {task.name} is an `async def`",
+        ),
+        (options, f"takes no options, because {task.name} is not sent; got {options}"),
+    ):
+        if is_refused:
+            raise Refused(f"{name} {why}")
     refuse_generator(task.name, function)
-    if inspect.iscoroutinefunction(function):
-        raise Refused(
-            f"{name}: {task.name} is an `async def`: let it be a plain function, or a job that it starts"
-        )
-    if options := signature.options.keys() - {"task_id"}:
-        raise Refused(
-            f"{name}: {task.name} takes no options, because it is not sent; got {', '.join(sorted(options))}"
-        )
     args, kwargs = list(signature.args), dict(signature.kwargs)
     takes_change = not signature.immutable
     try:
@@ -102,20 +105,6 @@ def _callback(name: str, signature: Any) -> NewCallback:
         takes = f"takes arguments that are JSON of at most {MAX_JSON:,} bytes"
         raise Refused(f"{name}: {task.name} {takes}: {exc}") from exc
     return NewCallback(task.name, STATUSES[name], args, kwargs, takes_change=takes_change)
-
-
-def _task_of(name: str, signature: "Signature[Any]") -> Task:  # type: ignore[type-arg]
-    try:
-        task: Task = registered(signature)  # type: ignore[type-arg]
-    except Refused as exc:
-        raise Refused(f"{name}: {exc}") from None
-    if isinstance(task, JobTask):
-        raise Refused(f"{name} {TAKES}; {task.name} is a tracked job: start it in a plain task")
-    if task.name.startswith("celery."):
-        raise Refused(f"{name} {TAKES}; {task.name.removeprefix('celery.')} is none")
-    if len(task.name) > MAX_HANDLER:
-        raise Refused(f"{name}: takes a task with a name of at most {MAX_HANDLER} characters")
-    return task
 
 
 def find(name: str) -> Call | None:

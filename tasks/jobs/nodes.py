@@ -1,13 +1,13 @@
-"""Nodes: which workers are alive, and the one route by which runs of the dead come back.
+"""Nodes: which workers are alive.
 
 The main process of a worker beats for the processes below it: in a pool of processes, a job that holds the
 interpreter for a minute is no dead job. Two threads share the work:
 
-1. One beats once a second, and at once if jobs end faster than it has said (sql/beat.sql).
+1. One beats once a second (sql/beat.sql).
 2. The other releases what processes of its pool ran that are gone; deletes the rows of other nodes that are
    dead, after two looks that are a ttl apart (sql/delete_dead_nodes.sql); releases what a node ran that has no
-   row; and sends jobs. The pool wakes it when a process dies. A node that has been silent itself deletes no row,
-   until it has beaten for a ttl.
+   row; sends jobs; and kills what was stopped and does not listen. The pool wakes it when a process dies. A node
+   that has been silent itself deletes no row, until it has beaten for a ttl.
 
 Processes of a pool die with their worker, by the kernel: Celery sees to that. If a server is away, nothing is
 released, and no job begins or ends. A node that was frozen and comes back has lost its runs.
@@ -19,21 +19,23 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from celery import bootsteps
 from celery.worker.state import active_requests, total_count
 from django.db import DatabaseError, connection
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Q
+from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import DatabaseAway, RefreshError
-from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import consequences, kills, limits, sender
+from harbor_refresh.executions.errors import RefreshError
+from harbor_refresh.tasks.jobs import consequences, limits, sender
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, take_apart
+from harbor_refresh.tasks.jobs.messages import header
+from harbor_refresh.tasks.jobs.reaper import release, release_runs_without_node, running
 from harbor_refresh.tasks.models.job import Job, Node, State
 from harbor_refresh.tasks.news import signals
 
@@ -42,48 +44,16 @@ log = logging.getLogger("harbor_refresh")
 #: After so long a silent node is suspected, and after so long again it is dead.
 TTL_SECONDS = 5.0
 BEAT_SECONDS = 1.0
-#: So often it looks how many tasks have ended, and whether a limit lets the next job run.
-LOOK_SECONDS, LIMIT_SECONDS = 0.1, 0.2
+#: So often it looks whether a limit lets the next job run.
+LIMIT_SECONDS = 0.2
 #: Its rate is the highest of so many beats.
 BEATS_A_RATE = 5
 #: With each beat a node sends the jobs whose time has come. Every so many beats, it looks whether anything else is
 #: left to send or to release.
 BEATS_A_PASS = 5
-#: The node of runs in eager mode, which no other process watches.
-EAGER = 0
-#: The most runs that are released in one transaction.
-PAGE = 500
-
 
 #: The environment variable that tells processes of a pool the id of their node, because they may be spawned.
 ID = "HARBOR_REFRESH_NODE"
-
-
-class Rate:
-    """How many tasks this worker ends in a second, as its main process counts them: the most of the last beats in
-    which it was not idle. So an idle worker is as fast as it was."""
-
-    def __init__(self) -> None:
-        self._rates: deque[float] = deque(maxlen=BEATS_A_RATE)
-        self._ended, self._at = self._count(), time.monotonic()
-
-    def has_risen(self, slots: int) -> bool:
-        """Whether its slots have ended two tasks each since the last beat, and at a rate that is not known yet."""
-        ended = self._count() - self._ended
-        return ended >= 2 * slots and ended > 1.2 * (self.highest() or 0) * (time.monotonic() - self._at)
-
-    def measure(self) -> None:
-        now, ended = time.monotonic(), self._count()
-        if ended > self._ended or active_requests:
-            self._rates.append((ended - self._ended) / max(now - self._at, LOOK_SECONDS))
-        self._ended, self._at = ended, now
-
-    def highest(self) -> float | None:
-        return max(self._rates, default=None)
-
-    @staticmethod
-    def _count() -> int:
-        return sum(list(total_count.values())) - len(active_requests)
 
 
 class ThisNode:
@@ -94,13 +64,14 @@ class ThisNode:
         self._wake = threading.Event()
         self._ending = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._is_logged = self._has_risen = self._has_limits = False
-        self._rate = Rate()
+        self._is_logged = self._has_limits = False
         #: Since when it beats without a gap, and when it last did.
-        self._since = self._beat_at = self._tried_at = 0.0
+        self._since = self._beat_at = 0.0
+        #: How many tasks a second this worker has ended of late, and how many in all at the last beat.
+        self._rates: deque[float] = deque(maxlen=BEATS_A_RATE)
+        self._ended, self._counted_at = 0, 0.0
         self._name = ""
         self._consumer: Any = None
-        self._killer = kills.Killer()
 
     def start(self, consumer: Any) -> None:
         """Say that this node is there, before it takes a message and before its pool has processes; go on in
@@ -108,7 +79,8 @@ class ThisNode:
         self.id = secrets.randbits(62)  # two workers may have been forked from one process
         os.environ[ID] = str(self.id)
         self._consumer, self._name = consumer, str(consumer.hostname)
-        self._rate = Rate()
+        self._rates.clear()
+        self._ended, self._counted_at = _ended(), time.monotonic()
         self._ending.clear()  # a process of a test has several workers, one after the other
         self._beat()
         self._has_limits = any(limits.is_limited(one) for one in consumer.app.tasks.values())
@@ -120,11 +92,6 @@ class ThisNode:
         self._threads = [threading.Thread(target=loop, name=name, daemon=True) for name, loop in loops.items()]
         for one in self._threads:
             one.start()
-
-    def is_known(self) -> bool:
-        """Return whether this node has a row. Raises DatabaseAway."""
-        with absence_translated():
-            return Node.objects.filter(pk=self.id).exists()
 
     def wake(self) -> None:
         """Look at once: a process of the pool has died."""
@@ -139,16 +106,17 @@ class ThisNode:
         for one in self._threads:
             one.join(TTL_SECONDS)
         self._threads = []
-        self._leave()
+        try:
+            with absence_translated():
+                Node.objects.filter(pk=self.id).delete()
+            release_runs_without_node()
+        except (RefreshError, DatabaseError) as exc:
+            log.warning("%s could not say that it leaves: %s", self._name, exc)
+        connection.close()
 
     def _beat_on(self) -> None:
-        while not self._ending.wait(LOOK_SECONDS):
-            if self._rate.has_risen(self._slots()):  # the broker holds too little for it
-                self._beat()
-                self._has_risen = True
-                self._wake.set()
-            elif time.monotonic() - self._tried_at >= BEAT_SECONDS:
-                self._beat()
+        while not self._ending.wait(BEAT_SECONDS):
+            self._beat()
         connection.close()
 
     def _pass_on(self) -> None:
@@ -158,17 +126,25 @@ class ThisNode:
             self._wake.clear()
             if is_woken or time.monotonic() >= next_at:
                 passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
-                self._pass(passes)
+                self._guarded(self._look_after_jobs, passes)
             else:
-                self._guarded(self._send_admitted)
+                self._guarded(sender.send_admitted, sender.publisher.get().put, self._queues())
         connection.close()
 
     def _beat(self) -> None:
-        self._tried_at = time.monotonic()
-        self._rate.measure()
+        self._measure()
+        pool, controller = self._consumer.pool, self._consumer.controller
         try:
             with absence_translated():
-                run("beat", id=self.id, node=self._name, **self._offers())
+                run(
+                    "beat",
+                    id=self.id,
+                    node=self._name,
+                    slots=int(getattr(pool, "num_processes", None) or controller.concurrency or 1),
+                    busy=len(active_requests),
+                    queues=self._queues(),
+                    rate=max(self._rates, default=None),
+                )
         except (RefreshError, DatabaseError) as exc:
             if not self._is_logged:
                 log.warning("%s gives no sign of life: %s", self._name, exc)
@@ -179,31 +155,28 @@ class ThisNode:
                 self._since = now
             self._beat_at, self._is_logged = now, False
 
-    def _pass(self, passes: int) -> None:
-        self._guarded(partial(self._look_after_jobs, passes))
+    def _measure(self) -> None:
+        """Note how many tasks a second have ended since the last beat, unless it was idle."""
+        now, ended = time.monotonic(), _ended()
+        if ended > self._ended or active_requests:
+            self._rates.append((ended - self._ended) / max(now - self._counted_at, 0.1))
+        self._ended, self._counted_at = ended, now
 
     def _look_after_jobs(self, passes: int) -> None:
         publish, queues = sender.publisher.get().put, self._queues()
-        if self._has_risen:
-            self._has_risen = False
-            sender.send(queues, publish)
-        with absence_translated():
-            self._release_dead_processes()
-        dead = self._delete_dead_nodes()
-        if dead or passes % BEATS_A_PASS == 0:
+        self._release_dead_processes()
+        if self._delete_dead_nodes() or passes % BEATS_A_PASS == 0:
             release_runs_without_node()
             sender.send_all(publish, queues)
         else:
             sender.send_due(publish, queues)
-        self._killer.look(self._consumer)
+        with suppress(RuntimeError):  # another thread changes the set of requests
+            self._kill_stopped()
         consequences.have_carried_out()
 
-    def _send_admitted(self) -> None:
-        sender.send_admitted(sender.publisher.get().put, self._queues())
-
-    def _guarded(self, work: Callable[[], object]) -> None:
+    def _guarded(self, work: Callable[..., object], *args: object) -> None:
         try:
-            work()
+            work(*args)
         except (RefreshError, DatabaseError):
             pass  # the beat says that the database is away
         except Exception:
@@ -221,14 +194,23 @@ class ThisNode:
             signals.nodes_died.send(sender=type(self), names=dead)
         return dead
 
-    def _offers(self) -> dict[str, Any]:
-        """What it takes: how many tasks at a time, how many it runs now, from which queues, and how fast."""
-        busy = len(active_requests)
-        return {"slots": self._slots(), "busy": busy, "queues": self._queues(), "rate": self._rate.highest()}
+    def _kill_stopped(self) -> None:
+        """Kill the processes of runs that were stopped (`stop(kill_after=…)`) and go on, as Celery terminates a
+        task: its message is acknowledged, and the pool starts another process."""
+        tasks = {request: header.read(request.request_dict.get(header.NAME)) for request in list(active_requests)}
+        ids = [found[0] for found in tasks.values() if found]
+        with absence_translated():
+            rows = Job.objects.filter(pk__in=ids, state=State.ENDED, kill_at__lte=Now())
+            due = set(rows.values_list("pk", flat=True)) if ids else set()
+        for request in [one for one, found in tasks.items() if found and found[0] in due]:
+            if self._processes():  # in the thread that reads the results of the pool, and the broker
+                self._consumer.call_soon(_kill, request, self._consumer.pool)
+            else:
+                _say_once_that_none_can_be_killed()
 
-    def _slots(self) -> int:
-        pool, controller = self._consumer.pool, self._consumer.controller
-        return int(getattr(pool, "num_processes", None) or controller.concurrency or 1)
+    def _processes(self) -> list[Any]:
+        """Return the processes of the pool, if it has any. Celery changes the list."""
+        return list(getattr(getattr(self._consumer.pool, "_pool", None), "_pool", ()))
 
     def _queues(self) -> list[str]:
         return list(self._consumer.app.amqp.queues.consume_from)
@@ -236,20 +218,25 @@ class ThisNode:
     def _release_dead_processes(self) -> None:
         """A run that the table has was begun by a process of this pool. If it is not in the pool after that, it is
         gone. A pool of threads is one process, this one."""
-        running = runs(Q(node=self.id))
-        processes = list(getattr(getattr(self._consumer.pool, "_pool", None), "_pool", ()))  # Celery changes it
-        alive = {os.getpid(), *(one.pid for one in processes)}
-        release([one for one in running if one.process not in alive])
+        found = running(Q(node=self.id))
+        alive = {os.getpid(), *(one.pid for one in self._processes())}
+        release([one for one in found if one.process not in alive])
 
-    def _leave(self) -> None:
-        try:
-            with absence_translated():
-                Node.objects.filter(pk=self.id).delete()
-            release_runs_without_node()
-        except (DatabaseAway, DatabaseError) as exc:
-            log.warning("%s could not say that it leaves: %s", self._name, exc)
-        finally:
-            connection.close()
+
+def _ended() -> int:
+    """Return how many tasks this worker has ended, as its main process counts them."""
+    return sum(list(total_count.values())) - len(active_requests)
+
+
+@cache
+def _say_once_that_none_can_be_killed() -> None:
+    log.warning("A stopped run cannot be killed: the pool of this worker has no processes")
+
+
+def _kill(request: Any, pool: Any) -> None:
+    if request in active_requests:  # else its process does another job by now
+        log.warning("Killing process %s: the run of %s was stopped and did not end", request.worker_pid, request)
+        request.terminate(pool, signal="KILL")
 
 
 this_node = ThisNode()
@@ -261,49 +248,3 @@ class NodeStep(bootsteps.Step):
     def __init__(self, consumer: Any, **options: Any) -> None:
         super().__init__(consumer, **options)
         this_node.start(consumer)
-
-
-def runs(which: Any, most: int | None = None) -> list[Run]:
-    """Return the runs to which this applies, as their rows say."""
-    rows = Job.objects.filter(which, state=State.RUNNING).order_by("pk")
-    names = ("pk", "run", "node", "process")
-    return [Run(pk, "", number, 0, *where) for pk, number, *where in rows.values_list(*names)[:most]]
-
-
-def release_runs_without_node() -> int:
-    """Release what dead nodes ran, or nodes that have left. Any number of processes may do so at once. A run whose
-    task is locked, or that the database refuses, holds up no other: the next pass tries it again."""
-    count = after = 0
-    without_node = ~Q(node=EAGER) & ~Exists(Node.objects.filter(pk=OuterRef("node")))
-    while True:
-        with absence_translated():
-            found = runs(Q(pk__gt=after) & without_node, PAGE)
-        count += release(found)
-        if len(found) < PAGE:
-            return count
-        after = found[-1].task_id
-
-
-def release(lost: Sequence[Run]) -> int:
-    """Release these runs, whose processes are dead: each job waits for another run, or has failed if it has begun
-    as often as it may. Returns how many."""
-    if not lost:
-        return 0
-    rows = Job.objects.only("queue", "runs_before", "max_attempts")
-    jobs = rows.in_bulk([one.task_id for one in lost])
-    outcomes = [_of_dead(one, jobs[one.task_id]) for one in lost if one.task_id in jobs]
-    taken, _ = take_apart(outcomes, waits=False)
-    signals.runs_released.send(sender=release, count=len(taken))
-    sender.send_behind({jobs[one.run.task_id].queue for one in taken if one.waits}, taken)
-    return len(taken)
-
-
-def _of_dead(its: Run, job: Job) -> Outcome:
-    if its.number < job.may_begin:
-        return Outcome(its, Status.PENDING, "its process died")
-    return Outcome(its, Status.ERROR, exhausted(job.max_attempts))
-
-
-def exhausted(max_attempts: int) -> str:
-    often = "once" if max_attempts == 1 else f"{max_attempts} times"
-    return f"it has begun {often}, which is as often as it may: see max_attempts"

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import OperationalError, transaction
 
@@ -23,7 +23,7 @@ from harbor_refresh.executions.status import CODES, Status, is_final
 from harbor_refresh.tasks.jobs import report_target
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.report_target import JobReport
-from harbor_refresh.tasks.jobs.running.kept_ends import Kept
+from harbor_refresh.tasks.jobs.running.kept_ends import KEPT, Kept
 from harbor_refresh.tasks.jobs.starting.celery_json import as_json
 from harbor_refresh.tasks.models.job import State
 
@@ -86,24 +86,22 @@ class Outcome:
     delay: float | None = None
     arguments: tuple[list[Any], dict[str, Any]] | None = None
     retries: int | None = None
-    #: Whether another job needs this one.
+    #: Whether another job may wait for it: one that needs this job, or one of its limit.
     is_needed: bool = False
     #: Where the job must be: `sent` if no run has begun.
     state: State = State.RUNNING
+    queue: str = ""
 
     @property
     def waits(self) -> bool:
         return CODES[self.status] < CODES[Status.RUNNING]
 
 
-def begin(
-    task_id: int, job: str, number: int, node: int, process: int, *, revision: int | None = None
-) -> Begun | None:
+def begin(task_id: int, job: str, number: int, node: int, process: int) -> Begun | None:
     """Begin the run of a message: sent -> running. None if the message is a copy, comes late, or is for another
-    database, or if the job waits for a run of another revision. Raises DatabaseAway."""
-    given = {"task_id": task_id, "job": job, "run": number, "revision": revision}
+    database. Raises DatabaseAway."""
     with absence_translated():
-        rows = run("begin", **given, node=node, process=process)
+        rows = run("begin", task_id=task_id, job=job, run=number, node=node, process=process)
     if not rows:
         return None
     [(number, revision, retries, args, kwargs, *rest)] = rows
@@ -111,9 +109,8 @@ def begin(
     return Begun(its, json.loads(args), json.loads(kwargs), retries, *rest)
 
 
-def take(outcomes: Sequence[Outcome], *, waits: bool = True) -> list[Outcome]:
-    """Write these outcomes in one transaction, and return those that stood. Unless it `waits`, outcomes of tasks
-    that another transaction has locked are left to the caller's next look. Raises DatabaseAway.
+def take(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Write these outcomes in one transaction, and return those that stood. Raises DatabaseAway.
 
     1. Lock their tasks and jobs, and leave out the outcomes whose run is over.
     2. Write the results that other jobs need, and what is kept of ends.
@@ -126,11 +123,6 @@ def take(outcomes: Sequence[Outcome], *, waits: bool = True) -> list[Outcome]:
     if not outcomes:
         return []
     with absence_translated(), transaction.atomic():
-        if not waits:
-            task_ids = [one.run.task_id for one in outcomes]
-            breaking = _breaking(outcomes)
-            free = {task_id for (task_id,) in run("lock_free_tasks", task_ids=task_ids, breaking=breaking)}
-            outcomes = [one for one in outcomes if one.run.task_id in free]
         held = run(
             "hold_runs",
             **columns([one.run for one in outcomes]),
@@ -144,10 +136,12 @@ def take(outcomes: Sequence[Outcome], *, waits: bool = True) -> list[Outcome]:
             outcome = outcomes[position - 1]
             first.setdefault(outcome.run.task_id, _in_its_revision(outcome, *revisions))
         standing = list(first.values())
-        _write_results(standing)
-        _keep_ends(standing)
+        results = [one for one in standing if one.status == Status.SUCCESS and one.result is not None]
+        _write("write_results", [(one.run, {"results": one.result}) for one in results])
+        ends = ((one.run, one.kept) for one in standing if one.kept)
+        _write("keep_ends", [(its, dict(zip(KEPT, kept, strict=True))) for its, kept in ends])
         _report(standing)
-        _wait_again([one for one in standing if one.waits])
+        _write("wait_again", [(one.run, _again(one)) for one in standing if one.waits])
     return standing
 
 
@@ -162,27 +156,49 @@ def report_scheduled(task_ids: Sequence[int], revision: int) -> None:
         _report([Outcome(Run(task_id, "", 0, revision), Status.SCHEDULED) for task_id in task_ids])
 
 
-def take_apart(outcomes: Sequence[Outcome], *, waits: bool = True) -> tuple[list[Outcome], list[Outcome]]:
-    """Write these outcomes, each by itself if the database refuses them together: one that it refuses must not
-    hold up others. Returns those that stood, and those that were refused. Raises DatabaseAway, and
-    OperationalError for a lock or a limit of time: another try may succeed."""
+class Taken(NamedTuple):
+    """These outcomes stood; those are `left`, and may be written by another try; the database refuses the rest."""
+
+    stood: list[Outcome]
+    left: list[Outcome]
+    refused: list[Outcome]
+
+
+def take_apart(outcomes: Sequence[Outcome]) -> Taken:
+    """Write these outcomes so that none holds up others: one whose task another transaction has locked is left,
+    and if the database refuses them together, each is written by itself. Raises DatabaseAway."""
+    taken = Taken([], [], [])
     try:
-        return take(outcomes, waits=waits), []
-    except (RefreshError, OperationalError):
+        _take_free(outcomes, taken)
+        return taken
+    except RefreshError:
         raise
+    except OperationalError:  # a lock, or a limit of time
+        pass
     except Exception:
         log.error("%d ends of jobs cannot be written", len(outcomes), exc_info=True)
-    taken: list[Outcome] = []
-    refused: list[Outcome] = []
     for one in outcomes:
         try:
-            taken += take([one], waits=waits)
-        except (RefreshError, OperationalError):
+            _take_free([one], taken)
+        except RefreshError:
             raise
+        except OperationalError:
+            taken.left.append(one)
         except Exception as exc:
             log.error("The end of task %d cannot be written: %s", one.run.task_id, exc)
-            refused.append(one)
-    return taken, refused
+            taken.refused.append(one)
+    return taken
+
+
+def _take_free(outcomes: Sequence[Outcome], taken: Taken) -> None:
+    if not outcomes:
+        return
+    task_ids = [one.run.task_id for one in outcomes]
+    with absence_translated(), transaction.atomic():
+        free = {task_id for (task_id,) in run("lock_free_tasks", task_ids=task_ids, breaking=_breaking(outcomes))}
+        stood = take([one for one in outcomes if one.run.task_id in free])
+    taken.stood.extend(stood)
+    taken.left.extend(one for one in outcomes if one.run.task_id not in free)
 
 
 def _in_its_revision(outcome: Outcome, of_job: int, of_task: int) -> Outcome:
@@ -215,37 +231,20 @@ def _earlier_runs(outcome: Outcome) -> int:
     return outcome.run.number if outcome.waits or outcome.state == State.SENT else outcome.run.number - 1
 
 
-def _write_results(outcomes: Sequence[Outcome]) -> None:
-    if successes := [one for one in outcomes if one.status == Status.SUCCESS and one.result is not None]:
-        run(
-            "write_results",
-            task_ids=[one.run.task_id for one in successes],
-            revisions=[one.run.revision for one in successes],
-            results=[one.result for one in successes],
-        )
+def _write(statement: str, rows: Sequence[tuple[Run, dict[str, Any]]]) -> None:
+    """Run the statement for these runs, with a list of each value."""
+    if rows:
+        values = {name: [its[name] for _, its in rows] for name in rows[0][1]}
+        revisions = [its.revision for its, _ in rows]
+        run(statement, task_ids=[its.task_id for its, _ in rows], revisions=revisions, **values)
 
 
-def _keep_ends(outcomes: Sequence[Outcome]) -> None:
-    if ends := [(one.run, one.kept) for one in outcomes if one.kept]:
-        run(
-            "keep_ends",
-            task_ids=[its.task_id for its, _ in ends],
-            revisions=[its.revision for its, _ in ends],
-            results=[json.dumps(kept.result) if kept.is_result else None for _, kept in ends],
-            reasons=[kept.why_not for _, kept in ends],
-            tracebacks=[kept.traceback for _, kept in ends],
-        )
+def _again(outcome: Outcome) -> dict[str, Any]:
+    asked = outcome.arguments and as_json(list(outcome.arguments))
+    args, kwargs = map(json.dumps, asked) if asked else (None, None)
+    return {"delays": outcome.delay, "args": args, "kwargs": kwargs, "retries": outcome.retries}
 
 
-def _wait_again(outcomes: Sequence[Outcome]) -> None:
-    if outcomes:
-        asked = [None if one.arguments is None else as_json(list(one.arguments)) for one in outcomes]
-        run(
-            "wait_again",
-            task_ids=[one.run.task_id for one in outcomes],
-            revisions=[one.run.revision for one in outcomes],
-            delays=[one.delay for one in outcomes],
-            args=[one and json.dumps(one[0]) for one in asked],
-            kwargs=[one and json.dumps(one[1]) for one in asked],
-            retries=[one.retries for one in outcomes],
-        )
+def exhausted(max_attempts: int) -> str:
+    often = "once" if max_attempts == 1 else f"{max_attempts} times"
+    return f"it has begun {often}, which is as often as it may: see max_attempts"

@@ -2,12 +2,11 @@
 
 Speaks the protocol of Harbor's job service and its core: `POST {url}{task id}` with a status change as JSON. A
 report is noted in the row of its job, in the transaction of the change, and stays there until the target has taken
-it. So the process of the run posts it, and a second later again; after that, any worker does so every few seconds.
+it. So the process of the run posts it at once; after some seconds, any worker does so.
 """
 
 import json
 import logging
-import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 from django.db import DatabaseError, transaction
-from django.db.models import Max, Min
 from django.dispatch import Signal
 
 from harbor_refresh.executions.database import absence_translated
@@ -41,16 +39,13 @@ reports_taken = Signal()
 #: One call takes at most this long, for any number of reports.
 SECONDS = 10.0
 #: Refusals that may pass, because they concern the target or our settings. Any other 4xx is a refusal for good;
-#: 404 is one after PATIENCE, because the target may not have committed the row of the task yet.
+#: 404 is one after PATIENCE seconds, because the target may not have committed the row of the task yet.
 MAY_PASS = frozenset({401, 403, 408, 425, 429})
-NOT_FOUND = 404
-#: Seconds for which a report is tried again although the target knows no such task.
-PATIENCE = 300.0
+NOT_FOUND, PATIENCE = 404, 300.0
 #: The most characters of a redirect's location in an error.
 MAX_LOCATION = 300
 #: Reports that are fired again in one pass, and their least age in seconds.
 PAGE, LATE_SECONDS = 500, 10.0
-PAUSE_SECONDS = 1.0
 
 
 def is_set() -> bool:
@@ -102,6 +97,10 @@ class JobReport:
         body = {"job_id": self.job, "status": self.status, "metadata": metadata}
         return body | ({"status_message": self.message} if self.message else {})
 
+    def apply(self) -> None:
+        """Write it to the task here."""
+        report_tasks([Report(self.task_id, self.status, self.revision, self.message or None)], Source.JOB)
+
 
 def note(reports: Sequence[JobReport]) -> None:
     """Note these reports, and post them after the commit. A run that has ended ends its job here, because its task
@@ -118,38 +117,26 @@ def note(reports: Sequence[JobReport]) -> None:
 
 def fire_again() -> int:
     """Fire again reports that were not taken, unless their task says by now that they were. Returns how many the
-    target has taken. They begin at a random one, so that no report that is refused holds up the others."""
-    if not is_set():
-        return _apply_here()
-    with absence_translated():
-        noted = Job.objects.filter(report__isnull=False).select_related("task").order_by("pk")
-        ends = noted.aggregate(first=Min("pk"), last=Max("pk"))
-        if ends["first"] is None:
-            return 0
-        begin = random.randint(ends["first"], ends["last"])  # noqa: S311  # no secret
-        page = [*noted.filter(pk__gte=begin)[:PAGE], *noted.filter(pk__lt=begin)[:PAGE]][:PAGE]
-        # its task may have the report by now, or a later one: the answer was lost, or another program has reported
-        late = [
-            (report, (job.task.status_revision, job.task.status_code) >= (report.revision, CODES[report.status]))
-            for job, report in ((one, JobReport.of(one)) for one in page)
-            if report.since < time.time() - LATE_SECONDS
-        ]
-        _forget([one for one, is_taken in late if is_taken])
-    return _settle([one for one, is_taken in late if not is_taken]).count
-
-
-def _apply_here() -> int:
-    """No report target is set any more: apply the reports that it has not taken."""
+    target has taken. They come in any order, so that no report that is refused holds up the others. If no target
+    is set any more, apply them here."""
+    noted = Job.objects.filter(report__isnull=False).select_related("task")
     with absence_translated(), transaction.atomic():
-        noted = Job.objects.filter(report__isnull=False).select_related("task").order_by("pk")
-        left = [JobReport.of(one) for one in noted[:PAGE]]
-        if not left:
-            return 0
-        report_tasks(
-            (Report(one.task_id, one.status, one.revision, one.message or None) for one in left), Source.JOB
-        )
-        _forget(left)
-    return len(left)
+        if not is_set():
+            reports = [JobReport.of(one) for one in noted.order_by("pk")[:PAGE]]
+            for one in reports:
+                one.apply()
+            _forget(reports)
+            return len(reports)
+        late = noted.filter(report__since__lt=time.time() - LATE_SECONDS).order_by("?")[:PAGE]
+        found = [(JobReport.of(job), job.task) for job in late]
+        # its task may have the report by now, or a later one: the answer was lost, or another program has reported
+        taken = [
+            one
+            for one, task in found
+            if (task.status_revision, task.status_code) >= (one.revision, CODES[one.status])
+        ]
+        _forget(taken)
+    return len(_settle([one for one, _ in found if one not in taken]).accepted)
 
 
 def _forget(reports: Sequence[JobReport]) -> None:
@@ -159,7 +146,7 @@ def _forget(reports: Sequence[JobReport]) -> None:
 
 def _settle(reports: Sequence[JobReport]) -> "Posted":
     """Post these reports, forget those that are settled, and have the jobs sent whose turn has come with them."""
-    posted = target().post(reports)
+    posted = post(reports)
     with absence_translated():
         done = [*posted.accepted, *(one for one, why in posted.unwanted if _is_given_up(one, why))]
         _forget(done)
@@ -175,9 +162,8 @@ def _is_given_up(report: JobReport, why: str) -> bool:
     say that the job has ended. False if the database refuses that: then it is posted again."""
     log.warning("The hook does not want the report that job %s is %s: %s", report.job, report.status, why)
     if is_final(report.status):
-        its = Report(report.task_id, report.status, report.revision, report.message or None)
         try:
-            report_tasks([its], Source.JOB)
+            report.apply()
         except DatabaseError as exc:
             log.error("The end of task %d cannot be written: %s", report.task_id, said_by(exc))
             return False
@@ -188,22 +174,15 @@ class Poster(BatchThread[JobReport]):
     """One thread in each process that posts the reports of its jobs."""
 
     def _do(self, reports: Sequence[JobReport]) -> None:
-        left = self._post(reports)
-        if left and not self._ending.wait(PAUSE_SECONDS):
-            self._post(left)  # what is left then is fired again (`fire_again`)
-
-    def _post(self, reports: Sequence[JobReport]) -> Sequence[JobReport]:
-        """Return those that are left. Log that some are, once until none is any more."""
-        left: Sequence[JobReport] = reports
+        """Log that some are left, once until none is any more: they are fired again (`fire_again`)."""
         try:
             posted = _settle(reports)
-            left, why = posted.left, posted.why_left
+            left, why = len(reports) - len(posted.accepted) - len(posted.unwanted), posted.why_left
         except Exception as exc:  # the database is away
-            why = said_by(exc)
+            left, why = len(reports), said_by(exc)
         if left and not self._is_logged:
-            log.warning("%d turns of jobs cannot be reported, trying again: %s", len(left), why)
+            log.warning("%d turns of jobs cannot be reported, trying again: %s", left, why)
         self._is_logged = bool(left)
-        return left
 
 
 of_this_process = PerProcess(Poster)
@@ -211,78 +190,57 @@ of_this_process = PerProcess(Poster)
 
 @dataclass
 class Posted:
-    """`accepted` reports are delivered; `unwanted` ones, with the reason, never will be; `left` ones may be."""
+    """`accepted` reports are delivered; `unwanted` ones, with the reason, never will be. The others may be:
+    `why_left` is the last reason."""
 
     accepted: list[JobReport] = field(default_factory=list)
     unwanted: list[tuple[JobReport, str]] = field(default_factory=list)
-    left: list[JobReport] = field(default_factory=list)
     why_left: str = ""
-
-    @property
-    def count(self) -> int:
-        return len(self.accepted)
-
-
-class ReportTarget:
-    def __init__(self, url: str, authorization: str, timeout: float) -> None:
-        import httpx2  # the extra `http`, which a project without a report target does not need
-
-        self._url, self._failure = url, httpx2.HTTPError
-        headers = {"Authorization": authorization} if authorization else {}
-        self._client = httpx2.Client(timeout=timeout, headers=headers, follow_redirects=False)
-
-    def post(self, reports: Sequence[JobReport]) -> Posted:
-        """Send one request for each report, in the order given.
-
-        1. An answer of 2xx: the report is accepted.
-        2. A refusal for good, for example because its task is gone: the report is unwanted. So is a report that
-           has been answered by 404 for PATIENCE seconds.
-        3. A refusal that may pass: the report is left, and the next one is tried, because only this one may be
-           concerned. A redirect is such a refusal: it means that our setting is wrong, and is not followed.
-        4. No answer: the target is away, so this report and all following ones are left.
-
-        Refused or unanswered reports move to the back of the retry list, so they do not block other reports.
-        """
-        posted = Posted()
-        refused: list[JobReport] = []
-        until = time.monotonic() + SECONDS
-        for position, report in enumerate(reports):
-            if time.monotonic() > until:
-                posted.left, posted.why_left = [*reports[position:], *refused], "it answers too slowly"
-                return posted
-            try:
-                answer = self._client.post(f"{self._url}{report.task_id}", json=report.body)
-            except self._failure as exc:
-                posted.left = [*reports[position + 1 :], *refused, report]
-                posted.why_left = f"{type(exc).__name__}: {exc}"
-                return posted
-            if answer.is_success:
-                posted.accepted.append(report)
-            elif answer.status_code == NOT_FOUND and time.time() - report.since < PATIENCE:
-                refused.append(report)
-                posted.why_left = _why_left(answer)
-            elif answer.is_client_error and answer.status_code not in MAY_PASS:
-                posted.unwanted.append((report, f"the hook answered {answer.status_code}"))
-            else:
-                refused.append(report)
-                posted.why_left = _why_left(answer)
-        posted.left = refused
-        return posted
-
-    def close(self) -> None:
-        self._client.close()
-
-
-def _why_left(answer: "httpx2.Response") -> str:
-    why = f"it answered {answer.status_code}"
-    if 300 <= answer.status_code < 400:
-        location = answer.headers.get("Location", "")[:MAX_LOCATION]
-        why += f", a redirect to {location!r}, which is not followed: change REFRESH_REPORT_URL"
-    return why
 
 
 @cache
-def target() -> ReportTarget:
-    """Return the report target of this process, built from the settings. It connects on first use."""
+def client() -> "httpx2.Client":
+    """Return the client of this process. It connects on first use."""
+    import httpx2  # the extra `http`, which a project without a report target does not need
+
     conf = refresh_settings()
-    return ReportTarget(conf.report_url, conf.report_authorization, pacing.REPORT_TIMEOUT_SECONDS)
+    headers = {"Authorization": conf.report_authorization} if conf.report_authorization else {}
+    return httpx2.Client(timeout=pacing.REPORT_TIMEOUT_SECONDS, headers=headers, follow_redirects=False)
+
+
+def post(reports: Sequence[JobReport]) -> Posted:
+    """Send one request for each report, in the order given.
+
+    1. An answer of 2xx: the report is accepted.
+    2. A refusal for good, for example because its task is gone: the report is unwanted. So is a report that has
+       been answered by 404 for PATIENCE seconds.
+    3. A refusal that may pass: the report is left, and the next one is tried, because only this one may be
+       concerned. A redirect is such a refusal: it means that our setting is wrong, and is not followed.
+    4. No answer: the target is away, so this report and all following ones are left.
+    """
+    posted = Posted()
+    until = time.monotonic() + SECONDS
+    url = refresh_settings().report_url
+    for report in reports:
+        if time.monotonic() > until:
+            posted.why_left = "it answers too slowly"
+            break
+        try:
+            answer = client().post(f"{url}{report.task_id}", json=report.body)
+        except Exception as exc:  # any error of the client
+            posted.why_left = f"{type(exc).__name__}: {exc}"
+            break
+        code = answer.status_code
+        may_pass = code in MAY_PASS or (code == NOT_FOUND and time.time() - report.since < PATIENCE)
+        if answer.is_success:
+            posted.accepted.append(report)
+        elif answer.is_client_error and not may_pass:
+            posted.unwanted.append((report, f"the hook answered {code}"))
+        else:
+            posted.why_left = f"it answered {code}"
+            if 300 <= code < 400:
+                location = answer.headers.get("Location", "")[:MAX_LOCATION]
+                posted.why_left += (
+                    f", a redirect to {location!r}, which is not followed: change REFRESH_REPORT_URL"
+                )
+    return posted

@@ -2,12 +2,14 @@
 more, and the process of one that runs finds so within a second (writer.py), and `should_stop` says it."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from django.db import transaction
+from django.db.models.functions import Now
 
 from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.lifecycle.stops import Stopped, stop, stop_many, stop_task
-from harbor_refresh.tasks.jobs import kills
+from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.starting.options import MAX_SECONDS, Takes, is_seconds, refuse
 from harbor_refresh.tasks.models.job import Job, State
 from harbor_refresh.tasks.without_redis.agenda import at_once
@@ -32,7 +34,14 @@ def stop_jobs(execution_id: int, *, kill_after: float | None = None) -> int:
         running = Job.objects.filter(task__execution_id__in=family, state=State.RUNNING).count()
         stop(execution_id)
         if kill_after is not None:
-            kills.ask(links.family([execution_id]), kill_after)
+            # the family is locked, so none of these jobs begins again meanwhile; their workers kill (nodes.py)
+            stopped = Job.objects.filter(
+                task__execution_id__in=links.family([execution_id]),
+                task__status=Status.STOPPED,
+                state=State.ENDED,
+                run__gte=1,
+            )
+            stopped.update(kill_at=Now() + timedelta(seconds=kill_after))
     return running
 
 

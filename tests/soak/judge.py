@@ -12,7 +12,7 @@ examples/simulation/invariants.py checks K1 to K4, and `seed` checks K5.
 | gave up too early      | is Error for max_attempts, and ran much less often                              |
 | success without a run  | is Success, and none of its runs came to its end                                |
 | too many runs          | began more often than max_attempts since it was started or tried again          |
-| two at once            | ran twice at the same time, and no frozen worker explains it                    |
+| two at once            | ran twice at the same time, and no frozen worker or crash explains it           |
 | more than the limit    | ran beside as many others of its key as may run at once                         |
 | wrong argument         | got an argument that the jobs that it needs did not return                      |
 | ran before its turn    | began a run, and a job that it needs had not succeeded                          |
@@ -152,11 +152,8 @@ def too_many_runs(evidence: Evidence) -> Iterator[Violation]:
 
 
 def _was_forgotten(evidence: Evidence, run: Run) -> bool:
-    """PostgreSQL crashed before the begin of this run was on disk, and the process that knew of it died, too."""
-    return run.ended is None and any(
-        run.began <= at <= run.began + FORGOTTEN_SECONDS and run.alive_until <= at + FORGOTTEN_SECONDS
-        for at in evidence.crashes
-    )
+    """PostgreSQL crashed before the begin of this run was on disk."""
+    return any(run.began <= at <= run.began + FORGOTTEN_SECONDS for at in evidence.crashes)
 
 
 def two_at_once(evidence: Evidence, silent_seconds: float) -> tuple[list[Violation], int]:
@@ -168,7 +165,8 @@ def two_at_once(evidence: Evidence, silent_seconds: float) -> tuple[list[Violati
                 together = min(first.until, second.until) - second.began
                 if first.until - second.began <= MOMENT:
                     continue
-                if _was_taken_for_dead(evidence.freezes, first, second.began, silent_seconds):
+                is_dead = _was_taken_for_dead(evidence.freezes, first, second.began, silent_seconds)
+                if is_dead or _was_forgotten(evidence, first):
                     explained += 1
                     continue
                 what = (

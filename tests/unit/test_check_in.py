@@ -50,7 +50,6 @@ def test_numbers_that_are_no_progress_are_refused_by_name(kind: type[Handle], nu
 
 
 def test_a_job_that_was_called_like_a_function_checks_in_to_no_one() -> None:
-    job = Untracked.__new__(Untracked)
-    job.was_told_to_stop, job._current = False, None
+    job = Untracked(None)  # type: ignore[arg-type]
     job.check_in("layer 3", done=3, of=7)
     assert job.should_stop() is False

@@ -171,8 +171,11 @@ ALLOWED: dict[str, Evidence] = {
         [ERROR],
     ),
     "a stop whose outcome is not known": evidence([], [], [row("Stopped")], asks=[Ask("stop", 1, "raised", 1)]),
-    "six runs of five, and PostgreSQL crashed as the process of one died": replace(
-        evidence([*attempts(5), run(6, None, alive_until=6.1)], [], [row("Error", EXHAUSTED)]), crashes=[6.2]
+    "six runs of five, and PostgreSQL crashed as one began": replace(
+        evidence(attempts(6), [], [row("Error", EXHAUSTED)]), crashes=[5.6]
+    ),
+    "two runs at once, and PostgreSQL crashed as the first began": replace(
+        evidence([run(1, 3), run(2, 4, pid=201, worker=OTHER_WORKER)], []), crashes=[1.2]
     ),
     "a job of a chain that waits for its turn": evidence(
         [GOOD, run(2.1, 3, job="k", task=2)], LIFE, [row(), row(job="k", task=2, needs=(1,))]

@@ -1,31 +1,43 @@
-"""Refuse each message that a worker cannot use, from any writer and for any task.
+"""Refuse each message that a worker cannot use, and end the jobs that Celery ends without their code.
 
 Celery's main process reads a message in several places, and an error in most of them ends the worker. The broker
-then gives the message to the next worker. So this step of the consumer stands before and around all that Celery
-does with a message:
+then gives the message to the next worker. So this step of the consumer, which only workers load, stands before and
+around all that Celery does with a message, from any writer and for any task:
 
 1. It checks the message (validation.py), because some parts break the main process later, in its loop.
 2. It refuses a message that the check refuses, that cannot be decoded, or at which Celery raises an error of data:
    the message is logged in one line, rejected, and not requeued. If it is for a tracked job, that ends as Error.
 3. It refuses a message for a task that the worker does not know. Celery would log all its headers.
 
-Other errors stay as they are: a connection that is lost, memory that is full, a worker that is told to end. The
-Celery app names this step (`GUARD`), and only workers load it.
+Other errors stay as they are: a connection that is lost, memory that is full, a worker that is told to end.
+
+A job also ends here, in the main process, if its message was revoked, or if its run took longer than its hard
+limit: the job's code never learns of it. If the database is away, that is logged. Then a job without a run is sent
+again later, and a run whose process was killed is released. The sender ends a job that has expired.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery import bootsteps, signals
 from celery.exceptions import NotRegistered
 from celery.utils.objects import Bunch
+from celery.worker import state
+from celery.worker.request import Request
+from django.db import DatabaseError, connection
 
-from harbor_refresh.executions.errors import Refused
-from harbor_refresh.tasks.jobs.messages import celery_events
+from harbor_refresh.executions.errors import DatabaseAway, Refused
+from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.text import is_text, made_storable, said_by, shown
+from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.messages.validation import MESSAGE, fields_of, refuse_unusable
+from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.outcomes import MAX_MESSAGE, Outcome, Run, take
+from harbor_refresh.tasks.models.job import State
 
 log = logging.getLogger("harbor_refresh")
 
@@ -33,8 +45,7 @@ log = logging.getLogger("harbor_refresh")
 OF_DATA = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 #: A failure that is never the fault of a message. Some errors of a connection are an OSError and a ValueError.
 OF_THE_SYSTEM = (MemoryError, OSError)
-
-Receive = Callable[[Any], None]
+MAX_JOB = 64
 
 
 class MessageGuard(bootsteps.Step):
@@ -45,7 +56,7 @@ class MessageGuard(bootsteps.Step):
         consumer.create_task_handler = lambda: partial(_receive, consumer, make())
 
 
-def _receive(consumer: Any, receive: Receive, message: Any) -> None:
+def _receive(consumer: Any, receive: Callable[[Any], None], message: Any) -> None:
     try:
         name = fields_of(message)["task"]
         refuse_unusable(consumer.app.tasks.get(name), message)
@@ -73,7 +84,8 @@ def refuse(consumer: Any, message: Any, exc: Exception) -> None:
         fields = fields_of(message)
     except Exception:
         fields = message.headers
-    celery_events.on_unusable(fields, why)
+    _log_dropped(fields, why)
+    end(fields.get("id"), fields.get(message_header.NAME), Status.ERROR, why)
     _reject(consumer, message)
     signals.task_rejected.send(sender=consumer, message=message, exc=exc)
 
@@ -82,7 +94,7 @@ def _refuse_unknown(consumer: Any, message: Any) -> None:
     """Refuse the message of a task that this worker does not know, as Celery does: its result is a failure."""
     fields = fields_of(message)
     job, name = fields["id"], fields["task"]
-    celery_events.log_dropped(fields, "this worker knows no task of that name")
+    _log_dropped(fields, "this worker knows no task of that name")
     _reject(consumer, message)
     answer = {one: message.properties.get(one) for one in ("correlation_id", "reply_to")}
     request = Bunch(name=name, chord=None, errbacks=None, root_id=fields.get("root_id"), **answer)
@@ -99,3 +111,67 @@ def _reject(consumer: Any, message: Any) -> None:
     needs_none = message.delivery_info.get("consumer_tag") in (message.channel.no_ack_consumers or ())
     if not needs_none and not message.acknowledged:
         message.reject_log_error(log, consumer.connection_errors)
+
+
+class TrackedRequest(Request):
+    """The request of a job, which the main process of a worker keeps while another process runs it."""
+
+    def on_timeout(self, soft: bool, timeout: float) -> Any:
+        """Write a hard limit before Celery acknowledges the message. If this process dies in between, the run is
+        released."""
+        if not soft and not state.should_terminate:
+            header, why = self.request_dict.get(message_header.NAME), said_by(TimeLimitExceeded(timeout))
+            end(self.id, header, Status.ERROR, why, state=State.RUNNING)
+        return super().on_timeout(soft, timeout)
+
+    def on_failure(self, exc_info: Any, *args: Any, **options: Any) -> Any:
+        """Have the runs of a process that died released at once."""
+        if isinstance(getattr(exc_info, "exception", None), WorkerLostError):
+            this_node.wake()
+        return super().on_failure(exc_info, *args, **options)
+
+
+def on_revoked(request: Any, terminated: bool, expired: bool, **_: Any) -> None:
+    if expired:  # the sender ends it, unless it was resumed since
+        state.revoked.discard(request.id)
+    elif terminated:
+        why = "it was revoked while it ran"
+        end(request.id, request.get(message_header.NAME), Status.STOPPED, why, state=State.RUNNING)
+    else:
+        end(request.id, request.get(message_header.NAME), Status.STOPPED, "it was revoked")
+
+
+def on_unknown(message: Any, name: str, id: str, **_: Any) -> None:
+    why = f"the worker that got it knows no task {name!r}"
+    end(id, message.headers.get(message_header.NAME), Status.ERROR, why)
+
+
+def _log_dropped(fields: Mapping[str, Any], why: str) -> None:
+    why = made_storable(" ".join(why[:MAX_MESSAGE].split()))
+    if message_header.NAME in fields:
+        log.error("Dropped the message of job %s: %s", shown(fields.get("id")), why)
+    else:
+        log.error("Dropped a message for the task %s: %s", shown(fields.get("task")), why)
+
+
+def end(job: Any, header: Any, status: Status, why: str, *, state: State = State.SENT) -> None:
+    """End the job of a dropped message, if no run has begun: sent -> ended; or the run of a message, whose process
+    is killed: running -> ended. A message that names no job ends none. Log that the database is away, or refuses,
+    and do not raise: no message may end a worker."""
+    found = message_header.read(header)
+    if found is None or not is_text(job, MAX_JOB, at_least=1):
+        return
+    task_id, number = found
+    its = Run(task_id, job, number) if state == State.SENT else Run(task_id, job, number + 1, node=this_node.id)
+    why = made_storable(why)[:MAX_MESSAGE]
+    try:
+        take([Outcome(its, status, why, state=state)])
+    except (DatabaseAway, DatabaseError) as exc:
+        log.warning("Could not write of task %d that %s: %s", task_id, why, exc)
+    finally:
+        connection.close()  # the main process keeps none
+
+
+def connect() -> None:
+    signals.task_revoked.connect(on_revoked, dispatch_uid="tasks.jobs.guard.revoked")
+    signals.task_unknown.connect(on_unknown, dispatch_uid="tasks.jobs.guard.unknown")

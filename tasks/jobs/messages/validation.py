@@ -6,6 +6,7 @@ would break a worker, for any task. The message of a tracked job must be what ou
 """
 
 from collections.abc import Mapping
+from functools import partial
 from math import inf
 from typing import Any
 from uuid import UUID
@@ -31,12 +32,8 @@ MAX_JOB = 255
 MAX_LIMIT = 10**15
 
 
-def _is_list_of_text(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
-
-
-def _is_list_of_mappings(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, dict) for one in value)
+def _is_list_of(kind: type[Any], value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, kind) for one in value)
 
 
 def _is_limit(value: Any) -> bool:
@@ -51,7 +48,7 @@ COUNT = Takes(
 )
 NOTHING = Takes("nothing", lambda value: False)
 MAPPING = Takes("a mapping", lambda value: isinstance(value, dict))
-MAPPINGS = Takes("a list of mappings", _is_list_of_mappings)
+MAPPINGS = Takes("a list of mappings", partial(_is_list_of, dict))
 ANY_LIMIT = Takes("a number of seconds", _is_limit)
 
 #: The headers that Celery reads, in either process. None means that the header is not set.
@@ -61,7 +58,7 @@ HEADERS = {
     **dict.fromkeys(("retries", "replaced_task_nesting", "group_index"), COUNT),
     **dict.fromkeys(("eta", "expires"), MOMENT),
     "timelimit": Takes("two limits", lambda value: isinstance(value, list | tuple) and len(value) == 2),
-    "stamped_headers": Takes("a list of text", _is_list_of_text),
+    "stamped_headers": Takes("a list of text", partial(_is_list_of, str)),
     **dict.fromkeys(("stamps", "headers"), MAPPING),
 }
 #: The links of a message, to the tasks after it.
@@ -101,8 +98,11 @@ def refuse_unusable(task: Any, message: Any) -> None:
     is_tracked = message_header.NAME in fields
     refuse_nesting(message.properties)
     _refuse_fields(fields, is_tracked=is_tracked)
-    if task is not None:
-        _refuse_task(task, is_tracked=is_tracked)
+    if task is not None:  # an option that the task sets would break all its messages
+        if is_tracked:
+            refuse_options_of_task(task)
+        for name in LIMITS:
+            refuse(task.name, name, getattr(task, name, None), ANY_LIMIT)
     payload = message.payload
     refuse_nesting(payload)
     if not is_tracked and isinstance(payload, dict) and "args" in payload:  # of the first protocol, or of both
@@ -110,14 +110,6 @@ def refuse_unusable(task: Any, message: Any) -> None:
         _refuse_arguments(payload["args"], payload.get("kwargs", {}))
     else:
         _refuse_payload(payload, is_tracked=is_tracked)
-
-
-def _refuse_task(task: Any, *, is_tracked: bool) -> None:
-    """Raise Refused if an option that the task sets would break all its messages."""
-    if is_tracked:
-        refuse_options_of_task(task)
-    for name in LIMITS:
-        refuse(task.name, name, getattr(task, name, None), ANY_LIMIT)
 
 
 def _refuse_fields(fields: Mapping[str, Any], *, is_tracked: bool) -> None:

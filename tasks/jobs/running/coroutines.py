@@ -10,12 +10,12 @@ Green threads share one thread, where a second loop fails, so their pools are re
 import asyncio
 import signal
 import threading
-from collections.abc import Callable, Coroutine, Generator, Iterator
+from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial, wraps
+from functools import wraps
 from inspect import getattr_static, iscoroutinefunction
+from types import coroutine
 from typing import Any, TypeVar
 
 from asgiref.sync import AsyncToSync, async_to_sync
@@ -46,13 +46,19 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         if (pool := detect_environment()) != "default":
             raise RuntimeError(f"an `async def` job runs in the pools prefork, threads and solo, not with {pool}")
-        its = _Coroutine(function, args, kwargs)
-        with its.soft_limit():
-            try:
-                return async_to_sync(its.main, force_new_loop=True)()
-            except BaseException:
-                its.cancel()  # if it still goes on: this thread was interrupted
-                raise
+        its = _Coroutine(function(*args, **kwargs))
+        is_main = threading.current_thread() is threading.main_thread()
+        has_limit = is_main and signal.getsignal(signal.SIGUSR1) is soft_timeout_sighandler
+        if has_limit:  # a soft limit is raised in the coroutine, and not in this thread, where its signal arrives
+            signal.signal(signal.SIGUSR1, its.strike)
+        try:
+            return async_to_sync(its.main, force_new_loop=True)()
+        except BaseException:
+            its.cancel()  # if it still goes on: this thread was interrupted
+            raise
+        finally:
+            if has_limit:
+                signal.signal(signal.SIGUSR1, soft_timeout_sighandler)
 
     return run
 
@@ -69,11 +75,11 @@ def outside_of_the_loop(function: Callable[[], Result]) -> Result:
 
 
 class _Coroutine:
-    """One run of a coroutine function. Celery keeps the current task and its request for each thread, so they are
-    handed on to that of the loop."""
+    """One run of a coroutine. Celery keeps the current task and its request for each thread, so they are handed on
+    to that of the loop."""
 
-    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
-        self._make = partial(function, *args, **kwargs)
+    def __init__(self, made: Coroutine[Any, Any, Any]) -> None:
+        self._made = made
         self._celery_task = _task_stack.top
         self._request = self._celery_task.request_stack.top if self._celery_task else None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -86,62 +92,29 @@ class _Coroutine:
         self._task, self._loop = asyncio.current_task(), asyncio.get_running_loop()
         if self._struck:
             self.cancel()
+        if task := self._celery_task:
+            _task_stack.push(task)
+            task.request_stack.push(self._request)
         try:
-            with self._as_current():
-                return await _Interruptible(self._make(), self._take_limit)
+            return await self._interruptible()
         finally:
             self._loop = None
-
-    @contextmanager
-    def _as_current(self) -> Iterator[None]:
-        task = self._celery_task
-        if task is None:
-            yield
-            return
-        _task_stack.push(task)
-        task.request_stack.push(self._request)
-        try:
-            yield
-        finally:
-            task.request_stack.pop()
-            _task_stack.pop()
+            if task:
+                task.request_stack.pop()
+                _task_stack.pop()
 
     def cancel(self) -> None:
         loop, task = self._loop, self._task
         if loop and task:
             loop.call_soon_threadsafe(task.cancel)
 
-    @contextmanager
-    def soft_limit(self) -> Iterator[None]:
-        """Raise a soft time limit in the coroutine, and not in this thread, where its signal arrives."""
-        is_main = threading.current_thread() is threading.main_thread()
-        if not is_main or signal.getsignal(signal.SIGUSR1) is not soft_timeout_sighandler:
-            yield
-            return
-        signal.signal(signal.SIGUSR1, self._strike)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGUSR1, soft_timeout_sighandler)
-
-    def _strike(self, *_: Any) -> None:
+    def strike(self, *_: Any) -> None:
         self._struck = SoftTimeLimitExceeded()
         self.cancel()
 
-    def _take_limit(self) -> SoftTimeLimitExceeded | None:
-        struck, self._struck = self._struck, None
-        if struck and self._task:
-            self._task.uncancel()
-        return struck
-
-
-class _Interruptible:
-    """Awaits a coroutine. A cancellation that stands for something else is raised in it as that."""
-
-    def __init__(self, made: Coroutine[Any, Any, Any], stands_for: Callable[[], BaseException | None]) -> None:
-        self._made, self._stands_for = made, stands_for
-
-    def __await__(self) -> Generator[Any, None, Any]:
+    @coroutine
+    def _interruptible(self) -> Generator[Any, Any, Any]:
+        """Await the coroutine. A cancellation that stands for a soft limit is raised in it as that."""
         thrown: BaseException | None = None
         while True:
             try:
@@ -151,7 +124,8 @@ class _Interruptible:
             thrown = None
             try:
                 yield waits_for
-            except asyncio.CancelledError as exc:
-                thrown = self._stands_for() or exc
             except BaseException as exc:
                 thrown = exc
+                if self._struck and isinstance(exc, asyncio.CancelledError) and self._task:
+                    thrown, self._struck = self._struck, None
+                    self._task.uncancel()

@@ -1,11 +1,13 @@
 """The handle of a job: the first argument of its function."""
 
 import json
-from dataclasses import dataclass
+import time
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_whole, made_storable, shown
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.execution import TrackedExecution
@@ -51,14 +53,17 @@ class Handle:
     """The first argument of a job's function: one run of the job."""
 
     def __init__(self, task: "Task[Any, Any]", given: Begun) -> None:
-        self._task = task
-        self.given = given
-        self.was_told_to_stop = False
-        self.waits_for_another_try = False
-        self.is_settled = False
+        self._task, self.given = task, given
+        self.was_told_to_stop = self.waits_for_another_try = self.is_settled = False
         #: Why it asked for another try.
         self.reason = ""
-        self._current = None if mode.is_eager() else writer.of_this_process.get().begin(given.run, given.queue)
+        #: For the writer: JSON of the last check-in, and how often something was heard, all in all and as written.
+        self.said: str | None = None
+        self.heard = self.written = 0
+        self.began = time.monotonic()
+        self.is_lost = self.is_shown = False
+        if not mode.is_eager():
+            writer.of_this_process.get().begin(self)
 
     @property
     def run(self) -> Run:
@@ -79,20 +84,17 @@ class Handle:
             done: How much is done, as a whole number from 0 to `of`.
             of: How much there is in total.
         """
-        said = CheckIn.made(message, done, of)
-        if self._current:
-            text = json.dumps({"message": said.message, "done": said.done, "of": said.of})
-            self._current.hear(text)
+        self.said = json.dumps(asdict(CheckIn.made(message, done, of)))
+        self.heard += 1  # after it: the writer reads them the other way round
 
     def should_stop(self) -> bool:
         """Return whether the execution was stopped, or this run was replaced because its worker seemed dead. The
         answer is at most two seconds old. If the job returns after True, it ends as Stopped."""
-        if self._current:
-            self._current.hear()
-            self.was_told_to_stop = self.was_told_to_stop or self._current.is_lost
-        else:  # in eager mode no writer asks for it
+        self.heard += 1
+        if mode.is_eager():  # no writer asks for it
             stands = Job.objects.filter(pk=self.run.task_id, run=self.run.number, state=State.RUNNING)
-            self.was_told_to_stop = self.was_told_to_stop or not outside_of_the_loop(stands.exists)
+            self.is_lost = self.is_lost or not outside_of_the_loop(stands.exists)
+        self.was_told_to_stop = self.was_told_to_stop or self.is_lost
         return self.was_told_to_stop
 
     def retry(self, **options: Any) -> NoReturn:
@@ -103,14 +105,16 @@ class Handle:
         """
         raise self._task.retry(**options)
 
-    def take(self, outcome: Outcome) -> None:
+    def take(self, status: Status, message: str = "", **what: Any) -> None:
         """Have this run end, or wait for another one. It is written soon."""
-        if self._current:
-            is_awaited = outcome.is_needed or is_limited(self._task)
-            writer.of_this_process.get().end(outcome, self.given.queue, is_awaited=is_awaited)
-        else:
+        message = made_storable(message)[:MAX_MESSAGE]
+        is_needed = self.given.is_needed or is_limited(self._task)
+        outcome = Outcome(self.run, status, message, is_needed=is_needed, queue=self.given.queue, **what)
+        if mode.is_eager():
             outside_of_the_loop(partial(take, [outcome]))
-            outside_of_the_loop(partial(sender.send_behind, [self.given.queue], [outcome]))
+            outside_of_the_loop(partial(sender.send_behind, [outcome.queue], [outcome]))
+        else:
+            writer.of_this_process.get().end(outcome)
         self.is_settled = True
 
 
@@ -118,10 +122,8 @@ class Untracked(Handle):
     """The handle of a job that was called like a function, or sent without an execution. It is not tracked."""
 
     def __init__(self, task: "Task[Any, Any]") -> None:
-        self._task, self._current = task, None
+        self._task, self.heard = task, 0
         self.given = Begun(Run(0, "", 0), [], {}, 0, is_needed=False, may_begin=0, queue="")
-        self.was_told_to_stop = self.waits_for_another_try = False
-        self.reason = ""
 
     def should_stop(self) -> bool:
         return False

@@ -30,29 +30,21 @@ MAX_SEARCHED = 50_000
 MAX_REASON = 300
 
 
-@dataclass(frozen=True)
-class Kept:
-    """`result` is the value as JSON has it. `why_not` is the reason if it was not kept."""
-
-    result: Any = None
-    why_not: str = ""
-    traceback: str = ""
-
-    @property
-    def is_result(self) -> bool:
-        return not (self.why_not or self.traceback)
+#: A result as JSON, or None; why it was not kept; a traceback.
+Kept = tuple[str | None, str, str]
+KEPT = ("results", "reasons", "tracebacks")
 
 
 def kept_result(result: Any) -> Kept:
     """Return the result, or why it cannot be kept: the job has succeeded anyway."""
     try:
-        value = as_json(result)
-        size = len(json_text(value).encode())
+        text = json_text(as_json(result))
     except (TypeError, ValueError) as exc:
-        return Kept(why_not=made_storable(f"it cannot be kept as JSON: {exc}")[:MAX_REASON])
-    if size > (most := refresh_settings().result_bytes):
-        return Kept(why_not=f"it takes {size:,} bytes, and REFRESH_RESULT_BYTES is {most:,}")
-    return Kept(value)
+        return None, made_storable(f"it cannot be kept as JSON: {exc}")[:MAX_REASON], ""
+    size, most = len(text.encode()), refresh_settings().result_bytes
+    if size > most:
+        return None, f"it takes {size:,} bytes, and REFRESH_RESULT_BYTES is {most:,}", ""
+    return text, "", ""
 
 
 def kept_traceback(exc: BaseException, runner: str) -> Kept | None:
@@ -66,7 +58,7 @@ def kept_traceback(exc: BaseException, runner: str) -> Kept | None:
         text = made_storable(redacted(text[-MAX_SEARCHED:]))
         if len(text) > MAX_TRACEBACK:
             text = CUT + text[len(CUT) - MAX_TRACEBACK :]
-        return Kept(traceback=text)
+        return None, "", text
     return None
 
 

@@ -6,16 +6,12 @@ import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from django.db import connection
 
-
-class Stoppable(Protocol):
-    def stop(self) -> None: ...
-
-
-T = TypeVar("T", bound=Stoppable)
+T = TypeVar("T", bound=Any)  # it has a method `stop`
+Item = TypeVar("Item")
 
 
 class PerProcess(Generic[T]):
@@ -26,7 +22,7 @@ class PerProcess(Generic[T]):
         self._one: T | None = None
 
     def get(self) -> T:
-        if self._one is not None and self._pid == os.getpid():
+        if self._one is not None and self._pid == os.getpid():  # without the lock, which a fork might copy
             return self._one
         with self._lock:
             if self._one is None or self._pid != os.getpid():
@@ -41,9 +37,6 @@ class PerProcess(Generic[T]):
             one.stop()
 
 
-Item = TypeVar("Item")
-
-
 class BatchThread(ABC, Generic[Item]):
     #: The most items that are worked off together, and the seconds in which the thread may end.
     page, stop_seconds = 500, 5.0
@@ -51,8 +44,7 @@ class BatchThread(ABC, Generic[Item]):
     def __init__(self) -> None:
         self._items: deque[Item] = deque()
         self._has_come = threading.Event()
-        self._ending = threading.Event()
-        self._is_logged = False
+        self._ending = self._is_logged = False
         self._thread = threading.Thread(target=self._work, name=type(self).__name__.lower(), daemon=True)
         self._thread.start()
 
@@ -61,12 +53,12 @@ class BatchThread(ABC, Generic[Item]):
         self._has_come.set()
 
     def stop(self) -> None:
-        self._ending.set()
+        self._ending = True
         self._has_come.set()
         self._thread.join(self.stop_seconds)
 
     def _work(self) -> None:
-        while self._items or not self._ending.is_set():
+        while self._items or not self._ending:
             self._has_come.wait()
             self._has_come.clear()
             while self._items:

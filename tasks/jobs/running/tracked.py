@@ -2,27 +2,26 @@
 retry."""
 
 import inspect
-import logging
 import os
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from typing import Any
 
 from celery import Celery
 from celery.exceptions import Ignore, Reject
 
-from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.status import Status
-from harbor_refresh.executions.text import json_text, made_storable, said_by
+from harbor_refresh.executions.text import json_text, said_by
 from harbor_refresh.tasks.jobs.limits import refuse_limit
 from harbor_refresh.tasks.jobs.messages import header as message_header
-from harbor_refresh.tasks.jobs.nodes import EAGER, exhausted, this_node
-from harbor_refresh.tasks.jobs.outcomes import MAX_MESSAGE, Begun, Outcome, begin
+from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.outcomes import Begun, begin, exhausted
+from harbor_refresh.tasks.jobs.reaper import EAGER
 from harbor_refresh.tasks.jobs.running import writer
 from harbor_refresh.tasks.jobs.running.coroutines import make_plain
 from harbor_refresh.tasks.jobs.running.handle import Handle, Untracked
-from harbor_refresh.tasks.jobs.running.kept_ends import Kept, kept_result, kept_traceback
+from harbor_refresh.tasks.jobs.running.kept_ends import kept_result, kept_traceback
 from harbor_refresh.tasks.jobs.starting.celery_json import as_json, native
 from harbor_refresh.tasks.jobs.starting.declarations import (
     JobTask,
@@ -32,8 +31,6 @@ from harbor_refresh.tasks.jobs.starting.declarations import (
 )
 from harbor_refresh.tasks.jobs.starting.options import moment_of, refuse_options_of_retry
 from harbor_refresh.tasks.without_redis import agenda, mode
-
-log = logging.getLogger("harbor_refresh")
 
 #: The name of a run's handle in Celery's request.
 HANDLE = "harbor_handle"
@@ -55,7 +52,7 @@ class TrackedJob(JobTask):
     """
 
     abstract = True
-    Request = "harbor_refresh.tasks.jobs.messages.celery_events:TrackedRequest"
+    Request = "harbor_refresh.tasks.jobs.messages.guard:TrackedRequest"
     # Fixed for every setting of the app: a message that is acknowledged before its run has begun may be lost.
     acks_late = True
     reject_on_worker_lost = True
@@ -82,12 +79,7 @@ class TrackedJob(JobTask):
         found = message_header.read(header)
         if found is None:
             raise Ignore
-        if mode.is_eager():
-            return self._begin_and_run(*found)
-        with writer.of_this_process.get().has(*found) as is_new:
-            if not is_new:
-                raise Ignore
-            return self._begin_and_run(*found)
+        return self._begin_and_run(*found)
 
     def _begin_and_run(self, task_id: int, number: int) -> Any:
         begun, job = self._begin(task_id, number), None
@@ -98,26 +90,13 @@ class TrackedJob(JobTask):
             raise
         except BaseException as exc:
             if job and not job.waits_for_another_try:
-                self._end(job, Status.ERROR, said_by(exc), kept=kept_traceback(exc, __name__))
+                job.take(Status.ERROR, said_by(exc), kept=kept_traceback(exc, __name__))
                 agenda.add_failure(exc)
             raise
         finally:
             # else the process ends, or a time limit struck here: what it has forgotten is released
             if not (job and job.is_settled) and not mode.is_eager():
                 writer.of_this_process.get().forget(begun.run)
-
-    def _run(self, job: Handle) -> Any:
-        given, named = native(job.given.args), native(job.given.kwargs)
-        self.request.update(**{HANDLE: job}, retries=job.given.retries)
-        if isinstance(self.request.args, list) and isinstance(self.request.kwargs, dict):
-            self.request.args[:] = given  # in their places, where the other hooks of Celery's look for them
-            self.request.kwargs.update(named)
-        else:
-            self.request.update(args=given, kwargs=named)
-        result = self._run_code(job, given, named)
-        if not job.waits_for_another_try:  # it may return although it has asked for that
-            self._end_well(job, result)
-        return result
 
     def _begin(self, task_id: int, number: int) -> Begun:
         node = EAGER if mode.is_eager() else this_node.id
@@ -127,51 +106,34 @@ class TrackedJob(JobTask):
             with suppress(Exception):
                 time.sleep(PAUSE_SECONDS)
             raise Reject(said_by(exc), requeue=True) from None  # Celery logs each try: without a traceback
-        if begun is None:
-            self._refuse(task_id)
+        if begun is None:  # it is a copy, or comes late, or this worker counts as dead: then it is sent again
+            raise Ignore
         return begun
 
-    def _refuse(self, task_id: int) -> NoReturn:
-        """A copy of a message, or a late one, is ignored. If this worker counts as dead, or does not beat, the
-        message goes back: the worker may be known again in a moment, and another one may take it."""
-        with suppress(DatabaseAway):
-            if mode.is_eager() or this_node.is_known():
-                raise Ignore
-        log.warning("The job of task %d goes back to the broker: this worker gives no sign of life", task_id)
-        with suppress(Exception):
-            time.sleep(PAUSE_SECONDS)
-        raise Reject("this worker gives no sign of life", requeue=True)
-
-    def _run_code(self, job: Handle, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        if not mode.is_eager():
-            return checked_result(self.run(job, *args, **kwargs))
-        with agenda.with_savepoint():
-            return checked_result(self.run(job, *args, **kwargs))
+    def _run(self, job: Handle) -> Any:
+        args, kwargs = native(job.given.args), native(job.given.kwargs)
+        self.request.update(**{HANDLE: job}, retries=job.given.retries)
+        if isinstance(self.request.args, list) and isinstance(self.request.kwargs, dict):
+            self.request.args[:] = args  # in their places, where the other hooks of Celery's look for them
+            self.request.kwargs.update(kwargs)
+        else:
+            self.request.update(args=args, kwargs=kwargs)
+        with agenda.with_savepoint() if mode.is_eager() else nullcontext():
+            result = checked_result(self.run(job, *args, **kwargs))
+        if not job.waits_for_another_try:  # it may return although it has asked for that
+            self._end_well(job, result)
+        return result
 
     def _end_well(self, job: Handle, result: Any) -> None:
         if job.was_told_to_stop:
-            self._end(job, Status.STOPPED, "it was asked to stop, and did")
+            job.take(Status.STOPPED, "it was asked to stop, and did")
             return
         try:
             text = json_text(as_json(result)) if job.given.is_needed else None
         except (TypeError, ValueError) as exc:
-            why = f"another job needs its result as JSON, and it returned something else: {exc}"
-            self._end(job, Status.ERROR, why)
+            job.take(Status.ERROR, f"another job needs its result as JSON, and it returned something else: {exc}")
         else:
-            self._end(job, Status.SUCCESS, result=text, kept=kept_result(result) if self.keep_result else None)
-
-    def _end(
-        self,
-        job: Handle,
-        status: Status,
-        message: str = "",
-        *,
-        result: str | None = None,
-        kept: Kept | None = None,
-    ) -> None:
-        message = made_storable(message)[:MAX_MESSAGE]
-        is_needed = job.given.is_needed
-        job.take(Outcome(job.run, status, message, result=result, kept=kept, is_needed=is_needed))
+            job.take(Status.SUCCESS, result=text, kept=kept_result(result) if self.keep_result else None)
 
     def retry(  # type: ignore[override]  # celery-types knows each of Celery's options by name
         self, args: Any = None, kwargs: Any = None, exc: Exception | None = None, **options: Any
@@ -179,7 +141,7 @@ class TrackedJob(JobTask):
         """Retry as Celery does; for a tracked job, put the reason into the status message of its task."""
         if job := self.request.get(HANDLE):
             refuse_options_of_retry(self, options)
-            job.reason = made_storable(said_by(exc) if exc else "it asked for another try")[:MAX_MESSAGE]
+            job.reason = said_by(exc) if exc else "it asked for another try"
         args, kwargs = _merged(self.run, self.request, args, kwargs)
         if job is None or not mode.is_eager():
             return super().retry(args, kwargs, exc, **options)
@@ -216,18 +178,9 @@ class TrackedJob(JobTask):
                 raise ValueError(f"another try takes arguments that are JSON: {exc}") from exc
         job.waits_for_another_try = True
         if job.run.number >= job.given.may_begin:
-            job.take(Outcome(job.run, Status.ERROR, exhausted(job.given.may_begin)))
+            job.take(Status.ERROR, exhausted(job.given.may_begin))
         else:
-            job.take(
-                Outcome(
-                    job.run,
-                    Status.SCHEDULED,
-                    job.reason,
-                    delay=delay if delay > 0 else None,
-                    arguments=asked,
-                    retries=retries,
-                )
-            )
+            job.take(Status.SCHEDULED, job.reason, delay=delay or None, arguments=asked, retries=retries)
 
 
 def _merged(run: Any, request: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
@@ -251,4 +204,4 @@ def _delay_of(options: dict[str, Any]) -> float:
     """Return the delay in seconds of a message with these options."""
     if eta := options.get("eta"):
         return max(0.0, (moment_of(eta) - datetime.now(UTC)).total_seconds())
-    return float(options.get("countdown") or 0)
+    return max(0.0, float(options.get("countdown") or 0))

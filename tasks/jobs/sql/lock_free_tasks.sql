@@ -2,7 +2,7 @@
 --
 -- :task_ids bigint[]
 -- :breaking bigint[]  those of them whose end may end the jobs behind them, in the same transaction
--- returns  task_id: its row is locked, and so are those of the jobs behind it, if it is breaking
+-- returns  task_id: its row is locked, and so are those of the jobs behind it, if it is breaking; or it was deleted
 --
 -- OFFSET keeps out a join, which would read all needs.
 WITH RECURSIVE line AS (
@@ -23,5 +23,6 @@ held AS MATERIALIZED (
 SELECT l.first
 FROM line l
 LEFT JOIN held h ON h.id = l.task_id
+LEFT JOIN task t ON t.id = l.task_id
 GROUP BY l.first
-HAVING bool_and(h.id IS NOT NULL)
+HAVING bool_and(h.id IS NOT NULL OR t.id IS NULL)

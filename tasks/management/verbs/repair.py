@@ -12,8 +12,7 @@ from harbor_refresh.executions.management.command import Subcommand
 from harbor_refresh.executions.management.output import Answer, Failed, bar_shown, table
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.jobs import sender
-from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
-from harbor_refresh.tasks.jobs.silent_jobs import reap
+from harbor_refresh.tasks.jobs.reaper import reap, release_runs_without_node
 from harbor_refresh.tasks.management.verbs import bulk
 from harbor_refresh.tasks.management.verbs.marks import note_of_queue
 from harbor_refresh.tasks.pipeline.reconciliation import Reconciled, reconcile

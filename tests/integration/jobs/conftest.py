@@ -41,8 +41,8 @@ def core(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Target
         monkeypatch.setattr(pacing, "REPORT_TIMEOUT_SECONDS", 60)
         monkeypatch.setattr(report_target, "SECONDS", 600.0)  # a slow machine is no slow target
         monkeypatch.setattr(report_target, "of_this_process", PerProcess(report_target.Poster))
-        report_target.target.cache_clear()
+        report_target.client.cache_clear()
         yield its_core
         report_target.of_this_process.stop()
-        report_target.target().close()
-        report_target.target.cache_clear()
+        report_target.client().close()
+        report_target.client.cache_clear()

@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -24,7 +24,6 @@ from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, Run, begin, take
 from harbor_refresh.tasks.jobs.running.eager import Sent
-from harbor_refresh.tasks.jobs.running.writer import CurrentRun
 from harbor_refresh.tasks.jobs.starting.records import NewJob, NewNeed, start
 from harbor_refresh.tasks.models.job import Job, Node, Takes
 
@@ -60,24 +59,20 @@ class AtOnce:
     """A writer that writes each end at once."""
 
     def __init__(self) -> None:
-        self.current: dict[Run, CurrentRun] = {}
+        self.current: dict[Run, Handle] = {}
         self.ends: list[Outcome] = []
 
-    def begin(self, its: Run, queue: str) -> CurrentRun:
-        self.current[its] = one = CurrentRun(its, queue)
-        return one
+    def begin(self, job: Handle) -> None:
+        self.current[job.run] = job
 
-    def end(self, outcome: Outcome, queue: str, *, is_awaited: bool) -> None:
+    def end(self, outcome: Outcome) -> None:
         self.current.pop(outcome.run, None)
         self.ends.append(outcome)
         take([outcome])
-        sender.send_behind([queue], [outcome])
+        sender.send_behind([outcome.queue], [outcome])
 
     def forget(self, its: Run) -> None:
         self.current.pop(its, None)
-
-    def has(self, task_id: int, before: int) -> AbstractContextManager[bool]:
-        return nullcontext(True)
 
 
 def recorded(*jobs: str, **options: Any) -> Execution:

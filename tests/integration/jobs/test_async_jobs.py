@@ -6,7 +6,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -26,7 +25,6 @@ from harbor_refresh.testing import eager, worker
 pytestmark = pytest.mark.usefixtures("database")
 
 said: list[Any] = []
-a_variable: ContextVar[str] = ContextVar("a_variable", default="")
 
 
 @pytest.fixture(autouse=True)
@@ -77,15 +75,6 @@ async def careful(job: Handle) -> None:
     said.append("careful")
     if len(said) < 3:
         raise OSError("not yet")
-
-
-@shared_task(base=TrackedJob, name="async.endless")
-async def endless(job: Handle) -> None:
-    said.append("begun")
-    while not job.should_stop():
-        job.check_in("still at it", done=1, of=2)
-        await asyncio.sleep(0.05)
-    said.append("stopped")
 
 
 @shared_task(base=TrackedJob, name="async.stops_itself")
@@ -151,22 +140,6 @@ def test_another_try_and_a_failure() -> None:
     assert failing.tasks.get().status_message.startswith("TypeError: sequence item 1: expected str instance")
 
 
-def test_a_stop_is_heard_and_check_ins_are_written() -> None:
-    with worker():
-        execution = start("SCAN", jobs=[endless.s()])
-        task = execution.tasks.get()
-        deadline = time.monotonic() + 60
-        while (task.job.check_in or {}).get("message") != "still at it":  # type: ignore[attr-defined]
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-            task = execution.tasks.select_related("job").get()
-        assert execution.stop() == 1
-        while said != ["begun", "stopped"]:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-    assert execution.wait() == "Stopped"
-
-
 def eager_alone(work: Callable[[], TrackedExecution]) -> TrackedExecution:
     with eager():
         return work()
@@ -225,17 +198,6 @@ def test_it_is_called_like_a_function_as_well() -> None:
     assert fetch.__doc__ == "The page at this address."
     with pytest.raises(Refused, match="missing 1 required positional argument: 'url'"):
         start("SCAN", jobs=[fetch.s()])
-
-
-def test_a_context_variable_of_the_job_is_there() -> None:
-    async def look() -> str:
-        return a_variable.get()
-
-    token = a_variable.set("of the caller")
-    try:
-        assert coroutines.plain(look)() == "of the caller"
-    finally:
-        a_variable.reset(token)
 
 
 @pytest.fixture

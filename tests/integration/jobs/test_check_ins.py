@@ -15,7 +15,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from tests.integration.command_output import data, said
 from tests.integration.executions.api.api_client import Program, token
-from tests.integration.jobs.sample_jobs import Outbox, beats, begun, its_process_looked, recorded, rows
+from tests.integration.jobs.sample_jobs import Outbox, beats, begun, its_process_looked, recorded
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -63,12 +63,6 @@ def test_a_check_in_of_an_earlier_run_changes_nothing(execution: Execution) -> N
     assert heard(pk, None) == [pk]
     assert heard(pk, NO_NUMBERS, number=2) == []
     assert data("harbor", "show", "--running", execution.pk)["running"][0]["message"] == SAID["message"]
-
-
-def test_a_run_that_has_ended_has_no_check_in(execution: Execution, program: Program) -> None:
-    Task.objects.filter(job_id="a").update(status=Status.SUCCESS, status_code=3, end_time=NOW)
-    assert rows()["a"] == ("ended", 1)
-    assert program.get(f"/tasks/{task('a').pk}/job")["check_in"] is None
 
 
 def test_the_page_of_a_task_shows_a_bar_for_numbers_alone(admin: Client, execution: Execution) -> None:

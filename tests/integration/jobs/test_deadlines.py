@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync
 from celery import shared_task
 from django.db.models import F
 from django.db.models.functions import Now
@@ -18,12 +17,11 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.celery_tasks import recover_stale
-from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, astart, start
+from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, start
 from harbor_refresh.tasks.jobs.consequences import OVERDUE, carry_out
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.models.terms import Terms
-from harbor_refresh.testing import eager, worker
-from tests.integration.concurrency import at_once
+from harbor_refresh.testing import eager
 from tests.integration.jobs.sample_jobs import Outbox, beats, begun, ends
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -109,13 +107,6 @@ def test_an_open_execution_is_closed_by_it_and_children_are_stopped(outbox: Outb
     assert (statuses(parent)[0], parent.status_message) == ("Running", "")
 
 
-def test_two_passes_at_once_stop_once(outbox: Outbox) -> None:
-    execution = worked(20)
-    pass_time()
-    at_once(*[carry_out] * 4)
-    assert statuses(execution) == ("Stopped", ["Stopped"] * 20)
-
-
 @pytest.mark.parametrize(
     ("given", "seconds"),
     [
@@ -155,14 +146,6 @@ def test_another_deadline_is_refused(given: Any, outbox: Outbox) -> None:
     ):
         worked(deadline=given)
     assert not Execution.objects.exists()
-
-
-def test_a_worker_stops_what_runs_at_its_deadline() -> None:
-    with worker():
-        execution = async_to_sync(astart)("SCAN", jobs=[work.s("a", 3600), work.s("b")], deadline=0.5)
-        assert execution.wait(timeout=60) == "Stopped"
-    execution.refresh_from_db()
-    assert (ran, execution.status_message) == (["a"], OVERDUE)
 
 
 def test_in_eager_mode_no_job_begins_after_it() -> None:

@@ -1,10 +1,7 @@
 """Callbacks of an execution: called at least once for each end that stands, in order, with their own arguments."""
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
-from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 import pytest
 from celery import Task, chain, group, shared_task
@@ -13,14 +10,12 @@ from django.db import transaction
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.deliverer import due_handlers, run_handler, write_deliveries
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.lifecycle.deletion import delete_final
 from harbor_refresh.executions.models import Callback, Delivery, Execution, StatusChange, Subscription
 from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.news.callbacks import PREFIX
-from harbor_refresh.executions.news.handlers import handlers
 from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, start
-from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
+from tests.integration.concurrency import in_background, transaction_held_open, wait_until
 from tests.integration.database_state import waiting_for_locks
 from tests.integration.executions.deliveries.changed_executions import move_clock, states
 from tests.integration.jobs.sample_jobs import ends
@@ -178,34 +173,6 @@ def test_a_callback_gets_the_execution_and_an_immutable_one_its_own_arguments_al
     assert ended.execution is None
 
 
-def test_a_callback_gets_arguments_of_the_types_that_a_job_gets() -> None:
-    values = [
-        UUID(int=7),
-        datetime(2026, 1, 2, 3, tzinfo=UTC),
-        date(2026, 1, 2),
-        Decimal("1.10"),
-        b"x",
-        [None, 1.5],
-    ]
-    execution = started(on_complete=note.s(*values, key={"of": UUID(int=8)}))
-    ends(execution)
-    assert tell() == [("note", execution.pk, "Success", 1)]
-    assert calls[0][4:] == (tuple(values), {"key": {"of": UUID(int=8)}})
-
-
-def test_the_code_of_a_callback_that_is_not_here_is_waited_for() -> None:
-    execution = started(on_complete=note.s())
-    Callback.objects.update(handler="callbacks.elsewhere")
-    Subscription.objects.update(handler="callbacks.elsewhere")
-    ends(execution)
-    assert tell() == []
-    assert Delivery.objects.get().last_error == "a worker was asked that does not have the code of this handler"
-    Callback.objects.update(handler="callbacks.note")
-    Subscription.objects.update(handler="callbacks.note")
-    move_clock(minutes=2)
-    assert tell() == [("note", execution.pk, "Success", 1)]
-
-
 def test_a_callback_is_called_although_its_execution_is_deleted_meanwhile() -> None:
     told, waiting = started(on_complete=note.s()), started(on_complete=note.s())
     ends(told)
@@ -221,26 +188,6 @@ def test_a_callback_is_called_although_its_execution_is_deleted_meanwhile() -> N
         with transaction.atomic():
             assert chore.page()[0] == gone
     assert not Callback.objects.exists()
-
-
-def test_the_sweep_takes_callbacks_with_their_execution_and_a_rollback_leaves_none() -> None:
-    ends(started(on_complete=note.s()))
-    tell()
-    assert delete_final([Execution.objects.get().pk]) == (1, 1)
-    with transaction.atomic():
-        started(on_complete=note.s())
-        transaction.set_rollback(True)
-    assert not Callback.objects.exists()
-
-
-def test_many_starts_at_once_use_one_row_of_the_function() -> None:
-    at_once(*[lambda: started(on_complete=[note.s(), other.s()])] * 8)
-    assert set(Subscription.objects.values_list("kind", "name", "enabled")) == {
-        ("callback", "callback callbacks.note", True),
-        ("callback", "callback callbacks.other", True),
-    }
-    assert Callback.objects.count() == 16
-    assert "callbacks.note" not in handlers()
 
 
 def test_the_subscription_of_a_callback_stays_while_an_execution_has_the_callback() -> None:
@@ -297,7 +244,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a tracked job": (job.s(), "callbacks.job is a tracked job: start it in a plain task"),
     "a chain": (chain(note.s(), alone.s()), "chain is none"),
     "a group": (group(note.s(), note.s()), "group is none"),
-    "options": (note.s().set(queue="slow"), "callbacks.note takes no options, because it is not sent; got queue"),
+    "options": (note.s().set(queue="slow"), "takes no options, because callbacks.note is not sent; got queue"),
     "a coroutine": (coroutine.s(), "is an `async def`"),
     "too many arguments": (alone.s("word"), "takes the execution before its own arguments: too many positional"),
     "a missing argument": (alone.si(), "missing a required argument: 'word'"),

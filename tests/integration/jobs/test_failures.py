@@ -11,15 +11,14 @@ from harbor_refresh.executions.deliveries.deliverer import due_handlers, run_han
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.models import Callback, Delivery, Execution
+from harbor_refresh.executions.models import Callback, Execution
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, consequences, start
 from harbor_refresh.tasks.jobs.consequences import FAILED, carry_out, have_carried_out
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.models.terms import Failure, Terms
-from harbor_refresh.testing import eager, worker
+from harbor_refresh.testing import eager
 from tests.integration.concurrency import at_once, transaction_held_open
 from tests.integration.database_state import deadlocks_so_far
-from tests.integration.executions.deliveries.changed_executions import move_clock
 from tests.integration.jobs.sample_jobs import Outbox, beats, begun, ends
 from tests.integration.sample_executions import delete
 
@@ -266,28 +265,6 @@ def test_a_failure_that_ends_the_execution_is_told_before_its_end(outbox: Outbox
     assert not Callback.objects.exists()
 
 
-def test_a_first_failure_is_told_although_its_execution_was_deleted(outbox: Outbox) -> None:
-    execution = scanned(on_first_error=note.s("first"))
-    fails(execution)
-    carry_out()
-    delete([execution.pk])
-    assert deliver() == [("first", execution.pk, "Running", 0, [])]
-
-
-def test_a_callback_that_raises_is_called_again(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    execution = scanned(on_first_error=note.s("first"))
-    fails(execution)
-    carry_out()
-    with monkeypatch.context() as broken:
-        broken.setitem(globals(), "told", None)
-        write_deliveries()
-        (subscription_id,) = due_handlers()
-        run_handler(subscription_id)
-    assert Delivery.objects.get().state == "pending"
-    move_clock(seconds=3600)
-    assert deliver() == [("first", execution.pk, "Running", 0, ["broken"])]
-
-
 @pytest.mark.parametrize("value", ["Stop", None, True, ["stop"]])
 def test_another_consequence_is_refused(value: Any, outbox: Outbox) -> None:
     with pytest.raises(Refused, match='on_failure takes "continue" or "stop", and got'):
@@ -310,14 +287,6 @@ def test_in_eager_mode_no_job_runs_after_the_one_that_failed(is_open: bool) -> N
         assert (execution.status, ran) == ("Error", ["a", "b"])
         assert [one[:4] for one in told] == [("first", execution.pk, "Running", 0)]
         assert execution.progress().counts == {"Success": 1, "Error": 1, "Stopped": 3}
-
-
-def test_in_a_worker_the_rest_is_stopped_without_anyone_who_asks() -> None:
-    jobs = [work.s("a", fails=True), *(work.s("b").set(countdown=3600) for _ in range(3))]
-    with worker():
-        execution = start("SCAN", jobs=jobs, on_failure="stop")
-        assert execution.wait(timeout=60) == "Error"
-    assert (ran, execution.progress().counts) == (["a"], {"Error": 1, "Stopped": 3})
 
 
 def test_a_worker_asks_for_recovery_if_a_failure_is_noted(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,8 +22,8 @@ from harbor_refresh.tasks.jobs import TrackedJob, limits, sender, start
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
+from harbor_refresh.tasks.jobs.reaper import reap
 from harbor_refresh.tasks.jobs.running.eager import Sent
-from harbor_refresh.tasks.jobs.silent_jobs import reap
 from harbor_refresh.tasks.models import Limit, LimitPace, Node
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.operations.pauses import pause, resume

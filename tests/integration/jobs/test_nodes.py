@@ -10,12 +10,11 @@ from django.db.models.functions import Now
 
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.jobs import nodes, silent_jobs
+from harbor_refresh.tasks.jobs import nodes, reaper
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
-from harbor_refresh.tasks.jobs.silent_jobs import Reaped, reap
+from harbor_refresh.tasks.jobs.reaper import Reaped, reap
 from harbor_refresh.tasks.models.job import Job, Node
 from tests.integration.concurrency import transaction_held_open
 from tests.integration.jobs.sample_jobs import (
@@ -78,16 +77,6 @@ def test_a_beat_between_two_looks_clears_the_suspicion(running: Any) -> None:
     assert look() == []
 
 
-def test_after_a_pause_of_the_database_no_node_is_dead(running: Any) -> None:
-    """All were silent for a minute. Each beats before it looks."""
-    for node in (1, 2):
-        silent(node, 60)
-    beats(1, name="one")
-    assert look() == []
-    beats(2, name="two")
-    assert look() == []
-
-
 def test_the_runs_of_a_dead_node_are_released_and_the_jobs_are_sent_again(running: Any, outbox: Outbox) -> None:
     Node.objects.filter(pk=1).delete()
     assert release_runs_without_node() == 1
@@ -121,7 +110,7 @@ def three_dead(outbox: Outbox) -> None:
 
 
 def test_a_run_whose_task_is_locked_holds_up_no_other(three_dead: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "PAGE", 2)
+    monkeypatch.setattr(reaper, "PAGE", 2)
     with transaction_held_open(lambda: Task.objects.select_for_update().get(job_id="a")) as commit:
         assert release_runs_without_node() == 2
         assert {name: state for name, (state, _) in rows().items()} == {"a": "running", "b": "sent", "c": "sent"}
@@ -132,7 +121,7 @@ def test_a_run_whose_task_is_locked_holds_up_no_other(three_dead: None, monkeypa
 def test_runs_that_the_database_refuses_hold_up_no_other(
     three_dead: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nodes, "PAGE", 1)
+    monkeypatch.setattr(reaper, "PAGE", 1)
     tasks_refuse("OLD.job_id IN ('a', 'b')")
     assert release_runs_without_node() == 1
     assert {name: state for name, (state, _) in rows().items()} == {"a": "running", "b": "running", "c": "sent"}
@@ -212,17 +201,3 @@ def test_a_sign_of_life_is_one_of_the_job_and_not_of_its_worker(three: None) -> 
     beats(NODE)
     assert reap() == Reaped(failed=2)
     assert rows()["b"] == ("running", 1)
-
-
-def test_a_job_whose_end_the_database_refuses_holds_up_no_other(
-    three: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert refresh_settings().job_hours == 24
-    pk = Task.objects.get(job_id="a").pk
-    tasks_refuse(f"OLD.id = {pk}")
-    for job in "abc":
-        heard(job, 25)
-    monkeypatch.setattr(silent_jobs, "PAGE", 2)
-    assert reap() == Reaped(failed=2)
-    assert rows() == {"a": ("running", 1), "b": ("ended", 1), "c": ("ended", 1)}
-    assert any(f"task {pk} cannot be written: no more" in one for one in caplog.messages)

@@ -182,12 +182,6 @@ def test_a_job_that_runs_again_has_no_end_until_that_run_has_one(outbox: Outbox,
     assert ends() == [("a", 1, 7, "", "")]
 
 
-def test_a_later_run_that_keeps_nothing_leaves_no_older_result_in_sight(outbox: Outbox) -> None:
-    delivered(one(outbox), returns(7), keep_result=True)
-    report([Report(Task.objects.get().pk, "Success", 5)])
-    assert (found(), len(ends())) == ([], 1)
-
-
 def test_the_end_of_an_earlier_run_replaces_nothing(outbox: Outbox) -> None:
     pk = one(outbox).task_id
     for revision, value in ((3, 3), (0, "late"), (3, "again"), (5, 5), (4, "late")):
@@ -332,10 +326,3 @@ def test_the_page_of_a_task_folds_its_traceback(outbox: Outbox, admin: Client) -
     folded = shown[shown.index("<details") : shown.index("</details>")]
     assert "Show the traceback" in folded
     assert "ValueError: &lt;no such layer&gt;" in folded
-
-
-def test_the_page_of_a_task_folds_a_long_result(outbox: Outbox, admin: Client) -> None:
-    for name, length in (("short", 3_000), ("long", 5_000)):
-        delivered(one(outbox, name), returns("x" * length), keep_result=True)
-    assert "<details" not in page(admin, "short").partition("Its end")[2].partition("</pre>")[0]
-    assert "Show 5,002 characters" in page(admin, "long")

@@ -7,14 +7,17 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.db.models import Q
 
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs.nodes import release
-from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, Run, take
+from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
+from harbor_refresh.tasks.jobs.reaper import release
+from harbor_refresh.tasks.jobs.reaper import running as running_jobs
 from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.stops import stop_jobs
+from harbor_refresh.tasks.models.job import Job
 from tests.integration.jobs.sample_jobs import Outbox, beats, begun, job, recorded, rows, tasks
 from tests.waiting import wait_for
 
@@ -26,6 +29,7 @@ class Situation:
     execution: Execution
     message: Sent
     run: Begun
+    lost: list[Job]
 
     def end(self) -> Any:
         return take([Outcome(self.run.run, Status.SUCCESS)])
@@ -34,7 +38,7 @@ class Situation:
         return take([Outcome(self.run.run, Status.SCHEDULED)])
 
     def release(self) -> Any:
-        return release([Run(self.run.run.task_id, "", 1)])
+        return release(self.lost)
 
     def stop(self) -> Any:
         return stop_jobs(self.execution.pk)
@@ -54,7 +58,7 @@ def running(outbox: Outbox) -> Situation:
     (message,) = outbox.take()
     run = begun(message)
     assert run
-    return Situation(execution, message, run)
+    return Situation(execution, message, run, running_jobs(Q()))
 
 
 def waits_for_a_lock() -> bool:

@@ -1,6 +1,5 @@
 """The writer with its thread: ends in batches, past trouble, and what a run says and learns while it goes on."""
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -11,10 +10,11 @@ from celery.exceptions import Ignore, Reject
 from django.db import connection
 
 from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import Handle, sender
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node, this_node
-from harbor_refresh.tasks.jobs.outcomes import Outcome
+from harbor_refresh.tasks.jobs.outcomes import Outcome, Taken
 from harbor_refresh.tasks.jobs.running import tracked, writer
 from harbor_refresh.tasks.jobs.running.per_process import PerProcess
 from harbor_refresh.tasks.jobs.running.writer import Writer
@@ -31,7 +31,6 @@ from tests.integration.jobs.sample_jobs import (
     job,
     recorded,
     rows,
-    stands,
     tasks,
     tasks_refuse,
     tasks_refuse_no_more,
@@ -73,7 +72,7 @@ class Gate:
         self._take = writer.take_apart
         monkeypatch.setattr(writer, "take_apart", self)
 
-    def __call__(self, outcomes: Sequence[Outcome]) -> tuple[list[Outcome], list[Outcome]]:
+    def __call__(self, outcomes: Sequence[Outcome]) -> Taken:
         self.tries += bool(outcomes)
         assert not outcomes or self.open.wait(60)
         found = self._take(outcomes)
@@ -98,11 +97,9 @@ def ends(outbox: Outbox, this_writer: Writer, *names: str) -> None:
     """These jobs begin, and all of them succeed."""
     recorded(*names)
     for message in outbox.take():
-        with this_writer.has(message.task_id, message.number):
-            found = begun(message, node=this_node.id)
-            assert found is not None
-            this_writer.begin(found.run, QUEUE)
-            this_writer.end(Outcome(found.run, Status.SUCCESS), QUEUE)
+        found = begun(message, node=this_node.id)
+        assert found is not None
+        this_writer.end(Outcome(found.run, Status.SUCCESS, queue=QUEUE))
 
 
 def are_written(*names: str) -> None:
@@ -272,16 +269,15 @@ def test_a_run_whose_process_was_told_to_end_is_released_if_the_process_goes_on(
 
 
 @pytest.mark.usefixtures("searches")
-@pytest.mark.parametrize("struck", [DatabaseAway, OSError])
 def test_a_run_that_has_begun_without_the_knowledge_of_its_process_is_released_and_no_other(
-    struck: type[Exception], outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connection broke after the commit, say. The message that comes again begins nothing."""
     begin = tracked.begin
 
     def begin_and_lose(*arguments: Any) -> Any:
         begin(*arguments)
-        raise struck
+        raise DatabaseAway
 
     def work(job: Handle) -> None:
         lost = one(outbox, "lost")
@@ -299,60 +295,6 @@ def test_a_run_that_has_begun_without_the_knowledge_of_its_process_is_released_a
     are_written("goes on", "lost")
 
 
-def its_begin_is_lost(job: Handle) -> None:
-    """The server has crashed before it was on disk."""
-    Job.objects.filter(pk=job.run.task_id).update(state="sent", run=0, node=None, process=None)
-
-
-def test_a_run_whose_begin_the_server_has_lost_goes_on_in_its_row(outbox: Outbox) -> None:
-    def work(job: Handle) -> None:
-        its_begin_is_lost(job)
-        wait_for(lambda: rows() == {"a": ("running", 1)}, "it to begin again")
-        becomes("a", "Running")
-        assert not job.should_stop()
-
-    delivered(one(outbox), work)
-    are_written("a")
-    assert tasks()["a"][:3] == ("Success", 0, 0)
-
-
-def test_an_end_stands_although_the_server_has_lost_the_begin_and_a_copy_begins_nothing_here(
-    outbox: Outbox, gate: Gate
-) -> None:
-    message = one(outbox)
-    delivered(message, its_begin_is_lost)
-    with pytest.raises(Ignore):
-        delivered(message, lambda _: pytest.fail("it is here already"))
-    gate.open.set()
-    are_written("a")
-    assert tasks()["a"][:3] == ("Success", 0, 0)
-
-
-@pytest.mark.parametrize(
-    "now", [{"state": "waiting"}, {"state": "sent", "revision": 1}], ids=["waits again", "was stopped and resumed"]
-)
-def test_a_run_that_was_given_up_does_not_begin_again_and_its_end_changes_nothing(
-    now: dict[str, Any], outbox: Outbox
-) -> None:
-    def work(job: Handle) -> None:
-        Job.objects.update(**now, run=0, node=None, process=None)
-        wait_for(job.should_stop, "it to learn that")
-        Job.objects.update(state="sent")
-
-    delivered(one(outbox), work)
-    writer.of_this_process.stop()
-    assert rows() == {"a": ("sent", 0)}
-
-
-@pytest.mark.usefixtures("searches")
-def test_a_job_whose_end_was_lost_by_a_failover_runs_again(outbox: Outbox, this_writer: Writer) -> None:
-    ends(outbox, this_writer, "a")
-    are_written("a")
-    stands("a", "Running", run_count=0)
-    Job.objects.update(state="running", node=this_node.id, process=os.getpid())
-    wait_for(lambda: rows() == {"a": ("sent", 1)}, "its next message")
-
-
 def test_ends_do_not_wait_for_one_whose_task_is_locked(outbox: Outbox, this_writer: Writer) -> None:
     tasks_refuse("OLD.job_id = 'a'", LOCK_NOT_AVAILABLE)
     ends(outbox, this_writer, "a", "b", "c")
@@ -360,6 +302,12 @@ def test_ends_do_not_wait_for_one_whose_task_is_locked(outbox: Outbox, this_writ
     assert rows()["a"] == ("running", 1)
     tasks_refuse_no_more()
     are_written("a")
+
+
+def test_the_end_of_a_run_whose_task_was_deleted_holds_up_no_stop(outbox: Outbox, this_writer: Writer) -> None:
+    delivered(one(outbox), lambda job: delete([job.execution.pk]))
+    this_writer.stop()
+    assert not this_writer._ends
 
 
 def test_a_process_that_stops_tries_for_some_seconds_to_write_its_ends(

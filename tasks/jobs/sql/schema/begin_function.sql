@@ -10,8 +10,8 @@
 -- It is a function because each run asks once: PostgreSQL keeps its plan. See end_with_their_tasks.sql for the cost.
 -- The state is compared as it is so that no plan reads the whole index of jobs that are sent.
 --
--- It does not wait until its commit is on disk: a server that crashes may lose the begins of its last moment, and their
--- process begins them again (running/writer.py). It waits if that run is the last one that the job may begin, if a
+-- It does not wait until its commit is on disk: a server that crashes may lose the begins of its last moment, and these
+-- jobs are sent again. It waits if that run is the last one that the job may begin, if a
 -- standby must have each commit, and in eager mode, where the transaction is that of the caller.
 --
 -- A migration reads this file: an edit needs a migration.

@@ -1,0 +1,94 @@
+"""The reaper: every way in which a run is ended or released that does not end by itself.
+
+| its job                                            | then                                                  |
+| -------------------------------------------------- | ----------------------------------------------------- |
+| ran on a dead node, or in a dead process           | it waits for another run, or fails, see max_attempts  |
+| runs, and was not heard of for REFRESH_JOB_HOURS   | it fails, with that reason                            |
+| has a report that its target has not taken         | it is fired again (report_target.py)                  |
+| has a report, and its task has that or a later one | the report is forgotten                               |
+| had a rate, whose pace is of the past              | the pace is forgotten (limits.py)                     |
+
+Any number of processes may do so at once. A run whose task is locked, or that the database refuses, holds up no
+other: the next pass tries it again.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Now
+
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs import limits, report_target, sender
+from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, exhausted, take_apart
+from harbor_refresh.tasks.models.job import Job, Node, State
+from harbor_refresh.tasks.news import signals
+
+#: The node of runs in eager mode, which no other process watches.
+EAGER = 0
+#: The most runs that end in one transaction.
+PAGE = 500
+
+
+@dataclass
+class Reaped:
+    """What a pass did."""
+
+    reported: int = 0
+    failed: int = 0
+
+
+def reap() -> Reaped:
+    """Do one pass. If the process dies on any line, then the next pass does the rest."""
+    hours = refresh_settings().job_hours
+    done = Reaped(reported=report_target.fire_again())
+    limits.forget_paces()
+    why = f"nothing was heard of it for {hours:g} hours"
+    silent = running(Q(heard_at__lt=Now() - timedelta(hours=hours)))
+    done.failed = len(_end(silent, lambda job: (Status.ERROR, why)))
+    signals.reaped.send(sender=reap, outcome=done)
+    return done
+
+
+def running(which: Any) -> list[Job]:
+    """Return the jobs that run and to which this applies."""
+    fields = ("run", "node", "process", "queue", "runs_before", "max_attempts")
+    with absence_translated():
+        return list(Job.objects.filter(which, state=State.RUNNING).only(*fields).order_by("pk"))
+
+
+def release_runs_without_node() -> int:
+    """Release what dead nodes ran, or nodes that have left."""
+    return release(running(~Q(node=EAGER) & ~Exists(Node.objects.filter(pk=OuterRef("node")))))
+
+
+def release(lost: Sequence[Job]) -> int:
+    """Release these runs, whose processes are dead: each job waits for another run, or has failed if it has begun
+    as often as it may. Returns how many."""
+    taken = _end(lost, _of_dead)
+    if taken:
+        signals.runs_released.send(sender=release, count=len(taken))
+        sender.send_behind({one.queue for one in taken if one.waits}, taken)
+    return len(taken)
+
+
+def _of_dead(job: Job) -> tuple[Status, str]:
+    if job.run < job.may_begin:
+        return Status.PENDING, "its process died"
+    return Status.ERROR, exhausted(job.max_attempts)
+
+
+def _end(jobs: Sequence[Job], becomes: Callable[[Job], tuple[Status, str]]) -> list[Outcome]:
+    """Write what becomes of these runs, and return what stood."""
+    stood: list[Outcome] = []
+    for first in range(0, len(jobs), PAGE):
+        page = [
+            Outcome(Run(job.pk, "", job.run, 0, job.node, job.process), *becomes(job), queue=job.queue)
+            for job in jobs[first : first + PAGE]
+        ]
+        stood += take_apart(page).stood
+    return stood
