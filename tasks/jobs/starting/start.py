@@ -10,7 +10,7 @@ from harbor_refresh.tasks.jobs.execution import TrackedExecution, asynchronous
 from harbor_refresh.tasks.jobs.starting import records as creation
 from harbor_refresh.tasks.jobs.starting.canvas import Given, parts_of
 from harbor_refresh.tasks.jobs.starting.fairness import turns_of
-from harbor_refresh.tasks.jobs.terms import NewTerms
+from harbor_refresh.tasks.jobs.terms import terms_of
 from harbor_refresh.tasks.strategies import strategy
 
 if TYPE_CHECKING:
@@ -72,8 +72,6 @@ def start(
         on_error: The same for Error.
         on_complete: The same for any end.
     """
-    if not isinstance(vendor_type, str):
-        raise Refused(f'write the type first, as in start("REPLICATION", jobs=[...]); got {shown(vendor_type)}')
     if close_after is not None and not open:
         raise Refused("close_after is the time limit of an open execution: write open=True as well")
     if parent is not None and (not isinstance(parent, Execution) or parent.pk is None):
@@ -89,12 +87,6 @@ def start(
             "on_first_error": on_first_error,
         }
     )
-    of_it = NewTerms(
-        once="" if parent else once,
-        deadline=deadline,
-        on_failure=on_failure,
-        tells_first_failure=any(not one.statuses for one in callbacks),
-    )
     execution, is_new = creation.start_or_find(
         vendor_type,
         parts_of(() if jobs is None and open else jobs),
@@ -106,7 +98,7 @@ def start(
         callbacks=callbacks,
         parent=None if parent is None else parent.pk,
         key_in_parent=once if parent else "",
-        of_it=of_it,
+        of_it=terms_of("" if parent else once, on_failure, deadline, tells_first_failure=bool(on_first_error)),
     )
     started = TrackedExecution.objects.get(pk=execution.pk)
     started.is_new = is_new

@@ -20,7 +20,8 @@ from harbor_refresh.tasks.jobs.nodes import release_runs_without_node, this_node
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.running import tracked
 from harbor_refresh.tasks.jobs.running.eager import Sent
-from harbor_refresh.tasks.jobs.starting.records import NewJob, start
+from harbor_refresh.tasks.jobs.starting.declarations import NewJob
+from harbor_refresh.tasks.jobs.starting.records import start
 from harbor_refresh.tasks.models.job import Node
 from tests.integration.jobs.report_receiver import Target
 from tests.integration.jobs.sample_jobs import (

@@ -20,7 +20,8 @@ from harbor_refresh.tasks.jobs import TrackedExecution, sender
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.running.eager import Sent
-from harbor_refresh.tasks.jobs.starting.records import NewJob, start
+from harbor_refresh.tasks.jobs.starting.declarations import NewJob
+from harbor_refresh.tasks.jobs.starting.records import start
 from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
 from harbor_refresh.tasks.models.job import Takes
 from tests import servers
