@@ -16,10 +16,13 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.report_target import next_revision
+from harbor_refresh.tasks.jobs.starting.fairness import Turns
 from harbor_refresh.tasks.jobs.starting.unique_keys import lock_and_release, retry_on_conflict
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.without_redis.agenda import at_once
 
+#: What says when a job has its turn.
+OF_A_TURN = ("queue", "priority", "name", "limit_key", "tenant")
 #: What the task of a job says when the job runs once more, by the status with which it had ended.
 MESSAGES = {Status.ERROR: "tried again", Status.STOPPED: "resumed"}
 
@@ -93,7 +96,10 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
     revisions = [next_revision(max(job.revision, job.task.status_revision)) for job in again]
     pairs = zip(again, revisions, strict=True)
     report((Report(job.task_id, Status.PENDING, of, MESSAGES[status]) for job, of in pairs), Source.RETRY)
-    run("run_again", task_ids=[job.task_id for job in again], revisions=revisions)
+    rows = [{name: getattr(one, name) for name in OF_A_TURN} for one in again]
+    for tenant in {one.tenant for one in again}:  # they take turns as jobs that are started now do
+        Turns(tenant=tenant).give([row for row in rows if row["tenant"] == tenant])
+    run("run_again", task_ids=[one.pk for one in again], revisions=revisions, turns=[row["turn"] for row in rows])
     # why they were stopped (consequences.py)
     with_terms = Execution.objects.filter(pk__in=[one.id for one in (*above, *family)], terms__isnull=False)
     with_terms.update(status_message="")

@@ -18,7 +18,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -37,9 +36,6 @@ OURS = ("harbor_refresh.executions.", "harbor_refresh.tasks.jobs.")
 
 #: What is looked for after each change of a task, before the next job runs. Each says whether it found something.
 consequences: list[Callable[[], object]] = []
-
-#: What other processes do not know, each None unless code has set it.
-of_this_process: list[ContextVar[Any]] = []
 
 #: Of a connection whose transaction PostgreSQL has given up, by libpq's number.
 IN_ERROR = 3
@@ -61,7 +57,6 @@ class Agenda(threading.local):
     def work_off(self) -> None:
         """Do what is on the agenda, until nothing is left."""
         self.is_worked_off, before = True, self.is_worked_off
-        known = [(one, one.set(None)) for one in of_this_process]
         try:
             while self._do_next():
                 pass
@@ -69,8 +64,6 @@ class Agenda(threading.local):
             self.runs.clear()  # the next operation is not to begin with the jobs of this one
             raise
         finally:
-            for one, token in known:
-                one.reset(token)
             self.is_worked_off = before
 
     def _do_next(self) -> bool:
