@@ -98,13 +98,6 @@ def test_jobs_of_a_list_and_of_a_group_by_itself_need_each_other_not() -> None:
     assert not Need.objects.exists()
 
 
-def test_a_canvas_is_added_to_an_open_execution() -> None:
-    execution = start("BUILD", open=True)
-    assert execution.add(group(tracked.s("a"), tracked.s("b")) | tracked.s("c")) == 3
-    execution.close()
-    assert returned(execution) == ["a", "b", "[a,b]c"]
-
-
 def test_a_job_with_needs_gets_the_list_of_their_results_in_its_order() -> None:
     a, b = job(tracked.s("a")), job(tracked.s("b"))
     both = job(tracked.s("c"), needs=[b, a])
@@ -178,13 +171,6 @@ def test_what_needs_a_stopped_and_a_failed_job_waits_for_neither_alone() -> None
     assert execution.retry_failed() == 1, "a alone: c needs b, which was stopped"
     assert execution.resume_stopped() == 2
     assert (execution.status, returned(execution)) == ("Success", ["a", "b", "[a,b]c"])
-
-
-def test_a_part_with_a_unique_job_that_is_under_way_is_left_out_whole() -> None:
-    execution = start("BUILD", open=True)
-    build = chord([alone.s("a"), tracked.s("b")], tracked.s("c"))
-    assert execution.add([build, build]) == 3
-    assert returned(execution) == ["a", "b", "[a,b]c"]
 
 
 a, b = job(tracked.s("a"), name="a"), job(tracked.s("b"), name="b", needs=["a"])

@@ -14,8 +14,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.errors import AlreadyUnderWay, NoSuchExecution, Refused
+from harbor_refresh.executions.errors import AlreadyUnderWay, NoSuchExecution, NotCommitted, Refused, StillRunning
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Addition, Execution, Task
 from harbor_refresh.executions.text import MAX_JSON
@@ -27,9 +26,8 @@ from harbor_refresh.tasks.jobs.starting.declarations import NewJob, Part
 from harbor_refresh.tasks.jobs.starting.records import add, start
 from harbor_refresh.tasks.models import Job
 from tests.integration.concurrency import at_once
-from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.report_receiver import Target
-from tests.integration.jobs.sample_jobs import Outbox, beats, delivered_to, ends, in_a_row, recorded, rows, tasks
+from tests.integration.jobs.sample_jobs import Outbox, beats, delivered_to, in_a_row, recorded, rows, tasks
 from tests.waiting import wait_for
 
 app = Celery("a team", set_as_current=False)
@@ -97,15 +95,6 @@ def test_a_rollback_leaves_nothing_and_sends_nothing_and_then_each_operation_rai
         assert isinstance(raised.value, ObjectDoesNotExist)
 
 
-def test_a_start_that_breaks_in_the_middle_leaves_nothing(outbox: Outbox) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE execution_job ADD CONSTRAINT cursed CHECK (name <> 'bad')")
-    with pytest.raises(Exception, match="cursed"):
-        start("SCAN", [[NewJob("good")], [NewJob("bad")]])
-    assert [model.objects.count() for model in (Execution, Task, Job)] == [0, 0, 0]
-    assert outbox.take() == []
-
-
 def test_of_a_unique_job_that_many_start_at_once_one_is_recorded(outbox: Outbox) -> None:
     def start_it() -> None:
         start("SCAN", [in_a_row(NewJob("a.job", ["same"], is_unique=True), NewJob("after")), [NewJob("other")]])
@@ -137,17 +126,7 @@ def cyclic() -> list[Any]:
     return value
 
 
-NO_JSON = (
-    object(),
-    float("nan"),
-    float("inf"),
-    {1},
-    "a\x00b",
-    "half a \ud800 pair",
-    [10**5_000],
-    deep(101),
-    cyclic(),
-)
+NO_JSON = (object(), float("nan"), {1}, "a\x00b", "half a \ud800 pair", [10**5_000], deep(101), cyclic())
 ANOTHER_TYPE = r"argument 2: Object of type set is not JSON serializable. Give .* dataclasses.asdict\(value"
 UNIQUE = NewJob("a.job", ["x"], is_unique=True)
 REFUSED_JOBS: list[tuple[str, list[Any]]] = [
@@ -217,19 +196,6 @@ def test_jobs_that_cannot_be_sent_or_run_are_refused_with_a_hint_and_nothing_is_
     assert not Execution.objects.exists()
 
 
-def test_an_execution_that_cannot_be_stored_is_refused_by_name() -> None:
-    takes_key = "^vendor_id takes a whole number of at most 64 bits, a UUID, or text of 1 to 255"
-    for why, attributes in (
-        ("^trigger takes at most 16 characters, and got 'tttt", {"trigger": "t" * 17}),
-        ("^trigger takes at most 16 characters, and got 5$", {"trigger": 5}),
-        (takes_key, {"vendor_id": "x" * 256}),
-        (f"{takes_key}.* and got datetime", {"vendor_id": datetime(2026, 1, 1, tzinfo=UTC)}),
-    ):
-        with pytest.raises(Refused, match=why):
-            start_signatures("SCAN", jobs=[a_job.s()], **attributes)  # type: ignore[arg-type]
-    assert not Execution.objects.exists()
-
-
 def test_options_are_kept_as_json_and_sent_with_the_message(outbox: Outbox) -> None:
     options = {"queue": "slow", "priority": 0, "time_limit": 2, "soft_time_limit": 1.5}
     moment = datetime(2099, 1, 1, tzinfo=UTC)
@@ -263,7 +229,7 @@ def in_parts(job: Handle) -> Iterator[int]:
     yield 1
 
 
-@pytest.mark.parametrize("options", [{}, {"autoretry_for": (OSError,)}], ids=["plain", "tried again"])
+@pytest.mark.parametrize("options", [{}, {"autoretry_for": (OSError,)}])
 def test_a_function_that_no_worker_would_run_is_refused_where_it_is_declared(options: dict[str, Any]) -> None:
     functions: dict[Any, str] = {
         asynchronous_in_parts: "is a generator: a job is no generator",
@@ -280,18 +246,12 @@ def test_a_function_that_no_worker_would_run_is_refused_where_it_is_declared(opt
 
 
 ATTEMPTS: list[tuple[int, dict[str, Any]]] = [
-    (5, {}),
     (5, {"max_retries": 2}),
-    (10, {"max_retries": 9}),
     (32_767, {"max_retries": 10**6}),
     (10, {"retry_kwargs": {"max_retries": 9}}),
     (13, {"max_retries": 12, "retry_kwargs": {"max_retries": 9}}),
-    (5, {"max_retries": None}),
     (7, {"max_retries": None, "max_attempts": 7}),
     (5, {"max_retries": 10, "max_attempts": 5}),
-    (10, {"max_retries": 9, "max_attempts": 10}),
-    (1, {"max_retries": 0, "max_attempts": 1}),
-    (7, {"max_attempts": 7}),
     (1, {"max_attempts": 1}),
 ]
 
@@ -460,28 +420,18 @@ def test_the_id_that_celery_sets_in_a_chain_is_not_the_id_of_the_job(outbox: Out
     assert [(message.job == "mine", message.options) for message in outbox.messages] == [(False, {})]
 
 
-def test_an_execution_is_for_an_object_whose_key_is_a_number_a_uuid_or_text() -> None:
-    uuid = NATIVE["uuid"]
-    keys = [
-        (execution.vendor_key, TrackedExecution.objects.get(pk=execution.pk).vendor_key)
-        for execution in (start_signatures("SCAN", jobs=[a_job.s()], vendor_id=one) for one in (uuid, "disk/a", 7))
-    ]
-    assert keys == [(str(uuid), str(uuid)), ("disk/a", "disk/a"), ("7", "7")]
-
-
-def test_a_stop_ends_an_execution_as_error_if_a_job_had_failed_and_leaves_one_that_had_ended() -> None:
-    statuses = {}
-    for before in ("Error", "Success", "Stopped"):
-        execution = start_signatures("SCAN", jobs=[a_job.s(), a_job.s()])
-        first, second = execution.tasks.order_by("pk")
-        report([Report(first.pk, before, 0)])
-        execution.stop()
-        statuses[before] = execution.status
-    assert statuses == {"Error": "Error", "Success": "Stopped", "Stopped": "Stopped"}
-    report(Report(pk, "Success", 1) for pk in (first.pk, second.pk))
-    assert ends(execution) == "Success"
+def test_jobs_are_waited_for_outside_a_transaction_alone_because_they_begin_after_the_commit() -> None:
+    execution = start_signatures("SCAN", open=True)
+    with transaction.atomic():
+        execution.add([a_job.s()])
+        with pytest.raises(NotCommitted, match="has not ended: call wait"):
+            execution.wait(timeout=0)
+    with pytest.raises(StillRunning):
+        execution.wait(timeout=0)
     execution.stop()
-    assert execution.status == "Success"
+    with transaction.atomic():
+        assert execution.wait(timeout=0) == "Stopped"
+        assert start_signatures("SCAN", jobs=[]).wait() == "Success", "it has no jobs"
 
 
 # many jobs: an iterable is read a page at a time, and all of them are recorded, or none
@@ -548,10 +498,7 @@ def test_the_task_of_a_job_has_its_metadata_and_its_message_has_none(outbox: Out
     ("meta", "why"),
     [
         ("layer 7", r"a.job: meta takes a dict, as in \.set\(meta={'layer': 7}\), and got 'layer 7'"),
-        *(
-            ({"layer": odd}, "takes a dict that is JSON")
-            for odd in (object(), UUID(int=7), float("nan"), "a\x00b")
-        ),
+        ({"layer": UUID(int=7)}, "takes a dict that is JSON"),
         ({"layer": "a" * MAX_JSON}, "takes a dict that is JSON of at most 2,000,000 bytes"),
     ],
 )
@@ -565,20 +512,3 @@ def test_metadata_that_cannot_be_stored_are_refused_and_nothing_is_written(
         execution.add([a_job.s(), with_meta(meta)], once="k")
     counts = [model.objects.count() for model in (Execution, Task, Job, Addition)]
     assert (counts, outbox.messages) == ([1, 1, 0, 0], [])
-
-
-def test_the_api_finds_tasks_by_their_metadata() -> None:
-    execution, _ = (
-        start_signatures("SCAN", jobs=[with_meta({"layer": {"number": n}, "even": not n % 2}) for n in range(4)])
-        for _ in range(2)
-    )
-    program, tasks = Program(token(Scope.READ)), list(execution.tasks.order_by("pk").values_list("pk", flat=True))
-
-    def found(query: str) -> list[int]:
-        return [one["id"] for one in program.get(f"/executions/{execution.pk}/tasks?{query}")["items"]]
-
-    assert found("attribute=layer.number=2") == [tasks[2]]
-    assert found("attribute=even=true") == [tasks[0], tasks[2]]
-    assert found("attribute=even=true&attribute=layer.number=1") == []
-    assert found("attribute=even=true&status=Running") == []
-    program.get(f"/executions/{execution.pk}/tasks?attribute=layer", status=400)
