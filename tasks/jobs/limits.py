@@ -21,7 +21,7 @@ from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.text import is_text, is_whole, said_by, shown
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.models.limit import MAX_KEY, UNITS, Limit, LimitPace
+from harbor_refresh.tasks.models.terms import MAX_KEY, UNITS, Limit, LimitPace
 
 MOST = 1_000_000
 #: The page of the queue counts no further.

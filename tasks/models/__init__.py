@@ -6,9 +6,8 @@ from harbor_refresh.executions.installation import require_installed
 require_installed(__name__)
 
 from harbor_refresh.tasks.models.job import Job, JobEnd, Need, Node
-from harbor_refresh.tasks.models.limit import Limit, LimitPace
 from harbor_refresh.tasks.models.state import Event, Pause, Sample, Watermark
-from harbor_refresh.tasks.models.terms import Failure, Terms
+from harbor_refresh.tasks.models.terms import Failure, Limit, LimitPace, Terms
 
 # last, because its module imports the tables above
 from harbor_refresh.tasks.jobs.execution import TrackedExecution  # isort: skip

@@ -67,7 +67,7 @@ class Agenda(threading.local):
             self.is_worked_off = before
 
     def _do_next(self) -> bool:
-        if mode.is_eager():
+        if mode.is_eager() and connection.in_atomic_block:
             _do_what_waits_for_a_commit()
         if self.changed and any(one() for one in consequences):
             pass  # what they have changed is on the agenda now
@@ -111,7 +111,9 @@ def at_once(operation: Callable[Parameters, Result]) -> Callable[Parameters, Res
             _agenda.operations -= 1
         if is_outermost:
             _agenda.work_off()
-            _raise_failure()
+            failure, _agenda.failure = _agenda.failure, None
+            if failure is not None and current_app.conf.task_eager_propagates:
+                raise failure
         return result
 
     return call
@@ -141,20 +143,12 @@ def work_off() -> None:
     _agenda.work_off()
 
 
-def _raise_failure() -> None:
-    failure, _agenda.failure = _agenda.failure, None
-    if failure is not None and mode.is_eager() and current_app.conf.task_eager_propagates:
-        raise failure
-
-
 def _do_what_waits_for_a_commit() -> None:
-    if not connection.in_atomic_block:
-        return
     waiting: list[Any] = connection.run_on_commit
-    ours = [call for _, call, *_ in waiting if _is_ours(call)]
     connection.run_on_commit = [one for one in waiting if not _is_ours(one[1])]
-    for call in ours:
-        call()
+    for _, call, *_ in waiting:
+        if _is_ours(call):
+            call()
 
 
 def _is_ours(call: Any) -> bool:
@@ -191,16 +185,10 @@ def with_savepoint() -> Iterator[None]:
     savepoint = transaction.savepoint()
     try:
         yield
-    except BaseException:
-        _end(savepoint)
-        raise
-    _end(savepoint)
-
-
-def _end(savepoint: str) -> None:
-    # atomic() leaves a mark if it could not roll back to a savepoint of its own
-    if connection.needs_rollback or connection.connection.info.transaction_status == IN_ERROR:
-        connection.needs_rollback = False
-        transaction.savepoint_rollback(savepoint)
-    else:
-        transaction.savepoint_commit(savepoint)
+    finally:
+        # atomic() leaves a mark if it could not roll back to a savepoint of its own
+        if connection.needs_rollback or connection.connection.info.transaction_status == IN_ERROR:
+            connection.needs_rollback = False
+            transaction.savepoint_rollback(savepoint)
+        else:
+            transaction.savepoint_commit(savepoint)

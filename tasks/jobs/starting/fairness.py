@@ -10,7 +10,7 @@ from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.text import is_text, shown
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.models.job import Job
-from harbor_refresh.tasks.models.limit import MAX_KEY
+from harbor_refresh.tasks.models.terms import MAX_KEY
 
 #: A turn of an execution of weight 1.
 TURN = 1_000_000

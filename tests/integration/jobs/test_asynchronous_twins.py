@@ -101,25 +101,6 @@ def test_many_wait_and_hold_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     async_to_sync(main)()
 
 
-def test_waiting_can_be_cancelled_and_the_execution_goes_on() -> None:
-    async def main() -> None:
-        execution = await astart("SCAN", jobs=[copy.s(1)])
-        waiting = asyncio.create_task(execution.await_end())
-        await asyncio.sleep(0.1)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.2):
-                await execution.await_end()
-        await execution.arefresh_from_db()
-        assert execution.status == "Running"
-        await sync_to_async(ends)(execution)
-        assert await execution.await_end() == "Success"
-
-    async_to_sync(main)()
-
-
 def test_twins_work_in_eager_mode_and_have_the_signatures_of_what_they_do() -> None:
     async def main() -> None:
         execution = await astart("SCAN", jobs=[copy.s(1)])
