@@ -9,7 +9,7 @@ See docs/howto/django_tasks.md.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from traceback import format_exception
 from typing import Any
@@ -29,7 +29,6 @@ from harbor_refresh.tasks.jobs.starting.canvas import parts_of
 from harbor_refresh.tasks.jobs.starting.celery_json import native
 from harbor_refresh.tasks.jobs.starting.options import moment_of
 from harbor_refresh.tasks.models import Job
-from harbor_refresh.tasks.without_redis import agenda
 
 PACKAGE = "django.tasks" if django.VERSION >= (6, 0) else "django_tasks"
 base: Any = import_module(f"{PACKAGE}.base")
@@ -52,8 +51,6 @@ STATUSES = {
 SOME_WORKER = "unknown"
 
 _execution: ContextVar[int | None] = ContextVar("harbor_refresh_execution", default=None)
-#: In eager mode jobs run where tasks are enqueued. What they enqueue joins no execution, as behind a worker.
-agenda.of_this_process.append(_execution)
 
 
 @contextmanager
@@ -70,19 +67,12 @@ class ReturnValueNotKept(ValueError):
     """The task has succeeded, but what it returned is too large, or is no JSON."""
 
 
-@dataclass(frozen=True)
-class _NotKept:
-    """Stands for a value that was not kept. The framework copies it when a result is refreshed."""
-
-    why: str
-
-
 class TrackedResult(base.TaskResult):  # type: ignore[misc]  # the framework is imported by its name
     @property
     def return_value(self) -> Any:
         value = super().return_value
-        if isinstance(value, _NotKept):
-            raise ReturnValueNotKept(value.why)
+        if isinstance(value, ReturnValueNotKept):
+            raise value
         return value
 
 
@@ -185,7 +175,7 @@ def _result_of(job: Job) -> TrackedResult:
         worker_ids=[SOME_WORKER] * runs,
     )
     if end:
-        _set_return_value(result, _NotKept(end.why_not) if end.why_not else native(end.result))
+        _set_return_value(result, ReturnValueNotKept(end.why_not) if end.why_not else native(end.result))
     return result
 
 

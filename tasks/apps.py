@@ -30,7 +30,7 @@ class TasksConfig(AppConfig):
         callbacks.find_by(end_callbacks.find)
         post_migrate.connect(schedule.restore_rows, sender=self)
         events.connect()
-        report_target.reports_taken.connect(sender.on_reports_taken)
+        report_target.reports_taken.connect(sender.send_behind)
         executions_touched.connect(marks.on_executions_touched)
         changes_written.connect(delivery_runs.on_changes_written)
         self._listen_to_celery()

@@ -16,10 +16,13 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.report_target import next_revision
+from harbor_refresh.tasks.jobs.starting.fairness import Turns
 from harbor_refresh.tasks.jobs.starting.unique_keys import lock_and_release, retry_on_conflict
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.without_redis.agenda import at_once
 
+#: What says when a job has its turn.
+OF_A_TURN = ("queue", "priority", "name", "limit_key", "tenant")
 #: What the task of a job says when the job runs once more, by the status with which it had ended.
 MESSAGES = {Status.ERROR: "tried again", Status.STOPPED: "resumed"}
 
@@ -89,51 +92,41 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
         going_on.update(gates.stopped(ids))
     if not going_on:
         return 0
-    _write(again, MESSAGES[status])
+    # one that needs another of them waits for that
+    revisions = [next_revision(max(job.revision, job.task.status_revision)) for job in again]
+    pairs = zip(again, revisions, strict=True)
+    report((Report(job.task_id, Status.PENDING, of, MESSAGES[status]) for job, of in pairs), Source.RETRY)
+    rows = [{name: getattr(one, name) for name in OF_A_TURN} for one in again]
+    for tenant in {one.tenant for one in again}:  # they take turns as jobs that are started now do
+        Turns(tenant=tenant).give([row for row in rows if row["tenant"] == tenant])
+    run("run_again", task_ids=[one.pk for one in again], revisions=revisions, turns=[row["turn"] for row in rows])
     # why they were stopped (consequences.py)
-    Execution.objects.filter(pk__in=[one.id for one in (*above, *family)], terms__isnull=False).update(
-        status_message=""
-    )
+    with_terms = Execution.objects.filter(pk__in=[one.id for one in (*above, *family)], terms__isnull=False)
+    with_terms.update(status_message="")
     gates.pass_stopped(going_on | links.ancestors(going_on).keys())
-    _bring_up_to_date([*family, *(one for one in above if one.status != Status.RUNNING)])
+    # ancestors that are Running stay so, and their rollup reads all their children
+    stale = [*family, *(one for one in above if one.status != Status.RUNNING)]
+    release([one.id for one in stale])
+    for level in links.by_level(stale):
+        refresh(level)
     limited = [*{(job.name, job.limit_key): job.pk for job in again if job.limit_key is not None}.values()]
     transaction.on_commit(partial(sender.send_started, {job.queue for job in again}, sorted(going_on), limited))
     return len(again)
 
 
-def _write(again: Sequence[Job], message: str) -> None:
-    """Write these jobs and their tasks, which this transaction has locked: ended -> waiting. Each may begin as
-    often as a new one. One that needs another of them waits for that."""
-    revisions = [next_revision(max(job.revision, job.task.status_revision)) for job in again]
-    pairs = list(zip(again, revisions, strict=True))
-    report((Report(job.task_id, Status.PENDING, revision, message) for job, revision in pairs), Source.RETRY)
-    run("run_again", task_ids=[job.task_id for job in again], revisions=revisions)
-
-
-def _bring_up_to_date(relatives: Sequence[links.Relative]) -> None:
-    """Refresh these executions, children before their parents. Ancestors that are Running are left out: they stay
-    so, and their rollup reads all their children."""
-    release([one.id for one in relatives])
-    for ids in links.by_level(relatives):
-        refresh(ids)
-
-
 def _locked_for_another_run(execution_ids: list[int], status: Status, first: int | None) -> list[Job]:
     """Find the jobs twice: first to know what to lock, then again under the locks. Of those with one key the first
     runs again."""
-    wanted = _find(execution_ids, status, first)
+
+    def found(among: Sequence[int] | None) -> list[int]:
+        words = {"execution_ids": execution_ids, "status": status, "first": first, "among": among}
+        return [pk for (pk,) in run("find_jobs_to_run_again", **words)]
+
+    wanted = found(None)
     unique = Job.objects.filter(pk__in=wanted, unique_key__isnull=False)
     keys = dict(unique.values_list("pk", "unique_key"))
     locked, held = lock_and_release(keys.values(), wanted)
     first_of = {key: pk for pk, key in sorted(keys.items(), reverse=True) if key not in held}
     free = [pk for pk in locked if pk not in keys or first_of.get(keys[pk]) == pk]
-    found = _find(execution_ids, status, first, free)
     jobs = Job.objects.select_related("task").select_for_update(no_key=True, of=("self",))
-    return list(jobs.filter(pk__in=found).order_by("pk"))
-
-
-def _find(
-    execution_ids: list[int], status: Status, first: int | None, among: Sequence[int] | None = None
-) -> list[int]:
-    rows = run("find_jobs_to_run_again", execution_ids=execution_ids, status=status, first=first, among=among)
-    return [pk for (pk,) in rows]
+    return list(jobs.filter(pk__in=found(free)).order_by("pk"))

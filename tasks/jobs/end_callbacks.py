@@ -20,8 +20,7 @@ from harbor_refresh.executions.status import FINAL, Status
 from harbor_refresh.executions.text import MAX_JSON, json_text, shown
 from harbor_refresh.tasks.jobs.execution import TrackedExecution
 from harbor_refresh.tasks.jobs.starting.celery_json import as_json, native
-from harbor_refresh.tasks.jobs.starting.declarations import JobTask, refuse_generator
-from harbor_refresh.tasks.jobs.starting.signatures import registered
+from harbor_refresh.tasks.jobs.starting.declarations import JobTask, refuse_generator, registered
 
 #: When each is called, by its name in `start`: at these ends. Without one, at the first failed job.
 STATUSES: dict[str, Sequence[Status]] = {

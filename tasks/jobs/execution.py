@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.core.exceptions import ObjectDoesNotExist
@@ -18,14 +18,12 @@ from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.executions.status import is_final
 from harbor_refresh.tasks.jobs import again
 from harbor_refresh.tasks.jobs.running import kept_ends as kept
+from harbor_refresh.tasks.jobs.running.kept_ends import JobResult
 from harbor_refresh.tasks.jobs.starting import records as creation
 from harbor_refresh.tasks.jobs.starting.canvas import Given, parts_of
 from harbor_refresh.tasks.jobs.starting.fairness import turns_of
 from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.without_redis import agenda, mode
-
-if TYPE_CHECKING:
-    from harbor_refresh.tasks.jobs.running.kept_ends import JobResult
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -73,7 +71,7 @@ class TrackedExecution(Execution):
         """
         return of_tasks.progress(self.pk, deep=deep)
 
-    def add(self, jobs: "Given", *, once: str = "", weight: float = 1) -> int:
+    def add(self, jobs: Given, *, once: str = "", weight: float = 1) -> int:
         """Add jobs, and return how many. Raises ExecutionClosed after `close()`, and AlreadyFinal after the end.
 
         Args:
@@ -87,7 +85,7 @@ class TrackedExecution(Execution):
     def close(self) -> bool:
         """Close an open execution, so that it ends when its jobs have ended. Return False if it was closed or
         stopped before, or was not started open."""
-        return _close(self.pk)
+        return agenda.at_once(gates.close)(self.pk)
 
     def wait(self, timeout: float | None = None) -> str:
         """Wait until it has ended, and return its status. Raises StillRunning (a TimeoutError) after the timeout.
@@ -128,7 +126,7 @@ class TrackedExecution(Execution):
             pause = min(pause * 1.5, LONGEST_PAUSE)
         raise StillRunning(f"{self} is {self.status}, and in eager mode nothing runs that could end it")
 
-    def results(self) -> "Iterator[JobResult]":
+    def results(self) -> Iterator[JobResult]:
         """Yield the results of the jobs that have succeeded and whose task has `keep_result=True`, in the order in
         which the jobs were given. They are read in pages."""
         return kept.results(self.pk)
@@ -167,8 +165,3 @@ class TrackedExecution(Execution):
     astop = asynchronous(stop)
     aretry_failed = asynchronous(retry_failed)
     aresume_stopped = asynchronous(resume_stopped)
-
-
-@agenda.at_once
-def _close(execution_id: int) -> bool:
-    return gates.close(execution_id)

@@ -7,21 +7,21 @@ an administrator has changed it. The sender admits the jobs (sql/schema/admit_fu
 """
 
 import inspect
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 from celery import current_app
-from django.db.models import Q
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.text import is_text, is_whole, said_by, shown
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.models.limit import MAX_KEY, UNITS, Limit, LimitPace
+from harbor_refresh.tasks.models.terms import MAX_KEY, UNITS, Limit, LimitPace
 
 MOST = 1_000_000
 #: The page of the queue counts no further.
@@ -29,14 +29,6 @@ MOST_COUNTED = 10_000
 #: The next look admits jobs: it does not count how long ago the last one was.
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 RATE = re.compile(r"([1-9][0-9]{0,6})/([smhd])")
-
-
-@dataclass(frozen=True)
-class Arguments:
-    """What the function `key` gets: the arguments of the job, as they were given."""
-
-    args: Sequence[Any]
-    kwargs: Mapping[str, Any]
 
 
 def is_limited(task: Any) -> bool:
@@ -49,9 +41,8 @@ def refuse_limit(task: Any) -> None:
         takes = f"a whole number from 1 to {MOST:,}"
         raise Refused(f"{task.name}: concurrency takes {takes}, and got {shown(task.concurrency)}")
     if task.rate is not None and not (isinstance(task.rate, str) and RATE.fullmatch(task.rate)):
-        raise Refused(
-            f'{task.name}: rate takes text as "10/s", "100/m", "1000/h" or "5/d", and got {shown(task.rate)}'
-        )
+        takes = 'text as "10/s", "100/m", "1000/h" or "5/d"'
+        raise Refused(f"{task.name}: rate takes {takes}, and got {shown(task.rate)}")
     key = _key_function(task)
     if key is not None and not callable(key):
         raise Refused(f"{task.name}: key takes a function of the job, and got {shown(key)}")
@@ -64,10 +55,8 @@ def key_of_limit(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> s
     if not is_limited(task):
         return None
     function = _key_function(task)
-    if function is None:
-        return ""
     try:
-        key = function(Arguments(args, kwargs))
+        key = function and function(SimpleNamespace(args=args, kwargs=kwargs))
     except Exception as exc:
         raise Refused(f"job {task.name}: its key cannot be made: {said_by(exc)}") from exc
     key = "" if key is None else str(key)
@@ -94,44 +83,29 @@ def write_declared() -> None:
 
 
 def _write(names: Iterable[str], *, if_changed: bool) -> None:
-    known = [name for name in sorted(names) if name in current_app.tasks]
-    if not known:
-        return
-    declared = [_declared(current_app.tasks[name]) for name in known]
-    run(
-        "write_limits",
-        names=known,
-        concurrencies=[one["concurrency"] for one in declared],
-        rates=[one["rate"] for one in declared],
-        pers=[one["per"] for one in declared],
-        if_changed=if_changed,
-    )
+    declared = [_declared(current_app.tasks[name]) for name in sorted(names) if name in current_app.tasks]
+    if declared:
+        run("write_limits", limits=json.dumps(declared), if_changed=if_changed)
 
 
-def _declared(task: Any) -> dict[str, int | None]:
-    count, per = None, 60
-    if task.rate is not None and (found := RATE.fullmatch(task.rate)):
-        count, per = int(found[1]), UNITS[found[2]]
-    return {"concurrency": task.concurrency, "rate": count, "per": per}
+def _declared(task: Any) -> dict[str, Any]:
+    count, unit = RATE.fullmatch(task.rate).groups() if task.rate else (None, "m")  # type: ignore[union-attr]  # refuse_limit
+    return {"name": task.name, "concurrency": task.concurrency, "rate": count, "per": UNITS[unit]}
 
 
 def change(name: str, values: Mapping[str, int | None], by: str) -> bool:
     """Have these values count from now on, whatever the code says. False if they do."""
-    differs = Q(pk__isnull=True)
-    for column, value in values.items():
-        differs |= Q(**{f"{column}__isnull": value is not None}) if value is None else ~Q(**{column: value})
-    return bool(Limit.objects.filter(differs, pk=name).update(**values, changed_by=by, swept_at=EPOCH))
+    differs = Limit.objects.filter(pk=name).exclude(**values)
+    return bool(differs.update(**values, changed_by=by, swept_at=EPOCH))
 
 
 def reset(names: Iterable[str]) -> int:
     """Have what the code says count again. Returns how many limits were changed."""
-    count = 0
-    for one in Limit.objects.filter(pk__in=list(names)).exclude(changed_by=""):
-        values = {column: one.declared.get(column) for column in ("concurrency", "rate")}
-        count += Limit.objects.filter(pk=one.pk).update(
-            **values, per=one.declared.get("per") or 60, changed_by="", swept_at=EPOCH
-        )
-    return count
+    changed = Limit.objects.filter(pk__in=list(names)).exclude(changed_by="")
+    for one in changed:
+        values = {"concurrency": None, "rate": None, "per": 60, **one.declared}
+        Limit.objects.filter(pk=one.pk).update(**values, changed_by="", swept_at=EPOCH)
+    return len(changed)
 
 
 def forget_paces() -> None:
@@ -145,14 +119,8 @@ def in_use() -> list[dict[str, Any]]:
     with absence_translated():
         rows = run("limits_in_use", most=MOST_COUNTED)
     return [
-        {
-            "name": name,
-            "concurrency": concurrency,
-            "rate": rate_text(rate, per),
-            "admitted": admitted,
-            "waiting": waiting,
-        }
-        for name, concurrency, rate, per, admitted, waiting in rows
+        {"name": name, "concurrency": most, "rate": rate_text(rate, per), "admitted": admitted, "waiting": waiting}
+        for name, most, rate, per, admitted, waiting in rows
     ]
 
 

@@ -17,23 +17,19 @@ def overview() -> tuple[dict[str, int], list[dict[str, Any]]]:
     wait for jobs that they need, `later` for their time, and `limited` for their limit; the report target has
     not taken the report of `unreported` ones. Each count reads an index that has no other jobs."""
     waiting = Job.objects.filter(state=State.WAITING)
+    with_a_turn = waiting.filter(waits_for=0)
     with absence_translated():
-        in_chains = waiting.filter(waits_for__gt=0).count()
-        limited = waiting.filter(waits_for=0, not_before=None, admitted=False).count()
-        later = waiting.filter(waits_for=0, not_before__isnull=False).count()
         running = Counter(Job.objects.filter(state=State.RUNNING).values_list("node", flat=True))
         counts = {
-            "waiting": waiting.filter(waits_for=0, not_before=None, admitted=True).count()
-            + limited
-            + later
-            + in_chains,
-            "in_chains": in_chains,
-            "later": later,
-            "limited": limited,
+            "waiting": with_a_turn.filter(not_before=None, admitted=True).count(),
+            "in_chains": waiting.filter(waits_for__gt=0).count(),
+            "later": with_a_turn.filter(not_before__isnull=False).count(),
+            "limited": with_a_turn.filter(not_before=None, admitted=False).count(),
             "sent": Job.objects.filter(state=State.SENT).count(),
             "running": running.total(),
             "unreported": Job.objects.filter(report__isnull=False).count(),
         }
+        counts["waiting"] += counts["in_chains"] + counts["later"] + counts["limited"]
         return counts, [
             {
                 "name": one.name,

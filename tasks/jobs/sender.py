@@ -19,7 +19,7 @@ run.
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -59,8 +59,7 @@ TURN_SECONDS = 0.02
 OF_A_MESSAGE = (EncodeError, TypeError, ValueError, KeyError)
 
 Row = tuple[Any, ...]
-Rows = Sequence[Row]
-Publish = Callable[[Rows], object]
+Publish = Callable[[Sequence[Row]], object]
 
 
 def admit(task_ids: Sequence[int] | None = None) -> set[str]:
@@ -78,9 +77,7 @@ def send(
     for queue in {*queues, *(admit(limited) if limited else ())}:
         with absence_translated():
             rows = run("pick", queue=queue, floor=FLOOR, each=EACH, most=most)
-        if rows:
-            (publish or _publish)(rows)
-            count += len(rows)
+        count += _passed_on(rows, publish)
     return count
 
 
@@ -112,10 +109,14 @@ def send_all(publish: Publish | None = None, queues: Sequence[str] | None = None
         with absence_translated():
             unsend(queue)
             rows = run("resend", queue=queue, most=EACH, **often)
-        if rows:
-            (publish or _publish)(rows)
-            count += len(rows)
+        count += _passed_on(rows, publish)
     return count
+
+
+def _passed_on(rows: Sequence[Row], publish: Publish | None) -> int:
+    if rows:
+        (publish or _publish)(rows)
+    return len(rows)
 
 
 def unsend(queue: str) -> None:
@@ -129,7 +130,7 @@ def queues_with_jobs() -> list[str]:
         return [queue for (queue,) in run("queues_with_jobs")]
 
 
-def send_started(queues: Iterable[str], execution_ids: Sequence[int], limited: Sequence[int] = ()) -> None:
+def send_started(queues: Collection[str], execution_ids: Sequence[int], limited: Sequence[int] = ()) -> None:
     """Send for a process that has started jobs of these executions, or runs them again. `limited`: one job of each
     key that has a limit. In eager mode this process runs them. If a server is away, log it: a node sends in a few
     seconds."""
@@ -138,10 +139,7 @@ def send_started(queues: Iterable[str], execution_ids: Sequence[int], limited: S
         eager.put_next()
         return
     try:
-        queues = set(queues)
-        if not send(
-            queues, most=MOST_STARTED, limited=limited
-        ):  # no room, or another process picks at this moment
+        if not send(queues, most=MOST_STARTED, limited=limited):  # no room, or another process picks now
             time.sleep(TURN_SECONDS)
             send(queues, most=MOST_STARTED)
     except SoftTimeLimitExceeded:  # it is that of a job that starts others
@@ -150,16 +148,18 @@ def send_started(queues: Iterable[str], execution_ids: Sequence[int], limited: S
         _log_late(exc)
 
 
-def send_behind(queues: Iterable[str], ended: Sequence[Outcome] = ()) -> None:
+def send_behind(queues: Iterable[str], ended: Sequence[Outcome] = (), **_: Any) -> None:
     """Send what these ends make room for, and the jobs whose turn has come by them. If the database is away, a
     node sends in a few seconds."""
     if mode.is_eager():
         eager.put_next()
         return
     try:
-        behind = _jobs_behind(ended)
-        limited = [*(one.run.task_id for one in ended), *(pk for pk, _ in behind)]
-        send({*queues, *(queue for _, queue in behind)}, publisher.get().put, limited=limited)
+        needed = [one.run.task_id for one in ended if one.is_needed]
+        with_a_turn = Job.objects.filter(needs__needed__in=needed, state=State.WAITING, waits_for=0)
+        behind = dict(with_a_turn.values_list("pk", "queue")) if needed else {}
+        limited = [*(one.run.task_id for one in ended), *behind]
+        send({*queues, *behind.values()}, publisher.get().put, limited=limited)
     except Exception as exc:
         _log_late(exc)
 
@@ -172,7 +172,7 @@ class Publisher(BatchThread[Row]):
     """One thread in each process of a worker, which publishes what its other threads have picked. Its database is
     only asked about messages that cannot be made."""
 
-    def _do(self, rows: Rows) -> None:
+    def _do(self, rows: Sequence[Row]) -> None:
         try:
             _publish(rows)
             self._is_logged = False
@@ -185,24 +185,12 @@ class Publisher(BatchThread[Row]):
 publisher = PerProcess(Publisher)
 
 
-def _jobs_behind(ended: Sequence[Outcome]) -> list[tuple[int, str]]:
-    """Return the jobs that need these, and whose turn has come, each with its queue."""
-    needed = [one.run.task_id for one in ended if one.is_needed]
-    behind = Job.objects.filter(needs__needed__in=needed, state=State.WAITING, waits_for=0)
-    return list(behind.values_list("pk", "queue")) if needed else []
-
-
-def on_reports_taken(queues: Iterable[str], **_: Any) -> None:
-    send_behind(queues)
-
-
-def _publish(rows: Rows) -> None:
+def _publish(rows: Sequence[Row]) -> None:
     """Publish in one batch. A message that cannot be made, or that has expired, ends its job."""
-    jobs = [_sent(row) for row in rows]
     impossible: list[Outcome] = []
     router = Router((), current_app.amqp.queues, app=current_app)  # each row names its queue
     with batch_producer() as producer:
-        for one in jobs:
+        for one in map(_sent, rows):
             its = Run(one.task_id, one.job, one.number)
             if has_expired(one.options):
                 why = "it expired before it began"

@@ -1,14 +1,13 @@
 """Stops of jobs. The end of a task ends its job (sql/schema/end_with_their_tasks.sql): a job that waits begins no
 more, and the process of one that runs finds so within a second (writer.py), and `should_stop` says it."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 
 from django.db import transaction
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.lifecycle import links
-from harbor_refresh.executions.lifecycle.stops import Stopped, stop, stop_many, stop_task
+from harbor_refresh.executions.lifecycle.stops import stop, stop_many, stop_task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.starting.options import MAX_SECONDS, Takes, is_seconds, refuse
 from harbor_refresh.tasks.models.job import Job, State
@@ -45,10 +44,7 @@ def stop_jobs(execution_id: int, *, kill_after: float | None = None) -> int:
     return running
 
 
-@at_once
-def stop_jobs_of(execution_ids: Sequence[int]) -> Stopped:
-    """Stop the jobs of all these executions, as `stop_jobs` does, in one transaction. Unknown ids are left out."""
-    return stop_many(execution_ids)
+stop_jobs_of = at_once(stop_many)
 
 
 @at_once

@@ -8,7 +8,6 @@ its commit and find the execution. What follows from a failure or the deadline i
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -22,34 +21,7 @@ from harbor_refresh.executions.text import is_text, shown
 from harbor_refresh.tasks.jobs.starting.options import LIMIT, WITHIN_A_YEAR, Takes, moment_of, refuse
 from harbor_refresh.tasks.models.terms import Terms
 
-CONTINUE, STOP = "continue", "stop"
 MAX_ONCE = Terms._meta.get_field("once").max_length or 0
-
-
-@dataclass(frozen=True)
-class NewTerms:
-    """`once`: the key of the execution among those of its vendor type; empty: it has none. `on_failure`: what
-    becomes of the rest when a task has failed. `tells_first_failure`: it has a callback for that. `deadline`:
-    seconds from now, or a moment, at which the rest is stopped."""
-
-    once: str = ""
-    on_failure: str = CONTINUE
-    tells_first_failure: bool = False
-    deadline: float | str | datetime | None = None
-
-    def __post_init__(self) -> None:
-        if self.on_failure not in (CONTINUE, STOP):
-            raise Refused(f'on_failure takes "{CONTINUE}" or "{STOP}", and got {shown(self.on_failure)}')
-        if not is_text(self.once, MAX_ONCE):
-            raise Refused(f"once takes text of at most {MAX_ONCE} characters, and got {shown(self.once)}")
-        refuse("start", "deadline", self.deadline, DEADLINE)
-
-    @property
-    def moment(self) -> datetime | None:
-        """The deadline as a moment."""
-        if self.deadline is None or isinstance(self.deadline, str | datetime):
-            return None if self.deadline is None else moment_of(self.deadline)
-        return datetime.now(UTC) + timedelta(seconds=self.deadline)
 
 
 def _is_deadline(value: Any) -> bool:
@@ -64,34 +36,57 @@ DEADLINE = Takes(
 )
 
 
-def started(once: str, vendor_type: str) -> Execution | None:
-    """Return the execution of this vendor type that was started under the key."""
-    return Execution.objects.filter(terms__vendor_type=vendor_type, terms__once=once).first() if once else None
+def terms_of(
+    once: str = "",
+    on_failure: str = "continue",
+    deadline: float | str | datetime | None = None,
+    *,
+    tells_first_failure: bool = False,
+) -> Terms | None:
+    """Return the terms of a new execution; None if nothing is asked of it.
+
+    Args:
+        once: The key of the execution among those of its vendor type; empty: it has none.
+        on_failure: What becomes of the rest when a task has failed: it may `continue`, or `stop`.
+        deadline: Seconds from now, or a moment, at which the rest is stopped.
+        tells_first_failure: Whether it has a callback for the first failed task.
+    """
+    if on_failure not in ("continue", "stop"):
+        raise Refused(f'on_failure takes "continue" or "stop", and got {shown(on_failure)}')
+    if not is_text(once, MAX_ONCE):
+        raise Refused(f"once takes text of at most {MAX_ONCE} characters, and got {shown(once)}")
+    refuse("start", "deadline", deadline, DEADLINE)
+    if isinstance(deadline, str | datetime):
+        moment: datetime | None = moment_of(deadline)
+    else:
+        moment = None if deadline is None else datetime.now(UTC) + timedelta(seconds=deadline)
+    stops = on_failure == "stop"
+    if not (once or moment or stops or tells_first_failure):
+        return None
+    return Terms(
+        once=once or None, stops_on_failure=stops, tells_first_failure=tells_first_failure, deadline=moment
+    )
 
 
-def create_with(new: NewTerms, make: Callable[[], Execution]) -> tuple[Execution, bool]:
+def create_with(terms: Terms | None, vendor_type: str, make: Callable[[], Execution]) -> tuple[Execution, bool]:
     """Make an execution with these terms, in the caller's transaction. Return it, and whether it is new: if there
-    is one with the same key, made by another transaction, return that one and make nothing."""
-    if new == NewTerms():
+    is one of this vendor type with the same key, return that one and make nothing."""
+    if terms is None:
         return make(), True
+    with_key = Execution.objects.filter(terms__vendor_type=vendor_type, terms__once=terms.once)
+    if terms.once and (found := with_key.first()):
+        return found, False
     try:
         with transaction.atomic():
-            execution = make()
-            Terms.objects.create(
-                execution=execution,
-                vendor_type=execution.vendor_type,
-                once=new.once or None,
-                stops_on_failure=new.on_failure == STOP,
-                tells_first_failure=new.tells_first_failure,
-                deadline=new.moment,
-            )
+            terms.execution, terms.vendor_type = make(), vendor_type
+            terms.save(force_insert=True)
     except IntegrityError as exc:
         if not violates(exc, "terms_once"):
             raise
-        if found := started(new.once, execution.vendor_type):
+        if found := with_key.first():
             return found, False
         raise Contended from exc  # it was deleted at this moment
-    return execution, True
+    return terms.execution, True
 
 
 def described(execution: Execution) -> str:

@@ -33,7 +33,7 @@ def queue_of(name: str, *values: str | None) -> str:
     """Return the queue to which Celery routes jobs of this kind. Its route may be gone, if they are old."""
     options = {option: value for option, value in zip(OPTIONS, values, strict=True) if value}
     try:
-        return destination(name, options).queue
+        return destination(name, options)[0]
     except Exception:
         return options.get("queue") or name
 

@@ -3,8 +3,8 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.models.execution import Task
-from harbor_refresh.tasks.models.limit import MAX_KEY
 from harbor_refresh.tasks.models.state import MAX_QUEUE
+from harbor_refresh.tasks.models.terms import MAX_KEY
 
 
 class State(models.TextChoices):

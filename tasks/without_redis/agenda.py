@@ -18,7 +18,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -36,9 +35,6 @@ OURS = ("harbor_refresh.executions.", "harbor_refresh.tasks.jobs.")
 
 #: What is looked for after each change of a task, before the next job runs. Each says whether it found something.
 consequences: list[Callable[[], object]] = []
-
-#: What other processes do not know, each None unless code has set it.
-of_this_process: list[ContextVar[Any]] = []
 
 #: Of a connection whose transaction PostgreSQL has given up, by libpq's number.
 IN_ERROR = 3
@@ -60,7 +56,6 @@ class Agenda(threading.local):
     def work_off(self) -> None:
         """Do what is on the agenda, until nothing is left."""
         self.is_worked_off, before = True, self.is_worked_off
-        known = [(one, one.set(None)) for one in of_this_process]
         try:
             while self._do_next():
                 pass
@@ -68,12 +63,10 @@ class Agenda(threading.local):
             self.runs.clear()  # the next operation is not to begin with the jobs of this one
             raise
         finally:
-            for one, token in known:
-                one.reset(token)
             self.is_worked_off = before
 
     def _do_next(self) -> bool:
-        if mode.is_eager():
+        if mode.is_eager() and connection.in_atomic_block:
             _do_what_waits_for_a_commit()
         if self.changed and any(one() for one in consequences):
             pass  # what they have changed is on the agenda now
@@ -117,7 +110,9 @@ def at_once(operation: Callable[Parameters, Result]) -> Callable[Parameters, Res
             _agenda.operations -= 1
         if is_outermost:
             _agenda.work_off()
-            _raise_failure()
+            failure, _agenda.failure = _agenda.failure, None
+            if failure is not None and current_app.conf.task_eager_propagates:
+                raise failure
         return result
 
     return call
@@ -147,20 +142,12 @@ def work_off() -> None:
     _agenda.work_off()
 
 
-def _raise_failure() -> None:
-    failure, _agenda.failure = _agenda.failure, None
-    if failure is not None and mode.is_eager() and current_app.conf.task_eager_propagates:
-        raise failure
-
-
 def _do_what_waits_for_a_commit() -> None:
-    if not connection.in_atomic_block:
-        return
     waiting: list[Any] = connection.run_on_commit
-    ours = [call for _, call, *_ in waiting if _is_ours(call)]
     connection.run_on_commit = [one for one in waiting if not _is_ours(one[1])]
-    for call in ours:
-        call()
+    for _, call, *_ in waiting:
+        if _is_ours(call):
+            call()
 
 
 def _is_ours(call: Any) -> bool:
@@ -197,16 +184,10 @@ def with_savepoint() -> Iterator[None]:
     savepoint = transaction.savepoint()
     try:
         yield
-    except BaseException:
-        _end(savepoint)
-        raise
-    _end(savepoint)
-
-
-def _end(savepoint: str) -> None:
-    # atomic() leaves a mark if it could not roll back to a savepoint of its own
-    if connection.needs_rollback or connection.connection.info.transaction_status == IN_ERROR:
-        connection.needs_rollback = False
-        transaction.savepoint_rollback(savepoint)
-    else:
-        transaction.savepoint_commit(savepoint)
+    finally:
+        # atomic() leaves a mark if it could not roll back to a savepoint of its own
+        if connection.needs_rollback or connection.connection.info.transaction_status == IN_ERROR:
+            connection.needs_rollback = False
+            transaction.savepoint_rollback(savepoint)
+        else:
+            transaction.savepoint_commit(savepoint)

@@ -14,10 +14,9 @@ pytestmark = pytest.mark.slow
 IN_A_WORKER = """
 from django.tasks import TaskResultStatus
 from django.test import TransactionTestCase
-from celery import shared_task
 from django.tasks import task
-from harbor_refresh import TrackedExecution, TrackedJob, start
-from harbor_refresh.tasks_backend import ReturnValueNotKept, within
+from harbor_refresh import TrackedExecution
+from harbor_refresh.tasks_backend import ReturnValueNotKept
 from harbor_refresh.testing import eager, worker
 from shop.tasks import send_later, send_mail, sent
 
@@ -25,21 +24,6 @@ from shop.tasks import send_later, send_mail, sent
 @task
 def long(size):
     return "x" * size
-
-
-@task
-def send_to(to):
-    send_mail.enqueue(to)
-
-
-@shared_task(base=TrackedJob, name="shop.send_to")
-def job_sends_to(job, to):
-    send_mail.enqueue(to)
-
-
-@shared_task(name="shop.tell")
-def tell(ended, to):
-    send_mail.enqueue(to)
 
 
 class WorkerTest(TransactionTestCase):
@@ -66,19 +50,6 @@ class WorkerTest(TransactionTestCase):
         self.assertEqual(result.status, TaskResultStatus.SUCCESSFUL)
         with self.assertRaisesRegex(ReturnValueNotKept, "it takes 100,002 bytes"):
             result.return_value
-
-    def test_what_jobs_and_callbacks_enqueue_joins_no_execution_as_in_other_processes(self):
-        with eager():
-            execution = start("NEWSLETTER", open=True, close_after=3600)
-            with within(execution):
-                send_to.enqueue("a@shop")
-                other = start("LETTER", jobs=[job_sends_to.s("b@shop")], on_complete=tell.s("c@shop"))
-                send_mail.enqueue("d@shop")
-            execution.close()
-        self.assertEqual(execution.progress().counts, {"Success": 2})
-        self.assertEqual(other.progress().counts, {"Success": 1})
-        alone = [one.progress().counts for one in TrackedExecution.objects.filter(vendor_type="TASK")]
-        self.assertEqual(alone, [{"Success": 1}] * 3)
 
     async def test_the_framework_may_be_asynchronous(self):
         with eager():

@@ -38,7 +38,8 @@ LEFT = """
 """
 STARTS = """
     from django_celery_beat.models import IntervalSchedule, PeriodicTask
-    from harbor_refresh.tasks.jobs.starting.records import NewJob, start
+    from harbor_refresh.tasks.jobs.starting.declarations import NewJob
+    from harbor_refresh.tasks.jobs.starting.records import start
 
     every, _ = IntervalSchedule.objects.get_or_create(every=30, period="seconds")
     PeriodicTask.objects.create(name="shop", task="tasks.of_the_shop", interval=every)

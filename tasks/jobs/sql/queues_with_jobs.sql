@@ -2,26 +2,23 @@
 --
 -- returns  queue
 WITH RECURSIVE ready AS (
-    (SELECT queue FROM execution_job WHERE state = 'waiting' AND waits_for = 0 AND not_before IS NULL AND admitted
-    ORDER BY queue LIMIT 1)
+    SELECT min(queue) AS queue
+    FROM execution_job
+    WHERE state = 'waiting' AND waits_for = 0 AND not_before IS NULL AND admitted
     UNION ALL
     SELECT (
-        SELECT queue
+        SELECT min(queue)
         FROM execution_job
         WHERE state = 'waiting' AND waits_for = 0 AND not_before IS NULL AND admitted AND queue > r.queue
-        ORDER BY queue
-        LIMIT 1
     )
     FROM ready r
     WHERE r.queue IS NOT NULL
 ),
 sent AS (
-    (SELECT queue FROM execution_job WHERE state = 'sent' ORDER BY queue LIMIT 1)
+    SELECT min(queue) AS queue FROM execution_job WHERE state = 'sent'
     UNION ALL
-    SELECT (SELECT queue FROM execution_job WHERE state = 'sent' AND queue > s.queue ORDER BY queue LIMIT 1)
+    SELECT (SELECT min(queue) FROM execution_job WHERE state = 'sent' AND queue > s.queue)
     FROM sent s
     WHERE s.queue IS NOT NULL
 )
-SELECT queue FROM ready WHERE queue IS NOT NULL
-UNION
-SELECT queue FROM sent WHERE queue IS NOT NULL
+SELECT queue FROM (TABLE ready UNION TABLE sent) found WHERE queue IS NOT NULL

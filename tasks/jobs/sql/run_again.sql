@@ -1,34 +1,15 @@
 -- Has ended jobs wait for another run: ended -> waiting. Their tasks are reported as Pending in the same transaction.
 --
--- :task_ids bigint[]  :revisions bigint[]
+-- :task_ids bigint[]  :revisions bigint[]  :turns bigint[]
 --
 -- The jobs are locked. One that has expired is asked for all the same. A need is met if that job has succeeded, or need not.
---
--- They take turns as jobs that are started now do (turn_functions.sql). A limit admits them once more.
+-- A limit admits them once more.
 WITH needs AS (
     UPDATE execution_need n
     SET is_met = (t.status_code = 3 AND (n.even_if_failed OR t.status = 'Success'))
     FROM task t
     WHERE n.job_id = ANY(%(task_ids)s::bigint[]) AND t.id = n.needed_id
     RETURNING n.job_id, n.is_met
-),
-given AS (
-    SELECT
-        g.task_id, g.revision, j.queue, j.priority, j.limit_key, j.tenant,
-        CASE WHEN j.limit_key IS NOT NULL THEN j.name END AS name
-    FROM unnest(%(task_ids)s::bigint[], %(revisions)s::bigint[]) AS g (task_id, revision)
-    JOIN execution_job j ON j.task_id = g.task_id
-),
-numbered AS MATERIALIZED (
-    SELECT *, row_number() OVER (PARTITION BY queue, priority, name, limit_key, tenant ORDER BY task_id) AS number
-    FROM given
-),
-placed AS MATERIALIZED (  -- the line is asked once for its first turn
-    SELECT
-        task_id, revision,
-        1000000 * (number - 1) + max(CASE number WHEN 1 THEN execution_turn(queue, priority, name, limit_key, tenant) END)
-            OVER (PARTITION BY queue, priority, name, limit_key, tenant) AS turn
-    FROM numbered
 )
 UPDATE execution_job j
 SET
@@ -48,7 +29,7 @@ SET
     kill_at = NULL,
     holds_key = j.unique_key IS NOT NULL,
     waits_for = coalesce(n.unmet, 0)
-FROM placed g
+FROM unnest(%(task_ids)s::bigint[], %(revisions)s::bigint[], %(turns)s::bigint[]) AS g (task_id, revision, turn)
 LEFT JOIN (SELECT job_id, count(*) FILTER (WHERE NOT is_met) AS unmet FROM needs GROUP BY job_id) n
     ON n.job_id = g.task_id
 WHERE j.task_id = g.task_id

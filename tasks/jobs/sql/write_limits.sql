@@ -1,13 +1,12 @@
 -- Writes the limits that the code declares.
 --
--- :names text[]  :concurrencies int[]  :rates int[]  :pers int[]  NULL: no such limit
+-- :limits json      a list of {name, concurrency, rate, per}; NULL: no such limit
 -- :if_changed bool  also those that are there and say something else; what an administrator has set stays
 --
 -- A row that is as it should be is not touched, and not locked: the sender locks it for a moment (admit_function.sql).
 INSERT INTO execution_limit (name, concurrency, rate, per, declared)
 SELECT g.name, g.concurrency, g.rate, g.per, d.declared
-FROM unnest(%(names)s::text[], %(concurrencies)s::int[], %(rates)s::int[], %(pers)s::int[])
-    AS g (name, concurrency, rate, per)
+FROM json_populate_recordset(NULL::execution_limit, %(limits)s::json) g
 CROSS JOIN LATERAL (
     SELECT jsonb_build_object('concurrency', g.concurrency, 'rate', g.rate, 'per', g.per) AS declared
 ) d

@@ -11,22 +11,26 @@ what comes after a group gets the list of its results, in order, with the groups
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from celery import chord, group
 from celery.canvas import Signature, _chain
 
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.text import is_text, shown
-from harbor_refresh.tasks.jobs.starting.records import NewJob, NewNeed, Part
-from harbor_refresh.tasks.jobs.starting.signatures import TAKES, job_of
+from harbor_refresh.executions.text import shown
+from harbor_refresh.tasks.jobs.starting.declarations import TAKES, NewJob, NewNeed, Part, job_of
 from harbor_refresh.tasks.models.job import Takes
 
-#: How deep signatures may be nested, and how many needs the jobs of one part may have in all.
-MOST_DEEP, MOST_NEEDS = 100, 200_000
-MAX_NAME = 200
+#: How many needs the jobs of one part may have in all.
+MOST_NEEDS = 200_000
+
+
+@dataclass(frozen=True)
+class PlannedNeed:
+    job: "PlannedJob | str"
+    even_if_failed: bool = False
 
 
 @dataclass(eq=False)
@@ -39,12 +43,6 @@ class PlannedJob:
 
     def __str__(self) -> str:
         return self.name or str(self.signature)
-
-
-@dataclass(frozen=True)
-class PlannedNeed:
-    job: PlannedJob | str
-    even_if_failed: bool
 
 
 def job(
@@ -86,124 +84,100 @@ def parts_of(jobs: Any) -> Iterator[Part]:
         jobs = [jobs]
     elif not isinstance(jobs, Iterable):
         raise Refused(f"{TAKES}, and got {shown(jobs)}")
-    checked: set[str] = set()
     planned: list[PlannedJob] = []
     for one in jobs:
         if isinstance(one, PlannedJob):
             planned.append(one)
         else:
-            part = _Part(checked)
-            part.put(one, _Before())
-            yield part.jobs
+            part: list[NewJob] = []
+            _put(part, one, _Before())
+            yield _of_a_bearable_size(part)
     if planned:
-        yield _graph_of(planned, checked)
+        yield _of_a_bearable_size(_graph_of(planned))
 
 
-@dataclass(frozen=True)
-class _Before:
+class _Before(NamedTuple):
     """What a job is put behind."""
 
     needs: Sequence[NewNeed] = ()
     takes: Takes = Takes.NOTHING
 
 
-@dataclass
-class _Part:
-    #: The names of tasks that are checked already.
-    checked: set[str]
-    jobs: list[NewJob] = field(default_factory=list)
-    count: int = 0
-
-    def put(self, signature: Any, before: _Before, depth: int = 0) -> _Before:
-        """Put the jobs of the signature behind these. Returns what comes behind it."""
-        if depth > MOST_DEEP:
-            raise Refused(f"{TAKES}, and these are nested more than {MOST_DEEP} deep")
-        if isinstance(signature, _chain):
-            for step in _without_options(signature).tasks:
-                before = self.put(step, before, depth + 1)
-            return before
-        if isinstance(signature, group):
-            return self._put_group(_without_options(signature).tasks, before, depth)
-        if isinstance(signature, chord):
-            header = _without_options(signature).tasks
-            members = header.tasks if isinstance(header, group) else header
-            return self.put(signature.body, self._put_group(members, before, depth), depth + 1)
-        return self._put_job(signature, before)
-
-    def _put_group(self, members: Any, before: _Before, depth: int) -> _Before:
-        behind = [self.put(one, before, depth + 1) for one in members]
+def _put(part: list[NewJob], signature: Any, before: _Before) -> _Before:
+    """Put the jobs of the signature into the part, behind these. Returns what comes behind it."""
+    if isinstance(signature, _chain):
+        for step in _without_options(signature).tasks:
+            before = _put(part, step, before)
+        return before
+    if isinstance(signature, chord):
+        header = _without_options(signature).tasks
+        members = header if isinstance(header, group) else group(header)
+        return _put(part, signature.body, _put(part, members, before))
+    if isinstance(signature, group):
+        behind = [_put(part, one, before) for one in _without_options(signature).tasks]
         if not behind:
             raise Refused(f"{TAKES}, and got an empty group among them")
         return _Before([need for one in behind for need in one.needs], Takes.LIST)
-
-    def _put_job(self, signature: Any, before: _Before) -> _Before:
-        self.count += len(before.needs)
-        if self.count > MOST_NEEDS:
-            raise Refused(
-                f"jobs that belong together have at most {MOST_NEEDS:,} needs in all: put a job between two large "
-                "groups, which hands on what the first has returned"
-            )
-        is_immutable = isinstance(signature, Signature) and signature.immutable
-        takes = Takes.NOTHING if is_immutable else before.takes
-        self.jobs.append(job_of(signature, self.checked, takes, before.needs))
-        return _Before([NewNeed(len(self.jobs) - 1)], Takes.RESULT)
+    takes = Takes.NOTHING if isinstance(signature, Signature) and signature.immutable else before.takes
+    part.append(job_of(signature, takes, before.needs))
+    return _Before([NewNeed(len(part) - 1)], Takes.RESULT)
 
 
-def _graph_of(planned: Sequence[PlannedJob], checked: set[str]) -> Part:
+def _graph_of(planned: Sequence[PlannedJob]) -> list[NewJob]:
     """Return the jobs of these, and of those that they need, each behind its needs."""
     needed = _needs_of(planned)
     try:
-        before = {one: [by.job for by in its] for one, its in needed.items()}
-        order = list(TopologicalSorter(before).static_order())
+        order = list(TopologicalSorter({one: [by for by, _ in its] for one, its in needed.items()}).static_order())
     except CycleError as exc:
         raise Refused(f"jobs need each other in a circle: {' <- '.join(map(str, exc.args[1]))}") from None
-    part = _Part(checked)
-    behind: dict[Any, _Before] = {}
+    part: list[NewJob] = []
+    behind: dict[PlannedJob, _Before] = {}
     for one in order:
         its = [
-            replace(need, even_if_failed=by.even_if_failed) for by in needed[one] for need in behind[by.job].needs
+            replace(need, even_if_failed=even_if_failed)
+            for by, even_if_failed in needed[one]
+            for need in behind[by].needs
         ]
-        behind[one] = part.put(one.signature, _Before(its, Takes.LIST if its else Takes.NOTHING))
-    return part.jobs
+        behind[one] = _put(part, one.signature, _Before(its, Takes.LIST if its else Takes.NOTHING))
+    return part
 
 
-def _needs_of(planned: Sequence[PlannedJob]) -> dict[Any, list[PlannedNeed]]:
-    """Return what each of these needs, and each of those, with jobs in the place of names."""
-    found: dict[Any, list[PlannedNeed]] = {}
-    left = list(reversed(planned))
-    while left:
-        one = left.pop()
+def _needs_of(planned: Sequence[PlannedJob]) -> dict[PlannedJob, list[tuple[PlannedJob, bool]]]:
+    """Return what each of these needs, directly or not: jobs, and whether it runs even if they fail."""
+    found: dict[PlannedJob, list[PlannedNeed]] = {}
+    left = list(planned)
+    for one in left:  # it grows
         if one not in found:
-            found[one] = [_need(one, given) for given in _listed(one)]
-            left += (by.job for by in reversed(found[one]) if isinstance(by.job, PlannedJob))
+            found[one] = [by if isinstance(by, PlannedNeed) else PlannedNeed(by) for by in one.needs]
+            left += (by.job for by in found[one] if isinstance(by.job, PlannedJob))
     named: dict[str, PlannedJob] = {}
     for one in found:
         if one.name and named.setdefault(one.name, one) is not one:
             raise Refused(f"two jobs have the name {shown(one.name)}")
-    for one, its in found.items():
-        for place, by in enumerate(its):
-            if isinstance(by.job, str):
-                if by.job not in named:
-                    raise Refused(f"job {one} needs {shown(by.job)}, and no job here has that name")
-                its[place] = replace(by, job=named[by.job])
-        if len({by.job for by in its}) < len(its):
+
+    def job_named(one: PlannedJob, by: Any) -> PlannedJob:
+        if isinstance(by, PlannedJob):
+            return by
+        if not isinstance(by, str):
+            raise Refused(f"job {one}: needs takes what `job(...)` returns, or names of jobs, and got {shown(by)}")
+        if by not in named:
+            raise Refused(f"job {one} needs {shown(by)}, and no job here has that name")
+        return named[by]
+
+    needed = {one: [(job_named(one, by.job), by.even_if_failed) for by in its] for one, its in found.items()}
+    for one, pairs in needed.items():
+        if len({by for by, _ in pairs}) < len(pairs):
             raise Refused(f"job {one} needs the same job twice")
-    return found
+    return needed
 
 
-def _listed(one: PlannedJob) -> Sequence[Any]:
-    if not (one.name == "" or is_text(one.name, MAX_NAME, at_least=1)):
-        raise Refused(f"name takes text of at most {MAX_NAME} characters, and got {shown(one.name)}")
-    if isinstance(one.needs, list | tuple):
-        return one.needs
-    raise Refused(f"job {one}: needs takes a list of jobs, and got {shown(one.needs)}")
-
-
-def _need(one: PlannedJob, given: Any) -> PlannedNeed:
-    need = given if isinstance(given, PlannedNeed) else PlannedNeed(given, even_if_failed=False)
-    if isinstance(need.job, PlannedJob | str):
-        return need
-    raise Refused(f"job {one}: needs takes what `job(...)` returns, or names of jobs, and got {shown(need.job)}")
+def _of_a_bearable_size(part: Part) -> Part:
+    if sum(len(one.needs) for one in part) > MOST_NEEDS:
+        raise Refused(
+            f"jobs that belong together have at most {MOST_NEEDS:,} needs in all: put a job between two large "
+            "groups, which hands on what the first has returned"
+        )
+    return part
 
 
 def _without_options(several: Any) -> Any:

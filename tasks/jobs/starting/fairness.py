@@ -3,14 +3,14 @@ started behind a million jobs takes turns with them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.text import is_text, shown
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.models.job import Job
-from harbor_refresh.tasks.models.limit import MAX_KEY
+from harbor_refresh.tasks.models.terms import MAX_KEY
 
 #: A turn of an execution of weight 1.
 TURN = 1_000_000
@@ -19,42 +19,31 @@ LIGHTEST, HEAVIEST = 0.001, 1_000
 MOST_LINES = 10_000
 
 
-class Line(NamedTuple):
-    """Where jobs wait one behind the other. `name` and `key` are those of a limit."""
-
-    queue: str
-    priority: int
-    name: str
-    key: str | None
-
-
 @dataclass
 class Turns:
-    """The turns of the jobs of one `start` or `add`: one after the other in each line."""
+    """The turns of the jobs of one `start` or `add`: one after the other in each line. A line has a queue and a
+    priority, and the name and the key of a limit."""
 
     weight: float = 1
     tenant: str | None = None
-    _next: dict[Line, int] = field(default_factory=dict, init=False)
+    _next: dict[tuple[Any, ...], int] = field(default_factory=dict, init=False)
 
     def give(self, rows: Sequence[dict[str, Any]]) -> None:
         """Write the turn and the tenant into these rows of jobs."""
-        lines = [_line_of(row) for row in rows]
+        lines = [
+            (row["queue"], row["priority"], "" if row["limit_key"] is None else row["name"], row["limit_key"])
+            for row in rows
+        ]
         if len(self._next) > MOST_LINES:
             self._next.clear()
         if missing := sorted(set(lines) - self._next.keys(), key=repr):
-            found = run(
-                "find_turns",
-                queues=[one.queue for one in missing],
-                priorities=[one.priority for one in missing],
-                names=[one.name for one in missing],
-                keys=[one.key for one in missing],
-                tenant=self.tenant,
-            )
+            names = ("queues", "priorities", "names", "keys")
+            columns = dict(zip(names, map(list, zip(*missing, strict=True)), strict=True))
+            found = run("find_turns", **columns, tenant=self.tenant)
             self._next.update(zip(missing, (turn for (turn,) in found), strict=True))
-        step = round(TURN / self.weight)
         for row, line in zip(rows, lines, strict=True):
             row.update(turn=self._next[line], tenant=self.tenant)
-            self._next[line] += step
+            self._next[line] += round(TURN / self.weight)
 
 
 def turns_of(weight: float, fair_by: str | None) -> Turns:
@@ -72,8 +61,3 @@ def shared(execution_id: int) -> str:
     first = Task.objects.filter(execution=execution_id).values("pk")[:1]
     its = Job.objects.filter(pk__in=first).values_list("tenant", flat=True).first()
     return its or f"execution {execution_id}"
-
-
-def _line_of(row: dict[str, Any]) -> Line:
-    key = row["limit_key"]
-    return Line(row["queue"], row["priority"], "" if key is None else row["name"], key)

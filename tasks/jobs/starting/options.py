@@ -81,6 +81,8 @@ OPTIONS = {
     "soft_time_limit": LIMIT,
     "routing_key": NAME,
 }
+#: The options of a job that runs later. The row has its time.
+LATER = ("countdown", "eta")
 #: The metadata of a job: no option of its message, but the attributes of its task.
 META = "meta"
 #: What to use instead of an option that a job does not take.
@@ -92,7 +94,7 @@ UNTAKEN = {
     "exchange": "queue or routing_key says where it waits",
 }
 #: The options of another try.
-OF_RETRY = ("countdown", "eta", "max_retries", "throw")
+OF_RETRY = (*LATER, "max_retries", "throw")
 TAKEN_BY_RETRY = "takes args, kwargs, exc, countdown, eta and max_retries"
 #: The options that a task may set, and that break its messages if their value is invalid.
 ON_THE_TASK = ("priority", "expires", "time_limit", "soft_time_limit")

@@ -1,6 +1,8 @@
 """start: an execution of jobs, from their signatures."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Execution
@@ -10,13 +12,11 @@ from harbor_refresh.tasks.jobs.execution import TrackedExecution, asynchronous
 from harbor_refresh.tasks.jobs.starting import records as creation
 from harbor_refresh.tasks.jobs.starting.canvas import Given, parts_of
 from harbor_refresh.tasks.jobs.starting.fairness import turns_of
-from harbor_refresh.tasks.jobs.terms import NewTerms
+from harbor_refresh.tasks.jobs.terms import terms_of
 from harbor_refresh.tasks.strategies import strategy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
-    from uuid import UUID
 
     from celery.canvas import Signature
 
@@ -29,8 +29,8 @@ CLOSE_AFTER = 24 * 3600.0
 def start(
     vendor_type: str,
     *,
-    jobs: "Given" = None,
-    vendor_id: "int | str | UUID" = 0,
+    jobs: Given = None,
+    vendor_id: int | str | UUID = 0,
     trigger: str = "MANUAL",
     extra_attrs: dict[str, Any] | None = None,
     open: bool = False,
@@ -39,7 +39,7 @@ def start(
     once: str = "",
     weight: float = 1,
     fair_by: str | None = None,
-    deadline: "float | datetime | str | None" = None,
+    deadline: float | datetime | str | None = None,
     on_failure: str = "continue",
     on_first_error: "Callbacks" = None,
     on_success: "Callbacks" = None,
@@ -72,8 +72,6 @@ def start(
         on_error: The same for Error.
         on_complete: The same for any end.
     """
-    if not isinstance(vendor_type, str):
-        raise Refused(f'write the type first, as in start("REPLICATION", jobs=[...]); got {shown(vendor_type)}')
     if close_after is not None and not open:
         raise Refused("close_after is the time limit of an open execution: write open=True as well")
     if parent is not None and (not isinstance(parent, Execution) or parent.pk is None):
@@ -81,20 +79,13 @@ def start(
     if parent is not None and strategy().runs_cycles:
         raise Refused("parent takes REFRESH_STRATEGY=claim: the older designs carry no status up to a parent")
     limit = CLOSE_AFTER if close_after is None else close_after
-    callbacks = callbacks_of(
-        {
-            "on_success": on_success,
-            "on_error": on_error,
-            "on_complete": on_complete,
-            "on_first_error": on_first_error,
-        }
-    )
-    of_it = NewTerms(
-        once="" if parent else once,
-        deadline=deadline,
-        on_failure=on_failure,
-        tells_first_failure=any(not one.statuses for one in callbacks),
-    )
+    callbacks = {
+        "on_success": on_success,
+        "on_error": on_error,
+        "on_complete": on_complete,
+        "on_first_error": on_first_error,
+    }
+    terms = terms_of("" if parent else once, on_failure, deadline, tells_first_failure=bool(on_first_error))
     execution, is_new = creation.start_or_find(
         vendor_type,
         parts_of(() if jobs is None and open else jobs),
@@ -103,10 +94,10 @@ def start(
         trigger=trigger,
         extra_attrs={} if extra_attrs is None else extra_attrs,
         open_seconds=limit if open else None,
-        callbacks=callbacks,
-        parent=None if parent is None else parent.pk,
+        callbacks=callbacks_of(callbacks),
+        parent=parent and parent.pk,
         key_in_parent=once if parent else "",
-        of_it=of_it,
+        of_it=terms,
     )
     started = TrackedExecution.objects.get(pk=execution.pk)
     started.is_new = is_new

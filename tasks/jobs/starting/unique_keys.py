@@ -1,10 +1,8 @@
 """The keys of unique jobs. A job holds its key until its task is final and another job wants the key. The end of
 the job releases nothing, so no crash can leave a key taken."""
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.db import IntegrityError, OperationalError, transaction
 
@@ -18,12 +16,6 @@ TRIES = 3
 DEADLOCK = "40P01"
 
 Result = TypeVar("Result")
-
-
-def key_of(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
-    """Return the key of a unique job: it is equal for jobs with the same name and arguments."""
-    text = json.dumps([name, list(args), kwargs], sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def lock_and_release(
@@ -61,11 +53,7 @@ def retry_on_conflict(work: Callable[[], Result], tries: int = TRIES) -> Result:
             with transaction.atomic():
                 return work()
         except (IntegrityError, OperationalError) as exc:
-            if not _is_conflict(exc):
+            if not (sqlstate(exc) == DEADLOCK or violates(exc, "job_unique")):
                 raise
             conflict = exc
     raise Contended from conflict
-
-
-def _is_conflict(exc: Exception) -> bool:
-    return sqlstate(exc) == DEADLOCK or violates(exc, "job_unique")

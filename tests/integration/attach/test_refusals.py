@@ -23,7 +23,7 @@ from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import again
 from harbor_refresh.tasks.jobs.starting import records
-from harbor_refresh.tasks.jobs.starting.records import NewJob
+from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.operations import bulk
 from tests.harbor.samples import everything, execution, sql, stored
 from tests.integration.admin_client import act, told

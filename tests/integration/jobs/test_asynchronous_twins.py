@@ -11,14 +11,12 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from celery import shared_task
-from django.db import connection, transaction
+from django.db import connection
 
-from harbor_refresh.executions.errors import NotCommitted, Refused, StillRunning
-from harbor_refresh.executions.models import Execution
-from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, astart, sender, start
+from harbor_refresh.executions.errors import Refused, StillRunning
+from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, astart, start
 from harbor_refresh.testing import eager
 from tests.integration.jobs.sample_jobs import Outbox, ends
-from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("database", "outbox")
 
@@ -101,57 +99,6 @@ def test_many_wait_and_hold_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         assert set(await asyncio.gather(*waiting)) == {"Success"}
 
     async_to_sync(main)()
-
-
-def test_waiting_can_be_cancelled_and_the_execution_goes_on() -> None:
-    async def main() -> None:
-        execution = await astart("SCAN", jobs=[copy.s(1)])
-        waiting = asyncio.create_task(execution.await_end())
-        await asyncio.sleep(0.1)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.2):
-                await execution.await_end()
-        await execution.arefresh_from_db()
-        assert execution.status == "Running"
-        await sync_to_async(ends)(execution)
-        assert await execution.await_end() == "Success"
-
-    async_to_sync(main)()
-
-
-def test_a_cancelled_start_is_whole_or_not_there(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, go_on = threading.Event(), threading.Event()
-
-    def slow(*args: Any, **options: Any) -> Any:
-        begun.set()
-        go_on.wait(60)
-        return publish(*args, **options)
-
-    publish = outbox.publish
-    monkeypatch.setattr(sender, "_publish", slow)
-
-    async def main() -> None:
-        starting = asyncio.create_task(astart("SCAN", jobs=[copy.s(1), copy.s(2)]))
-        await asyncio.to_thread(begun.wait, 60)
-        starting.cancel()
-        go_on.set()
-        with pytest.raises(asyncio.CancelledError):
-            await starting
-
-    in_a_loop_of_its_own(main)
-    wait_for(lambda: Execution.objects.count() == 1, "the execution")
-    assert Execution.objects.get().tasks.count() == 2
-    assert len(outbox.messages) == 2
-
-
-def test_what_this_transaction_started_is_not_awaited() -> None:
-    with transaction.atomic():
-        execution = start("SCAN", jobs=[copy.s(1)])
-        with pytest.raises(NotCommitted):
-            async_to_sync(execution.await_end)(timeout=60)
 
 
 def test_twins_work_in_eager_mode_and_have_the_signatures_of_what_they_do() -> None:

@@ -70,16 +70,6 @@ def test_two_executions_take_turns_until_one_has_ended(copy: Any, outbox: Outbox
     assert order(outbox) == "aababababaaa"
 
 
-def test_an_execution_that_has_had_many_turns_is_not_passed_by_a_new_one(copy: Any, outbox: Outbox) -> None:
-    start("SCAN", jobs=[copy.s("a") for _ in range(50)])
-    order(outbox, 40)
-    assert outbox.messages == []
-    start("SCAN", jobs=[copy.s("b") for _ in range(9)])
-    Job.objects.filter(state="sent").update(state="waiting")
-    sender.send_all()
-    assert order(outbox, 6).count("a") >= 3
-
-
 def test_a_weight_gives_two_turns_where_another_has_one(copy: Any, outbox: Outbox) -> None:
     start("SCAN", jobs=[copy.s("x")])
     start("SCAN", jobs=[copy.s("a") for _ in range(9)])

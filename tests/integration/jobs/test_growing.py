@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from celery import Celery, chain
-from django.db import connection, transaction
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -25,11 +25,6 @@ pytestmark = pytest.mark.usefixtures("database")
 
 @app.task(base=TrackedJob, name="a.growing.job", shared=False)
 def scan(job: Handle, name: str) -> None:
-    pass
-
-
-@app.task(base=TrackedJob, name="a.growing.unique", unique=True, shared=False)
-def only_one(job: Handle, name: str) -> None:
     pass
 
 
@@ -53,19 +48,6 @@ def test_jobs_are_added_until_it_is_closed_and_it_ends_with_the_last(outbox: Out
     assert list(Job.objects.order_by("pk").values_list("args", flat=True)) == [["a"], ["b"], ["c"], ["d"]]
 
 
-def test_the_messages_of_an_addition_are_sent_after_the_commit_if_there_is_one(outbox: Outbox) -> None:
-    execution = opened()
-    with transaction.atomic():
-        execution.add([scan.s("a")])
-        assert outbox.take() == []
-    assert arguments_sent(outbox) == ["a"]
-    with transaction.atomic():
-        execution.add([scan.s("never")])
-        transaction.set_rollback(True)
-    assert outbox.take() == []
-    assert ends(execution) == "Running"
-
-
 def test_an_addition_costs_what_it_adds_and_not_what_is_there(
     outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,14 +62,6 @@ def test_an_addition_costs_what_it_adds_and_not_what_is_there(
     before = queries()
     execution.add(scan.s(str(number)) for number in range(2_500))
     assert queries() == before
-
-
-def test_a_unique_job_that_is_under_way_is_left_out_of_an_addition(outbox: Outbox) -> None:
-    execution = opened()
-    assert execution.add([only_one.s("a"), only_one.s("a"), scan.s("b")]) == 2
-    assert execution.add([only_one.s("a")], once="again") == 0
-    assert arguments_sent(outbox) == ["a", "b"]
-    assert Addition.objects.count() == 1
 
 
 def test_what_cannot_be_run_is_refused_and_leaves_nothing(outbox: Outbox) -> None:

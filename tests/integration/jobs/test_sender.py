@@ -14,7 +14,8 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import database, sender
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
-from harbor_refresh.tasks.jobs.starting.records import NewJob, start
+from harbor_refresh.tasks.jobs.starting.declarations import NewJob
+from harbor_refresh.tasks.jobs.starting.records import start
 from harbor_refresh.tasks.models import Pause
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.operations.pauses import pause, resume
@@ -85,17 +86,6 @@ def test_a_job_for_later_is_sent_when_its_time_has_come(outbox: Outbox) -> None:
     Job.objects.update(not_before=timezone.now() - timedelta(seconds=1))
     sender.send_all()
     assert outbox.taken() == [("soon", 0)]
-
-
-def test_jobs_of_a_paused_queue_wait(outbox: Outbox) -> None:
-    pause(QUEUE, Person("a person", Origin.API))
-    recorded("j")
-    sender.send_all()
-    assert outbox.taken() == []
-    assert why(job("j")) == f"the queue {QUEUE} is paused by a person"
-    resume(QUEUE, Person("a person", Origin.API))
-    sender.send_all()
-    assert outbox.taken() == [("j", 0)]
 
 
 def test_sent_jobs_of_a_queue_wait_again_when_it_is_paused_and_each_begins_once(outbox: Outbox) -> None:
@@ -187,18 +177,6 @@ def test_while_no_job_begins_jobs_are_sent_again_less_and_less_often(
     sent_before(sent_ago, "j")
     sender.send_all()
     assert bool(outbox.take()) == comes
-
-
-def test_a_job_whose_message_was_lost_many_times_is_sent_again_within_seconds(outbox: Outbox) -> None:
-    """Others of its queue have begun in between."""
-    beats()
-    recorded("j")
-    Job.objects.update(resent=8)
-    outbox.take()
-    nothing_has_begun_for(sender.PATIENCE_SECONDS + 1)
-    sent_before(sender.PATIENCE_SECONDS + 1, "j")
-    sender.send_all()
-    assert outbox.taken() == [("j", 0)]
 
 
 @pytest.mark.parametrize(("priority", "comes"), [(0, True), (5, False)])

@@ -7,9 +7,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import transaction
 
-from harbor_refresh.executions.errors import AlreadyUnderWay, NoSuchExecution
+from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -19,7 +18,6 @@ from harbor_refresh.tasks.jobs import TrackedExecution, sender
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.running.eager import Sent
-from harbor_refresh.tasks.jobs.starting.records import NewJob, start
 from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
 from harbor_refresh.tasks.models.job import Takes
 from tests import servers
@@ -31,8 +29,6 @@ from tests.integration.jobs.sample_jobs import (
     begun,
     chained,
     ends,
-    failed,
-    in_a_row,
     recorded,
     rows,
     stands,
@@ -78,25 +74,6 @@ def chain_that_ends(status: str, outbox: Outbox) -> Execution:
 
 
 # stops
-
-
-@pytest.mark.parametrize("stop", STOP, ids=["stop", "delete"])
-def test_in_a_transaction_that_rolls_back_nothing_is_stopped(stop: Callable[[int], int], outbox: Outbox) -> None:
-    execution = recorded("runs", "waits")
-    run_of(outbox.take()[0])
-    with transaction.atomic():
-        stop(execution.pk)
-        transaction.set_rollback(True)
-    assert rows() == {"runs": ("running", 1), "waits": ("sent", 0)}
-
-
-@pytest.mark.parametrize("status", [Status.RUNNING, Status.SUCCESS, Status.ERROR, Status.SCHEDULED])
-def test_no_outcome_of_a_run_that_was_stopped_changes_anything(status: Status, outbox: Outbox) -> None:
-    execution = recorded("runs")
-    run = run_of(*outbox.take())
-    stop_jobs(execution.pk)
-    assert take([Outcome(run.run, status, "too late")]) == []
-    assert (tasks(), rows()) == ({"runs": ("Stopped", 0, 0, "")}, {"runs": ("ended", 1)})
 
 
 def test_a_job_that_is_stopped_alone_stops_those_behind_it_in_its_chain(outbox: Outbox) -> None:
@@ -187,12 +164,6 @@ def test_quarantine_ends_if_there_is_something_to_run_again_and_not_otherwise(st
     assert list(Quarantine.objects.values_list("pk", flat=True)) == [none.pk]
 
 
-@of_each_end
-def test_an_execution_that_is_gone_is_refused(status: str) -> None:
-    with pytest.raises(NoSuchExecution):
-        AGAIN[status][0](7)
-
-
 def ended(*jobs: str) -> TrackedExecution:
     """An execution whose jobs have failed, refreshed."""
     execution = recorded(*jobs)
@@ -259,14 +230,6 @@ def test_another_try_that_waits_for_a_stop_leaves_what_was_stopped(outbox: Outbo
     assert outbox.taken() == [("failed", 0)]
 
 
-def test_another_try_that_waits_for_a_delete_is_refused(outbox: Outbox) -> None:
-    execution = ended("failed")
-    outbox.take()
-    with pytest.raises(NoSuchExecution):
-        after(lambda: delete([execution.pk]), lambda: retry_failed(execution.pk))
-    assert outbox.take() == []
-
-
 def after(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
     """What the second returns, which waits for the first: that has its work done and not committed."""
     with transaction_held_open(first) as commit, in_background(second) as finish:
@@ -309,21 +272,3 @@ def test_stops_deletes_and_retries_of_the_same_executions_at_once_never_deadlock
     at_once(retry_again_and_again, stop_again_and_again, lambda: delete(ids), lambda: delete(reversed(ids)))
     assert deadlocks_so_far() == deadlocks
     assert not Task.objects.exists()
-
-
-def test_a_unique_job_is_not_tried_again_beside_another_and_takes_its_key_again(outbox: Outbox) -> None:
-    def unique() -> list[NewJob]:
-        return in_a_row(NewJob("a.job", ["x"], is_unique=True), NewJob("b.job"))
-
-    def fails(execution: Execution) -> None:
-        failed(execution, str(execution.tasks.earliest("pk").job_id))
-
-    first = start("SCAN", [unique()])
-    fails(first)
-    second = start("SCAN", [unique()])
-    assert retry_failed(first.pk) == 0
-    fails(second)
-    assert retry_failed(first.pk) == 2
-    with pytest.raises(AlreadyUnderWay):
-        start("SCAN", [unique()])
-    assert retry_failed(second.pk) == 0

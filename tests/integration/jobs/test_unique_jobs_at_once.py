@@ -12,12 +12,13 @@ from harbor_refresh.executions.errors import AlreadyUnderWay, Contended
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.jobs.again import retry_failed
-from harbor_refresh.tasks.jobs.starting.records import NewJob, start
+from harbor_refresh.tasks.jobs.starting.declarations import NewJob
+from harbor_refresh.tasks.jobs.starting.records import start
 from harbor_refresh.tasks.jobs.starting.unique_keys import retry_on_conflict
 from harbor_refresh.tasks.models import Job
 from tests import servers
 from tests.integration.concurrency import in_background, transaction_held_open, wait_until
-from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
+from tests.integration.database_state import waiting_for_locks
 from tests.integration.jobs.sample_jobs import Outbox, ends
 from tests.integration.sample_executions import delete
 
@@ -106,31 +107,6 @@ def test_a_job_that_lost_its_key_wants_the_one_it_was_started_with() -> None:
     started(1e22)
     assert retry_failed(execution.pk) == 0
     assert jobs() == [(FAILED, False), (NEW, True)]
-
-
-def test_two_executions_that_want_keys_of_each_other_do_not_deadlock(database: str) -> None:
-    """They lock their own tasks and those of the holders in one order."""
-    xs, ys = [f"x{number}" for number in range(8)], [f"y{number}" for number in range(8)]
-    all_of_them = [[NewJob("a.job", [one], is_unique=True)] for one in (*xs, *ys)]
-    first = start("SCAN", all_of_them)
-    fails(first, *xs, *ys)
-    second = start("SCAN", all_of_them)
-    fails(second, *ys)
-    assert retry_failed(first.pk) == len(ys)
-    fails(first, *ys)
-    fails(second, *xs)
-    last_ones = [one.tasks.latest("pk").pk for one in (first, second)]
-    deadlocks = deadlocks_so_far()
-
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM task WHERE id = ANY(%s) FOR UPDATE", [last_ones])
-        with in_background(lambda: retry_failed(first.pk)) as one:
-            wait_until(lambda: waiting_for_locks() == 1, "the first waits")
-            with in_background(lambda: retry_failed(second.pk)) as another:
-                wait_until(lambda: waiting_for_locks() == 2, "the second waits")
-                other.rollback()
-                assert (one(), another()) == (16, 0)
-    assert deadlocks_so_far() == deadlocks
 
 
 def test_tasks_are_locked_in_id_order_wherever_they_lie(database: str) -> None:

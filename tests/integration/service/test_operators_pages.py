@@ -16,7 +16,8 @@ from django.db import connection, connections
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.local.binaries import find_postgres
-from harbor_refresh.tasks.jobs.starting.records import NewJob, start
+from harbor_refresh.tasks.jobs.starting.declarations import NewJob
+from harbor_refresh.tasks.jobs.starting.records import start
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import pages, servers, terminal
 from tests.integration.command_output import failing, said

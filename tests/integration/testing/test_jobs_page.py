@@ -37,6 +37,7 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.usefixtures("database")
 
 JOBS, README = pages.read("docs/howto/jobs.md"), pages.read("README.md")
+CALLBACKS = pages.read("docs/howto/callbacks_and_webhooks.md")
 LIMITS, BATCH = pages.read("docs/howto/limits.md"), pages.read("docs/howto/stop_and_retry.md")
 said: list[Any] = []
 numbers = count()
@@ -55,11 +56,25 @@ def checks_in(job: Handle, code: str) -> None:
     said.extend(checked)
 
 
+@shared_task(name="jobs_page.page")
+def page(ended: Any) -> None:
+    said.append(f"page {ended.status}")
+
+
+@shared_task(name="jobs_page.tidy")
+def tidy(ended: Any) -> None:
+    said.append(f"tidy {ended.status}")
+
+
+def say(*words: str) -> None:
+    said.append(words)
+
+
 class Section:
     """The blocks of a section, and the names that they have together. Its functions are there before a worker
     starts, as in a project, if the test asks for them; `run` runs the rest of a block."""
 
-    def __init__(self, page: str, title: str = "", *, with_functions: bool = True, **given: Any) -> None:
+    def __init__(self, page: str, title: str = "", /, *, with_functions: bool = True, **given: Any) -> None:
         """Without a title, they are those before the first section."""
         text = pages.section(page, title) if title else page.partition("\n## ")[0]
         self.blocks = pages.codes(text, "python")
@@ -97,15 +112,20 @@ def ended(execution: TrackedExecution) -> tuple[str, dict[str, int]]:
 
 
 def test_the_example_of_the_readme_runs() -> None:
-    names = {name: getattr(harbor_refresh, name) for name in harbor_refresh.__all__}
-    names |= {"__name__": "shop.of_the_readme", "app": current_app, "artifacts": ["alpine", "debian"]}
-    module = ast.parse(pages.code(README, "python"))
-    functions = [one for one in module.body if _is_function(one)]
-    rest = [one for one in module.body if not _is_function(one)]
-    exec(compile(ast.Module(functions, []), "README.md", "exec"), names)  # noqa: S102
+    section = Section(README, app=current_app)
     with worker():
-        exec(compile(ast.Module(rest, []), "README.md", "exec"), names)  # noqa: S102
-        assert names["execution"].progress().counts == {"Success": 2}
+        section.run()
+        assert section.names["execution"].progress().counts == {"Success": 2}
+
+
+def test_the_callbacks_of_the_page_are_told_the_end() -> None:
+    section = Section(CALLBACKS, "Callbacks of one execution", app=current_app, post=say, page=page, tidy=tidy)
+    with worker():
+        section.run()
+        assert ended(latest()) == ("Success", {"Success": 2})
+        wait_for(lambda: len(said) == 4, "the callbacks")
+    assert said[:2] == ["alpine", "debian"]
+    assert sorted(said[2:], key=str) == [("#done", f"replication {latest().pk} is Success"), "tidy Success"]
 
 
 def test_a_job_copies_layers_and_is_started_and_awaited() -> None:

@@ -1,5 +1,5 @@
 """docs/howto/callbacks_and_webhooks.md: handlers and webhooks work as it says, and a request has the form that it
-shows. Its callbacks are called in tests/integration/testing/test_callbacks_page.py."""
+shows. Its callbacks are called in tests/integration/testing/test_jobs_page.py."""
 
 import json
 import os
