@@ -40,13 +40,8 @@ def eager(*, propagates: bool = False) -> Iterator[None]:
     Args:
         propagates: Whether the first error of a job is raised where the jobs were started, after all have run.
     """
-    conf = current_app.conf
-    before = conf.task_always_eager, conf.task_eager_propagates
-    conf.task_always_eager, conf.task_eager_propagates = True, propagates
-    try:
+    with patch.dict(current_app.conf.changes, task_always_eager=True, task_eager_propagates=propagates):
         yield
-    finally:
-        conf.task_always_eager, conf.task_eager_propagates = before
 
 
 @contextmanager
@@ -60,29 +55,29 @@ def worker(*queues: str) -> Iterator[None]:
         queues: The queues that it takes besides the default queue of the Celery app.
     """
     app: Any = current_app._get_current_object()  # type: ignore[attr-defined]
-    before = {name: app.conf.get(name) for name in SETTINGS}
-    _use(app, SETTINGS)
     signals.setup_logging.connect(_leave_the_log_alone, dispatch_uid=__name__)
     signals.task_postrun.connect(_close_connections, dispatch_uid=__name__)
-    running = start_worker(
-        app,
-        pool="solo",
-        queues=sorted({app.conf.task_default_queue, *queues}),
-        loglevel=logging.getLogger().level,
-        perform_ping_check=False,
-        shutdown_timeout=SHUTDOWN_SECONDS,
-    )
     try:
-        with mode.with_a_worker_in_this_process(), running:
-            try:
-                yield
-            finally:
-                app.control.shutdown()  # it ends at once, and not when it next looks whether it should
-        app.control.purge()  # the memory outlives the worker
+        with patch.dict(app.conf.changes, SETTINGS):
+            _forget_connections(app)
+            running = start_worker(
+                app,
+                pool="solo",
+                queues=sorted({app.conf.task_default_queue, *queues}),
+                loglevel=logging.getLogger().level,
+                perform_ping_check=False,
+                shutdown_timeout=SHUTDOWN_SECONDS,
+            )
+            with mode.with_a_worker_in_this_process(), running:
+                try:
+                    yield
+                finally:
+                    app.control.shutdown()  # it ends at once, and not when it next looks whether it should
+            app.control.purge()  # the memory outlives the worker
     finally:
         signals.task_postrun.disconnect(dispatch_uid=__name__)
         signals.setup_logging.disconnect(dispatch_uid=__name__)
-        _use(app, before)
+        _forget_connections(app)
 
 
 @contextmanager
@@ -112,10 +107,8 @@ def fail_job(name: str, *, times: int | None = None, with_: BaseException | None
         yield
 
 
-def _use(app: Any, values: dict[str, Any]) -> None:
-    """Have the app use these settings, and forget its connections and queues with others. They stay open, for a
-    later test."""
-    app.conf.update(values)
+def _forget_connections(app: Any) -> None:
+    """Have the app forget its connections and queues with other settings. They stay open, for a later test."""
     app._pool = None
     app.__dict__.pop("amqp", None)
 

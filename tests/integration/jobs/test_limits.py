@@ -63,6 +63,11 @@ def places(name: str = "a.copy") -> int:
     return Job.objects.filter(name=name, admitted=True).exclude(state="ended").count()
 
 
+def different(outbox: Outbox) -> int:
+    """How many jobs were sent. On a slow machine one may be overdue by now, and is sent again."""
+    return len({one.job for one in outbox.take()})
+
+
 def ends(message: Sent, status: Status = Status.SUCCESS, **options: Any) -> None:
     """It runs and ends, as the writer has it."""
     its = begun(message)
@@ -199,7 +204,7 @@ def test_while_workers_are_away_a_rate_saves_up_two_seconds_at_most(declare: Dec
     for _ in range(60):
         a_second_passes()
         sender.send_all()
-    assert len(outbox.take()) == 20
+    assert different(outbox) == 20
 
 
 def test_the_screen_of_limits_changes_and_resets_them_with_an_entry_in_the_log(
@@ -212,7 +217,7 @@ def test_the_screen_of_limits_changes_and_resets_them_with_an_entry_in_the_log(
     form = {"concurrency": "2", "rate": "", "per": "60", "_save": "Save"}
     assert client.post(f"{page}a.copy/change/", form).status_code == 302
     sender.send_all()
-    assert len(outbox.take()) == 2
+    assert different(outbox) == 2
     declare(concurrency=1, rate="6/h")
     limits.write_declared()
     assert Limit.objects.get().concurrency == 2, "newer code changes nothing that a person has set"

@@ -10,7 +10,6 @@ from celery.exceptions import Ignore, Reject
 from django.db import connection
 
 from harbor_refresh.executions.errors import DatabaseAway
-from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import Handle, sender
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node, this_node
@@ -36,6 +35,7 @@ from tests.integration.jobs.sample_jobs import (
     tasks_refuse_no_more,
 )
 from tests.integration.jobs.test_a_run_in_its_process import one
+from tests.integration.sample_executions import delete
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("database")
