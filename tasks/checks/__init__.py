@@ -9,7 +9,7 @@ hint what to type. It stands here:
 | settings | `settings`, `celery_options`, `project` | a check of Django's, with an id as `harbor_tasks.E001` |
 | a server | `postgres`, `tables`, `redis_servers` | decorated with `@check`, which says who shows it |
 | beat, workers, the work | `workers`, `statuses` | the same |
-| a Harbor beside us | `checks` and `rights` of `harbor_refresh/attach/` | the same |
+| a Harbor beside us | `harbor_refresh/attach/checks` | the same |
 
 Django makes its checks in every build and before the first `migrate`, where no server runs. So what asks a server
 is in a registry of our own (`registry`), which looks at `facts`. `examination` selects, and `output` prints.
