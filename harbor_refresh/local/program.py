@@ -13,8 +13,7 @@ from pathlib import Path
 
 from django.core.management import BaseCommand, ManagementUtility
 
-from harbor_refresh.local.checkout import Checkout
-from harbor_refresh.local.lock import holder
+from harbor_refresh.local.checkout import Checkout, holder
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = "settings.dev"

@@ -192,7 +192,6 @@ def test_only_launchers_import_settings() -> None:
     importers = {line.split()[0] for line in forbidden(modules(*PACKAGES), "settings", found=statements)}
     assert {one for one in importers if not one.startswith("settings")} == {
         "benchmarks.servers",
-        "harbor_refresh.local.startup",
         "harbor_refresh.local.up",
     }
 
