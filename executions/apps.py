@@ -34,7 +34,7 @@ class ExecutionsConfig(AppConfig):
 def register_types(connection: Any, **_: Any) -> None:
     """Receive that Django has made a connection. `migrate`, `test` and `shell` make no checks, so a default
     database that is not PostgreSQL is refused here, too. psycopg 3 is imported only if the service is attached: a
-    project may run where it cannot be loaded, which a check tells (tasks/checks/project.py)."""
+    project may run where it cannot be loaded, which a check tells (tasks/checks/settings.py)."""
     if found := other_than_postgresql(connection):
         connection.close()
         raise ImproperlyConfigured(f"{found.msg} {found.hint}")

@@ -4,7 +4,7 @@
 tables of docs/reference/settings.md are made from that. Values are read when needed, from one of two places:
 
 1. A project that has installed the apps has them in the dictionary `HARBOR_REFRESH` of its settings. A key is the
-   name without `REFRESH_`. A bad value is a check (tasks/checks/project.py), and the project goes on.
+   name without `REFRESH_`. A bad value is a check (tasks/checks/settings.py), and the project goes on.
 2. Our own service (`HARBOR_REFRESH_SERVICE`) has a Django setting of each name, which settings/base.py reads
    from the environment. A bad value ends the program at its start (settings/env.py).
 

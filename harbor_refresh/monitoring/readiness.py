@@ -8,7 +8,7 @@ refuse all reports. So the answer names Redis, and Redis does not decide it.
 from functools import partial
 
 from harbor_refresh.monitoring.flights import Flight, Late
-from harbor_refresh.tasks.checks import postgres, redis_servers, tables  # noqa: F401  # they register the checks
+from harbor_refresh.tasks.checks import postgres, redis_servers  # noqa: F401  # they register the checks
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import REGISTERED, examine, told
 

@@ -6,8 +6,8 @@ hint what to type. It stands here:
 
 | it looks at | module | it is |
 | --- | --- | --- |
-| settings | `settings`, `celery_options`, `project` | a check of Django's, with an id as `harbor_tasks.E001` |
-| a server | `postgres`, `tables`, `redis_servers` | decorated with `@check`, which says who shows it |
+| settings | `settings`, `celery_options` | a check of Django's, with an id as `harbor_tasks.E001` |
+| a server | `postgres`, `redis_servers` | decorated with `@check`, which says who shows it |
 | beat, workers, the work | `workers`, `statuses` | the same |
 | a Harbor beside us | `harbor_refresh/attach/checks` | the same |
 

@@ -163,7 +163,7 @@ def test_the_apps_import_psycopg_only_to_read_harbors_types_and_to_look_whether_
     assert forbidden(modules("executions", "tasks"), "psycopg", "psycopg2", found=statements) == [
         "executions.attached.harbors_types imports psycopg.types.datetime",
         "executions.attached.harbors_types imports psycopg.types.string",
-        "tasks.checks.project imports psycopg",
+        "tasks.checks.settings imports psycopg",
     ]
 
 
