@@ -1,6 +1,6 @@
 """Checks of the settings: of their values, and of which go together; then those of a project in which our apps are
-guests. The service needs none of the latter, because settings/env.py ends it at once for a bad variable. Each worker
-and beat of a project logs what is wrong at its start. docs/reference/checks.md lists them."""
+guests. The service needs none of the latter, because settings/env.py ends it at once for a bad variable. Each
+worker and beat of a project logs what is wrong at its start. docs/reference/checks.md lists them."""
 
 import os
 from collections.abc import Iterator

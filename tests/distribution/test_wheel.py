@@ -167,7 +167,7 @@ def test_without_extras_the_apps_can_be_imported(environment: Make, tmp_path: Pa
     assert not_promised(found, set()) == {}
     assert {
         "executions.api.access",
-        "flower.pages",
+        "flower.login",
         "tasks.pipeline.beat",
         "client",
     } <= found.keys()

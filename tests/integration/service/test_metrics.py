@@ -23,7 +23,7 @@ from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import StatusChange, Task
 from harbor_refresh.executions.news import counters
 from harbor_refresh.local.redis import EmbeddedRedis
-from harbor_refresh.monitoring import collector, readiness
+from harbor_refresh.monitoring import views
 from harbor_refresh.monitoring.catalogue import COUNTERS, GAUGES, HISTOGRAMS
 from harbor_refresh.monitoring.flights import Flight, Late
 from harbor_refresh.monitoring.views import OF_A_PROXY
@@ -153,10 +153,10 @@ def test_probes_are_answered_under_any_host_and_without_https(settings: Settings
 
 def test_readiness_names_redis_and_depends_on_postgresql_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Client().get("/readyz").json() == {"ready": True, "database": "ok", "redis": "ok"}
-    monkeypatch.setattr(readiness, "redises", Flight(lambda: "Redis: it is gone"))
+    monkeypatch.setattr(views, "redises", Flight(lambda: "Redis: it is gone"))
     answer = Client().get("/readyz")
     assert (answer.status_code, answer.json()["redis"]) == (200, "Redis: it is gone")
-    monkeypatch.setattr(readiness, "databases", Flight(lambda: "PostgreSQL: it is gone"))
+    monkeypatch.setattr(views, "databases", Flight(lambda: "PostgreSQL: it is gone"))
     answer = Client().get("/readyz")
     assert (answer.status_code, answer.json()["ready"]) == (503, False)
     assert answer.json()["database"] == "PostgreSQL: it is gone"
@@ -164,8 +164,8 @@ def test_readiness_names_redis_and_depends_on_postgresql_alone(monkeypatch: pyte
 
 
 def test_readiness_tells_no_reason_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readiness, "redises", Flight(lambda: "Redis: 10.1.2.3 is gone"))
-    monkeypatch.setattr(readiness, "databases", Flight(lambda: "PostgreSQL: 10.1.2.4 is gone"))
+    monkeypatch.setattr(views, "redises", Flight(lambda: "Redis: 10.1.2.3 is gone"))
+    monkeypatch.setattr(views, "databases", Flight(lambda: "PostgreSQL: 10.1.2.4 is gone"))
     for name in OF_A_PROXY:
         answer = Client().get("/readyz", headers={name: "for=1.2.3.4"})
         assert answer.json() == {"ready": False, "database": "away", "redis": "away"}
@@ -205,9 +205,9 @@ def test_a_database_that_hangs_costs_its_values_and_no_more_than_the_patience(
     hanging: Any, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     settings.REFRESH_METRICS_NETWORKS = ("127.0.0.1/32",)
-    monkeypatch.setattr(collector, "SECONDS", 0.05)
-    monkeypatch.setattr(collector, "looks", hanging[0])
-    monkeypatch.setattr(collector, "counts", hanging[0])
+    monkeypatch.setattr(views, "SECONDS", 0.05)
+    monkeypatch.setattr(views, "looks", hanging[0])
+    monkeypatch.setattr(views, "counts", hanging[0])
     found = scraped(answered().content.decode())
     assert {key: value for key, value in found.items() if key[0] == "harbor_refresh_server_up"} == {
         ("harbor_refresh_server_up", "server=database"): 0,
