@@ -1,14 +1,14 @@
 from typing import Any
 
 from django.apps import AppConfig
-from django.core.checks import register
+from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
-from django.db import router
+from django.db import DEFAULT_DB_ALIAS, router
 from django.db.backends.signals import connection_created
 from django.db.models.signals import pre_migrate
 
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.installation import other_than_postgresql
+from harbor_refresh.executions.declarations import is_service
 
 
 class ExecutionsConfig(AppConfig):
@@ -29,6 +29,21 @@ class ExecutionsConfig(AppConfig):
         connection_created.connect(register_types)
         execution_log.connect()
         register(checks.check_handlers, checks.OURS)
+
+
+def other_than_postgresql(connection: Any) -> CheckMessage | None:
+    """Return what is wrong if this is the default database and not PostgreSQL. A backend of PostGIS, a pool or a
+    meter has another name, and the same vendor."""
+    if connection.alias != DEFAULT_DB_ALIAS or connection.vendor == "postgresql":
+        return None
+    todo = (
+        "Set DATABASE_URL to postgresql://user:password@host:port/name."
+        if is_service()
+        else 'Write into the settings: DATABASES = {"default": {"ENGINE": "django.db.backends.postgresql", '
+        '"NAME": "the name of your database"}}.'
+    )
+    engine = connection.settings_dict["ENGINE"]
+    return Error(f"The database is {engine}; Harbor Refresh needs PostgreSQL.", hint=todo, id="harbor_tasks.E001")
 
 
 def register_types(connection: Any, **_: Any) -> None:

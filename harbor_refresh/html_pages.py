@@ -11,7 +11,7 @@ class CompressedPages(GZipMiddleware):
 
     The length of a compressed page can leak a secret that stands beside text of the request (BREACH). The one
     secret in these pages is the CSRF token, which Django masks anew in each answer. Tokens that are shown once are
-    answers to a POST, which takes that token. """
+    answers to a POST, which takes that token."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         is_page = response.headers.get("Content-Type", "").startswith("text/html")

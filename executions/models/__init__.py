@@ -1,10 +1,5 @@
 """The tables. `execution` and `task` have Harbor's columns; data that Harbor does not have is in other tables."""
 
-from harbor_refresh.executions.installation import require_installed
-
-# ruff: noqa: E402 - a model cannot be imported without its app, and Django's error does not say what to do
-require_installed(__name__)
-
 from harbor_refresh.executions.models.execution import Execution, Task
 from harbor_refresh.executions.models.history import Counter, ShortenedHistory, StatusChange
 from harbor_refresh.executions.models.intake import ApiToken, IdempotencyKey, ReceivedMessage

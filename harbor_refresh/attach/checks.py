@@ -26,8 +26,6 @@ NEEDED = {
     "task": "id execution_id status_code status_revision run_count job_id status status_message vendor_type "
     "extra_attrs creation_time start_time update_time end_time",
 }
-#: A table with fewer rows is read soon enough without the index.
-MANY_TASKS = 10_000
 ATTACH = (Shown.ATTACH,)
 #: What scripts of the queue use in Harbor's Redis. SCRATCH is a key of ours, and no command leaves anything there.
 COMMANDS = """
@@ -94,30 +92,6 @@ def columns(facts: AttachFacts) -> Iterator[CheckMessage]:
         yield Error(
             f"The database has no {', '.join(facts.missing_columns)}.",
             "Attach to Harbor 2.9 or newer, and name its database in DATABASE_URL.",
-        )
-
-
-@check("attach.index", "an index covers the rollup", Need.DATABASE, shown=ATTACH)
-def covering_index(facts: AttachFacts) -> Iterator[CheckMessage]:
-    for is_covered, schema, tasks, size in run("covering_index"):
-        if not is_covered and not 0 <= tasks < MANY_TASKS:
-            rows = f"{tasks:,} rows" if tasks >= 0 else "no statistics"
-            yield Warning(
-                f"The table task ({rows}, {size / 1024**2:,.0f} MiB) has no index with execution_id, status and "
-                "end_time, so a refresh also reads the table. With such an index it reads only the index, up to "
-                "twice as fast.",
-                "As the owner of the table, and outside a transaction: CREATE INDEX CONCURRENTLY "
-                f"task_execution_id_status_end_time ON {schema}.task (execution_id) INCLUDE (status, end_time);",
-            )
-
-
-@check("attach.migrations", "our tables exist", Need.DATABASE, shown=ATTACH)
-def migrations(facts: AttachFacts) -> Iterator[CheckMessage]:
-    """Before the first migration this is no error: it is the next step."""
-    if facts.unapplied:
-        yield Warning(
-            f"{len(facts.unapplied)} migrations are not applied, such as {facts.unapplied[0]}.",
-            f"manage.py migrate (it makes tables in the schema {SCHEMA}, and touches none of Harbor's)",
         )
 
 

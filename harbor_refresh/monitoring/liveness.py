@@ -10,8 +10,7 @@ If Redis or PostgreSQL is away, liveness is unknown and a restart would not help
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from celery import current_app
 
@@ -30,16 +29,14 @@ BEAT_SECONDS = 60.0
 BEAT_INTERVALS = 3
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """`why` is the reason, as text for people. The verdict is alive if nothing can be known."""
 
     is_alive: bool
     why: str
 
 
-@dataclass(frozen=True)
-class Worker:
+class Worker(NamedTuple):
     """What a worker says of itself: the tasks it has begun so far, its free processes, and its queues."""
 
     begun: int
@@ -115,9 +112,8 @@ def judge_beat() -> Verdict:
     together."""
     state = look()
     if state.schedule is None:
-        return Verdict(
-            True, f"the database is away, so nothing is known of beat: {state.absent.get('database', '')}"
-        )
+        away = state.absent.get("database", "")
+        return Verdict(True, f"the database is away, so nothing is known of beat: {away}")
     intervals = [row.interval for row in state.schedule if row.is_enabled and row.interval]
     if not intervals:
         return Verdict(True, "every row of the schedule is disabled, so beat has nothing to send")
@@ -130,7 +126,3 @@ def judge_beat() -> Verdict:
 
 
 JUDGES: Mapping[str, Callable[[], Verdict]] = {"worker": judge_workers, "beat": judge_beat}
-
-
-def as_data(verdict: Verdict) -> dict[str, Any]:
-    return {"alive": verdict.is_alive, "why": verdict.why}

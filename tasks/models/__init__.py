@@ -1,10 +1,5 @@
 """The tables of the pipeline and of jobs. `TrackedExecution` has no table; it is a proxy of Execution."""
 
-from harbor_refresh.executions.installation import require_installed
-
-# ruff: noqa: E402 - a model cannot be imported without its app, and Django's error does not say what to do
-require_installed(__name__)
-
 from harbor_refresh.tasks.models.job import Job, JobEnd, Need, Node
 from harbor_refresh.tasks.models.limit import Limit, LimitPace
 from harbor_refresh.tasks.models.state import Event, Pause, Sample, Watermark

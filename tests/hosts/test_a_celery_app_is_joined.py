@@ -8,7 +8,7 @@ import pytest
 from harbor_refresh.tasks.broker.celery_queues import ROUTES
 from harbor_refresh.tasks.schedule import ROWS
 from tests import pages
-from tests.hosts.host import GUESTS, Host
+from tests.hosts.host import Host
 
 JOINED = """
 from harbor_refresh.tasks.host import connect
@@ -281,14 +281,4 @@ def test_commands_that_make_no_checks_say_that_they_need_postgresql(command: str
         "django.core.exceptions.ImproperlyConfigured: The database is django.db.backends.sqlite3; Harbor Refresh "
         'needs PostgreSQL. Write into the settings: DATABASES = {"default": {"ENGINE": '
         '"django.db.backends.postgresql", "NAME": "the name of your database"}}.'
-    )
-
-
-@pytest.mark.parametrize("apps", [(), GUESTS[:1], GUESTS[1:]])
-def test_a_project_without_our_apps_is_told_which_to_install(apps: tuple[str, ...], tmp_path: Path) -> None:
-    host = Host(tmp_path, "none", guest=False, apps=["django.contrib.admin", *apps])
-    done = host.run("-c", "import django\ndjango.setup()\nfrom harbor_refresh import start")
-    assert done.stderr.splitlines()[-1] == (
-        "django.core.exceptions.ImproperlyConfigured: Harbor Refresh is not installed in this project, or only in "
-        'part. Add "harbor_refresh.executions" and "harbor_refresh.tasks" to INSTALLED_APPS.'
     )

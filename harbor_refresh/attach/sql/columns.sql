@@ -7,3 +7,4 @@ FROM unnest(%(needed)s::text[]) name
 LEFT JOIN pg_attribute a
     ON a.attrelid = to_regclass(split_part(name, '.', 1)) AND a.attname = split_part(name, '.', 2) AND NOT a.attisdropped
 WHERE a.attname IS NULL
+ORDER BY name
