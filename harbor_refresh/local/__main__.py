@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         COMMANDS[arguments[0]](Checkout(ROOT))
-    except LocalError as exc:
+    except (LocalError, OSError) as exc:
         sys.stderr.write(f"{exc}\n")
         return 1
     return 0

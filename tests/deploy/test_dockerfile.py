@@ -41,13 +41,6 @@ def test_the_service_runs_as_a_number_that_is_not_root_after_all_that_needs_root
     assert {one.word for one in after} & {"RUN", "COPY"} == set()
 
 
-def test_the_last_stage_installs_nothing_and_loses_pip() -> None:
-    (run,) = SERVICE.every("RUN")
-    assert "pip uninstall" in run.rest
-    assert "pip install" not in TEXT, "packages are installed by install.sh, in the first stage"
-    assert {one.flags["from"] for one in SERVICE.every("COPY")} == {"build"}
-
-
 def test_the_program_is_process_1_and_ends_warm() -> None:
     for word in ("ENTRYPOINT", "CMD"):
         assert SERVICE.only(word).is_exec_form, "a shell between would keep the signals"
@@ -55,17 +48,6 @@ def test_the_program_is_process_1_and_ends_warm() -> None:
     health = SERVICE.only("HEALTHCHECK")
     assert "CMD [" in health.rest
     assert {"interval", "timeout", "start-period", "retries"} == set(health.flags)
-
-
-def test_the_environment_is_that_of_production() -> None:
-    (env,) = SERVICE.every("ENV")
-    assert env.pairs == {
-        "PATH": "/opt/venv/bin:/usr/local/bin:/usr/bin:/bin",
-        "DJANGO_SETTINGS_MODULE": "settings.production",
-        "HOME": "/nonexistent",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONUNBUFFERED": "1",
-    }
 
 
 def test_what_is_copied_is_sent_to_the_builder_and_nothing_else_is() -> None:
@@ -78,14 +60,6 @@ def test_what_is_copied_is_sent_to_the_builder_and_nothing_else_is() -> None:
     private = (".env", ".secrets/redis_url", "harbor-refresh.env", ".git/config", ".local/postgres/PG_VERSION")
     made = ("tasks/__pycache__/tick.cpython-311.pyc", "settings/base.pyc", "deploy/compose/x", ".venv/bin/python")
     assert [path for path in (*private, *made) if is_sent(path, ignored)] == []
-
-
-def test_packages_are_installed_before_the_source_is_copied() -> None:
-    """So a change of the source installs nothing again."""
-    order = BUILD.instructions
-    packages = next(n for n, one in enumerate(order) if one.word == "RUN" and "packages" in one.rest)
-    before = {source for one in order[:packages] if one.word == "COPY" for source in one.arguments[:-1]}
-    assert before == {"requirements.txt", "requirements-traces.txt", "deploy/image/install.sh"}
 
 
 def complaints(*command: str | Path) -> str:

@@ -2,7 +2,6 @@
 image, the settings and the queue."""
 
 import json
-import re
 import tomllib
 from collections.abc import Iterator
 from typing import Any
@@ -32,40 +31,6 @@ OF_KEDA = {"ScaledObject", "TriggerAuthentication"}
 #: Of the fields that we use, because KEDA's own schemas are in no package.
 KEDA = jsonschema.Draft202012Validator(json.loads((ROOT / "tests/deploy/keda.json").read_text(encoding="utf-8")))
 NAME = "app.kubernetes.io/name"
-
-
-def names(overlay: str) -> list[tuple[str, str]]:
-    return [(each["kind"], re.sub(r"-\w{10}$", "", each["metadata"]["name"])) for each in built(overlay)]
-
-
-BASE = [
-    ("ConfigMap", "settings"),
-    ("Deployment", "beat"),
-    ("Deployment", "flower"),
-    ("Deployment", "web"),
-    ("Deployment", "worker"),
-    ("HorizontalPodAutoscaler", "worker"),
-    ("Job", "migrate"),
-    ("Namespace", "harbor-refresh"),
-    ("NetworkPolicy", "flower"),
-    ("NetworkPolicy", "programs"),
-    ("NetworkPolicy", "web"),
-    ("NetworkPolicy", "worker"),
-    ("PodDisruptionBudget", "web"),
-    ("PodDisruptionBudget", "worker"),
-    ("Service", "flower"),
-    ("Service", "web"),
-    ("ServiceAccount", "harbor-refresh"),
-]
-AUTOSCALER = ("HorizontalPodAutoscaler", "worker")
-
-
-def test_an_overlay_is_the_base_but_for_what_it_is_for() -> None:
-    assert sorted(names("base")) == BASE
-    keda = {*BASE, ("ScaledObject", "worker"), ("TriggerAuthentication", "redis")} - {AUTOSCALER}
-    assert sorted(names("overlays/keda")) == sorted(keda)
-    stateful = {*BASE, ("StatefulSet", "worker"), ("Service", "worker")} - {AUTOSCALER, ("Deployment", "worker")}
-    assert sorted(names("overlays/hash")) == sorted(stateful)
 
 
 @OVERLAY
@@ -213,16 +178,6 @@ def test_a_program_has_twice_the_time_that_it_takes_to_end(overlay: str) -> None
     needed = {name: 2 * seconds for name, seconds in seconds_to_end().items()}
     needed["web"] = before + seconds_to_end()["web"] + 5
     assert {name: one for name, one in grace.items() if one < needed[name]} == {}
-
-
-def test_workers_are_two_to_ten_by_their_cpu() -> None:
-    spec = one("base", "HorizontalPodAutoscaler", "worker")["spec"]
-    (metric,) = spec["metrics"]
-    assert (spec["minReplicas"], spec["maxReplicas"]) == (2, 10)
-    assert metric["resource"] == {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}
-    assert "replicas" not in one("base", "Deployment", "worker")["spec"], (
-        "it would undo what the autoscaler decided"
-    )
 
 
 def test_there_is_one_beat_at_a_time_and_a_web_process_always() -> None:

@@ -20,5 +20,4 @@ machine.
 | `proxy`    | a fixed address for servers that change                                                |
 | `evidence` | what the judge reads: the runs, the changes of each task, the faults of processes      |
 | `judge`    | the conditions that must hold, as functions over the evidence                          |
-| `history`  | all that is known of one job, in order of time                                         |
 """

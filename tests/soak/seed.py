@@ -28,7 +28,6 @@ from harbor_refresh.tasks.broker.celery_queues import JOBS, WORK
 from tests import servers
 from tests.faults.cluster import SHORT, Cluster, set_intervals
 from tests.soak.evidence import SESSION, Diary, Evidence, Process, from_database, lasting, lines_of, runs_of
-from tests.soak.history import history
 from tests.soak.plan import plan
 from tests.soak.proxy import Proxy
 from tests.soak.servers import PostgresTier, RedisTier, Workers, children_of
@@ -51,7 +50,6 @@ STEADY_SECONDS = 8.0
 LONGEST_SECONDS = 900.0
 #: How many more looks are compared with the last one. A line that some of them lack is a tick at work.
 LAST_LOOKS = 10
-HISTORIES = 5
 
 
 class Soak:
@@ -234,21 +232,11 @@ class Soak:
         for line in (*instrument, *others[:20], *map(str, violations[:40])):
             tell(f"    {line}")
         if not held:
-            tell(f"    all of it, with the histories of the jobs: {self.folder}")
+            tell(f"    all of it: {self.folder}")
         return held
 
     def _keep(self, evidence, violations, others) -> None:  # type: ignore[no-untyped-def]
-        logs = sorted(self.folder.glob("*.log"))
-        parts = ["\n".join(others)]
-        told: Counter[str] = Counter()
-        for one in violations:
-            told[one.name] += 1
-            parts.append(str(one))
-            if told[one.name] <= HISTORIES:
-                lines = history(one.job, evidence, self.diary, logs)
-                lines.append(f"when the quiet time was over: {self.unfinished.get(one.job, 'it had ended')}")
-                parts.append("\n".join("    " + line for line in lines))
-        (self.folder / "violations.txt").write_text("\n\n".join(parts) + "\n")
+        (self.folder / "violations.txt").write_text("\n".join([*others, *map(str, violations)]) + "\n")
         lines = (f"{job} {what}\n" for job, what in self.unfinished.items())
         (self.folder / "unfinished.txt").write_text("".join(lines))
         changes = (f"{change}\n" for change in evidence.changes)

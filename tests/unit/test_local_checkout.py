@@ -137,18 +137,6 @@ def test_the_secret_key_is_made_once_and_only_its_owner_can_read_it(tmp_path: Pa
     assert checkout.local.stat().st_mode & 0o077 == 0
 
 
-def test_a_fresh_log_keeps_the_previous_one_beside_it(tmp_path: Path) -> None:
-    checkout = Checkout(tmp_path)
-    checkout.prepare()
-    log = checkout.fresh_log("web")
-    log.write_text("first run")
-
-    checkout.fresh_log("web")
-
-    assert log.read_text() == ""
-    assert (checkout.logs / "web.log.1").read_text() == "first run"
-
-
 def test_a_log_that_is_too_large_is_truncated_while_its_writer_goes_on(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path)
     checkout.prepare()
@@ -159,4 +147,3 @@ def test_a_log_that_is_too_large_is_truncated_while_its_writer_goes_on(tmp_path:
         writer.write(b"goes on")
 
     assert log.read_bytes() == b"goes on"
-    assert (checkout.logs / "worker1.log.1").stat().st_size == LARGEST_LOG + 1
