@@ -108,7 +108,7 @@ class Collector:
         except Late:  # Redis and the broker are waited for within the look
             state = State(absent={"database": "it does not answer"})
         for gauge in GAUGES:
-            known = gauge.read(state)
+            known = gauge.value(state)
             family = GaugeMetricFamily(gauge.name, gauge.meaning, labels=list(gauge.labels))
             for label, value in known.items() if isinstance(known, Mapping) else [("", known)]:
                 if value is not None:
