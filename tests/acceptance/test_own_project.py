@@ -311,8 +311,7 @@ PROJECTS = {
     "with an admin site of its own": Project(files={"desk.py": SITE, "urls.py": SITE_URLS}, site="desk"),
     "with RabbitMQ": Project(on_rabbitmq=True),
     "with one task for each process": Project(
-        settings="CELERY_WORKER_MAX_TASKS_PER_CHILD = 1\n",
-        refreshes=" --max-tasks-per-child 1000000",
+        settings="CELERY_WORKER_MAX_TASKS_PER_CHILD = 1\n", refreshes=" --max-tasks-per-child 1000000"
     ),
 }
 #: In which versions; with the checkout, in those of the tests.

@@ -26,10 +26,7 @@ PROJECTS: dict[str, dict[str, Any]] = {
     "a plain admin": {},
     "a second site": {"urls": OWN_SITE},
     "unfold": {"apps": ["unfold", "unfold.contrib.filters", "django.contrib.admin"]},
-    "our apps first": {
-        "apps": [*GUESTS, "django.contrib.admin"],
-        "guest": False,
-    },
+    "our apps first": {"apps": [*GUESTS, "django.contrib.admin"], "guest": False},
     # in our own service it replaces pages and templates, and makes a Celery app
     "the app of our commands first": {"apps": [COMMANDS, "django.contrib.admin"]},
 }

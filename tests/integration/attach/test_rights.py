@@ -219,7 +219,7 @@ def test_without_the_right_to_the_schema_that_is_named_and_no_row_is_at_fault(ha
         harbor.database.execute(b"GRANT USAGE ON SCHEMA public TO PUBLIC, harbor_refresh")
     found = {one["check"]: one["problems"] for one in json.loads(check.stdout)["checks"] if one["problems"]}
     assert {name: [(one["what"], one["todo"].partition(" (")[0]) for one in found[name]] for name in found} == {
-        "attach.rights": [("The role harbor_refresh lacks the right USAGE on the schema public.", GRANT_USAGE)],
+        "attach.rights": [("The role harbor_refresh lacks the right USAGE on the schema public.", GRANT_USAGE)]
     }
     assert (check.returncode, repair.returncode, refresh.returncode) == (1, 1, 1)
     assert "`manage.py attach check` names each, with the statement that grants it" in repair.stderr

@@ -63,10 +63,7 @@ def test_a_session_without_timeouts() -> None:
             "Transactions wait indefinitely for a locked row (lock_timeout), so one stopped process can hold up "
             "every report.",
         ),
-        (
-            E,
-            "A process that hangs in a transaction keeps its locks 3600 s (idle_in_transaction_session_timeout).",
-        ),
+        (E, "A process that hangs in a transaction keeps its locks 3600 s (idle_in_transaction_session_timeout)."),
     ]
 
 

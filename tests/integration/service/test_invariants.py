@@ -55,13 +55,7 @@ def test_the_checks_find_nothing_wrong_after_the_use_cases(rerun: Execution) -> 
     assert set_aside() == []
 
 
-@pytest.mark.parametrize(
-    ("status", "ended"),
-    [
-        ("Running", False),
-        ("Error", True),
-    ],
-)
+@pytest.mark.parametrize(("status", "ended"), [("Running", False), ("Error", True)])
 def test_k1_sees_a_wrong_status(rerun: Execution, status: str, ended: bool) -> None:
     end = F("end_time") if ended else None
     Execution.objects.filter(pk=rerun.pk).update(status=status, end_time=end)
@@ -127,9 +121,7 @@ def test_quarantined_executions_are_listed_separately(rerun: Execution) -> None:
     assert [(one.name, one.execution_id) for one in set_aside()] == [("K1", rerun.pk)]
 
 
-def test_k2_sees_the_backlog_the_work_in_flight_and_the_messages_of_the_broker(
-    queue: ExecutionQueue,
-) -> None:
+def test_k2_sees_the_backlog_the_work_in_flight_and_the_messages_of_the_broker(queue: ExecutionQueue) -> None:
     queue.mark(["1:IMAGE_SCAN", "2:IMAGE_SCAN", "3:SLACK"])
     queue.claim("test-node", 1)
     assert violations(broker=lambda: 7) == [
@@ -209,11 +201,7 @@ def end_elsewhere(execution: Execution) -> None:
 
 def add_one_too_many(execution: Execution) -> None:
     StatusChange.objects.create(
-        execution_id=execution.pk,
-        revision=4,
-        from_status="Success",
-        to_status="Success",
-        at=datetime.now(UTC),
+        execution_id=execution.pk, revision=4, from_status="Success", to_status="Success", at=datetime.now(UTC)
     )
 
 

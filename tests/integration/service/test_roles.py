@@ -74,13 +74,7 @@ def changed_by(client: Client) -> dict[str, Any]:
     client.post(f"{LIST}{going.pk}/remove/", SUBMITTED)
     client.post(
         f"{LIST}?vendor=HELD",
-        {
-            "action": "refresh",
-            "_selected_action": held.pk,
-            "select_across": 1,
-            "confirmed": "yes",
-            "index": 0,
-        },
+        {"action": "refresh", "_selected_action": held.pk, "select_across": 1, "confirmed": "yes", "index": 0},
     )
     return {
         "going": status_of(going) if Execution.objects.filter(pk=going.pk).exists() else "deleted",
