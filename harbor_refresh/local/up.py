@@ -4,7 +4,7 @@
 2. Start the servers that no variable names; migrate; make the admin account.
 3. Start the services, wait until the web answers, show the addresses.
 4. Until a signal, start processes that died again.
-5. End everything in less than ten seconds, whichever step was the last.
+5. End everything in less than ten seconds.
 """
 
 import os
@@ -212,15 +212,10 @@ class Up:
         return self._up(EmbeddedRedis(self._checkout.redis, REDIS_PORT), "redis", REDIS_PORT)
 
     def _up(self, server: EmbeddedServer, log: str, wished: int) -> str:
-        server.log, server.give_up = self._checkout.fresh_log(log), lambda: self._is_stopping
+        server.log = self._checkout.fresh_log(log)
         self._servers.append(server)
         say(f"start {server.name}")
-        try:
-            server.start()
-        except LocalError:
-            if self._is_stopping:
-                raise StopRequested from None
-            raise
+        server.start()
         self._say_if_moved(server.name, server.port, wished)
         return server.url
 
