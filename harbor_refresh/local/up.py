@@ -183,8 +183,9 @@ class Up:
                 say("\nHarbor Refresh is up. In this directory, every command finds its servers by itself.\n")
                 say("\n".join(f"{name:<12} {address}" for name, address in addresses.items()))
                 say("\nCtrl-C ends everything; the data stay for the next time.")
+                watched: list[Child | EmbeddedServer] = [*self._servers, *self._children]
                 while not self._is_stopping:
-                    for one in (*self._servers, *self._children):
+                    for one in watched:
                         start_again(one, died)
                     self._checkout.bound_logs()
                     time.sleep(0.2)

@@ -11,7 +11,7 @@ from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
+from harbor_refresh.tasks.checks.registry import Need, Shown, check
 from harbor_refresh.tasks.pipeline.reconciliation import look_for_drift
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import Token
@@ -27,23 +27,6 @@ LONG_BACKLOG = 10_000
 POSTPONING_BACKLOG = 50_000
 
 SEEN = (Shown.DOCTOR, Shown.DASHBOARD)
-
-
-@check(
-    "status.readable",
-    "the tables of executions and of the schedule can be read",
-    Need.DATABASE,
-    shown=PRESENT,
-    answers_for=Need.DATABASE,
-)
-def readable(facts: Facts) -> Iterator[CheckMessage]:
-    reason = facts.state.absent.get("database")
-    if reason and facts.state.is_migrated:
-        yield Error(
-            f"PostgreSQL answers, but does not let this program read its tables in time. {reason}",
-            "Give the right that is missing, or find out what slows PostgreSQL down: manage.py doctor --only "
-            "database",
-        )
 
 
 @check("status.drift", "each status follows from its tasks", Need.DATABASE, Need.REDIS)

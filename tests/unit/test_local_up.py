@@ -95,6 +95,7 @@ def test_a_child_that_dies_is_reported_with_the_end_of_its_log_and_starts_again(
         return dying.log.read_text().count("no such broker") == 3
 
     wait_for(again, "three deaths")
+    dying.kill()
     assert "child ended and starts again" in capsys.readouterr().out
 
 

@@ -90,7 +90,7 @@ def test_no_statement_is_compiled_on_small_tables(cursor: Any) -> None:
             expensive[name] = found
         cursor.execute("DEALLOCATE planned")
     assert expensive == {}
-    assert len(statements) > 70
+    assert len(statements) > 50
 
 
 @contextmanager
@@ -125,4 +125,4 @@ def test_no_statement_of_a_function_is_compiled_on_small_tables(cursor: Any) -> 
 def test_no_statement_forbids_the_planner_anything() -> None:
     texts = [one for package in PACKAGES for one in Path(str(files(package))).rglob("sql/**/*.sql")]
     assert [str(one) for one in texts if re.search(r"^[^-].*\benable_\w+", one.read_text(), re.MULTILINE)] == []
-    assert len(texts) > 80
+    assert len(texts) > 60
