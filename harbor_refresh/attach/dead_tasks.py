@@ -1,11 +1,9 @@
 """The tasks that no job of Harbor's job service will ever end, and ending them.
 
 The job service keeps the stats of each job in a hash of its Redis: until the job ends, then for a day (Error: a
-week). It starts no job without stats, and cannot restore them. So no report about a task will come if its job has
-no stats. If the stats say a final status, the job has ended and its report to the core was lost.
-
-A job that has stats without a final status is left, however old: it may wait in a queue or run. Tasks without a
-job_id, and those of a periodic policy that is there, are left as well.
+week). It starts no job without stats. So no report about a task will come if its job has no stats; if they say a
+final status, the report was lost. Other jobs are left, however old: they may wait or run. Tasks without a job_id,
+and those of a periodic policy that is there, are left as well.
 """
 
 import json

@@ -1,10 +1,8 @@
 """Liveness: whether the workers of this host, or beat, still do their work. For probes that restart them.
 
-A worker that is alive may have stopped taking work: after an outage of its broker, or because its main loop hangs.
-Its heartbeats go on, because threads of its child processes send them. So the worker is asked over the broker. If
-it answers while messages wait and one of its processes is free, it must take a message within a few seconds.
-
-If Redis or PostgreSQL is away, liveness is unknown and a restart would not help. Then the verdict is alive.
+The main loop of a worker may hang while its processes send heartbeats. So the worker is asked over the broker, and
+must take a message within seconds if some wait and one of its processes is free. If Redis or PostgreSQL is away, a
+restart would not help, so the verdict is alive.
 """
 
 import socket

@@ -1,22 +1,13 @@
-"""The views of /metrics, /healthz and /readyz, and the middleware that answers them before anything else.
+"""The views of /metrics, /healthz and /readyz, and the middleware that answers them before anything else: probes
+and Prometheus ask the process itself, over plain HTTP, under no host name that ALLOWED_HOSTS knows.
 
-A process is ready if it can take reports and answer questions. That needs PostgreSQL with our tables, and nothing
-else. Without Redis reports are still taken, and reconcile finds the executions that were not marked. If an outage
-of Redis made every web process unready, the load balancer would refuse all reports.
+A process is ready if it can take reports, which needs PostgreSQL with our tables and nothing else. If an outage of
+Redis made every web process unready, the load balancer would refuse all reports. Nothing is counted in a process,
+so each gives the same metrics.
 
-Nothing is counted in this process: any web process gives the same metrics, from the state of the service and the
-counters in PostgreSQL.
-
-Probes and Prometheus ask an address of the process itself, over plain HTTP: no host name that ALLOWED_HOSTS
-knows, no proxy that ends TLS. So these three are answered before the check of the host and the redirect to
-HTTPS. They read no host name, no session and no cookie.
-
-Who may read /metrics: a token with the scope `read`, or an address of REFRESH_METRICS_NETWORKS.
-
-A token is the rule, because backlogs and names of nodes are not for strangers; Prometheus sends one with
-`authorization: credentials_file`. The networks are for a Prometheus beside the service. Only the
-address of the connection counts. A request that came through a proxy has the proxy's address. So a request with a
-header of a proxy always needs a token: else a proxy inside the networks would open the page to the world.
+/metrics needs a token with the scope `read`, because backlogs and names of nodes are not for strangers, or a
+connection from REFRESH_METRICS_NETWORKS. A request that came through a proxy has the proxy's address, so it always
+needs a token: else a proxy inside the networks would open the page to the world.
 """
 
 from collections.abc import Callable, Iterator, Mapping
