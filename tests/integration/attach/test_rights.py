@@ -360,5 +360,6 @@ def test_a_command_that_a_script_may_not_run_is_named_and_no_absence(harbor: Res
     assert "'scard'" in done.stderr or "can't run this command" in done.stderr  # as Redis 7.0 says it
     assert done.stderr.strip().endswith(
         "Redis answers, and refuses this program: its user may not use that command, or not on that key. "
-        "redis.acl and broker.acl of deploy/attach have all rights that are needed; then repeat this command."
+        "The files redis.acl and broker.acl of deploy/attach have all rights that are needed; "
+        "then repeat this command."
     )
