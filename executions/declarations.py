@@ -1,15 +1,10 @@
 """The form in which an app declares its settings, and the one validator of their values.
 
-`executions/conf.py` and `tasks/conf.py` declare the name, default, range and meaning of each setting, once; the
-tables of docs/reference/settings.md are made from that. Values are read when needed, from one of two places:
-
-1. A project that has installed the apps has them in the dictionary `HARBOR_REFRESH` of its settings. A key is the
-   name without `REFRESH_`. A bad value is a check (tasks/checks/project.py), and the project goes on.
-2. Our own service (`HARBOR_REFRESH_SERVICE`) has a Django setting of each name, which settings/base.py reads
-   from the environment. A bad value ends the program at its start (settings/env.py).
-
-Nothing else of a project is read, because its own `REDIS_URL` may mean another server. This module imports no
-module of the project, because the settings import it.
+`executions/conf.py` and `tasks/conf.py` declare each setting once. A project has the values in its dictionary
+`HARBOR_REFRESH`, and a bad one is a check (tasks/checks/settings.py). Our own service (`HARBOR_REFRESH_SERVICE`)
+has a Django setting of each name, which settings/base.py reads from the environment; a bad one ends the program.
+Nothing else of a project is read, because its own `REDIS_URL` may mean another server. The settings import this
+module, so it imports none of the project.
 """
 
 import base64

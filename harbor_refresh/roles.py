@@ -1,10 +1,8 @@
 """The ready roles: three groups, which `migrate` makes, with the permissions of docs/howto/admin.md.
 
 A group gets its permissions when it is made. Later, `migrate` adds only permissions that it has made itself at
-that moment, for new tables. So what a person took away from a group stays away, and a release never gives it back.
-A group that a person has deleted is made again, without members.
-
-Only superusers edit users and groups (admin/own_service.py), because an edited group gives any permission.
+that moment, for new tables. So what a person took away stays away. A group that was deleted is made again, without
+members. Only superusers edit users and groups (admin/own_service.py), because an edited group gives any permission.
 """
 
 from typing import Any

@@ -2,18 +2,14 @@
 
 from django.contrib import admin
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import path, re_path
+from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
 
 from harbor_refresh.api import unknown_path, urls
 from harbor_refresh.dashboard.views import chart_data, live
 from harbor_refresh.executions.hook.view import status_hook
-from harbor_refresh.html_pages import not_found
 from harbor_refresh.tasks.conf import refresh_settings
-
-# an unknown address below admin/ gets the page of every unknown address
-admin.site.final_catch_all_view = False
 
 
 def to_flower(request: HttpRequest) -> HttpResponse:
@@ -33,5 +29,4 @@ urlpatterns = [
     path("service/notifications/tasks/<str:task_id>", status_hook),
     path("api/v1/", urls()),
     path("api/v1/<path:path>", csrf_exempt(unknown_path)),
-    re_path("", not_found),
 ]

@@ -1,10 +1,8 @@
 """Gunicorn's worker for the web process: a connection has no thread until its whole request has arrived.
 
-Waitress receives requests and sends answers in one loop; a large body or answer waits in a temporary file. Its
-threads see whole requests alone. So a client that is silent, sends slowly or reads slowly takes a socket, and no
-thread. Gunicorn's own threads wait for such clients: eight silent ones blocked reports and health checks.
-
-Gunicorn keeps what is its own: the processes, their signals, the options and the log.
+Waitress receives requests and sends answers in one loop, so a client that is silent or slow takes a socket and no
+thread. Gunicorn's own threads wait for such clients: eight silent ones blocked reports and health checks. Gunicorn
+keeps the processes, their signals, the options and the log.
 """
 
 import os

@@ -15,7 +15,6 @@ from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
 from harbor_refresh.tasks.broker.connecting import broker_of_celery
 from harbor_refresh.tasks.conf import DECLARED as OF_TASKS
 from settings import env
-from settings.process import kind_of_process
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -59,7 +58,6 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "harbor_refresh.html_pages.CompressedPages",
-    "harbor_refresh.html_pages.NotFoundPages",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -151,7 +149,7 @@ if declared["REFRESH_ATTACH"] == HARBOR:
 STATEMENT_TIMEOUTS = {"web": "30s", "beat": "60s", "worker": "10min", "command": "1h", "migrate": "0"}
 # What stops, repeats or deletes an execution with all its tasks has the time of a worker, also in the web process.
 LONG_STATEMENT_TIMEOUT = STATEMENT_TIMEOUTS["worker"]
-_LIMITS = {**SESSION_OPTIONS, "statement_timeout": STATEMENT_TIMEOUTS[kind_of_process()]}
+_LIMITS = {**SESSION_OPTIONS, "statement_timeout": STATEMENT_TIMEOUTS[env.kind_of_process()]}
 _SESSION = " ".join(f"-c {name}={value}" for name, value in _LIMITS.items())
 DATABASES["default"]["OPTIONS"] = {
     "connect_timeout": 5,

@@ -6,6 +6,7 @@ a service that starts with a wrong setting is worse than a service that does not
 
 import os
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -171,3 +172,14 @@ def without_password(url: str) -> str:
     # behind a ; there may be another login, which cannot be told from a host
     shown = f"{scheme}://***@{tail.partition(';')[0]}" if at else url
     return re.sub(r"(?i)(password\s*=\s*)('[^']*'|[^&\s]*)", r"\1***", shown)
+
+
+def kind_of_process() -> str:
+    """web, worker, beat, migrate or command. The web process is known by its application, because each server of
+    WSGI has other words; the others are known by their words."""
+    if not {"harbor_refresh.wsgi", "harbor_refresh.logs.for_gunicorn"}.isdisjoint(sys.modules):
+        return "web"
+    program, words = Path(sys.argv[0]).parts[-2:], sys.argv[1:]
+    if "celery" in program:
+        return next((kind for kind in ("worker", "beat") if kind in words), "command")
+    return "migrate" if words[:1] == ["migrate"] else "command"

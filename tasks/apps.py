@@ -18,13 +18,13 @@ class TasksConfig(AppConfig):
         from harbor_refresh.executions.news import callbacks
         from harbor_refresh.executions.news.after_commit import changes_written, executions_touched
         from harbor_refresh.tasks import schedule
-        from harbor_refresh.tasks.checks import celery_options, project, settings
+        from harbor_refresh.tasks.checks import celery_options, settings
         from harbor_refresh.tasks.jobs import end_callbacks, report_target, sender
         from harbor_refresh.tasks.operations import delivery_runs
         from harbor_refresh.tasks.overview import events
         from harbor_refresh.tasks.pipeline import marks
 
-        for check in (settings.check_settings, celery_options.check_celery, project.check_project):
+        for check in (settings.check_settings, celery_options.check_celery, settings.check_project):
             register(check, OURS)
         router.routers.insert(0, WriterOnly(self.label))
         callbacks.find_by(end_callbacks.find)

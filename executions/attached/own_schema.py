@@ -7,10 +7,8 @@ from typing import Any
 
 from django.core.management.base import CommandError
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.utils import ProgrammingError
 
 from harbor_refresh.executions.attached.attachment import HARBORS_MODELS, SCHEMA, SEARCH_PATH, is_attached
-from harbor_refresh.executions.database import first_line
 
 
 class HarborsTablesStay:
@@ -33,10 +31,10 @@ def make_schema(using: str = DEFAULT_DB_ALIAS, **_: Any) -> None:
     with connections[using].cursor() as cursor:
         cursor.execute(
             "SELECT to_regclass('public.execution') IS NOT NULL AND to_regclass('public.task') IS NOT NULL, "
-            "to_regclass('public.execution_status_change') IS NOT NULL, to_regnamespace(%s) IS NOT NULL",
+            "to_regclass('public.execution_status_change') IS NOT NULL, to_regnamespace(%s) IS NULL",
             [SCHEMA],
         )
-        is_harbors, is_ours, exists = cursor.fetchone()
+        is_harbors, is_ours, is_new = cursor.fetchone()
         if not is_harbors:
             raise CommandError(
                 "REFRESH_ATTACH is harbor, and this database has no tables execution and task in its schema "
@@ -47,24 +45,13 @@ def make_schema(using: str = DEFAULT_DB_ALIAS, **_: Any) -> None:
                 "REFRESH_ATTACH is harbor, and the schema public of this database holds tables of Harbor Refresh, "
                 "so it was migrated without REFRESH_ATTACH. Name the database of Harbor in DATABASE_URL."
             )
-        if not exists:
-            try:
-                cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-            except ProgrammingError as exc:
-                raise CommandError(
-                    f"{first_line(exc)}. As a role that may, type: "
-                    f"CREATE SCHEMA {SCHEMA} AUTHORIZATION {_quoted(using, cursor)}; Then repeat this command."
-                ) from exc
-        cursor.execute("SELECT current_schemas(FALSE)")
-        (schemas,) = cursor.fetchone()
+        if is_new:
+            cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        cursor.execute("SELECT current_schemas(FALSE), quote_ident(current_user)")
+        schemas, role = cursor.fetchone()
         if schemas != SEARCH_PATH.split(","):
             raise CommandError(
                 f"Tables would be made in {schemas[0] if schemas else 'no schema'} and not in {SCHEMA}. Type: "
-                f"ALTER ROLE {_quoted(using, cursor)} SET search_path = {SEARCH_PATH}; "
+                f"ALTER ROLE {role} SET search_path = {SEARCH_PATH}; "
                 "Then reconnect the pooler, and repeat this command."
             )
-
-
-def _quoted(using: str, cursor: Any) -> str:
-    cursor.execute("SELECT current_user")
-    return str(connections[using].ops.quote_name(cursor.fetchone()[0]))

@@ -115,11 +115,9 @@ def errors_in_one_line() -> Iterator[None]:
 def _advice(error: errors.RefreshError) -> Iterator[str]:
     match error:
         case errors.QueueRightMissing():
-            told = "`manage.py attach check` names each right that is missing"
-            if not is_attached():
-                told = "The files redis.acl and broker.acl of deploy/attach have all rights that are needed"
             yield "Redis answers, and refuses this program: its user may not use that command, or not on that key."
-            yield f"{told}; then repeat this command."
+            yield "The files redis.acl and broker.acl of deploy/attach have all rights that are needed;"
+            yield "then repeat this command."
         case errors.QueueRefused():
             yield "Redis answers, and refuses this program."
             yield "Correct the user name and the password in REDIS_URL, then repeat this command."

@@ -1,46 +1,71 @@
-"""Checks of `manage.py attach check`: Harbor's tables as they must be, our schema, the marks and the statuses. The
-doctor's checks that a Harbor must meet have Shown.ATTACH in tasks/checks; those of rights are in rights.py.
-
-They run before the first migration as well, so they ask for no table of ours.
-"""
+"""Checks of `manage.py attach check`, beside those of the doctor that have Shown.ATTACH. They run before the first
+migration as well, so they ask for no table of ours."""
 
 from collections.abc import Iterator
+from functools import cached_property
+from importlib.resources import files
 
 from django.core.checks import CheckMessage, Error, Warning
+from redis.exceptions import NoPermissionError
 
-from harbor_refresh.attach.facts import AttachFacts
+from harbor_refresh.attach.dead_tasks import DeadTasks, Progress, end
 from harbor_refresh.executions.attached.attachment import SCHEMA, is_attached
+from harbor_refresh.executions.database import Statements
 from harbor_refresh.executions.management.output import Failed
 from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import Need, Shown, check
-from harbor_refresh.tasks.queue.keys import HARBORS_SET
+from harbor_refresh.tasks.queue.keys import HARBORS_PATTERN, HARBORS_SET
 
-WHOLE = ("integer", "bigint")
-TEXT = ("character varying", "text")
-JSON = ("json", "jsonb")
-MOMENT = ("timestamp without time zone", "timestamp with time zone")
+run = Statements(__package__)
 
-#: The columns that this service reads or writes, by the types it can use. Harbor 2.9 and newer have them all.
+#: The columns that this service reads or writes. Harbor 2.9 and newer have them all.
 NEEDED = {
-    "execution": {
-        WHOLE: "id vendor_id revision",
-        TEXT: "vendor_type status status_message trigger",
-        JSON: "extra_attrs",
-        MOMENT: "start_time end_time update_time",
-    },
-    "task": {
-        WHOLE: "id execution_id status_code status_revision run_count",
-        TEXT: "job_id status status_message vendor_type",
-        JSON: "extra_attrs",
-        MOMENT: "creation_time start_time update_time end_time",
-    },
+    "execution": "id vendor_id revision vendor_type status status_message trigger extra_attrs start_time end_time "
+    "update_time",
+    "task": "id execution_id status_code status_revision run_count job_id status status_message vendor_type "
+    "extra_attrs creation_time start_time update_time end_time",
 }
-#: A table with fewer rows is read soon enough without the index.
-MANY_TASKS = 10_000
-UPGRADE = "Attach to Harbor 2.9 or newer, and name its database in DATABASE_URL."
+ATTACH = (Shown.ATTACH,)
+#: What scripts of the queue use in Harbor's Redis. SCRATCH is a key of ours, and no command leaves anything there.
+COMMANDS = """
+INFO server; TIME; TYPE MARKS; SCAN 0 MATCH PATTERN COUNT 1; DBSIZE; UNLINK SCRATCH;
+EXISTS MARKS; SCARD MARKS; SISMEMBER MARKS -; SMISMEMBER MARKS -; SSCAN MARKS 0 COUNT 1; SPOP MARKS 0;
+SREM MARKS -; SADD MARKS -; SREM MARKS -;
+DEL SCRATCH; SET SCRATCH 1 PX 1000; INCRBY SCRATCH 1; GET SCRATCH; MGET SCRATCH; MSET SCRATCH 1;
+PEXPIRE SCRATCH 1000; PTTL SCRATCH;
+DEL SCRATCH; HSET SCRATCH a 1; HGET SCRATCH a; HMGET SCRATCH a;
+HLEN SCRATCH; HDEL SCRATCH a;
+DEL SCRATCH; ZADD SCRATCH 1 a; ZCARD SCRATCH; ZCOUNT SCRATCH 0 1; ZRANGE SCRATCH 0 0;
+ZRANGEBYSCORE SCRATCH 0 1; ZREVRANGE SCRATCH 0 0; ZSCORE SCRATCH a; ZREMRANGEBYRANK SCRATCH 1 1;
+ZREMRANGEBYSCORE SCRATCH 2 3; ZREM SCRATCH a; DEL SCRATCH
+"""
 
 
-@check("attach.setting", "REFRESH_ATTACH is harbor", shown=(Shown.ATTACH,))
+class AttachFacts(Facts):
+    """`job_service`: the address of the Redis of Harbor's job service, or empty. `progress` is told how many tasks
+    were looked at."""
+
+    def __init__(self, progress: Progress = lambda looked_at: None, job_service: str = "") -> None:
+        super().__init__()
+        self._job_service = job_service
+        self._progress = progress
+
+    @cached_property
+    def missing_columns(self) -> list[str]:
+        needed = [f"{table}.{column}" for table, columns in NEEDED.items() for column in columns.split()]
+        return [name for (name,) in run("columns", needed=needed)]
+
+    @cached_property
+    def missing_rights(self) -> list[tuple[str, str | None, str]]:
+        return list(run("rights", schema=SCHEMA))
+
+    @cached_property
+    def dead(self) -> DeadTasks | None:
+        return end(self._job_service, self._progress, dry_run=True) if self._job_service else None
+
+
+@check("attach.setting", "REFRESH_ATTACH is harbor", shown=ATTACH)
 def setting(facts: AttachFacts) -> Iterator[CheckMessage]:
     if not is_attached():
         yield Error(
@@ -49,60 +74,28 @@ def setting(facts: AttachFacts) -> Iterator[CheckMessage]:
         )
 
 
-@check("attach.columns", "Harbor's tables have all needed columns", Need.DATABASE, shown=(Shown.ATTACH,))
+@check("attach.rights", "the role has the rights that a refresh needs", Need.DATABASE, shown=ATTACH)
+def rights(facts: AttachFacts) -> Iterator[CheckMessage]:
+    for name, thing, role in facts.missing_rights:
+        kind, _, what = (thing or "").partition(" ")
+        on = f"on the {kind.lower()} {what}" if thing else "to see the transactions of Harbor's cores"
+        grant = f"GRANT {name}{f' ON {thing}' if thing else ''} TO {role};"
+        yield Error(
+            f"The role {role} lacks the right {name} {on}.", f"{grant} (all of them: deploy/attach/rights.sql)"
+        )
+
+
+@check("attach.columns", "Harbor's tables have all needed columns", Need.DATABASE, shown=ATTACH)
 def columns(facts: AttachFacts) -> Iterator[CheckMessage]:
-    for right in facts.missing_rights:
-        if right.name == "USAGE":
-            yield Error(f"{right.role} sees no table without the right USAGE on the schema public.", right.grant)
-            return
-    for name, needed in NEEDED.items():
-        table = facts.harbors_tables[name]
-        if table.schema is None:
-            yield Error(f"The database has no table {name}.", UPGRADE)
-            continue
-        if table.schema == SCHEMA or table.kind not in ("r", "p"):
-            what = f"is in the schema {SCHEMA}" if table.schema == SCHEMA else "is a view, not a table"
-            yield Error(f"{name} {what}, so it is not Harbor's.", UPGRADE)
-            continue
-        for column, accepted in ((one, kinds) for kinds, names in needed.items() for one in names.split()):
-            kind = table.columns.get(column)
-            if kind is None:
-                yield Error(f"The table {name} has no column {column}.", UPGRADE)
-            elif kind not in accepted:
-                yield Error(f"The column {name}.{column} is {kind}; it takes {' or '.join(accepted)}.", UPGRADE)
-
-
-@check("attach.index", "an index covers the rollup", Need.DATABASE, shown=(Shown.ATTACH,))
-def covering_index(facts: AttachFacts) -> Iterator[CheckMessage]:
-    size = facts.size
-    if size is not None and not size.has_covering_index and not 0 <= size.tasks < MANY_TASKS:
-        rows = f"{size.tasks:,} rows" if size.tasks >= 0 else "no statistics"
-        yield Warning(
-            f"The table task ({rows}, {size.bytes / 1024**2:,.0f} MiB) has no index with execution_id, status and "
-            "end_time, so a refresh also reads the table. With such an index it reads only the index, up to twice "
-            "as fast.",
-            f"As the owner of the table, and outside a transaction: {proposal(size.schema)}",
+    """Without the right USAGE no table is seen, which is a problem of its own."""
+    if facts.missing_columns and "USAGE" not in {name for name, *_ in facts.missing_rights}:
+        yield Error(
+            f"The database has no {', '.join(facts.missing_columns)}.",
+            "Attach to Harbor 2.9 or newer, and name its database in DATABASE_URL.",
         )
 
 
-def proposal(schema: str) -> str:
-    return (
-        f"CREATE INDEX CONCURRENTLY task_execution_id_status_end_time ON {schema}.task (execution_id) "
-        "INCLUDE (status, end_time);"
-    )
-
-
-@check("attach.migrations", "our tables exist", Need.DATABASE, shown=(Shown.ATTACH,))
-def migrations(facts: AttachFacts) -> Iterator[CheckMessage]:
-    """Before the first migration this is no error: it is the next step."""
-    if facts.unapplied:
-        yield Warning(
-            f"{len(facts.unapplied)} migrations are not applied, such as {facts.unapplied[0]}.",
-            f"manage.py migrate (it makes tables in the schema {SCHEMA}, and touches none of Harbor's)",
-        )
-
-
-@check("attach.marks", "Redis is Harbor's", Need.REDIS, shown=(Shown.ATTACH,))
+@check("attach.marks", "Redis is Harbor's", Need.REDIS, shown=ATTACH)
 def marks(facts: AttachFacts) -> Iterator[CheckMessage]:
     with facts.redis.asked() as client:
         kind = client.type(HARBORS_SET).decode()
@@ -113,24 +106,29 @@ def marks(facts: AttachFacts) -> Iterator[CheckMessage]:
         )
 
 
-@check("attach.statuses", "each status follows from its tasks", Need.DATABASE, shown=(Shown.ATTACH,))
-def statuses(facts: AttachFacts) -> Iterator[CheckMessage]:
-    if any(columns(facts)):
-        return
-    found = facts.wrong
-    if found.wrong:
-        which = ", ".join(str(one.execution_id) for one in found.first_wrong[:3])
-        differ = plural(found.wrong, "execution has a status or an end", "executions have a status or an end")
-        yield Warning(
-            f"{differ} that does not follow from the tasks, such as {which}. This includes executions that were "
-            "marked a moment ago.",
-            "manage.py attach repair",
+@check("attach.redis_rights", "Redis gives this program the rights it needs", Need.REDIS, shown=ATTACH)
+def redis_rights(facts: Facts) -> Iterator[CheckMessage]:
+    """Name each command that Redis refuses in a script: one that takes marks and fails half-way would lose them.
+    What Celery lacks at the broker, it names itself."""
+    scratch = f"{facts.conf.key_prefix}attach-check"
+    known = {"MARKS": HARBORS_SET, "PATTERN": HARBORS_PATTERN, "SCRATCH": scratch}
+    commands = [" ".join(known.get(word, word) for word in command.split()) for command in COMMANDS.split(";")]
+    source = files(__package__).joinpath("lua", "probe-2.lua").read_text(encoding="utf-8")
+    with facts.redis.asked() as client:
+        try:
+            refused = client.evalsha(client.script_load(source), 2, HARBORS_SET, scratch, *commands)
+        except NoPermissionError as exc:
+            refused = [b"EVALSHA", str(exc).encode()]
+    for name, said in zip(refused[::2], refused[1::2], strict=True):
+        yield Error(
+            f"Redis refuses {name.decode()}: {said.decode(errors='replace')[:200]}",
+            "Give the user of REDIS_URL the rights of deploy/attach/redis.acl: redis-cli ACL SETUSER …",
         )
 
 
-@check("attach.dead_tasks", "each unfinished task has a job", Need.DATABASE, shown=(Shown.ATTACH,))
+@check("attach.dead_tasks", "each unfinished task has a job", Need.DATABASE, shown=ATTACH)
 def dead_tasks(facts: AttachFacts) -> Iterator[CheckMessage]:
-    if any(columns(facts)):
+    if facts.missing_columns:
         return
     try:
         found = facts.dead

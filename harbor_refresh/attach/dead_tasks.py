@@ -1,16 +1,14 @@
 """The tasks that no job of Harbor's job service will ever end, and ending them.
 
 The job service keeps the stats of each job in a hash of its Redis: until the job ends, then for a day (Error: a
-week). It starts no job without stats, and cannot restore them. So no report about a task will come if its job has
-no stats. If the stats say a final status, the job has ended and its report to the core was lost.
-
-A job that has stats without a final status is left, however old: it may wait in a queue or run. Tasks without a
-job_id, and those of a periodic policy that is there, are left as well.
+week). It starts no job without stats. So no report about a task will come if its job has no stats; if they say a
+final status, the report was lost. Other jobs are left, however old: they may wait or run. Tasks without a job_id,
+and those of a periodic policy that is there, are left as well.
 """
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -21,12 +19,11 @@ from django.db import connection, transaction
 from redis import Redis
 from redis.exceptions import RedisError
 
-from harbor_refresh.attach.wrong_statuses import EXAMPLES, Progress
 from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
 from harbor_refresh.executions.database import Statements, absence_translated
 from harbor_refresh.executions.errors import RightMissing
 from harbor_refresh.executions.lifecycle.reports import Report, apply_reports
-from harbor_refresh.executions.management.output import Failed
+from harbor_refresh.executions.management.output import Failed, table
 from harbor_refresh.executions.status import FINAL, Status
 
 run = Statements(__package__)
@@ -43,11 +40,13 @@ GONE_AFTER = timedelta(hours=24)
 LOST_AFTER = timedelta(hours=1)
 #: So many tasks are read by one statement, and at most so many are locked and written by one transaction.
 PAGE = 1_000
+EXAMPLES = 20
 #: The columns that a report writes.
 WRITTEN = "status, status_code, status_revision, status_message, run_count, start_time, update_time, end_time"
 #: A worker pool of the job service writes its heartbeat every 5 s. After this time it counts as dead.
 HEARTBEAT_SECONDS = 60
 GONE = "The job service no longer knows this job, so its outcome is unknown: it may have succeeded."
+Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,22 @@ class DeadTasks:
     dead: int = 0
     ended: int = 0
     examples: list[DeadTask] = field(default_factory=list)
+
+
+def as_text(found: DeadTasks) -> list[Any]:
+    rows = [
+        (str(one.task_id), str(one.execution_id), one.vendor_type, one.stored, one.status, one.reason)
+        for one in found.examples
+    ]
+    shown: list[Any] = [
+        f"Looked at {found.looked_at:,} tasks: {found.unfinished:,} with a job have not ended, "
+        "and have not changed for an hour.",
+    ]
+    if rows:
+        shown.append(table(("task", "execution", "vendor", "stored", "true", "why"), rows))
+    if found.dead > len(rows):
+        shown.append(f"… and {found.dead - len(rows):,} more.")
+    return shown
 
 
 def add_job_service(parser: CommandParser) -> None:

@@ -10,12 +10,11 @@ import django
 from django.apps import apps
 from flower.utils import strtobool
 
-from harbor_refresh.flower import login, pages
+from harbor_refresh.flower import login
 
 if not apps.ready:
     django.setup()
 login.adapt()
-pages.adapt()
 
 #: The arguments name the executions of a subtask; Flower's own default leaves them out.
 tasks_columns = os.environ.get("FLOWER_TASKS_COLUMNS") or "name,args,state,received,started,runtime,worker,uuid"

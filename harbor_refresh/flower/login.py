@@ -3,6 +3,7 @@
 Browsers send a cookie to every port of a host. So Flower sees the session of the admin if both have the same
 host name, whether on two ports or behind one proxy. A user who logs out of the admin, or is no longer staff, loses
 access to Flower within REMEMBERED_SECONDS. With FLOWER_BASIC_AUTH, Flower's own check applies instead.
+Its pages get what they lack as well: a header against frames, and a cookie that is sent by HTTPS alone.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.db import close_old_connections
+from flower.urls import settings as flower_settings
 from flower.views import BaseHandler
 from flower.views.auth import get_next_url
 from flower.views.monitor import Metrics
@@ -28,6 +30,7 @@ MOST_REMEMBERED = 1_000
 PATIENCE_SECONDS = 5.0
 
 _of_flower = BaseHandler.get_current_user
+_set_headers = BaseHandler.set_default_headers
 _remembered: dict[str, tuple[float, str]] = {}
 #: Django refuses queries in the thread of an event loop. One thread has one connection.
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="login")
@@ -37,6 +40,13 @@ def adapt() -> None:
     """Make Flower ask for the session of the admin, unless it is told to use basic auth; also for its metrics."""
     BaseHandler.get_current_user = current_user  # type: ignore[method-assign]
     Metrics.get = authenticated(Metrics.get)  # type: ignore[method-assign,assignment]
+    BaseHandler.set_default_headers = set_headers  # type: ignore[method-assign]
+    flower_settings["xsrf_cookie_kwargs"] = {"secure": settings.SESSION_COOKIE_SECURE, "samesite": "Lax"}
+
+
+def set_headers(handler: Any) -> None:
+    _set_headers(handler)  # type: ignore[no-untyped-call]
+    handler.set_header("X-Frame-Options", "DENY")
 
 
 def current_user(handler: Any) -> Any:

@@ -10,13 +10,11 @@ import signal
 import sys
 from collections.abc import Callable
 
-from harbor_refresh.local.checkout import Checkout
+from harbor_refresh.local.checkout import Checkout, held, holder
 from harbor_refresh.local.errors import LocalError
-from harbor_refresh.local.lock import held, holder
 from harbor_refresh.local.postgres import EmbeddedPostgres
 from harbor_refresh.local.process import die_with_parent
 from harbor_refresh.local.program import ROOT, SETTINGS
-from harbor_refresh.local.screen import Screen
 from harbor_refresh.local.up import USERNAME, Up
 
 
@@ -24,7 +22,7 @@ def up(checkout: Checkout) -> None:
     """Run everything; as a child of make, also end when make is killed."""
     if "MAKELEVEL" in os.environ:
         die_with_parent(signal.SIGTERM)
-    Up(checkout, Screen()).run()
+    Up(checkout).run()
 
 
 def password(checkout: Checkout) -> None:
@@ -57,7 +55,7 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         COMMANDS[arguments[0]](Checkout(ROOT))
-    except LocalError as exc:
+    except (LocalError, OSError) as exc:
         sys.stderr.write(f"{exc}\n")
         return 1
     return 0

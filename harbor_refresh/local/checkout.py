@@ -1,12 +1,17 @@
-"""The files that `make up` keeps in the checkout: the directory `.local`, private to its owner."""
+"""The files that `make up` keeps in the checkout: the directory `.local`, private to its owner. One is the lock
+that allows one `make up`; the kernel frees it when its holder ends, however it ends."""
 
+import fcntl
 import hashlib
+import json
 import os
 import secrets
-import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple, TextIO
 
-from harbor_refresh.local.accounts import public_home, server_account
+from harbor_refresh.local.binaries import public_home, server_account
 from harbor_refresh.local.errors import LocalError
 
 LARGEST_LOG = 20_000_000
@@ -29,16 +34,9 @@ class Checkout:
         return public_home() / hashlib.sha256(os.fsencode(self.local.resolve())).hexdigest()[:16]
 
     def prepare(self) -> None:
-        """Make the directories; LocalError if another account owns them."""
-        try:
-            self.local.mkdir(mode=0o700, exist_ok=True)
-            self.local.chmod(0o700)
-            self.logs.mkdir(exist_ok=True)
-        except OSError as exc:
-            raise LocalError(
-                f"{exc.filename} cannot be written ({exc.strerror}): another user, perhaps root, "
-                "started Harbor Refresh here before. Run it as they did, or remove the directory."
-            ) from exc
+        self.local.mkdir(mode=0o700, exist_ok=True)
+        self.local.chmod(0o700)
+        self.logs.mkdir(exist_ok=True)
 
     def secret_key(self) -> str:
         """Django's SECRET_KEY for this checkout, made at the first call and kept."""
@@ -49,24 +47,79 @@ class Checkout:
         return path.read_text().strip()
 
     def fresh_log(self, name: str) -> Path:
-        """Begin a log; its old content becomes NAME.log.1."""
+        """Begin a log, which is empty and of its owner alone."""
         log = self.logs / f"{name}.log"
-        if log.exists():
-            log.replace(_previous(log))
+        log.unlink(missing_ok=True)
         log.touch(mode=0o600)
         return log
 
     def bound_logs(self) -> None:
-        """Truncate every log that has grown too large, while its process writes to it.
-
-        Logs are written in append mode, so a process continues at the new end of a truncated log. Lines that it
-        writes between the copy and the truncation are lost.
-        """
+        """Empty every log that has grown too large. Its process appends, so it continues at the new end."""
         for log in self.logs.glob("*.log"):
             if log.stat().st_size > LARGEST_LOG:
-                shutil.copyfile(log, _previous(log))
                 os.truncate(log, 0)
 
 
-def _previous(log: Path) -> Path:
-    return log.with_name(f"{log.name}.1")
+class Holder(NamedTuple):
+    """What the running `make up` writes about itself into the lock's file, which only its owner can read.
+
+    `variables` are those of its environment that say where its servers are and how it uses them.
+    """
+
+    pid: int = 0
+    admin: str = ""
+    variables: Mapping[str, str] = {}
+
+
+#: Takes the admin's address and the variables.
+Announce = Callable[[str, Mapping[str, str]], None]
+
+
+@contextmanager
+def held(path: Path) -> Iterator[Announce]:
+    """Hold the lock; LocalError with the holder's address if another process does. The value writes where this
+    `make up` can be reached."""
+    with _open(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            first = _read(file)
+            where = f"at {first.admin}" if first.admin else "and is still starting"
+            raise LocalError(
+                f"Harbor Refresh already runs in this checkout, {where} (process {first.pid}). "
+                "Use that one, or end it with Ctrl-C in its terminal."
+            ) from None
+
+        def announce(admin: str, variables: Mapping[str, str]) -> None:
+            file.seek(0)
+            file.truncate()
+            json.dump([os.getpid(), admin, dict(variables)], file)
+            file.flush()
+
+        announce("", {})
+        yield announce
+
+
+def holder(path: Path) -> Holder | None:
+    """The running `make up` of this checkout, or None."""
+    if not path.exists():
+        return None
+    with _open(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _read(file)
+    return None
+
+
+def _open(path: Path) -> TextIO:
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+")
+
+
+def _read(file: TextIO) -> Holder:
+    """Read the file. Values are empty if the holder is just writing it."""
+    try:
+        file.seek(0)
+        return Holder(*json.load(file))
+    except (ValueError, TypeError):
+        return Holder()

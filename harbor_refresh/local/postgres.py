@@ -11,8 +11,7 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from harbor_refresh.local.accounts import server_account
-from harbor_refresh.local.binaries import find_postgres
+from harbor_refresh.local.binaries import find_postgres, server_account
 from harbor_refresh.local.errors import LocalError
 from harbor_refresh.local.ports import LOOPBACK
 from harbor_refresh.local.process import end_leftover, spawn, tail
@@ -66,7 +65,6 @@ class EmbeddedPostgres(EmbeddedServer):
         programs = find_postgres()
         if not self._data.exists():
             self._make_data(programs)
-        self._refuse_data_of_another_version(programs)
         end_leftover(self._data / "postmaster.pid", self._data, signal.SIGINT)
         parameters = {**_counting_statements(programs), **self.parameters, "port": str(self.port)}
         words = [word for name, value in parameters.items() for word in ("-c", f"{name}={value}")]
@@ -91,17 +89,6 @@ class EmbeddedPostgres(EmbeddedServer):
                 f"initdb could not make a database in {making}. Its log ({self.log}) ends:\n{tail(self.log)}"
             )
         making.rename(self._data)
-
-    def _refuse_data_of_another_version(self, programs: Path) -> None:
-        """A PostgreSQL reads only the data of its own major version."""
-        data_version = (self._data / "PG_VERSION").read_text().strip()
-        program = subprocess.run([programs / "postgres", "--version"], capture_output=True, text=True, check=False)
-        if f" {data_version}." not in program.stdout:
-            raise LocalError(
-                f"The data in {self._data} are PostgreSQL {data_version}'s, and this is "
-                f"{program.stdout.strip()}, which cannot read them. Move the directory away to "
-                "start with an empty database, or set DATABASE_URL to a server that can."
-            )
 
     def _answers(self) -> bool:
         try:

@@ -11,10 +11,9 @@ from collections.abc import Mapping, MutableMapping
 from importlib import import_module
 from pathlib import Path
 
-from django.core.management import BaseCommand, ManagementUtility
+import django
 
-from harbor_refresh.local.checkout import Checkout
-from harbor_refresh.local.lock import holder
+from harbor_refresh.local.checkout import Checkout, holder
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = "settings.dev"
@@ -62,17 +61,8 @@ def prepare(root: Path = ROOT, *, has_own_servers: bool = False) -> None:
         sys.stderr.write(f"With the servers of the running `make up`, {admin}\n")
 
 
-class _Program(ManagementUtility):
-    def __init__(self, name: str, module: str) -> None:
-        super().__init__(["python -m", name, *sys.argv[1:]])
-        self._module = module
-
-    def fetch_command(self, subcommand: str) -> BaseCommand:
-        found: BaseCommand = import_module(self._module).Command()
-        return found
-
-
 def run(name: str, module: str, *, has_own_servers: bool = False) -> None:
     """Run the `Command` of the module as `python -m NAME`."""
     prepare(has_own_servers=has_own_servers)
-    _Program(name, module).execute()
+    django.setup()
+    import_module(module).Command().run_from_argv(["python -m", name, *sys.argv[1:]])

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -19,15 +18,13 @@ class EmbeddedServer(ABC):
     """A real server that this process owns; its data stays in `directory` between starts.
 
     The port is chosen when the object is made and stays the same over restarts. If the wished port is taken,
-    another is chosen. `start` returns when the server answers, or raises LocalError with the tail of its log, as
-    soon as `give_up` says so.
+    another is chosen. `start` returns when the server answers, or raises LocalError with the tail of its log.
     """
 
     name: str
     #: The signal for a clean stop.
     stop_signal = signal.SIGTERM
     answer_within_seconds = 60.0
-    give_up: Callable[[], bool] = staticmethod(lambda: False)
 
     def __init__(self, directory: Path, port: int | None = None) -> None:
         self.port = choose_port(port)
@@ -67,7 +64,7 @@ class EmbeddedServer(ABC):
         self.log.parent.mkdir(parents=True, exist_ok=True)
         process = self._process = self._launch()
         deadline = time.monotonic() + self.answer_within_seconds
-        while process.poll() is None and time.monotonic() < deadline and not self.give_up():
+        while process.poll() is None and time.monotonic() < deadline:
             if self._answers():
                 self._once_up()
                 return self

@@ -2,9 +2,9 @@
 
 1. Take the checkout's lock, listen to signals.
 2. Start the servers that no variable names; migrate; make the admin account.
-3. Start the services, wait until the web answers, show the table.
-4. Until a signal, start processes that died again, after growing pauses.
-5. End everything in less than ten seconds, whichever step was the last.
+3. Start the services, wait until the web answers, show the addresses.
+4. Until a signal, start processes that died again.
+5. End everything in less than ten seconds.
 """
 
 import os
@@ -12,7 +12,6 @@ import secrets
 import signal
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,19 +20,16 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Self
 
-from harbor_refresh.local import startup
-from harbor_refresh.local.checkout import Checkout
+from harbor_refresh.local.checkout import Checkout, held
 from harbor_refresh.local.errors import LocalError
-from harbor_refresh.local.lock import Announce, held
 from harbor_refresh.local.ports import LOOPBACK, choose_port
 from harbor_refresh.local.postgres import EmbeddedPostgres
 from harbor_refresh.local.process import spawn, tail
-from harbor_refresh.local.program import followed
+from harbor_refresh.local.program import SETTINGS, followed
 from harbor_refresh.local.redis import EmbeddedRedis
-from harbor_refresh.local.screen import Screen
 from harbor_refresh.local.server import EmbeddedServer
 from harbor_refresh.local.services import Service, services
-from settings.env import without_password
+from settings import env
 
 if TYPE_CHECKING:
     import subprocess
@@ -44,9 +40,8 @@ WEB_PORT, FLOWER_PORT, POSTGRES_PORT, REDIS_PORT = 8000, 5555, 5432, 6379
 CHILDREN_HAVE_SECONDS = 6.0
 SERVERS_HAVE_SECONDS = 2.4
 WEB_HAS_SECONDS = 60.0
-LONGEST_PAUSE_SECONDS = 30.0
-#: A process that has run for so long starts again without a longer pause.
-WELL_AFTER_SECONDS = 60.0
+#: Before a process that died is started again.
+PAUSE_SECONDS = 2.0
 
 
 class StopRequested(Exception):
@@ -94,32 +89,19 @@ class Child:
             self._process.wait()
 
 
-class Restarts:
-    """Starts a process again that died: after a second, and after longer pauses if it dies soon again."""
-
-    def __init__(self, watched: Child | EmbeddedServer) -> None:
-        self._watched = watched
-        self._pause = 1.0
-        self._started = time.monotonic()
-        self._due: float | None = None
-
-    def look(self, screen: Screen) -> None:
-        now, one = time.monotonic(), self._watched
-        if one.running:
-            return
-        if self._due is None:
-            ran_well = now - self._started >= WELL_AFTER_SECONDS
-            pause = 1.0 if ran_well else self._pause
-            self._due, self._pause = now + pause, min(2 * pause, LONGEST_PAUSE_SECONDS)
-            screen.error(
-                f"{one.name} ended and starts again in {pause:.0f} s. {one.log} ends:\n{tail(one.log, 12)}"
-            )
-        elif now >= self._due:
-            self._started, self._due = now, None
-            try:
-                one.start()
-            except LocalError as exc:
-                screen.error(str(exc))
+def start_again(one: Child | EmbeddedServer, died: dict[str, float]) -> None:
+    """Report a process that died, and start it after a pause. `died`: when each of them did."""
+    if one.running:
+        died.pop(one.name, None)
+    elif one.name not in died:
+        died[one.name] = time.monotonic()
+        say(f"error {one.name} ended and starts again. {one.log} ends:\n{tail(one.log, 12)}")
+    elif time.monotonic() - died[one.name] >= PAUSE_SECONDS:
+        del died[one.name]
+        try:
+            one.start()
+        except LocalError as exc:
+            say(f"error {exc}")
 
 
 def end_all(children: Sequence[Child], servers: Sequence[EmbeddedServer]) -> None:
@@ -140,12 +122,31 @@ def end_all(children: Sequence[Child], servers: Sequence[EmbeddedServer]) -> Non
         list(pool.map(lambda server: server.stop(timeout=SERVERS_HAVE_SECONDS), servers))
 
 
+def environment(checkout: Checkout, database_url: str, redis_url: str) -> dict[str, str]:
+    """The environment of every process: ours, the two addresses, and this checkout's secret."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    environ |= {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), environ.get("PATH", "")]),
+        "PYTHONUNBUFFERED": "1",
+        "DJANGO_SETTINGS_MODULE": SETTINGS,
+        "DATABASE_URL": database_url,
+        "REDIS_URL": redis_url,
+    }
+    if not env.secret("SECRET_KEY", ""):
+        environ["SECRET_KEY"] = checkout.secret_key()
+    return environ
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
 class Up:
     """One run of `make up` in one checkout."""
 
-    def __init__(self, checkout: Checkout, screen: Screen) -> None:
+    def __init__(self, checkout: Checkout) -> None:
         self._checkout = checkout
-        self._screen = screen
         self._servers: list[EmbeddedServer] = []
         self._children: list[Child] = []
         self._environ: dict[str, str] = {}
@@ -157,80 +158,65 @@ class Up:
         with held(self._checkout.lock) as announce:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, self._stop)
+            died: dict[str, float] = {}
             try:
-                self._start(announce)
-                restarts = [*map(Restarts, self._servers), *map(Restarts, self._children)]
+                database_url, redis_url = self._database(), self._redis()
+                self._environ = environment(self._checkout, database_url, redis_url)
+                self.run_to_end("migrate", "manage.py", "migrate", "--noinput")
+                login = self._make_admin_account()
+                web, flower = self._port("The web", WEB_PORT), self._port("Flower", FLOWER_PORT)
+                admin = f"http://{LOOPBACK}:{web}/admin/"
+                announce(admin, followed(self._environ))
+                say("start web, workers, beat, Flower and the demo")
+                for service in services(web, flower):
+                    self._children.append(self._child(service))
+                self._wait_for_web(admin)
+                addresses = {
+                    "Admin": admin,
+                    "": f"user {USERNAME}, {login}",
+                    "Flower": f"http://{LOOPBACK}:{flower}/",
+                    "PostgreSQL": env.without_password(database_url),
+                    "Redis": env.without_password(redis_url),
+                    "Logs": f"{self._checkout.logs}/",
+                    "Terminal": f"{Path(sys.executable).parent}/python manage.py doctor",
+                }
+                say("\nHarbor Refresh is up. In this directory, every command finds its servers by itself.\n")
+                say("\n".join(f"{name:<12} {address}" for name, address in addresses.items()))
+                say("\nCtrl-C ends everything; the data stay for the next time.")
+                watched: list[Child | EmbeddedServer] = [*self._servers, *self._children]
                 while not self._is_stopping:
-                    for one in restarts:
-                        one.look(self._screen)
+                    for one in watched:
+                        start_again(one, died)
                     self._checkout.bound_logs()
                     time.sleep(0.2)
             except StopRequested:
                 pass
             finally:
-                self._screen.say("Ending everything ...")
+                say("Ending everything ...")
                 end_all(self._children, self._servers)
-            self._screen.say("Everything has ended. `make up` finds its data again.")
+            say("Everything has ended. `make up` finds its data again.")
 
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
         """Note a signal. It raises nothing, because an exception in the middle of a start could lose a process."""
         self._is_stopping = True
 
-    def _start(self, announce: Announce) -> None:
-        database_url, redis_url = self._database(), self._redis()
-        self._environ = startup.environment(self._checkout, database_url, redis_url)
-        with self._screen.step("Migrate the database"):
-            self.run_to_end("migrate", "manage.py", "migrate", "--noinput")
-        with self._screen.step("Make the admin account"):
-            password = self._make_admin_account()
-        web, flower = self._port("The web", WEB_PORT), self._port("Flower", FLOWER_PORT)
-        admin = f"http://{LOOPBACK}:{web}/admin/"
-        announce(admin, followed(self._environ))
-        try:
-            with self._screen.step("Start web, workers, beat, Flower and the demo"):
-                for service in services(web, flower):
-                    self._children.append(self._child(service))
-                self._wait_for_web(admin)
-        except (LocalError, StopRequested):
-            if password:  # it is shown only here
-                self._screen.note(f"The admin account is {USERNAME}, its password {password}")
-            raise
-        login = f"password {password}" if password else "password forgotten? `make password`"
-        self._screen.addresses(
-            [
-                ("Admin", admin),
-                ("", f"user {USERNAME}, {login}"),
-                ("Flower", f"http://{LOOPBACK}:{flower}/"),
-                ("PostgreSQL", without_password(database_url)),
-                ("Redis", without_password(redis_url)),
-                ("Logs", f"{self._checkout.logs}/"),
-                ("Terminal", f"{Path(sys.executable).parent}/python manage.py doctor"),
-                ("", "in this directory, every command finds these servers by itself"),
-            ]
-        )
-
     def _database(self) -> str:
-        if given := startup.given_database():
-            self._screen.note("DATABASE_URL is set: it is used, and no PostgreSQL is started.")
+        if given := env.secret("DATABASE_URL", ""):
+            say("note  DATABASE_URL is set: it is used, and no PostgreSQL is started.")
             return given
         return self._up(EmbeddedPostgres(self._checkout.postgres, POSTGRES_PORT), "postgres", POSTGRES_PORT)
 
     def _redis(self) -> str:
-        if given := startup.given_redis():
-            self._screen.note("REDIS_URL is set: it is used, and no Valkey is started.")
+        if given := env.redis_url("REDIS_URL", "_REDIS_URL_HARBOR", "_REDIS_URL_CORE", default=""):
+            say("note  REDIS_URL is set: it is used, and no Valkey is started.")
             return given
         return self._up(EmbeddedRedis(self._checkout.redis, REDIS_PORT), "redis", REDIS_PORT)
 
     def _up(self, server: EmbeddedServer, log: str, wished: int) -> str:
-        server.log, server.give_up = self._checkout.fresh_log(log), lambda: self._is_stopping
+        server.log = self._checkout.fresh_log(log)
         self._servers.append(server)
-        try:
-            with self._screen.step(f"Start {server.name}"):
-                server.start()
-        except LocalError:
-            if self._is_stopping:
-                raise StopRequested from None
-            raise
+        say(f"start {server.name}")
+        server.start()
         self._say_if_moved(server.name, server.port, wished)
         return server.url
 
@@ -241,19 +227,19 @@ class Up:
 
     def _say_if_moved(self, what: str, port: int, wished: int) -> None:
         if port != wished:
-            self._screen.note(f"{what} listens on port {port}, because {wished} was taken.")
+            say(f"note  {what} listens on port {port}, because {wished} was taken.")
 
-    def _make_admin_account(self) -> str | None:
-        """Make the account and return its password; None if there is one already, which does not change."""
+    def _make_admin_account(self) -> str:
+        """Make the account, and say how to log in; an account that is there already does not change."""
         password = secrets.token_urlsafe(12)
         words = ("createsuperuser", "--noinput", "--username", USERNAME, "--email", f"{USERNAME}@localhost")
         try:
             self.run_to_end("admin-account", "manage.py", *words, DJANGO_SUPERUSER_PASSWORD=password)
         except LocalError as exc:
             if "already taken" in str(exc):
-                return None
+                return "password forgotten? `make password`"
             raise
-        return password
+        return f"password {password}"
 
     def _child(self, service: Service) -> Child:
         log = self._checkout.fresh_log(service.name)
@@ -261,6 +247,7 @@ class Up:
 
     def run_to_end(self, name: str, *arguments: str, **variables: str) -> None:
         """Run one program to its end; LocalError if it fails, StopRequested after a signal."""
+        say(f"start {' '.join(arguments[:2])}")
         child = self._child(Service(name, arguments, environ=variables))
         try:
             while child.running:
@@ -279,12 +266,8 @@ class Up:
         while time.monotonic() < deadline:
             if self._is_stopping:
                 raise StopRequested
-            try:
-                with urllib.request.urlopen(url, timeout=1):  # noqa: S310 - our own address
-                    return
-            except urllib.error.HTTPError:
+            with suppress(OSError), urllib.request.urlopen(url, timeout=1):  # noqa: S310 - our own address
                 return
-            except OSError:
-                time.sleep(0.1)
+            time.sleep(0.1)
         log = self._checkout.logs / "web.log"
-        self._screen.error(f"The web does not answer yet. {log} ends:\n{tail(log)}")
+        say(f"error The web does not answer yet. {log} ends:\n{tail(log)}")

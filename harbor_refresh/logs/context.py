@@ -1,9 +1,6 @@
-"""The ids of the work of this thread, which are added to every line that it writes meanwhile.
-
-A Celery task binds its name and the id of its message; a subtask of ours also binds the executions that it names.
-A request binds its id, so that its lines and its answer can be found together. Arguments of tracked jobs are never
-bound, because they may hold secrets.
-"""
+"""The ids of the work of this thread, which are added to every line that it writes meanwhile: of a Celery task its
+name, its message and the executions that a subtask of ours names; of a request its id. Arguments of tracked jobs
+are never bound, because they may hold secrets."""
 
 import re
 import secrets

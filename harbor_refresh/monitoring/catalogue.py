@@ -54,9 +54,13 @@ class Counted(Metric):
 
 @dataclass(frozen=True)
 class Gauge(Metric):
-    """A value of the present. `read` takes it from the state."""
+    """A value of the present. `read` takes it from the state, in which it has the name of the metric otherwise."""
 
-    read: Callable[[State], Known] = field(kw_only=True)
+    read: Callable[[State], Known] | None = field(default=None, kw_only=True)
+
+    def value(self, state: State) -> Known:
+        found: Known = self.read(state) if self.read else getattr(state, self.metric)
+        return found
 
 
 COUNTERS = (
@@ -94,19 +98,15 @@ def _number(items: Sequence[object] | None) -> float | None:
 
 
 GAUGES = (
-    Gauge("backlog", "executions that wait for a refresh", read=lambda state: state.backlog),
-    Gauge("in_flight", "executions that are claimed and not refreshed yet", read=lambda state: state.in_flight),
+    Gauge("backlog", "executions that wait for a refresh"),
+    Gauge("in_flight", "executions that are claimed and not refreshed yet"),
     Gauge(
         "oldest_waiting_seconds",
         "the minimum waiting time of the oldest execution on the queue",
         read=lambda state: state.oldest_waiting,
     ),
-    Gauge(
-        "failed_before",
-        "waiting or claimed executions whose refresh failed before",
-        read=lambda state: state.failed_before,
-    ),
-    Gauge("quarantined", "executions in quarantine, counted up to 10,000", read=lambda state: state.quarantined),
+    Gauge("failed_before", "waiting or claimed executions whose refresh failed before"),
+    Gauge("quarantined", "executions in quarantine, counted up to 10,000"),
     Gauge(
         "nodes",
         "worker processes, alive or dead by their heartbeats",
@@ -139,14 +139,10 @@ GAUGES = (
         "the number of queues that an operator has paused, including refreshing",
         read=lambda state: _number(state.paused),
     ),
-    Gauge("messages", "messages that wait in the broker", {"queue": ()}, read=lambda state: state.messages),
-    Gauge("jobs_in_progress", "running jobs, counted up to 10,000", read=lambda state: state.jobs_in_progress),
-    Gauge(
-        "dead_letters",
-        "deliveries that were given up, counted up to 10,000",
-        read=lambda state: state.dead_letters,
-    ),
-    Gauge("open_actions", "actions on many executions that have not ended", read=lambda state: state.open_actions),
+    Gauge("messages", "messages that wait in the broker", {"queue": ()}),
+    Gauge("jobs_in_progress", "running jobs, counted up to 10,000"),
+    Gauge("dead_letters", "deliveries that were given up, counted up to 10,000"),
+    Gauge("open_actions", "actions on many executions that have not ended"),
     Gauge(
         "server_up",
         "1 if the server answered in time, else 0",

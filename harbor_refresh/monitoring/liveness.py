@@ -1,17 +1,14 @@
 """Liveness: whether the workers of this host, or beat, still do their work. For probes that restart them.
 
-A worker that is alive may have stopped taking work: after an outage of its broker, or because its main loop hangs.
-Its heartbeats go on, because threads of its child processes send them. So the worker is asked over the broker. If
-it answers while messages wait and one of its processes is free, it must take a message within a few seconds.
-
-If Redis or PostgreSQL is away, liveness is unknown and a restart would not help. Then the verdict is alive.
+The main loop of a worker may hang while its processes send heartbeats. So the worker is asked over the broker, and
+must take a message within seconds if some wait and one of its processes is free. If Redis or PostgreSQL is away, a
+restart would not help, so the verdict is alive.
 """
 
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from celery import current_app
 
@@ -30,16 +27,14 @@ BEAT_SECONDS = 60.0
 BEAT_INTERVALS = 3
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """`why` is the reason, as text for people. The verdict is alive if nothing can be known."""
 
     is_alive: bool
     why: str
 
 
-@dataclass(frozen=True)
-class Worker:
+class Worker(NamedTuple):
     """What a worker says of itself: the tasks it has begun so far, its free processes, and its queues."""
 
     begun: int
@@ -115,9 +110,8 @@ def judge_beat() -> Verdict:
     together."""
     state = look()
     if state.schedule is None:
-        return Verdict(
-            True, f"the database is away, so nothing is known of beat: {state.absent.get('database', '')}"
-        )
+        away = state.absent.get("database", "")
+        return Verdict(True, f"the database is away, so nothing is known of beat: {away}")
     intervals = [row.interval for row in state.schedule if row.is_enabled and row.interval]
     if not intervals:
         return Verdict(True, "every row of the schedule is disabled, so beat has nothing to send")
@@ -130,7 +124,3 @@ def judge_beat() -> Verdict:
 
 
 JUDGES: Mapping[str, Callable[[], Verdict]] = {"worker": judge_workers, "beat": judge_beat}
-
-
-def as_data(verdict: Verdict) -> dict[str, Any]:
-    return {"alive": verdict.is_alive, "why": verdict.why}

@@ -1,22 +1,24 @@
-"""The views of /metrics, /healthz and /readyz, and the middleware that answers them before anything else.
+"""The views of /metrics, /healthz and /readyz, and the middleware that answers them before anything else: probes
+and Prometheus ask the process itself, over plain HTTP, under no host name that ALLOWED_HOSTS knows.
 
-Probes and Prometheus ask an address of the process itself, over plain HTTP: no host name that ALLOWED_HOSTS
-knows, no proxy that ends TLS. So these three are answered before the check of the host and the redirect to
-HTTPS. They read no host name, no session and no cookie.
+A process is ready if it can take reports, which needs PostgreSQL with our tables and nothing else. If an outage of
+Redis made every web process unready, the load balancer would refuse all reports. Nothing is counted in a process,
+so each gives the same metrics.
 
-Who may read /metrics: a token with the scope `read`, or an address of REFRESH_METRICS_NETWORKS.
-
-A token is the rule, because backlogs and names of nodes are not for strangers; Prometheus sends one with
-`authorization: credentials_file`. The networks are for a Prometheus beside the service. Only the
-address of the connection counts. A request that came through a proxy has the proxy's address. So a request with a
-header of a proxy always needs a token: else a proxy inside the networks would open the page to the world.
+/metrics needs a token with the scope `read`, because backlogs and names of nodes are not for strangers, or a
+connection from REFRESH_METRICS_NETWORKS. A request that came through a proxy has the proxy's address, so it always
+needs a token: else a proxy inside the networks would open the page to the world.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from ipaddress import ip_address, ip_network
+from itertools import accumulate
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from harbor_refresh.executions.api.access import Scope, may
@@ -24,9 +26,17 @@ from harbor_refresh.executions.api.problems import RETRY_AFTER, Problem, answer,
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
-from harbor_refresh.monitoring.collector import Collector
-from harbor_refresh.monitoring.readiness import troubles
+from harbor_refresh.executions.news.counters import Histogram, Totals, totals
+from harbor_refresh.monitoring.catalogue import COUNTERS, GAUGES, HISTOGRAMS
+from harbor_refresh.monitoring.flights import Flight, Late
+from harbor_refresh.tasks.checks import postgres, redis_servers  # noqa: F401  # they register the checks
+from harbor_refresh.tasks.checks.facts import Facts
+from harbor_refresh.tasks.checks.registry import REGISTERED, examine, told
+from harbor_refresh.tasks.overview.state import State, look
 
+#: How long a server may take to answer. PostgreSQL may be stopped, and then no limit of its client ends a
+#: question.
+SECONDS = 3.0
 OF_A_PROXY = ("X-Forwarded-For", "Forwarded", "X-Real-Ip")
 
 
@@ -45,6 +55,74 @@ def _is_near(request: HttpRequest) -> bool:
     return any(address in ip_network(network) for network in networks)
 
 
+def _trouble(facts: Facts, *checks: str) -> str:
+    results = examine([REGISTERED[name] for name in checks], facts)
+    return " ".join(told(problem)["what"] for result in results for problem in result.problems)
+
+
+databases = Flight(lambda: _trouble(Facts(), "database.reachable", "database.writable", "tables.migrations"))
+#: All probes share the connection of these facts.
+redises = Flight(partial(_trouble, Facts(), "redis.reachable"))
+
+
+def troubles() -> dict[str, str]:
+    """Return why each server cannot be used; an empty text if it can. The process is ready if the database can."""
+    found = {}
+    for name, flight in (("database", databases), ("redis", redises)):
+        try:
+            found[name] = flight.answer(SECONDS)
+        except Late:
+            found[name] = f"no answer within {SECONDS:g} s"
+    return found
+
+
+def _totals() -> Totals | None:
+    """Return the counters; None if the database is away, or not migrated."""
+    try:
+        with absence_translated():
+            return totals()
+    except DatabaseAway:
+        return None
+
+
+looks = Flight(look)
+counts = Flight(_totals)
+
+
+class Collector:
+    """Collect the metrics for one scrape. Unknown values are left out, because a 0 would be wrong; `server_up`
+    says which server is away."""
+
+    def collect(self) -> Iterator[Metric]:
+        try:
+            state = looks.answer(SECONDS)
+        except Late:  # Redis and the broker are waited for within the look
+            state = State(absent={"database": "it does not answer"})
+        for gauge in GAUGES:
+            known = gauge.value(state)
+            family = GaugeMetricFamily(gauge.name, gauge.meaning, labels=list(gauge.labels))
+            for label, value in known.items() if isinstance(known, Mapping) else [("", known)]:
+                if value is not None:
+                    family.add_metric([label] if gauge.labels else [], value)
+            yield family
+        with suppress(Late):
+            if (found := counts.answer(SECONDS)) is not None:
+                yield from _counted(found)
+
+
+def _counted(found: Totals) -> Iterator[Metric]:
+    for counter in COUNTERS:
+        total = CounterMetricFamily(counter.name, counter.meaning, labels=list(counter.labels))
+        for labels, series in counter.series():
+            total.add_metric(labels, found.get((counter.metric, series), 0))
+        yield total
+    for timed in HISTOGRAMS:
+        known = Histogram.of(timed.metric, found)
+        bounds = [*(f"{bound:g}" for bound in known.bounds), "+Inf"]
+        buckets = list(zip(bounds, accumulate(known.buckets), strict=True))
+        yield HistogramMetricFamily(timed.name, timed.meaning, buckets=buckets, sum_value=known.sum)
+
+
 View = Callable[[HttpRequest], HttpResponse]
 
 
@@ -61,8 +139,8 @@ def readyz(request: HttpRequest) -> HttpResponse:
     """
     found = troubles()
     is_ready, is_stranger = not found["database"], came_through_a_proxy(request)
-    told = {name: (trouble and ("away" if is_stranger else trouble)) or "ok" for name, trouble in found.items()}
-    return JsonResponse({"ready": is_ready, **told}, status=200 if is_ready else 503)
+    shown = {name: (trouble and ("away" if is_stranger else trouble)) or "ok" for name, trouble in found.items()}
+    return JsonResponse({"ready": is_ready, **shown}, status=200 if is_ready else 503)
 
 
 def metrics(request: HttpRequest) -> HttpResponse:

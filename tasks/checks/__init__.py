@@ -2,15 +2,7 @@
 dashboard, `/readyz` and the start of a worker each show a selection.
 
 A new check is one function that yields Django's `Error` or `Warning`: what is wrong, what that means, and as the
-hint what to type. It stands here:
-
-| it looks at | module | it is |
-| --- | --- | --- |
-| settings | `settings`, `celery_options`, `project` | a check of Django's, with an id as `harbor_tasks.E001` |
-| a server | `postgres`, `tables`, `redis_servers` | decorated with `@check`, which says who shows it |
-| beat, workers, the work | `workers`, `statuses` | the same |
-| a Harbor beside us | `checks` and `rights` of `harbor_refresh/attach/` | the same |
-
-Django makes its checks in every build and before the first `migrate`, where no server runs. So what asks a server
-is in a registry of our own (`registry`), which looks at `facts`. `examination` selects, and `output` prints.
+hint what to type. One of settings is a check of Django's, with an id as `harbor_tasks.E001` (`settings`,
+`celery_options`). Django makes these in every build and before the first `migrate`, where no server runs. So what
+asks a server is in a registry of our own: decorated with `@check`, which says who shows it.
 """

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from django.core.checks import CheckMessage
 
 # each module registers its checks
-from harbor_refresh.tasks.checks import postgres, redis_servers, settings, statuses, tables, workers  # noqa: F401
+from harbor_refresh.tasks.checks import postgres, redis_servers, settings, statuses, workers  # noqa: F401
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import REGISTERED, Check, Result, Shown, examine
 from harbor_refresh.tasks.overview.state import State

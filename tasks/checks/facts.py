@@ -54,6 +54,10 @@ class RedisServer:
         with redis_errors_translated():
             yield self.client
 
+    def ping(self) -> None:
+        with self.asked() as client:
+            client.ping()
+
     @cached_property
     def info(self) -> dict[str, Any]:
         with self.asked() as client:
@@ -87,11 +91,6 @@ class Workers:
     @cached_property
     def task_names(self) -> dict[str, set[str]]:
         return {name: {one.split()[0] for one in found} for name, found in self._ask("registered").items()}
-
-    @cached_property
-    def databases(self) -> dict[str, Any]:
-        of = {name: theirs.get("DATABASES", {}) for name, theirs in self._ask("conf").items()}
-        return {name: its.get("default", {}).get("NAME") for name, its in of.items()}
 
     def _ask(self, question: str) -> dict[str, Any]:
         if not self.names:
@@ -151,38 +150,29 @@ class Facts:
             is_its_own = not (need == Need.BROKER and "redis" in self.glance.absent)
             is_away = self.glance.is_migrated or need != Need.DATABASE
             return RefreshError(reason) if reason and is_its_own and is_away else None
+        asked = {Need.DATABASE: self._ask_database, Need.REDIS: self.redis.ping, Need.BROKER: self._ask_broker}
         try:
-            if need == Need.DATABASE:
-                with absence_translated(), connection.cursor() as cursor:
-                    cursor.execute("SELECT 1")
-            elif need == Need.REDIS:
-                self._ping(self.redis)
-            elif self.broker is None:
-                with rabbitmq.glance(REDIS_SECONDS) as channel:
-                    rabbitmq.try_rights(channel)
-            elif self.broker is not self.redis:
-                self._ping(self.broker)
+            asked[need]()
         except (DatabaseAway, QueueUnavailable) as exc:
             return exc
         return None
 
-    def _ping(self, server: RedisServer) -> None:
-        with server.asked() as client:
-            client.ping()
+    def _ask_database(self) -> None:
+        with absence_translated(), connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+
+    def _ask_broker(self) -> None:
+        """The queue's Redis is asked for itself."""
+        if self.broker is None:
+            with rabbitmq.glance(REDIS_SECONDS) as channel:
+                rabbitmq.try_rights(channel)
+        elif self.broker is not self.redis:
+            self.broker.ping()
 
     @cached_property
     def database(self) -> SimpleNamespace:
         """The row of database_state.sql. The timeouts are in milliseconds; 0 is none."""
         return rows("database_state")[0]
-
-    @cached_property
-    def is_pooled(self) -> bool:
-        """Whether a pooler stands before PostgreSQL: the process id that it gives a client is not that of the
-        session."""
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_backend_pid()")
-            (pid,) = cursor.fetchone()
-        return bool(connection.connection.info.backend_pid != pid)
 
     @cached_property
     def unapplied(self) -> tuple[str, ...]:

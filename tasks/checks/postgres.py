@@ -1,4 +1,4 @@
-"""Checks of the PostgreSQL server and of our session there."""
+"""Checks of the PostgreSQL server, of our session there, and of our tables."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -7,8 +7,12 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import connection
 
-from harbor_refresh.executions.attached.attachment import SCHEMA, SEARCH_PATH, is_attached
+from harbor_refresh.executions.declarations import of_project
 from harbor_refresh.executions.errors import DatabaseRefused, PoolerRefused
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.retention.rules import Retention
+from harbor_refresh.executions.status import FINAL
+from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.facts import Facts, place_of, rows, run
 from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
 
@@ -58,22 +62,11 @@ def writable(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("database.pooler", "the settings know of any pooler", Need.DATABASE)
-def pooler(facts: Facts) -> Iterator[CheckMessage]:
-    if facts.is_pooled and not getattr(settings, "DATABASE_POOLED", False):
-        yield Error(
-            "A pooler is in front of PostgreSQL, but DATABASE_POOLED is not set. If it pools by transaction, a "
-            "server-side cursor ends with its transaction, so reading a long list fails in the middle.",
-            "Set DATABASE_POOLED=true for every process. It works with every mode of the pooler.",
-        )
-
-
 @check("database.timeouts", "no transaction waits for a lock indefinitely", Need.DATABASE)
 def timeouts(facts: Facts) -> Iterator[CheckMessage]:
     state = facts.database
-    todo = _alter_role(state.role, state.database)
-    if facts.is_pooled:
-        todo += " Then type RECONNECT in the console of the pooler, or restart it: open sessions keep old values."
+    behind = "-- behind a PgBouncer, set DATABASE_POOLED=true as well, and type RECONNECT in its console"
+    todo = f"{_alter_role(state.role, state.database)} {behind}"
     if not 0 < state.lock_timeout <= LONGEST_TIMEOUT_MS:
         yield Error(
             f"Transactions wait {_time(state.lock_timeout)} for a locked row (lock_timeout), so one stopped "
@@ -85,41 +78,6 @@ def timeouts(facts: Facts) -> Iterator[CheckMessage]:
             f"A process that hangs in a transaction keeps its locks {_time(state.idle_timeout)} "
             "(idle_in_transaction_session_timeout).",
             todo,
-        )
-
-
-@check("database.search_path", "if attached, the search path finds all tables", Need.DATABASE)
-def search_path(facts: Facts) -> Iterator[CheckMessage]:
-    if not is_attached():
-        return
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT current_schemas(FALSE)")
-        (schemas,) = cursor.fetchone()
-    if schemas != SEARCH_PATH.split(","):
-        yield Error(
-            f"REFRESH_ATTACH is harbor, but the search path is {', '.join(schemas) or 'empty'} instead of "
-            f"{SEARCH_PATH}. Our tables are in {SCHEMA}, Harbor's in public.",
-            f"manage.py migrate makes the schema. {_alter_role(facts.database.role, facts.database.database)}",
-        )
-
-
-@check("database.durable", "committed data survives a crash", Need.DATABASE)
-def durable(facts: Facts) -> Iterator[CheckMessage]:
-    for name in (one for one in ("fsync", "full_page_writes") if not getattr(facts.database, one)):
-        yield Error(
-            f"{name} is off: a crash of the machine can destroy the database, which holds every status and "
-            "report.",
-            f"ALTER SYSTEM SET {name} = on; SELECT pg_reload_conf();",
-        )
-
-
-@check("database.activities", "reconcile can see open transactions", Need.DATABASE)
-def activities(facts: Facts) -> Iterator[CheckMessage]:
-    if not facts.database.tracks_activities:
-        yield Warning(
-            "track_activities is off, so reconcile cannot know how old the open transactions are: its watermark "
-            "does not advance, and each pass reads more than the last.",
-            "ALTER SYSTEM SET track_activities = on; SELECT pg_reload_conf();",
         )
 
 
@@ -139,25 +97,49 @@ def other_roles(facts: Facts) -> Iterator[CheckMessage]:
 def long_transactions(facts: Facts) -> Iterator[CheckMessage]:
     for one in rows("long_transactions", longer_than=LONG_TRANSACTION):
         since = f"has been open for {timedelta(seconds=round(one.seconds))}"
-        holds = "Until it ends, reconcile reads more in each pass, and autovacuum removes no row that it may see."
-        if one.pid is None:
-            yield Warning(
-                f"The prepared transaction {one.name} {since}. {holds}",
-                f"COMMIT PREPARED {_literal(one.name)}; or ROLLBACK PREPARED {_literal(one.name)};",
-            )
-        else:
-            yield Warning(
-                f"A transaction of {one.name} (process {one.pid}) {since}. {holds}",
-                f"Look for it in pg_stat_activity; to end it: SELECT pg_terminate_backend({one.pid});",
-            )
+        yield Warning(
+            f"A transaction of {one.name} (process {one.pid}) {since}. Until it ends, reconcile reads more in "
+            "each pass, and autovacuum removes no row that it may see.",
+            f"Look for it in pg_stat_activity; to end it: SELECT pg_terminate_backend({one.pid});",
+        )
+
+
+@check("tables.migrations", "every migration is applied", Need.DATABASE, shown=PRESENT)
+def migrations(facts: Facts) -> Iterator[CheckMessage]:
+    if missing := facts.unapplied:
+        names = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+        yield Error(
+            f"Migrations of this program are not applied to the database: {names}.\nNo execution can be started, "
+            "no report stored and no status refreshed.",
+            "manage.py migrate",
+        )
+
+
+@check("tables.indexes", "every index is valid", Need.DATABASE)
+def indexes(facts: Facts) -> Iterator[CheckMessage]:
+    for (name,) in run("invalid_indexes"):
+        yield Error(
+            f"The index {name} is not valid, so PostgreSQL does not use it: the statement that made it failed.",
+            f"REINDEX INDEX CONCURRENTLY {_quoted(name)};",
+        )
+
+
+@check("tables.retention", "the project has chosen a retention", Need.DATABASE)
+def retention(facts: Facts) -> Iterator[CheckMessage]:
+    """Tell a project that keeps everything, unless it has said so (`RETENTION_DAYS` is 0)."""
+    if "RETENTION_DAYS" in of_project() or not Retention.of_settings().keeps_everything:
+        return
+    if ended := Execution.objects.filter(status__in=FINAL).count():
+        yield Warning(
+            f"Nothing is deleted: {plural(ended, 'execution')} {'has' if ended == 1 else 'have'} ended and stay, "
+            "with tasks, jobs and results, so the tables grow.",
+            "Count what started more than 90 days ago: manage.py harbor delete --older-than 90d --dry-run. Then "
+            'set the days kept after the end: HARBOR_REFRESH = {"RETENTION_DAYS": 90}, or 0 to keep everything.',
+        )
 
 
 def _quoted(name: str) -> str:
     return str(connection.ops.quote_name(name))
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _alter_role(role: str, database: str) -> str:
@@ -165,7 +147,7 @@ def _alter_role(role: str, database: str) -> str:
     subject = f"ALTER ROLE {_quoted(role)} IN DATABASE {_quoted(database)} SET"
     wanted = getattr(settings, "SESSION_OPTIONS", {})
     # a search path in quotes would be the name of one schema
-    values = {name: value if name == "search_path" else _literal(value) for name, value in wanted.items()}
+    values = {name: value if name == "search_path" else f"'{value}'" for name, value in wanted.items()}
     return " ".join(f"{subject} {name} = {value};" for name, value in values.items())
 
 

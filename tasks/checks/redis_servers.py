@@ -10,8 +10,6 @@ from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
 from harbor_refresh.tasks.overview import of_broker
 
 OLDEST = (6, 2)
-#: Nearly all memory is taken.
-FULL = 0.9
 
 
 @check("redis.reachable", "Redis answers, and lets this program in", shown=tuple(Shown), answers_for=Need.REDIS)
@@ -91,29 +89,10 @@ def eviction(facts: Facts) -> Iterator[CheckMessage]:
 
 @check("redis.persistence", "Redis keeps its keys across a restart", Need.REDIS)
 def persistence(facts: Facts) -> Iterator[CheckMessage]:
-    writes = {"rdb_last_bgsave_status": "snapshot", "aof_last_write_status": "write to the append-only file"}
     for server in facts.redis_servers:
-        for name, what in writes.items():
-            if server.info.get(name, "ok") != "ok":
-                yield Error(
-                    f"The last {what} of {server.name} failed. Such a server refuses writes (MISCONF).",
-                    "Look at its log and its disk: redis-cli info persistence",
-                )
         if not server.info.get("aof_enabled") and server.saves is False:
             yield Warning(
                 f"{server.name} keeps nothing across a restart. No status is lost, but reconcile needs a minute "
                 "or two to find the executions that waited, and jobs are sent again later.",
                 "redis-cli config set appendonly yes; and the same line in its configuration file.",
-            )
-
-
-@check("redis.memory", "Redis has memory left", Need.REDIS)
-def memory(facts: Facts) -> Iterator[CheckMessage]:
-    for server in facts.redis_servers:
-        most, used = int(server.info.get("maxmemory", 0)), int(server.info.get("used_memory", 0))
-        if most and used >= FULL * most:
-            yield Error(
-                f"{server.name} uses {used / most:.0%} of its maxmemory ({most / 1024**2:,.0f} MiB). When it is "
-                "full it refuses every mark and message (OOM).",
-                f"redis-cli config set maxmemory {2 * most}; or find what fills it: redis-cli --bigkeys",
             )

@@ -1,10 +1,8 @@
 """The registry of the checks that ask servers, and making them in order.
 
-A check looks at Facts, changes nothing, and yields Django's `Error` or `Warning`. `msg` says what is wrong and, on
-a second line, what that means; `hint` says what to type.
-
-An error stops work, loses it or delays it without end. A warning costs something at the next fault, or heals by
-itself. A check of a server that is away is not made, so that one cause gives one problem.
+A check looks at Facts, changes nothing, and yields Django's `Error` (work stops, is lost or delayed without end)
+or `Warning`. `msg` says what is wrong and, on a second line, what that means; `hint` says what to type. A check of
+a server that is away is not made, so that one cause gives one problem.
 """
 
 import time

@@ -6,12 +6,12 @@ from itertools import islice
 
 from django.core.checks import CheckMessage, Error, Warning
 
-from harbor_refresh.executions.durations import age, ago
+from harbor_refresh.executions.durations import age
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
+from harbor_refresh.tasks.checks.registry import Need, Shown, check
 from harbor_refresh.tasks.pipeline.reconciliation import look_for_drift
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import Token
@@ -27,23 +27,6 @@ LONG_BACKLOG = 10_000
 POSTPONING_BACKLOG = 50_000
 
 SEEN = (Shown.DOCTOR, Shown.DASHBOARD)
-
-
-@check(
-    "status.readable",
-    "the tables of executions and of the schedule can be read",
-    Need.DATABASE,
-    shown=PRESENT,
-    answers_for=Need.DATABASE,
-)
-def readable(facts: Facts) -> Iterator[CheckMessage]:
-    reason = facts.state.absent.get("database")
-    if reason and facts.state.is_migrated:
-        yield Error(
-            f"PostgreSQL answers, but does not let this program read its tables in time. {reason}",
-            "Give the right that is missing, or find out what slows PostgreSQL down: manage.py doctor --only "
-            "database",
-        )
 
 
 @check("status.drift", "each status follows from its tasks", Need.DATABASE, Need.REDIS)
@@ -90,34 +73,17 @@ def old_claims(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.repaired", "no mark was lost recently", Need.DATABASE, shown=SEEN)
-def repaired(facts: Facts) -> Iterator[CheckMessage]:
-    state = facts.state
-    if state.drifted and state.last_reconcile is not None and state.last_reconcile <= _late(facts):
-        yield Warning(
-            f"{plural(state.drifted, 'status', 'statuses')} differed from their tasks "
-            f"{ago(state.last_reconcile)}; reconcile found them and marked them for a refresh.\nTheir marks were "
-            "lost, as after an outage of Redis or a kill.",
-            "Do nothing. If every pass finds some, look for “Could not mark” in the log of the web processes and "
-            "the workers.",
-        )
-
-
 @check("status.reconcile", "reconcile runs", Need.DATABASE, shown=SEEN)
 def reconcile_runs(facts: Facts) -> Iterator[CheckMessage]:
     state = facts.state
     since = state.last_reconcile
     is_postponed = (state.backlog or 0) > POSTPONING_BACKLOG
-    if since is not None and since > _late(facts) and not is_postponed:
+    interval = next((row.interval for row in state.schedule or () if row.task == "tasks.reconcile"), None)
+    if since is not None and since > 3 * (interval or 60) + pacing.SLACK_SECONDS and not is_postponed:
         yield Error(
             f"Reconcile has not completed a pass for {age(since)}.\nMarks that were lost stay lost until it does.",
             "Check beat and the workers, or run it now: manage.py harbor repair drift",
         )
-
-
-def _late(facts: Facts) -> float:
-    intervals = (row.interval for row in facts.state.schedule or () if row.task == "tasks.reconcile")
-    return 3 * (next(intervals, None) or 60) + pacing.SLACK_SECONDS
 
 
 @check("status.waiting", "no execution waits for long", Need.REDIS, shown=SEEN)

@@ -1,11 +1,9 @@
-"""Checks of beat and of the workers: that they live, follow the schedule, take every queue, know our tasks, and
-work on this database."""
+"""Checks of beat and of the workers: that they live, follow the schedule, take every queue and know our tasks."""
 
 from collections.abc import Iterator
 
 from celery import current_app
 from django.core.checks import CheckMessage, Error, Warning
-from django.db import connection
 from django.db.models import Count
 
 from harbor_refresh.executions.declarations import is_service
@@ -56,24 +54,21 @@ def rows_of_beat(facts: Facts) -> Iterator[CheckMessage]:
                 "Create it again: type manage.py migrate, or restart beat.",
             )
             continue
-        place = f"in the admin: Periodic tasks, {row.name}"
-        if row.task != planned.task:
-            yield Error(f"The row {row.name} sends {row.task} and not {planned.task}.", f"Set its task {place}")
         if not row.is_enabled:
             yield Error(
                 f"“{row.name}” is disabled in beat's schedule.\nIts work is not done: {planned.description}",
                 "Enable it in the admin, under Periodic tasks.",
             )
-        if row.is_one_off:
-            yield Error(f"The row {row.name} runs once and not again (one-off).", f"Clear One-off Task {place}")
-        if row.begins_in and row.begins_in > 0:
-            yield Warning(f"The row {row.name} begins only in {age(row.begins_in)}.", f"Clear its start {place}")
-        if row.interval and row.interval > RARE * max(planned.seconds, 1):
-            yield Warning(
-                f"The row {row.name} runs every {row.interval:,.0f} s, and every {planned.seconds:,.0f} s is "
-                "usual.",
-                f"Set its interval {place}",
-            )
+        faults = {
+            f"sends {row.task} and not {planned.task}": row.task != planned.task,
+            "runs once and not again (one-off)": row.is_one_off,
+            f"begins only in {age(row.begins_in or 0)}": (row.begins_in or 0) > 0,
+            f"runs every {row.interval or 0:,.0f} s, and every {planned.seconds:,.0f} s is usual": (
+                (row.interval or 0) > RARE * max(planned.seconds, 1)
+            ),
+        }
+        for what in (what for what, is_so in faults.items() if is_so):
+            yield Error(f"The row {row.name} {what}.", f"Correct it in the admin: Periodic tasks, {row.name}")
 
 
 @check("beat.alive", "a beat sends ticks", Need.DATABASE, shown=PRESENT)
@@ -215,15 +210,3 @@ def task_names(facts: Facts) -> Iterator[CheckMessage]:
             "Add app.autodiscover_tasks() where the project makes its Celery app, or name their modules in the "
             "setting CELERY_IMPORTS. Then start the workers again.",
         )
-
-
-@check("workers.database", "workers work on this database", *BOTH)
-def same_database(facts: Facts) -> Iterator[CheckMessage]:
-    """Two installations on one broker drop each other's messages."""
-    ours = connection.settings_dict["NAME"]
-    for worker, theirs in facts.workers.databases.items():
-        if theirs not in (None, ours):
-            yield Error(
-                f"{worker} works on the database {theirs}, but this command on {ours}.",
-                "Correct DATABASE_URL of one of them, or give each system a broker of its own.",
-            )

@@ -15,7 +15,7 @@ from redis import Redis
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
-from harbor_refresh.flower import pages
+from harbor_refresh.flower import login
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.services import FLOWER
 from harbor_refresh.tasks.broker.celery_queues import TICKS, WORK
@@ -83,10 +83,12 @@ def test_the_cookie_of_flower_is_as_secure_as_that_of_the_admin(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: dict[str, object] = {}
-    monkeypatch.setattr(pages, "flower_settings", given)
-    monkeypatch.setattr(pages.BaseHandler, "set_default_headers", pages.BaseHandler.set_default_headers)
+    monkeypatch.setattr(login, "flower_settings", given)
+    monkeypatch.setattr(login.Metrics, "get", login.Metrics.get)
+    for name in ("set_default_headers", "get_current_user"):
+        monkeypatch.setattr(login.BaseHandler, name, getattr(login.BaseHandler, name))
     settings.SESSION_COOKIE_SECURE = True
-    pages.adapt()
+    login.adapt()
     assert given["xsrf_cookie_kwargs"] == {"secure": True, "samesite": "Lax"}
 
 

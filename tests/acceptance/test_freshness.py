@@ -14,10 +14,7 @@ def seconds_until_true(execution: Execution) -> float:
     task = execution.tasks.get()
     start = time.monotonic()
     report([Report(task.pk, "Success", 1)])
-    wait_for(
-        lambda: Execution.objects.filter(pk=execution.pk, status="Success").exists(),
-        "the status to be true",
-    )
+    wait_for(lambda: Execution.objects.filter(pk=execution.pk, status="Success").exists(), "the status to be true")
     return time.monotonic() - start
 
 

@@ -17,7 +17,6 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.slow
 
 TICK = "harbor_refresh.ticks"
-CHANNEL = "/0.harbor_refresh.cycles/harbor_refresh.cycles"
 
 
 @pytest.fixture
@@ -133,16 +132,6 @@ def test_a_cycle_longer_than_the_visibility_timeout_runs_once_and_drops_ticks_me
     wait_for(lambda: "'succeeded': 3" in worker.text(), "the end of the cycle", log=worker.log)
     assert received(worker) == 2
     nothing_is_left(redis)
-
-
-def test_a_worker_of_the_strategy_claim_does_not_listen_for_cycles(cluster: Cluster, redis: Redis) -> None:
-    worker = cluster.worker()
-    broadcast()
-    ids = many(3)
-    succeed(ids)
-    wait_for(are_true(ids), "every status to be true")
-    assert "run_cycle" not in worker.text().partition(" ready.")[2]
-    assert redis.publish(CHANNEL, "no worker listens") == 0
 
 
 def test_a_worker_gets_cycles_again_after_redis_dropped_its_connections(hashing: Cluster, redis: Redis) -> None:

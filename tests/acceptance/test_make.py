@@ -80,7 +80,7 @@ def up(checkout: Path, tmp_path: Path) -> Iterator[Member]:
 def test_up_runs_everything_until_ctrl_c_and_clean_removes_what_it_left(checkout: Path, up: Member) -> None:
     wait_for(lambda: up.died() or "Ctrl-C ends everything" in up.text(), "the addresses", log=up.log)
     assert not up.died(), up.text()
-    assert re.search(r"user admin, password \S{16} ", up.text()), up.text()
+    assert re.search(r"user admin, password \S{16}\n", up.text()), up.text()
     (address,) = set(re.findall(r"http://\S+(?=/admin/)", up.text()))
 
     def answers() -> bool:

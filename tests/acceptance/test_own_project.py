@@ -220,13 +220,6 @@ from shop.desk import site
 
 urlpatterns = [path("desk/", site.urls)]
 """
-BACKEND = """
-from django.db.backends.postgresql import base
-
-
-class DatabaseWrapper(base.DatabaseWrapper):
-    pass
-"""
 #: A Celery app as Celery's manual has it, with a route of its own.
 CELERY = """
 import os
@@ -303,7 +296,6 @@ class Project:
     settings: str = ""
     files: dict[str, str] = field(default_factory=dict)
     site: str = "admin"
-    engine: str = "django.db.backends.postgresql"
     extra: str = ""
     on_rabbitmq: bool = False
     refreshes: str = ""
@@ -317,13 +309,9 @@ PROJECTS = {
         extra="beat",
     ),
     "with an admin site of its own": Project(files={"desk.py": SITE, "urls.py": SITE_URLS}, site="desk"),
-    "with a subclass of the backend": Project(
-        engine="shop.backend", files={"backend/__init__.py": "", "backend/base.py": BACKEND}
-    ),
     "with RabbitMQ": Project(on_rabbitmq=True),
     "with one task for each process": Project(
-        settings="CELERY_WORKER_MAX_TASKS_PER_CHILD = 1\n",
-        refreshes=" --max-tasks-per-child 1000000",
+        settings="CELERY_WORKER_MAX_TASKS_PER_CHILD = 1\n", refreshes=" --max-tasks-per-child 1000000"
     ),
 }
 #: In which versions; with the checkout, in those of the tests.
@@ -346,7 +334,7 @@ def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 def existed(shop: Shop, project: Project, broker: str) -> None:
     """Write what the project has before it reads the page."""
-    database = f"DATABASES['default'] = {{'ENGINE': {project.engine!r}, 'NAME': 'shop'}}\n"
+    database = "DATABASES['default'] = {'ENGINE': 'django.db.backends.postgresql', 'NAME': 'shop'}\n"
     shop.add("settings.py", f"{database}CELERY_BROKER_URL = {broker!r}\nAUTH_USER_MODEL = 'images.Person'\n")
     shop.add("settings.py", f"INSTALLED_APPS += ['shop', 'shop.images']\n{project.settings}")
     shop.add("celery.py", CELERY)

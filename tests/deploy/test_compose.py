@@ -19,7 +19,7 @@ from harbor_refresh.local.ports import choose_port
 from tests.deploy.compose import COMPOSE, Missing, loaded, replaced
 from tests.deploy.container import HEALTH, SERVICE
 from tests.deploy.dockerfile import ROOT
-from tests.deploy.programs import CHECKS, OF_THE_IMAGE, PROGRAMS, known_variables, missing, seconds_to_end
+from tests.deploy.programs import CHECKS, OF_THE_IMAGE, known_variables, missing, seconds_to_end
 from tests.waiting import wait_for
 
 FILE = loaded({})
@@ -36,14 +36,6 @@ def test_it_is_valid_by_the_schema_of_the_compose_specification() -> None:
     assert [error.message for one in (as_written, FILE) for error in validator.iter_errors(one)] == []
     as_written["services"]["web"]["read-only"] = True
     assert [error.message for error in validator.iter_errors(as_written)], "the schema finds a misspelled word"
-
-
-def test_there_is_one_service_for_each_program() -> None:
-    assert set(SERVICES) == SERVERS | {"migrate", "web", "worker", "beat", "flower"}
-    assert {name: one["command"] for name, one in OURS.items()} == {name: [name] for name in OURS}
-    assert set(OURS) <= PROGRAMS
-    assert {one["image"] for one in OURS.values()} == {"harbor-refresh:latest"}
-    assert [name for name, one in OURS.items() if "build" in one] == ["migrate"], "it is built once"
 
 
 @EVERY
@@ -112,10 +104,6 @@ def test_only_web_and_flower_have_ports_and_only_on_this_machine() -> None:
     assert all("servers" in one["networks"] for one in SERVICES.values())
 
 
-def test_workers_may_be_many_because_nothing_of_theirs_exists_once() -> None:
-    assert not {"container_name", "ports", "hostname", "volumes"} & set(SERVICES["worker"])
-
-
 @pytest.mark.parametrize("name", sorted(OURS))
 def test_every_variable_of_a_program_is_known_and_none_is_missing(name: str) -> None:
     given = set(OURS[name]["environment"])
@@ -147,11 +135,6 @@ def test_no_secret_stands_in_the_file_or_in_the_environment(tmp_path: Path) -> N
     postgres = SERVICES["postgres"]["environment"]
     assert postgres["POSTGRES_PASSWORD_FILE"] == "/run/secrets/postgres_password"
     assert (postgres["POSTGRES_USER"], postgres["POSTGRES_DB"]) == ("refresh", "refresh")
-
-
-def test_git_ignores_secrets_and_settings() -> None:
-    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
-    assert {"/.secrets/", "/harbor-refresh.env"} <= set(ignored)
 
 
 def test_a_variable_of_the_caller_replaces_its_default() -> None:

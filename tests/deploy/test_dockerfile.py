@@ -22,33 +22,16 @@ def tracked(*paths: str) -> list[str]:
 
 
 @STAGES
-def test_a_base_image_is_pinned_by_version_and_digest(stage: Stage) -> None:
+def test_a_stage_is_pinned_and_takes_named_files_no_secret_and_no_risky_step(stage: Stage) -> None:
     assert re.fullmatch(r"python:3\.\d+\.\d+-slim-\w+@sha256:[0-9a-f]{64}", stage.base)
     assert stage.base == BUILD.base, "an environment runs only with the Python that made it"
-
-
-@STAGES
-def test_files_come_by_copy_alone_and_never_the_whole_context(stage: Stage) -> None:
     assert stage.every("ADD") == []
     assert [source for source, _ in stage.sources if source in (".", "./", "*")] == []
-
-
-@STAGES
-def test_no_secret_is_an_argument_or_a_variable(stage: Stage) -> None:
     names = [name for word in ("ARG", "ENV") for one in stage.every(word) for name in one.pairs]
     assert [name for name in names if SECRET.search(name)] == []
-
-
-@STAGES
-def test_no_step_needs_sudo_or_a_pipe_that_hides_a_failure(stage: Stage) -> None:
     for one in stage.every("RUN"):
-        assert not re.search(r"\bsudo\b|\bapt\b|curl|wget|[^|]\|[^|]", one.rest), one.rest
-
-
-@STAGES
-def test_folders_are_absolute(stage: Stage) -> None:
+        assert not re.search(r"\bsudo\b|\bapt\b|curl|wget|[^|]\|[^|]|^cd ", one.rest), one.rest
     assert all(one.rest.startswith("/") for one in stage.every("WORKDIR"))
-    assert [one for one in stage.every("RUN") if one.rest.startswith("cd ")] == []
 
 
 def test_the_service_runs_as_a_number_that_is_not_root_after_all_that_needs_root() -> None:
@@ -58,18 +41,6 @@ def test_the_service_runs_as_a_number_that_is_not_root_after_all_that_needs_root
     assert {one.word for one in after} & {"RUN", "COPY"} == set()
 
 
-def test_the_files_of_the_image_belong_to_root() -> None:
-    for one in SERVICE.every("COPY"):
-        assert set(one.flags) == {"from"}, one.rest
-
-
-def test_the_last_stage_installs_nothing_and_loses_pip() -> None:
-    (run,) = SERVICE.every("RUN")
-    assert "pip uninstall" in run.rest
-    assert "pip install" not in TEXT, "packages are installed by install.sh, in the first stage"
-    assert {one.flags["from"] for one in SERVICE.every("COPY")} == {"build"}
-
-
 def test_the_program_is_process_1_and_ends_warm() -> None:
     for word in ("ENTRYPOINT", "CMD"):
         assert SERVICE.only(word).is_exec_form, "a shell between would keep the signals"
@@ -77,17 +48,6 @@ def test_the_program_is_process_1_and_ends_warm() -> None:
     health = SERVICE.only("HEALTHCHECK")
     assert "CMD [" in health.rest
     assert {"interval", "timeout", "start-period", "retries"} == set(health.flags)
-
-
-def test_the_environment_is_that_of_production() -> None:
-    (env,) = SERVICE.every("ENV")
-    assert env.pairs == {
-        "PATH": "/opt/venv/bin:/usr/local/bin:/usr/bin:/bin",
-        "DJANGO_SETTINGS_MODULE": "settings.production",
-        "HOME": "/nonexistent",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONUNBUFFERED": "1",
-    }
 
 
 def test_what_is_copied_is_sent_to_the_builder_and_nothing_else_is() -> None:
@@ -102,14 +62,6 @@ def test_what_is_copied_is_sent_to_the_builder_and_nothing_else_is() -> None:
     assert [path for path in (*private, *made) if is_sent(path, ignored)] == []
 
 
-def test_packages_are_installed_before_the_source_is_copied() -> None:
-    """So a change of the source installs nothing again."""
-    order = BUILD.instructions
-    packages = next(n for n, one in enumerate(order) if one.word == "RUN" and "packages" in one.rest)
-    before = {source for one in order[:packages] if one.word == "COPY" for source in one.arguments[:-1]}
-    assert before == {"requirements.txt", "deploy/image/install.sh"}
-
-
 def complaints(*command: str | Path) -> str:
     """Run a linter of the environment of the tests; return what it says."""
     program = Path(sys.executable).with_name(str(command[0]))
@@ -117,11 +69,8 @@ def complaints(*command: str | Path) -> str:
     return done.stdout + done.stderr
 
 
-def test_hadolint_finds_nothing_and_would_find_something(tmp_path: Path) -> None:
+def test_hadolint_finds_nothing() -> None:
     assert complaints("hadolint", DOCKERFILE) == ""
-    worse = tmp_path / "Dockerfile"
-    worse.write_text(TEXT.replace(SERVICE.base, "python:latest").replace("USER 10001:10001", "USER root"))
-    assert {"DL3007", "DL3002"} <= set(re.findall(r"DL\d+", complaints("hadolint", worse)))
 
 
 def test_the_scripts_are_programs_for_any_posix_shell() -> None:

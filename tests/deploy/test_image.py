@@ -122,10 +122,7 @@ def test_the_web_runs_without_rights_in_a_read_only_tree_and_ends_at_sigterm(ser
 
 @pytest.mark.slow
 def test_the_steps_of_the_image_make_a_service_whose_programs_start_work_and_end(
-    make_image: Callable[[bool], Image],
-    redis: Redis,
-    tmp_path: Path,
-    django_db_blocker: DjangoDbBlocker,
+    make_image: Callable[[bool], Image], redis: Redis, tmp_path: Path, django_db_blocker: DjangoDbBlocker
 ) -> None:
     """Every step of the Dockerfile and every program of docker-compose.yml, on an empty database."""
     image = make_image(True)

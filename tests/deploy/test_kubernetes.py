@@ -2,9 +2,8 @@
 image, the settings and the queue."""
 
 import json
-import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
@@ -34,40 +33,6 @@ KEDA = jsonschema.Draft202012Validator(json.loads((ROOT / "tests/deploy/keda.jso
 NAME = "app.kubernetes.io/name"
 
 
-def names(overlay: str) -> list[tuple[str, str]]:
-    return [(each["kind"], re.sub(r"-\w{10}$", "", each["metadata"]["name"])) for each in built(overlay)]
-
-
-BASE = [
-    ("ConfigMap", "settings"),
-    ("Deployment", "beat"),
-    ("Deployment", "flower"),
-    ("Deployment", "web"),
-    ("Deployment", "worker"),
-    ("HorizontalPodAutoscaler", "worker"),
-    ("Job", "migrate"),
-    ("Namespace", "harbor-refresh"),
-    ("NetworkPolicy", "flower"),
-    ("NetworkPolicy", "programs"),
-    ("NetworkPolicy", "web"),
-    ("NetworkPolicy", "worker"),
-    ("PodDisruptionBudget", "web"),
-    ("PodDisruptionBudget", "worker"),
-    ("Service", "flower"),
-    ("Service", "web"),
-    ("ServiceAccount", "harbor-refresh"),
-]
-AUTOSCALER = ("HorizontalPodAutoscaler", "worker")
-
-
-def test_an_overlay_is_the_base_but_for_what_it_is_for() -> None:
-    assert sorted(names("base")) == BASE
-    keda = {*BASE, ("ScaledObject", "worker"), ("TriggerAuthentication", "redis")} - {AUTOSCALER}
-    assert sorted(names("overlays/keda")) == sorted(keda)
-    stateful = {*BASE, ("StatefulSet", "worker"), ("Service", "worker")} - {AUTOSCALER, ("Deployment", "worker")}
-    assert sorted(names("overlays/hash")) == sorted(stateful)
-
-
 @OVERLAY
 @pytest.mark.parametrize(
     "version", [pytest.param(one, marks=[pytest.mark.slow] if one in VERSIONS[2:] else []) for one in VERSIONS]
@@ -77,34 +42,10 @@ def test_every_object_is_valid_for_this_version_of_kubernetes(overlay: str, vers
     assert {kubernetes_validate.validate(each, version, strict=True) for each in of_kubernetes} == {version}
 
 
-def test_the_schemas_find_a_misspelled_word() -> None:
-    web = one("base", "Deployment", "web")
-    web["spec"]["template"]["spec"]["terminationGracePeriodsSeconds"] = 1
-    with pytest.raises(kubernetes_validate.ValidationError):
-        kubernetes_validate.validate(web, VERSIONS[0], strict=True)
-
-
 def test_the_objects_of_keda_are_valid() -> None:
     of_keda = [each for each in built("overlays/keda") if each["kind"] in OF_KEDA]
     assert {each["kind"] for each in of_keda} == OF_KEDA
     assert [error.message for each in of_keda for error in KEDA.iter_errors(each)] == []
-
-
-MISTAKES: dict[str, Callable[[Any], Any]] = {
-    "a misspelled field": lambda spec: spec.update(pollInterval=10),
-    "a number in the place of text": lambda spec: spec["triggers"][0]["metadata"].update(listLength=5_000),
-    "text in the place of a number": lambda spec: spec.update(maxReplicaCount="10"),
-    "an unknown trigger": lambda spec: spec["triggers"][1].update(type="reddis"),
-    "no target": lambda spec: spec.pop("scaleTargetRef"),
-}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_the_schema_of_keda_finds_a_mistake(mistake: str) -> None:
-    scaled = one("overlays/keda", "ScaledObject", "worker")
-    assert KEDA.is_valid(scaled)
-    MISTAKES[mistake](scaled["spec"])
-    assert not KEDA.is_valid(scaled)
 
 
 @OVERLAY
@@ -237,16 +178,6 @@ def test_a_program_has_twice_the_time_that_it_takes_to_end(overlay: str) -> None
     needed = {name: 2 * seconds for name, seconds in seconds_to_end().items()}
     needed["web"] = before + seconds_to_end()["web"] + 5
     assert {name: one for name, one in grace.items() if one < needed[name]} == {}
-
-
-def test_workers_are_two_to_ten_by_their_cpu() -> None:
-    spec = one("base", "HorizontalPodAutoscaler", "worker")["spec"]
-    (metric,) = spec["metrics"]
-    assert (spec["minReplicas"], spec["maxReplicas"]) == (2, 10)
-    assert metric["resource"] == {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}
-    assert "replicas" not in one("base", "Deployment", "worker")["spec"], (
-        "it would undo what the autoscaler decided"
-    )
 
 
 def test_there_is_one_beat_at_a_time_and_a_web_process_always() -> None:

@@ -18,7 +18,6 @@ import harbor_refresh
 #: Only our own service imports these, with its settings.
 OF_THE_SERVICE = (
     "admin",
-    "at_start",
     "attach",
     "celery",
     "dashboard",

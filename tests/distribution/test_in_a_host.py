@@ -76,12 +76,7 @@ def empty_database() -> Iterator[str]:
 
 @pytest.mark.parametrize(
     "packages",
-    [
-        ("all", "pinned"),
-        ("all", "oldest"),
-        ("all", "newest"),
-        ("admin,flower,http,prometheus", "Django 6.1"),
-    ],
+    [("all", "pinned"), ("all", "oldest"), ("all", "newest"), ("admin,flower,http,prometheus", "Django 6.1")],
     ids=["pinned", "oldest", "newest", "Django 6.1"],
 )
 def test_jobs_run_in_a_project_whose_own_modules_are_named_tasks_settings_and_executions(

@@ -1,12 +1,11 @@
 """What docs/start/project.md and docs/howto/existing_project.md say to type installs the package."""
 
-import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests import pages, programs, terminal
+from tests import pages, terminal
 from tests.distribution.environments import clean, copied
 
 START, EXISTING = pages.read("docs/start/project.md"), pages.read("docs/howto/existing_project.md")
@@ -47,16 +46,3 @@ def test_the_search_for_psycopg2_finds_each_line(tmp_path: Path) -> None:
     (tmp_path / "shop/models.py").write_text("import os\nfrom psycopg2.extras import Json\n", encoding="utf-8")
     (tmp_path / "notes.txt").write_text("psycopg2\n", encoding="utf-8")
     assert typed(SEARCH, tmp_path).splitlines() == ["./shop/models.py:2:from psycopg2.extras import Json"]
-
-
-@pytest.mark.skipif(not shutil.which("apt-get"), reason="the line is for Debian")
-def test_debian_has_the_packages_that_the_tutorial_names(tmp_path: Path) -> None:
-    """apt-get says what it would do, and does nothing."""
-    line = SERVERS.splitlines()[0].removeprefix("sudo ")
-    config = tmp_path / "apt.conf"
-    config.write_text('APT::Get::Simulate "true";\n', encoding="utf-8")
-    if not typed("apt-cache pkgnames libpq", tmp_path):
-        programs.refresh_lists()
-    said = typed(line, tmp_path, APT_CONFIG=str(config))
-    for one in line.split()[2:]:
-        assert f"Inst {one} " in said or f"{one} is already the newest version" in said, said

@@ -4,8 +4,6 @@ import ast
 import subprocess
 import sys
 
-import pytest
-
 import harbor_refresh
 from tests.distribution.metadata import ROOT
 
@@ -25,13 +23,6 @@ def test_types_and_values_come_from_the_same_modules() -> None:
     assert set(harbor_refresh.__all__) <= set(dir(harbor_refresh))
     for name, module in at_run_time.items():
         assert getattr(harbor_refresh, name) is getattr(sys.modules[module], name)
-
-
-def test_other_names_are_refused() -> None:
-    with pytest.raises(AttributeError, match=r"^module 'harbor_refresh' has no attribute 'stard'$"):
-        harbor_refresh.stard  # type: ignore[attr-defined]  # noqa: B018
-    with pytest.raises(ImportError):
-        from harbor_refresh import stard  # type: ignore[attr-defined]  # noqa: F401
 
 
 def test_importing_the_package_loads_none_of_its_parts() -> None:

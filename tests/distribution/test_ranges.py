@@ -1,10 +1,8 @@
 """The wheel has ranges and CI has pins: the tests run with versions that the ranges allow."""
 
-from collections import Counter
-
 from packaging.utils import canonicalize_name
 
-from tests.distribution.metadata import ROOT, declared, extras, pinned, project
+from tests.distribution.metadata import declared, pinned, project
 
 #: Pinned for the service, and imported by nothing that the wheel carries.
 SERVICE_ALONE = {"hiredis", "whitenoise", "gunicorn", "waitress"}
@@ -18,19 +16,6 @@ def test_each_pin_lies_within_its_range() -> None:
     assert pins.keys() - ranges.keys() == SERVICE_ALONE
     assert ranges.keys() - pins.keys() == BROUGHT
     assert {name: pin for name, pin in pins.items() if name in ranges and not ranges[name].contains(pin)} == {}
-
-
-def test_no_package_is_named_twice() -> None:
-    every_pin = [one for path in ROOT.glob("requirements*.txt") for one in pinned(path.name)]
-    for named in (declared(), every_pin):
-        counts = Counter(canonicalize_name(one.name) for one in named)
-        assert {name: count for name, count in counts.items() if count > 1} == {}
-
-
-def test_the_extra_all_has_all_others() -> None:
-    assert set(extras()) == {"admin", "beat", "flower", "http", "prometheus", "all"}
-    (everything,) = project()["optional-dependencies"]["all"]
-    assert everything == "harbor-refresh[admin,beat,flower,http,prometheus]"
 
 
 def test_the_ranges_are_those_that_the_docs_promise() -> None:

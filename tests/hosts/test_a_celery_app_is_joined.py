@@ -191,11 +191,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 #: What is added to a project without a fault, and the ids of what is found then. The text is in the answer.
 FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
     "settings that are no dictionary": ({"settings": "HARBOR_REFRESH = ['FANOUT']"}, "E001", "is a list"),
-    "an unknown name": (
-        {"settings": "HARBOR_REFRESH = {'MAX_TRIES': 3}"},
-        "E002",
-        "'MAX_ATTEMPTS'",
-    ),
+    "an unknown name": ({"settings": "HARBOR_REFRESH = {'MAX_TRIES': 3}"}, "E002", "'MAX_ATTEMPTS'"),
     "a name of the environment": ({"settings": "HARBOR_REFRESH = {'REFRESH_FANOUT': 3}"}, "E002", "'FANOUT'"),
     "a number out of range": ({"settings": "HARBOR_REFRESH = {'FANOUT': 0}"}, "E003", "from 1 to 6,000"),
     "text for a number": ({"settings": "HARBOR_REFRESH = {'FANOUT': '7'}"}, "E003", "a whole number"),
@@ -261,8 +257,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 @pytest.mark.parametrize(
-    ("engine", "expected"),
-    [("shop.backend", []), ("django.db.backends.sqlite3", ["harbor_tasks.E001"])],
+    ("engine", "expected"), [("shop.backend", []), ("django.db.backends.sqlite3", ["harbor_tasks.E001"])]
 )
 def test_a_subclass_of_the_backend_is_postgresql(engine: str, expected: list[str], tmp_path: Path) -> None:
     files = {"backend__base": BACKEND, "backend____init__": ""}

@@ -120,7 +120,7 @@ def test_the_doctor_says_that_nothing_is_deleted_until_the_project_has_decided(
 ) -> None:
     doctor = """
         from harbor_refresh.tasks.checks.facts import Facts
-        from harbor_refresh.tasks.checks.tables import retention
+        from harbor_refresh.tasks.checks.postgres import retention
 
         print(json.dumps([[one.msg, one.hint] for one in retention(Facts())]))
     """

@@ -24,14 +24,9 @@ urlpatterns = [path("admin/", admin.site.urls), path("ops/", ops.urls)]
 COMMANDS = "harbor_refresh"
 PROJECTS: dict[str, dict[str, Any]] = {
     "a plain admin": {},
-    "a default site of its own": {"apps": ["shop.apps.ShopAdminConfig"]},
     "a second site": {"urls": OWN_SITE},
     "unfold": {"apps": ["unfold", "unfold.contrib.filters", "django.contrib.admin"]},
-    "unfold's basic app": {"apps": ["unfold.apps.BasicAppConfig", "django.contrib.admin"]},
-    "our apps first": {
-        "apps": [*GUESTS, "django.contrib.admin"],
-        "guest": False,
-    },
+    "our apps first": {"apps": [*GUESTS, "django.contrib.admin"], "guest": False},
     # in our own service it replaces pages and templates, and makes a Celery app
     "the app of our commands first": {"apps": [COMMANDS, "django.contrib.admin"]},
 }

@@ -52,21 +52,11 @@ sys.modules |= dict.fromkeys(["unfold", "django_celery_beat", "flower", "prometh
 PROJECTS: dict[str, tuple[dict[str, Any], str]] = {
     "a plain admin": ({}, "/admin/"),
     "a plain admin, and no package that is not needed": ({"settings": WITHOUT}, "/admin/"),
-    "a default site with a second factor": ({"apps": ["shop.apps.ShopAdminConfig"]}, "/admin/"),
     "a second site with a second factor": ({"urls": OPS}, "/ops/"),
     "only a site of its own": ({"urls": ONLY_OPS}, "/ops/"),
     "unfold": ({"apps": UNFOLD}, "/admin/"),
-    "unfold without its filters": ({"apps": ["unfold", "django.contrib.admin"]}, "/admin/"),
     "unfold's basic app and a plain admin": ({"apps": AFTER}, "/admin/"),
-    "unfold's basic app and a default site with a second factor": (
-        {"apps": ["shop.apps.ShopAdminConfig", "unfold.apps.BasicAppConfig"]},
-        "/admin/",
-    ),
     "unfold's basic app and a site of its own": ({"apps": BASIC, "urls": UNFOLD_SITE}, "/ops/"),
-    "our apps first": (
-        {"apps": ["harbor_refresh.executions", "harbor_refresh.tasks", "django.contrib.admin"], "guest": False},
-        "/admin/",
-    ),
 }
 #: Of the projects above, those in which a session without a second factor is let in nowhere.
 ASK_FOR_A_SECOND_FACTOR = [name for name in PROJECTS if "second factor" in name or "of its own" in name]

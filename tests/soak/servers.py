@@ -149,10 +149,7 @@ class Standby(EmbeddedPostgres):
         source = f"host={HOST} port={self.primary.port} user={ROLE} application_name=standby"
         words = ["-D", self._data, "-d", source, "-R", "-X", "stream", "-c", "fast", "--no-sync"]
         made = spawn(
-            [programs / "pg_basebackup", *words],
-            log=self.log,
-            death_signal=signal.SIGKILL,
-            account=self._account,
+            [programs / "pg_basebackup", *words], log=self.log, death_signal=signal.SIGKILL, account=self._account
         )
         if made.wait() != 0:
             raise LocalError(f"pg_basebackup failed. Its log ({self.log}) ends:\n{tail(self.log)}")

@@ -67,7 +67,6 @@ FAULTS: dict[str, tuple[State, list[str]]] = {
     "quarantine": (replace(SOUND, quarantined=1), ["status.quarantine"]),
     "dead letters": (replace(SOUND, dead_letters=2), ["status.deliveries"]),
     "reconcile is late": (replace(SOUND, last_reconcile=300.0), ["status.reconcile"]),
-    "drift": (replace(SOUND, drifted=4), ["status.repaired"]),
     "paused": (
         replace(SOUND, paused=("refreshing", "the queue harbor_refresh.jobs")),
         ["status.paused", "status.paused"],
@@ -110,7 +109,7 @@ BORDERS = {
     "a backlog": replace(SOUND, backlog=10_000),
     "reconcile runs each minute": replace(SOUND, last_reconcile=210.0),
     "a worker died long ago": replace(SOUND, dead=(Node("host-3-c", 601.0),)),
-    "reconcile has not run yet": replace(SOUND, last_reconcile=None, drifted=None),
+    "reconcile has not run yet": replace(SOUND, last_reconcile=None),
 }
 
 

@@ -129,7 +129,7 @@ def test_the_apps_import_psycopg_only_to_read_harbors_types_and_to_look_whether_
     assert forbidden(modules("executions", "tasks"), "psycopg", "psycopg2", found=statements) == [
         "executions.attached.harbors_types imports psycopg.types.datetime",
         "executions.attached.harbors_types imports psycopg.types.string",
-        "tasks.checks.project imports psycopg",
+        "tasks.checks.settings imports psycopg",
     ]
 
 
@@ -157,7 +157,6 @@ def test_only_launchers_import_settings() -> None:
     importers = {line.split()[0] for line in forbidden(modules(*PACKAGES), "settings", found=statements)}
     assert {one for one in importers if not one.startswith("settings")} == {
         "benchmarks.servers",
-        "harbor_refresh.local.startup",
         "harbor_refresh.local.up",
     }
 

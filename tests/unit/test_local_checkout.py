@@ -1,8 +1,128 @@
-"""What `make up` keeps in the checkout."""
+"""What `make up` keeps in the checkout; its lock, by which a command finds the running servers."""
 
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
-from harbor_refresh.local.checkout import LARGEST_LOG, Checkout
+import pytest
+
+from harbor_refresh.local.checkout import LARGEST_LOG, Checkout, held, holder
+from harbor_refresh.local.errors import LocalError
+from harbor_refresh.local.program import FOLLOWED, follow, followed
+
+ROOT = Path(__file__).resolve().parents[2]
+ADMIN = "http://127.0.0.1:8001/admin/"
+DEV = {"DJANGO_SETTINGS_MODULE": "settings.dev"}
+VARIABLES = {"DATABASE_URL": "postgresql://u@127.0.0.1:1/n", "REDIS_URL": "redis://127.0.0.1:1/0"}
+STATS = ["manage.py", "harbor", "status"]
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Path]:
+    checkout = Checkout(tmp_path)
+    checkout.prepare()
+    with held(checkout.lock) as announce:
+        announce(ADMIN, VARIABLES)
+        yield tmp_path
+
+
+def test_a_command_takes_the_servers_of_the_running_stack_and_keeps_its_own_variables(running: Path) -> None:
+    environ = DEV | {"REFRESH_STRATEGY": "scan"}
+    assert follow(running, STATS, environ) == ADMIN
+    assert environ == DEV | VARIABLES | {"REFRESH_STRATEGY": "scan"}
+    assert follow(running, ["manage.py", "test"], dict(DEV)) == ""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"DATABASE_URL": "postgresql://other/n"},
+        {"REDIS_URL": "redis://other"},
+        {"_REDIS_URL_CORE": "redis://other"},
+        {"CELERY_BROKER_URL": "redis://other"},
+        {"DATABASE_URL_FILE": "/run/secrets/database"},
+        {"DJANGO_SETTINGS_MODULE": "settings.production"},
+    ],
+    ids=lambda given: next(iter(given)),
+)
+def test_one_variable_that_names_a_server_is_meant(running: Path, given: dict[str, str]) -> None:
+    environ = DEV | given
+    assert follow(running, STATS, environ) == ""
+    assert environ == DEV | given
+
+
+def test_where_nothing_runs_nothing_is_added(tmp_path: Path) -> None:
+    environ = dict(DEV)
+    assert follow(tmp_path, STATS, environ) == ""
+    checkout = Checkout(tmp_path)
+    checkout.prepare()
+    with held(checkout.lock) as announce:
+        assert follow(tmp_path, STATS, environ) == ""  # it is still starting
+        announce(ADMIN, VARIABLES)
+    assert follow(tmp_path, STATS, environ) == ""  # it has ended
+    assert environ == DEV
+
+
+def test_no_secret_is_announced() -> None:
+    environ = dict.fromkeys(FOLLOWED, "x") | {"SECRET_KEY": "s", "REFRESH_HARBOR_SECRET": "s", "PATH": "/bin"}
+    assert set(followed(environ)) == set(FOLLOWED)
+
+
+def test_a_command_as_a_newcomer_types_it_says_which_server_it_found(running: Path) -> None:
+    """With the program itself, copied beside the lock: it reaches for the server that the lock names."""
+    (running / "manage.py").write_text((ROOT / "manage.py").read_text())
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    ran = subprocess.run(
+        [sys.executable, *STATS],
+        cwd=running,
+        env=kept | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert "127.0.0.1:1" in ran.stderr
+    assert "Redis is away" in ran.stdout
+
+
+def test_a_second_holder_learns_where_the_first_runs(tmp_path: Path) -> None:
+    path = tmp_path / "up.lock"
+    with held(path) as announce:
+        announce(ADMIN, {"DATABASE_URL": "postgresql://db"})
+        with pytest.raises(LocalError, match=ADMIN), held(path):
+            pass
+
+
+def test_a_second_holder_learns_that_the_first_is_still_starting(tmp_path: Path) -> None:
+    path = tmp_path / "up.lock"
+    with held(path), pytest.raises(LocalError, match="still starting"), held(path):
+        pass
+
+
+def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
+    path = tmp_path / "up.lock"
+    program = textwrap.dedent(
+        f"""
+        import os, pathlib, signal
+        from harbor_refresh.local.checkout import held
+        with held(pathlib.Path({str(path)!r})):
+            os.kill(os.getpid(), signal.SIGKILL)
+        """
+    )
+    subprocess.run([sys.executable, "-c", program], check=False)
+
+    assert holder(path) is None
+    with held(path):
+        assert holder(path) is not None
+    assert holder(path) is None
+
+
+def test_only_its_owner_can_read_the_lock_file(tmp_path: Path) -> None:
+    with held(tmp_path / "up.lock"):
+        assert (tmp_path / "up.lock").stat().st_mode & 0o077 == 0
 
 
 def test_the_secret_key_is_made_once_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
@@ -14,33 +134,7 @@ def test_the_secret_key_is_made_once_and_only_its_owner_can_read_it(tmp_path: Pa
     assert len(key) > 50
     assert checkout.secret_key() == key
     assert (checkout.local / "secret_key").stat().st_mode & 0o077 == 0
-
-
-def test_an_empty_secret_key_file_is_filled_again(tmp_path: Path) -> None:
-    checkout = Checkout(tmp_path)
-    checkout.prepare()
-    (checkout.local / "secret_key").touch()
-
-    assert checkout.secret_key() == checkout.secret_key() != ""
-
-
-def test_only_its_owner_can_enter_the_local_directory(tmp_path: Path) -> None:
-    checkout = Checkout(tmp_path)
-    checkout.prepare()
-
     assert checkout.local.stat().st_mode & 0o077 == 0
-
-
-def test_a_fresh_log_keeps_the_previous_one_beside_it(tmp_path: Path) -> None:
-    checkout = Checkout(tmp_path)
-    checkout.prepare()
-    log = checkout.fresh_log("web")
-    log.write_text("first run")
-
-    checkout.fresh_log("web")
-
-    assert log.read_text() == ""
-    assert (checkout.logs / "web.log.1").read_text() == "first run"
 
 
 def test_a_log_that_is_too_large_is_truncated_while_its_writer_goes_on(tmp_path: Path) -> None:
@@ -53,4 +147,3 @@ def test_a_log_that_is_too_large_is_truncated_while_its_writer_goes_on(tmp_path:
         writer.write(b"goes on")
 
     assert log.read_bytes() == b"goes on"
-    assert (checkout.logs / "worker1.log.1").stat().st_size == LARGEST_LOG + 1

@@ -89,16 +89,6 @@ def test_a_stale_pid_file_does_not_stop_the_next_start(postgres: EmbeddedPostgre
     assert ask(postgres, "SELECT 1") == 1
 
 
-def test_data_of_another_major_version_are_refused_with_a_reason(
-    postgres: EmbeddedPostgres,
-) -> None:
-    postgres.stop()
-    (postgres.directory / "data" / "PG_VERSION").write_text("13\n")
-
-    with pytest.raises(LocalError, match="are PostgreSQL 13's"):
-        postgres.start()
-
-
 def test_a_setting_that_postgres_refuses_is_reported_with_the_end_of_its_log(folder: Path) -> None:
     server = EmbeddedPostgres(folder / "postgres", parameters={"max_connections": "many"})
     try:

@@ -1,19 +1,18 @@
 """Keeping processes running, and ending them all in time."""
 
 import signal
-import sys
 import time
 from collections.abc import Callable
-from io import StringIO
 from pathlib import Path
 
 import psutil
 import pytest
-from rich.console import Console
 
-from harbor_refresh.local.screen import Screen
+from harbor_refresh.local.__main__ import main
+from harbor_refresh.local.checkout import Checkout
+from harbor_refresh.local.errors import LocalError
 from harbor_refresh.local.services import Service
-from harbor_refresh.local.up import Child, Restarts, end_all
+from harbor_refresh.local.up import Child, StopRequested, Up, end_all, environment, start_again
 from tests.waiting import wait_for
 
 SLEEP = "import time; time.sleep(60)"  # a program that runs until it is ended
@@ -84,23 +83,62 @@ def test_a_stubborn_child_is_killed_in_time(
     assert stubborn.exit_code == -signal.SIGKILL
 
 
-def test_a_child_that_dies_is_reported_with_the_end_of_its_log_and_starts_again_after_growing_pauses(
-    child: Callable[[str], Child],
+def test_a_child_that_dies_is_reported_with_the_end_of_its_log_and_starts_again(
+    child: Callable[[str], Child], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("harbor_refresh.local.up.PAUSE_SECONDS", 0.1)
     dying = child("import sys; sys.exit('no such broker')").start()
-    said = StringIO()
-    screen = Screen(Console(file=said))
-    restarts = Restarts(dying)
+    died: dict[str, float] = {}
 
     def again() -> bool:
-        restarts.look(screen)
-        return "starts again in 4 s" in said.getvalue()
+        start_again(dying, died)
+        return dying.log.read_text().count("no such broker") == 3
 
     wait_for(again, "three deaths")
+    dying.kill()
+    assert "child ended and starts again" in capsys.readouterr().out
 
-    assert [f"starts again in {pause} s" in said.getvalue() for pause in (1, 2, 8)] == [True, True, False]
-    assert dying.log.read_text().count("no such broker") == 3
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
+    monkeypatch.delenv("SECRET_KEY", raising=False)
+    made = Checkout(tmp_path)
+    made.prepare()
+    return made
 
 
-def test_services_run_with_the_current_python() -> None:
-    assert Service("x", ("-V",)).argv == [sys.executable, "-V"]
+def test_the_processes_get_the_addresses_and_no_variable_of_make(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAKEFLAGS", "-j4")
+
+    environ = environment(checkout, "postgresql://db", "redis://cache")
+
+    assert environ["DATABASE_URL"] == "postgresql://db"
+    assert environ["REDIS_URL"] == "redis://cache"
+    assert environ["DJANGO_SETTINGS_MODULE"] == "settings.dev"
+    assert environ["SECRET_KEY"] == checkout.secret_key()
+    assert "MAKEFLAGS" not in environ
+    monkeypatch.setenv("SECRET_KEY", "mine")
+    assert environment(checkout, "", "")["SECRET_KEY"] == "mine"
+
+
+def test_a_step_that_fails_is_reported_with_the_end_of_its_log(checkout: Checkout) -> None:
+    up = Up(checkout)
+
+    with pytest.raises(LocalError, match=r"(?s)manage\.py migrate failed.*No such file"):
+        up.run_to_end("migrate", "manage.py", "migrate")  # there is no manage.py in this directory
+
+
+def test_a_stop_ends_the_running_step(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    (checkout.root / "manage.py").write_text("import time; time.sleep(60)")
+    up = Up(checkout)
+    monkeypatch.setattr(up, "_is_stopping", True)
+
+    with pytest.raises(StopRequested):
+        up.run_to_end("migrate", "manage.py", "migrate")
+
+
+def test_an_unknown_command_is_misuse(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["down"]) == 2
+    assert "usage:" in capsys.readouterr().err

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from settings.base import STATEMENT_TIMEOUTS
-from settings.process import kind_of_process
+from settings.env import kind_of_process
 
 
 @pytest.mark.parametrize(

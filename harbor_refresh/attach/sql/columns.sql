@@ -1,13 +1,10 @@
--- Reads the tables execution and task as this session sees them.
+-- Finds the columns that the tables execution and task, as this session sees them, do not have.
 --
--- returns  name (execution or task), schema (NULL if there is no such table), kind (r: a table), column, type
-SELECT
-    wanted.name,
-    c.relnamespace::regnamespace::text,
-    c.relkind::text,
-    a.attname,
-    format_type(a.atttypid, NULL)
-FROM (VALUES ('execution'), ('task')) wanted (name)
-LEFT JOIN pg_class c ON c.oid = to_regclass(wanted.name)
-LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-ORDER BY wanted.name, a.attnum
+-- :needed  text[]  as table.column
+-- returns  those that are missing; all of a table that is missing
+SELECT name
+FROM unnest(%(needed)s::text[]) name
+LEFT JOIN pg_attribute a
+    ON a.attrelid = to_regclass(split_part(name, '.', 1)) AND a.attname = split_part(name, '.', 2) AND NOT a.attisdropped
+WHERE a.attname IS NULL
+ORDER BY name

@@ -1,5 +1,4 @@
-"""`manage.py alive worker|beat`: for probes that restart a worker or a beat which does not do its work any
-more."""
+"""`manage.py alive worker|beat`: for probes that restart a worker or a beat that no longer works."""
 
 from typing import Any
 
@@ -7,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from harbor_refresh.executions.management.command import AnswerCommand
 from harbor_refresh.executions.management.output import Answer
-from harbor_refresh.monitoring.liveness import JUDGES, as_data
+from harbor_refresh.monitoring.liveness import JUDGES
 
 
 class Command(AnswerCommand):
@@ -19,6 +18,5 @@ class Command(AnswerCommand):
         parser.add_argument("--json", action="store_true", help="print JSON")
 
     def answer(self, options: dict[str, Any]) -> Answer:
-        verdict = JUDGES[options["what"]]()
-        shown = [] if not verdict.is_alive else [f"{verdict.why}."]
-        return Answer(as_data(verdict), shown, "" if verdict.is_alive else f"{verdict.why}.")
+        is_alive, why = JUDGES[options["what"]]()
+        return Answer({"alive": is_alive, "why": why}, [f"{why}."] * is_alive, "" if is_alive else f"{why}.")

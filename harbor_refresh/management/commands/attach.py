@@ -1,23 +1,21 @@
-"""`manage.py attach`: look whether this service can be attached to a Harbor; put wrong statuses right there."""
+"""`manage.py attach`: look whether this service can be attached to a Harbor, and put right what is wrong there."""
 
 from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from harbor_refresh.attach import checks, dead_tasks, rights  # noqa: F401  # checks register themselves
-from harbor_refresh.attach.facts import AttachFacts
-from harbor_refresh.attach.output import dead_text, examples, known
-from harbor_refresh.attach.wrong_statuses import Findings, repair
-from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
+from harbor_refresh.attach import dead_tasks
+from harbor_refresh.attach.checks import AttachFacts
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.management.command import Subcommand, VerbCommand
-from harbor_refresh.executions.management.output import Answer, Failed, bar_shown, table
+from harbor_refresh.executions.management.output import Answer, Failed, bar_shown
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.examination import results as results_of
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.output import as_data, as_text
 from harbor_refresh.tasks.checks.registry import Shown
+from harbor_refresh.tasks.management.verbs.repair import repair_drift
 
 
 def _check(options: dict[str, Any]) -> Answer:
@@ -26,9 +24,10 @@ def _check(options: dict[str, Any]) -> Answer:
         results = list(results_of(Shown.ATTACH, facts))
     errors = [one for result in results for one in result.problems if one.is_serious()]
     *problems, summary = as_text(results)
-    data, shown = known(facts)
-    failure = plural(len(errors), "problem") if errors else ""
-    return Answer({**as_data(results), **data}, [*problems, *shown, summary], failure)
+    found = facts.__dict__.get("dead")  # None: no check has looked
+    shown = dead_tasks.as_text(found) if found else []
+    data = {**as_data(results), "dead_tasks": found and asdict(found)}
+    return Answer(data, [*problems, *shown, summary], plural(len(errors), "problem") if errors else "")
 
 
 def _arguments_of_repair(parser: CommandParser) -> None:
@@ -46,15 +45,11 @@ def _repair(options: dict[str, Any]) -> Answer:
             "`manage.py harbor repair drift --full` repairs here."
         )
     dry_run = bool(options["dry_run"])
-    if not dry_run and Facts().unapplied:
-        raise Failed("our tables are missing, and each repair writes its history there. Type: manage.py migrate")
+    if Facts().unapplied:
+        raise Failed("our tables are missing. Type: manage.py migrate")
     if options["dead_tasks"]:
         return _end_dead_tasks(str(options["job_service_redis"]), dry_run)
-    with bar_shown("looked at") as progress:
-        outcome = repair(dry_run=dry_run, progress=progress)
-    if not dry_run:
-        note(at_terminal(), Word.REFRESH, Kind.EXECUTION, "wrong ones", count=outcome.repaired)
-    return _repaired(outcome, dry_run)
+    return repair_drift(full=True, dry_run=dry_run)
 
 
 def _end_dead_tasks(url: str, dry_run: bool) -> Answer:
@@ -63,20 +58,9 @@ def _end_dead_tasks(url: str, dry_run: bool) -> Answer:
     with bar_shown("looked at") as progress:
         found = dead_tasks.end(url, progress, dry_run=dry_run)
     done = "dry run: nothing written" if dry_run else f"{found.ended:,} ended"
-    return Answer({"dry_run": dry_run, **asdict(found)}, [*dead_text(found), f"{found.dead:,} dead, {done}."])
-
-
-def _repaired(outcome: Findings, dry_run: bool) -> Answer:
-    done = "dry run: nothing written" if dry_run else f"{outcome.repaired:,} repaired"
-    held = f", {outcome.held:,} left because another transaction holds them" if outcome.held else ""
-    summary = f"Looked at {outcome.looked_at:,} executions: {outcome.wrong:,} wrong, {done}{held}."
-    shown: list[Any] = [summary, *examples(outcome)]
-    failure = ""
-    if outcome.failed:
-        rows = [(str(pk), reason) for pk, reason in outcome.first_failed.items()]
-        shown.append(table(("execution", "why it could not be refreshed"), rows))
-        failure = f"{plural(outcome.failed, 'execution')} could not be refreshed"
-    return Answer({"dry_run": dry_run, **asdict(outcome)}, shown, failure)
+    return Answer(
+        {"dry_run": dry_run, **asdict(found)}, [*dead_tasks.as_text(found), f"{found.dead:,} dead, {done}."]
+    )
 
 
 VERBS = {
@@ -86,7 +70,7 @@ VERBS = {
         dead_tasks.add_job_service,
     ),
     "repair": Subcommand(
-        "refresh the executions whose status is wrong, or end the tasks whose job is gone",
+        "mark all executions whose status is wrong, or end the tasks whose job is gone",
         _repair,
         _arguments_of_repair,
     ),

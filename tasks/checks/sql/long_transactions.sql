@@ -1,8 +1,7 @@
 -- Finds the transactions that have been open for too long: they hold the watermark of reconcile, and autovacuum.
 --
 -- :longer_than interval
--- returns  JSON objects: pid (NULL: it is prepared), name (the program, or the id of the prepared transaction),
---          seconds; the oldest first, 5 at most
+-- returns  JSON objects: pid, name (the program), seconds; the oldest first, 5 at most
 SELECT to_jsonb(open_transactions)
 FROM (
     SELECT
@@ -11,10 +10,6 @@ FROM (
         extract(epoch FROM clock_timestamp() - xact_start)::float8 AS seconds
     FROM pg_stat_activity
     WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
-    UNION ALL
-    SELECT NULL, gid, extract(epoch FROM clock_timestamp() - prepared)::float8
-    FROM pg_prepared_xacts
-    WHERE database = current_database()
 ) open_transactions
 WHERE seconds > extract(epoch FROM %(longer_than)s::interval)
 ORDER BY seconds DESC

@@ -35,8 +35,7 @@ def _drift_arguments(parser: CommandParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only print; mark nothing")
 
 
-def _drift(options: dict[str, Any]) -> Answer:
-    full, dry_run = options["full"], options["dry_run"]
+def repair_drift(*, full: bool, dry_run: bool) -> Answer:
     with bar_shown("looked at") as progress:
         outcome = reconcile(full=full, dry_run=dry_run, progress=progress)
     if outcome.held:
@@ -108,7 +107,7 @@ HELP = "mark executions with a wrong status, release the claims and jobs of dead
 VERBS = {
     "drift": Subcommand(
         "find executions whose status differs from their tasks, and queue them for a refresh",
-        _drift,
+        lambda options: repair_drift(full=options["full"], dry_run=options["dry_run"]),
         _drift_arguments,
     ),
     "claims": Subcommand("release the claims of dead nodes", _claims),

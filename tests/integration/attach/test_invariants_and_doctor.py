@@ -1,17 +1,11 @@
 """The invariants and the doctor on Harbor's tables."""
 
-import psycopg
 import pytest
-from django.db import connection
-from pytest_django import Settings
 
 from examples.simulation.invariants import violations
-from harbor_refresh.executions.attached.attachment import SEARCH_PATH
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import StatusChange
-from tests import servers
 from tests.harbor.rows import NEVER, T1, T2, asked, execution, task
-from tests.integration.checks.examined import E, found, problems
 
 pytestmark = pytest.mark.usefixtures("attached", "redis")
 
@@ -71,18 +65,3 @@ def test_k4_sees_an_execution_that_is_reopened_more_often_than_its_tasks_explain
     assert wrong() == [("K4", of)]
     asked("UPDATE task SET run_count = 2")
     assert wrong() == []
-
-
-def test_the_doctor_says_how_a_role_behind_a_pooler_finds_the_tables(attached: str, settings: Settings) -> None:
-    settings.SESSION_OPTIONS = {**settings.SESSION_OPTIONS, "search_path": SEARCH_PATH}
-    assert found("database.search_path") == []
-    connection.close()
-    connection.settings_dict["OPTIONS"]["options"] = ""
-    ((level, what),) = found("database.search_path")
-    assert (level, what.split(", but ")[0]) == (E, "REFRESH_ATTACH is harbor")
-    (problem,) = problems("database.search_path")
-    with psycopg.connect(servers.postgres.url_for(attached), autocommit=True) as server:
-        server.execute(str(problem.hint).removeprefix("manage.py migrate makes the schema. ").encode())
-    connection.close()
-    assert found("database.search_path") == []
-    assert found("tables.indexes") == []

@@ -12,7 +12,6 @@ from redis import Redis
 
 from harbor_refresh.executions.access.audit import Person
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.attached.ownership import ON_PAGES
 from harbor_refresh.executions.errors import OwnedByHarbor
 from harbor_refresh.executions.lifecycle import creation, deletion, gates, reports, stops
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
@@ -26,7 +25,7 @@ from harbor_refresh.tasks.jobs.starting import records
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.operations import bulk
 from tests.harbor.samples import everything, execution, sql, stored
-from tests.integration.admin_client import act, told
+from tests.integration.admin_client import told
 from tests.integration.command_output import failing, said
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.executions.hook_requests import SECRET, post, wire
@@ -121,12 +120,6 @@ def test_the_api_answers_one_problem_of_its_own_type(redis: Redis) -> None:
     assert not AuditEntry.objects.exists()
 
 
-def test_the_api_still_refreshes(redis: Redis) -> None:
-    pk = execution("Running", None, "Success")
-    assert Program(token(*Scope)).post(f"/executions/{pk}/refresh")["status"] == "Success"
-    assert stored()[pk].status == "Success"
-
-
 def test_the_hook_is_left_to_harbors_core(settings: Settings) -> None:
     settings.REFRESH_HARBOR_SECRET = SECRET
     execution("Running", None, "Running")
@@ -164,34 +157,3 @@ def test_the_admin_shows_no_button_that_is_harbors(redis: Redis, admin: Client) 
         assert [path for path in ("stop", "retry", "resume", "remove") if f"/{pk}/{path}" in one] == []
     ((task,), _) = sql("SELECT id FROM task ORDER BY id")
     assert f"/{task}/stop" not in page(admin, "task_change", task)
-
-
-def test_the_pages_of_what_is_harbors_say_why_a_button_is_missing(
-    redis: Redis, admin: Client, settings: Settings
-) -> None:
-    pk = execution("Running", None, "Running")
-    ((task,),) = sql("SELECT id FROM task")
-    pages: list[tuple[Any, ...]] = [
-        ("execution_changelist",),
-        ("execution_change", pk),
-        ("task_changelist",),
-        ("task_change", task),
-    ]
-    assert [page(admin, *one).count(ON_PAGES) for one in pages] == [1, 1, 1, 1]
-    panel = page(admin, "execution_panel", pk)
-    assert "0 of 1 task has ended." in panel
-    assert ON_PAGES not in panel, "the panel renews itself, and the note stands before it"
-    sql("UPDATE execution SET vendor_id = 0")  # in our own tables it is never NULL
-    settings.REFRESH_ATTACH = ""
-    assert [page(admin, *one).count(ON_PAGES) for one in pages] == [0, 0, 0, 0]
-
-
-def test_a_form_that_was_open_before_is_refused(redis: Redis, admin: Client) -> None:
-    """The page was loaded from a process that was not attached."""
-    pk = execution("Running", None, "Running")
-    before = everything()
-    address = reverse("admin:harbor_executions_execution_changelist")
-    told(act(admin, address, "stop", [pk]))
-    stop = reverse("admin:harbor_executions_execution_change", args=[pk]).replace("change/", "stop")
-    admin.post(stop, {"confirmed": "yes"})
-    assert everything() == before

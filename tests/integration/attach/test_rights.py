@@ -11,7 +11,7 @@ import pytest
 from django.core.checks import CheckMessage
 from redis import Redis
 
-from harbor_refresh.attach.rights import of_redis, of_the_broker
+from harbor_refresh.attach.checks import redis_rights as of_redis
 from harbor_refresh.tasks.checks.facts import Facts, RedisServer
 from harbor_refresh.tasks.checks.registry import Need
 from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_PATTERN, SEEDS_KEY
@@ -27,7 +27,6 @@ pytestmark = pytest.mark.slow
 USER = "harbor_refresh"
 OF_BROKER = "harbor_refresh_broker"
 PROCESSING = "cache:execution:refresh:processing"
-WAKE = "cache:execution:refresh:wake"
 #: Pages that a person of the admin opens, and a form that refreshes.
 BROWSE = """
 from django.contrib.auth.models import User
@@ -220,15 +219,12 @@ def test_without_the_right_to_the_schema_that_is_named_and_no_row_is_at_fault(ha
         harbor.database.execute(b"GRANT USAGE ON SCHEMA public TO PUBLIC, harbor_refresh")
     found = {one["check"]: one["problems"] for one in json.loads(check.stdout)["checks"] if one["problems"]}
     assert {name: [(one["what"], one["todo"].partition(" (")[0]) for one in found[name]] for name in found} == {
-        "attach.columns": [
-            ("harbor_refresh sees no table without the right USAGE on the schema public.", GRANT_USAGE)
-        ],
-        "attach.rights": [("The role harbor_refresh lacks the right USAGE on the schema public.", GRANT_USAGE)],
+        "attach.rights": [("The role harbor_refresh lacks the right USAGE on the schema public.", GRANT_USAGE)]
     }
     assert (check.returncode, repair.returncode, refresh.returncode) == (1, 1, 1)
     assert "`manage.py attach check` names each, with the statement that grants it" in repair.stderr
     assert "harbor_refresh.executions.errors.RightMissing: " in refresh.stderr, "the work waits, and goes on"
-    assert harbor.manage("attach", "repair").returncode == 0
+    assert harbor.manage("harbor", "repair", "refresh", str(pk)).returncode == 0
     assert statuses(harbor) == ["Success"]
 
 
@@ -270,37 +266,6 @@ def test_a_member_that_cannot_be_taken_out_of_harbors_set_is_not_put_in(harbor: 
     assert not harbor.redis.sismember(MARKS, "-")
 
 
-def test_each_command_that_is_missing_at_the_broker_is_named(harbor: Restricted) -> None:
-    facts = Facts()
-    facts.broker = RedisServer(Need.BROKER, "CELERY_BROKER_URL", harbor.env["CELERY_BROKER_URL"])
-    before = {key: harbor.broker.dump(key) for key in harbor.broker.keys("*")}
-    assert list(of_the_broker(facts)) == []
-    missed = unnamed("broker.acl", harbor.broker, OF_BROKER, lambda: of_the_broker(facts))
-    assert missed == ["subscribe", "psubscribe", "unsubscribe", "punsubscribe"]
-    assert list(of_the_broker(facts)) == []
-    assert {key: harbor.broker.dump(key) for key in harbor.broker.keys("*")} == before
-
-
-def test_a_message_that_the_broker_refuses_is_told_and_the_mark_stays(harbor: Restricted) -> None:
-    pk = add(harbor, "Running", "Success")
-    harbor.broker.flushall()  # enough ticks may wait there, and then none is sent
-    harbor.redis.delete(WAKE)
-    harbor.broker.execute_command("ACL", "SETUSER", OF_BROKER, "-lpush")
-    try:
-        done = harbor.manage("harbor", "repair", "drift", "--full")
-        check = json.loads(harbor.manage("attach", "check", "--json").stdout)
-    finally:
-        harbor.broker.execute_command("ACL", "SETUSER", OF_BROKER, "+lpush")
-    assert done.returncode == 0, done.stderr
-    assert "Could not wake a tick, the next one of the schedule will do: " in done.stderr
-    assert "'lpush'" in done.stderr
-    assert harbor.redis.sismember(MARKS, f"{pk}:REPLICATION")
-    found = {one["check"]: one["problems"] for one in check["checks"]}
-    (problem,) = found["attach.broker_rights"]
-    assert problem["what"].startswith("The broker's Redis refuses LPUSH harbor_refresh: ")
-    assert problem["todo"].startswith("Give the user of CELERY_BROKER_URL the rights of deploy/attach/broker.acl")
-
-
 @pytest.mark.parametrize("command", ["brpop", "psubscribe"])
 def test_a_worker_that_may_not_take_messages_names_the_command(
     harbor: Restricted, cluster: Cluster, command: str
@@ -320,7 +285,8 @@ def test_a_key_that_is_missing_in_redis_is_named(harbor: Restricted) -> None:
     harbor.redis.execute_command("ACL", "SETUSER", USER, "resetkeys", "~cache:execution:*")
     named = " ".join(str(one.msg) for one in of_redis(facts))
     give_rights("redis.acl", harbor.redis)
-    assert "Redis refuses SCARD: " in named
+    assert "Redis refuses EVALSHA: " in named
+    assert "key" in named
     assert list(of_redis(facts)) == []
 
 
@@ -329,15 +295,15 @@ def test_work_that_lacks_a_right_waits_and_the_error_names_the_table(harbor: Res
     pk = add(harbor, "Running", "Success")
     harbor.database.execute(b"REVOKE UPDATE (status) ON public.execution FROM harbor_refresh")
     try:
-        done = harbor.manage("attach", "repair")
+        done = harbor.manage("harbor", "repair", "refresh", str(pk))
     finally:
         harbor.database.execute(b"GRANT UPDATE (status) ON public.execution TO harbor_refresh")
     assert done.returncode == 1
     assert "permission denied for table execution" in done.stderr
     assert "`manage.py attach check` names each, with the statement that grants it" in done.stderr
     assert "Running" in statuses(harbor)
-    assert harbor.manage("attach", "repair").returncode == 0
-    assert statuses(harbor) == ["Success"], pk
+    assert harbor.manage("harbor", "repair", "refresh", str(pk)).returncode == 0
+    assert statuses(harbor) == ["Success"]
 
 
 OF_DEAD_TASKS = re.compile(r"GRANT (UPDATE \([a-z_, ]+\)) ON public\.task TO harbor_refresh")
@@ -380,7 +346,7 @@ def test_the_right_of_the_page_is_enough_to_end_dead_tasks_and_without_it_the_co
     assert harbor.database.execute(task).fetchall() == [
         ("Success", 3, "The job service says Success; its report was lost.")
     ]
-    succeeds(harbor, "attach", "repair")
+    succeeds(harbor, "harbor", "repair", "refresh", str(pk))
     assert statuses(harbor) == ["Success"]
 
 
@@ -394,5 +360,6 @@ def test_a_command_that_a_script_may_not_run_is_named_and_no_absence(harbor: Res
     assert "'scard'" in done.stderr or "can't run this command" in done.stderr  # as Redis 7.0 says it
     assert done.stderr.strip().endswith(
         "Redis answers, and refuses this program: its user may not use that command, or not on that key. "
-        "`manage.py attach check` names each right that is missing; then repeat this command."
+        "The files redis.acl and broker.acl of deploy/attach have all rights that are needed; "
+        "then repeat this command."
     )

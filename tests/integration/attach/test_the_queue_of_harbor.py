@@ -1,24 +1,18 @@
 """Harbor's set is the queue: its cores and our workers take members from it, and the first has them."""
 
-import random
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 from redis import Redis
 
-from examples.simulation.invariants import violations
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_SET
-from harbor_refresh.tasks.schedule import ROWS
-from tests import servers
 from tests.faults.cluster import Cluster
 from tests.harbor.databases import ATTACHED
-from tests.harbor.rows import asked, execution, stored, task
-from tests.integration.concurrency import in_background
+from tests.harbor.rows import execution, stored, task
 from tests.waiting import wait_for
 
 #: Its own marks and the keys of ours that may be left when all work is done, but those of the broker.
@@ -95,11 +89,6 @@ def test_recovery_sends_a_tick_that_looks_for_keys_although_the_set_is_empty(sen
     assert sent == [None], "the database is away"
 
 
-def test_each_recovery_finds_that_a_look_for_keys_is_due() -> None:
-    (seconds,) = (row.seconds for row in ROWS if row.task == "tasks.recover_stale")
-    assert seconds > pacing.ROUND_SECONDS
-
-
 @pytest.mark.usefixtures("attached")
 def test_a_key_of_harbor_that_is_no_set_is_not_dropped(redis: Redis) -> None:
     redis.set(HARBORS_SET, "of another program")
@@ -133,70 +122,3 @@ def test_a_key_of_harbor_is_found_by_the_look_of_recovery(cluster: Cluster, redi
     wait_for(lambda: stored(of, "status") == ("Success",), "the refresh", seconds=60, log=worker.log)
     wait_for(lambda: not redis.exists(f"{OURS}processing"), "the completion", log=worker.log)
     assert keys_of_the_queue(redis) <= {f"{OURS}queues"}
-
-
-EXECUTIONS = 60
-
-
-def test_workers_and_a_core_share_the_marks_and_every_status_is_right(
-    cluster: Cluster, attached: str, redis: Redis
-) -> None:
-    """A core takes some of the marks, and refreshes as Harbor's does."""
-    seed = random.randrange(2**32)
-    chance = random.Random(seed)
-    tasks = {of: [task(of, "Running") for _ in range(3)] for of in (execution() for _ in range(EXECUTIONS))}
-    cluster.beat({"Reconcile": 3600}, **LATE)
-    cluster.worker(**LATE)
-    core = psycopg.connect(servers.postgres.url_for(attached), autocommit=True)
-
-    def report() -> None:
-        changes = [(of, pk) for of, its in tasks.items() for pk in its for _ in range(2)]
-        chance.shuffle(changes)
-        for of, pk in changes:
-            change_task(core, pk, chance.choice(["Running", "Success", "Error", "Stopped", "Pending"]))
-            redis.sadd(HARBORS_SET, f"{of}:REPLICATION")
-            if chance.random() < 0.02:
-                for member in redis.spop(HARBORS_SET, chance.choice([1, 5, 100])):
-                    refresh_as_a_core(core, int(member.partition(b":")[0]))
-
-    with in_background(report) as reported:
-        reported()
-    core.close()
-    wait_for(lambda: violations(at_most=3) == [], f"K1 to K4 to hold, with the seed {seed}")
-    assert asked("SELECT count(*) > 0 FROM execution_status_change") == [(True,)]
-    assert "ERROR" not in cluster.logs()
-    assert keys_of_the_queue(redis) <= {f"{OURS}queues"}
-
-
-def change_task(core: psycopg.Connection, pk: int, status: str) -> None:
-    ended = status in ("Success", "Error", "Stopped")
-    core.execute(
-        "UPDATE task SET status = %s, status_code = %s, run_count = run_count + 1,"
-        " update_time = date_trunc('second', now()),"
-        " end_time = CASE WHEN %s THEN date_trunc('second', now()) ELSE '0001-01-01' END WHERE id = %s",
-        [status, 3 if ended else 2, ended, pk],
-    )
-
-
-def refresh_as_a_core(core: psycopg.Connection, of: int) -> None:
-    """The four statements of Harbor's refresh, each committed by itself."""
-    for _ in range(5):
-        row = core.execute("SELECT revision FROM execution WHERE id = %s", [of]).fetchone()
-        assert row is not None
-        words = {
-            status for (status,) in core.execute("SELECT DISTINCT status FROM task WHERE execution_id = %s", [of])
-        }
-        unfinished = words & {"Pending", "Scheduled", "Running"}
-        status = "Running" if unfinished else next(one for one in ("Error", "Stopped", "Success") if one in words)
-        written = core.execute(
-            "UPDATE execution SET status = %s, revision = revision + 1, update_time = now()"
-            " WHERE id = %s AND revision = %s",
-            [status, of, row[0]],
-        )
-        if written.rowcount:
-            core.execute(
-                "UPDATE execution SET end_time = CASE WHEN status IN ('Error', 'Stopped', 'Success')"
-                " THEN (SELECT max(end_time) FROM task WHERE execution_id = %s) END WHERE id = %s",
-                [of, of],
-            )
-            return

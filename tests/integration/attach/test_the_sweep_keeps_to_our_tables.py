@@ -74,17 +74,3 @@ def test_a_long_history_with_gaps_keeps_its_newest_rows(
     assert StatusChange.objects.filter(execution_id=short).count() == 4
     assert list(ShortenedHistory.objects.values_list("pk", "through")) == [(of, 800)]
     assert sweep().forgotten == {}
-
-
-def test_young_and_untold_rows_of_a_long_history_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(housekeeping, "HISTORY_KEPT", 2)
-    of = execution(revision=6)
-    old, now = datetime.now(UTC) - timedelta(days=31), datetime.now(UTC)
-    for number, (at, told) in enumerate(
-        [(old, True), (old, True), (now, True), (old, True), (old, True), (old, True)]
-    ):
-        StatusChange.objects.create(
-            execution_id=of, revision=number, from_status="Running", to_status="Error", at=at, told=told
-        )
-    assert sweep().forgotten == {"history": 2}
-    assert [one.revision for one in StatusChange.objects.all()] == [2, 3, 4, 5]

@@ -17,7 +17,7 @@ from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.queue.keys import HARBORS_SET
 from harbor_refresh.tasks.queue.members import Token
 from tests.faults.cluster import Cluster, Member
-from tests.harbor.databases import ATTACHED, manage_attached
+from tests.harbor.databases import ATTACHED
 from tests.harbor.rows import asked, execution, task
 from tests.integration.command_output import data, said
 from tests.waiting import wait_for
@@ -102,50 +102,12 @@ def unrefreshed() -> set[str]:
     return members([of for (of,) in asked("SELECT id FROM execution WHERE status = 'Running'")])
 
 
-def marks(redis: Redis) -> set[str]:
-    return {one.decode() for one in redis.smembers(HARBORS_SET)}
-
-
 def end_by_sigterm(worker: Member, go_on: Path) -> None:
     os.kill(worker.process.pid, signal.SIGTERM)
     wait_for(lambda: "Warm shutdown" in worker.text(), "the warm shutdown to begin", log=worker.log)
     go_on.touch()
     wait_for(worker.died, "the worker to end", log=worker.log)
     assert worker.process.returncode == 0
-
-
-def assert_each_mark_is_harbors_after_an_export(attached: str, redis: Redis) -> None:
-    left = unrefreshed()
-    assert len(left) > 0
-    assert redis.scard(f"{OURS}processing") > 30, "claims were left"
-    done = manage_attached(attached, "harbor", "marks", "export", "--set", **PATIENCE)
-    assert done.returncode == 0, done.stderr
-    assert (redis.exists(f"{OURS}processing"), unrefreshed()) == (0, left)
-    assert marks(redis) == left
-
-
-def test_a_worker_that_is_told_to_end_leaves_claims_that_an_export_gives_back(
-    busy: tuple[Member, Path], cluster: Cluster, attached: str, redis: Redis
-) -> None:
-    """The messages stay in the broker. A worker that starts later finds that the claims are no longer its."""
-    end_by_sigterm(*busy)
-    assert redis.llen(WORK) > 3
-    assert_each_mark_is_harbors_after_an_export(attached, redis)
-    left = unrefreshed()
-    redis.delete(HARBORS_SET)  # the cores have taken them
-    late = cluster.worker("late", **PATIENCE)
-    wait_for(lambda: redis.llen(WORK) + redis.hlen("unacked") == 0, "the messages to be taken", log=late.log)
-    assert unrefreshed() == left
-
-
-def test_a_worker_that_was_killed_leaves_claims_that_an_export_gives_back(
-    busy: tuple[Member, Path], attached: str, redis: Redis
-) -> None:
-    """The command is typed at once, when its process still counts as live."""
-    worker, _ = busy
-    worker.kill()
-    assert execution_queue().working_nodes()
-    assert_each_mark_is_harbors_after_an_export(attached, redis)
 
 
 @pytest.mark.slow

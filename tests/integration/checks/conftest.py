@@ -11,7 +11,6 @@ from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.tasks.checks.facts import Facts, RedisServer
 from harbor_refresh.tasks.checks.registry import Need
 from tests import servers
-from tests.waiting import wait_for
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +31,7 @@ def facts_of_redis(redis_to_break: EmbeddedRedis, tmp_path: Path) -> Iterator[Fa
     """The Redis to break, as it was after its start, before and after the test."""
     facts = with_redis(redis_to_break.url)
     client = facts.redis.client
-    names = ("maxmemory", "maxmemory-policy", "appendonly", "save")
+    names = ("maxmemory-policy", "appendonly", "save")
     before = {name: client.config_get(name)[name] for name in names}
     yield facts
     client.replicaof("NO", "ONE")
@@ -40,27 +39,6 @@ def facts_of_redis(redis_to_break: EmbeddedRedis, tmp_path: Path) -> Iterator[Fa
         client.config_set(name, value)
     client.flushall()
     client.close()
-
-
-@pytest.fixture
-def no_full_pages(database: str) -> Iterator[None]:
-    """The server does not repair pages that a crash tears."""
-
-    def asked(server: "psycopg.Connection[tuple[str]]") -> str:
-        row = server.execute("SHOW full_page_writes").fetchone()
-        assert row
-        return row[0]
-
-    def have(statement: bytes, value: str) -> None:
-        server.execute(statement)
-        server.execute("SELECT pg_reload_conf()")
-        wait_for(lambda: asked(server) == value, "the server to read its settings")
-        connection.close()  # the next one begins with them
-
-    with psycopg.connect(servers.postgres.url_for(database), autocommit=True) as server:
-        have(b"ALTER SYSTEM SET full_page_writes = off", "off")
-        yield
-        have(b"ALTER SYSTEM RESET full_page_writes", "on")
 
 
 @pytest.fixture

@@ -9,16 +9,12 @@ from django.db import connection
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from pytest_django import Settings
 
-from harbor_refresh.executions.deliveries import subscriptions
-from harbor_refresh.executions.lifecycle.quarantines import quarantine
-from harbor_refresh.executions.models import Delivery
 from harbor_refresh.tasks import pacing, schedule
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
-from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.checks.examined import E, W, found
 from tests.integration.redis_state import Redis
-from tests.integration.sample_executions import drifted, made
+from tests.integration.sample_executions import drifted
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -66,12 +62,6 @@ def test_a_row_of_the_schedule_that_is_gone() -> None:
     assert (level, what.split(". ")[0]) == (E, "Beat's schedule has no row “Reconcile”")
 
 
-def test_a_row_that_is_disabled() -> None:
-    PeriodicTask.objects.filter(name="Recover stale claims").update(enabled=False)
-    ((level, what),) = found("beat.rows")
-    assert (level, what.split(". ")[0]) == (E, "“Recover stale claims” is disabled in beat's schedule")
-
-
 def test_rows_that_were_edited_until_they_no_longer_work() -> None:
     rare = IntervalSchedule.objects.create(every=2, period="hours")
     PeriodicTask.objects.filter(name="Reconcile").update(interval=rare)
@@ -80,19 +70,11 @@ def test_rows_that_were_edited_until_they_no_longer_work() -> None:
     later = datetime.now(UTC) + timedelta(days=1)
     PeriodicTask.objects.filter(name="Reap jobs").update(start_time=later)
     assert [(level, what.split(" begins")[0]) for level, what in found("beat.rows")] == [
-        (W, "The row Reconcile runs every 7,200 s, and every 60 s is usual."),
-        (W, "The row Reap jobs"),
+        (E, "The row Reconcile runs every 7,200 s, and every 60 s is usual."),
+        (E, "The row Reap jobs"),
         (E, "The row Deliver runs once and not again (one-off)."),
         (E, "The row Sweep sends tasks.swep and not tasks.sweep."),
     ]
-
-
-def test_a_beat_that_was_never_there_and_one_that_is_gone() -> None:
-    assert [what.split(". ")[0] for _, what in found("beat.alive")] == ["Beat has never sent anything"]
-    beat_sent(seconds_ago=2 * 3_600 + 20)
-    assert [what.split(". ")[0] for _, what in found("beat.alive")] == ["Beat has sent nothing for 2 h"]
-    beat_sent()
-    assert found("beat.alive") == []
 
 
 def test_a_beat_with_another_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,12 +91,6 @@ def test_a_scheduler_of_rows_whose_app_is_not_installed(monkeypatch: pytest.Monk
 
 
 # workers
-
-
-def test_no_worker_at_all(queue: ExecutionQueue) -> None:
-    queue.mark(["1:A"])
-    ((level, what),) = found("workers.alive")
-    assert (level, what.split(". ")[0].split(";")[0]) == (E, "No worker is alive.".rstrip("."))
 
 
 # the work
@@ -149,13 +125,6 @@ def test_a_reconcile_that_does_not_run() -> None:
     assert (level, what.split(". ")[0]) == (E, "Reconcile has not completed a pass for 2 h")
 
 
-def test_an_execution_in_quarantine() -> None:
-    execution, _ = made(1)
-    quarantine([execution.pk], 5)
-    ((level, what),) = found("status.quarantine")
-    assert (level, what.split(". ")[0]) == (E, "1 execution could not be refreshed and is in quarantine")
-
-
 def test_claims_that_no_recovery_has_released(redis: Redis) -> None:
     old = round((datetime.now(UTC).timestamp() - 3 * pacing.STALE_SECONDS) * 1_000_000)
     fresh = round(datetime.now(UTC).timestamp() * 1_000_000)
@@ -168,29 +137,3 @@ def test_claims_that_no_recovery_has_released(redis: Redis) -> None:
         W,
         "1 entry of the set processing cannot be read, because another program wrote there.",
     )
-
-
-def test_notifications_that_were_given_up() -> None:
-    target = subscriptions.create(subscriptions.Wish("hook", "https://93.184.215.14/"))
-    Delivery.objects.create(
-        subscription=target,
-        execution_id=1,
-        vendor_type="A",
-        revision=1,
-        from_status="Running",
-        to_status="Success",
-        changed_at=datetime.now(UTC),
-        state="dead",
-        next_at=None,
-        ended_at=datetime.now(UTC),
-    )
-    ((level, what),) = found("status.deliveries")
-    assert (level, what.split(". ")[0]) == (E, "1 notification could not be delivered and was given up")
-
-
-def test_what_is_paused_is_said(queue: ExecutionQueue, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pacing, "DATABASE_PAUSE_SECONDS", 60)
-    queue.pause()
-    assert [what.split(",")[0] for _, what in found("status.paused")] == [
-        "A worker found PostgreSQL away a moment ago"
-    ]

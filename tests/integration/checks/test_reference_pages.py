@@ -13,7 +13,6 @@ import pytest
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import pages, servers
 from tests.integration.checks.examined import CHECKS
-from tests.integration.command_output import failing
 from tests.integration.redis_state import Redis
 
 pytestmark = pytest.mark.usefixtures("redis")
@@ -67,15 +66,6 @@ def test_each_command_of_the_page_does_what_the_page_says(typed: Typed) -> None:
     _, err, code = ended[STRICT]
     assert code == 1, err
     assert re.search(r"\d+ problems", err)
-
-
-def test_a_warning_is_a_failure_for_the_last_command_alone(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--only` narrows the examination to the one check that has a warning here."""
-    from harbor_refresh.tasks.checks import statuses
-
-    monkeypatch.setattr(statuses, "LONG_BACKLOG", -1)
-    *_, option, level = STRICT.split()
-    assert failing("doctor", "--only", "status.waiting", option, level)[1] == "1 problem"
 
 
 def test_the_three_commands_of_redis_that_are_stable_answer_as_the_page_says(

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from celery import current_app
-from django.db import connection
 
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.checks.facts import Workers
@@ -42,16 +41,10 @@ def found_at_last(check: str) -> list[tuple[str, str]]:
     return told
 
 
-def test_queues_without_a_worker_and_workers_on_another_database(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_queues_without_a_worker(cluster: Cluster) -> None:
     cluster.worker(concurrency=1)
-    for check in ("workers.queues", "workers.tasks", "workers.answer", "workers.database"):
+    for check in ("workers.queues", "workers.tasks", "workers.answer"):
         wait_for(lambda: found(check) == [], f"{check} to find nothing")  # noqa: B023 - waited for here
-    with monkeypatch.context() as patch:
-        patch.setitem(connection.settings_dict, "NAME", "elsewhere")
-        ((_, told),) = found_at_last("workers.database")
-    assert told.endswith("but this command on elsewhere.")
     current_app.control.cancel_consumer(TICKS, reply=True)
     current_app.control.cancel_consumer(DELIVERIES, reply=True)
     wait_for(lambda: len(Workers().queues) == 1, "the worker to answer")

@@ -46,7 +46,7 @@ VALUES = {
 FAILS = {
     "alive worker": "no worker of .* has answered",
     "alive beat": "beat sent its last task never",
-    "attach check": r"\d+ problems",
+    "attach check": r"\d+ problem",
     "attach repair": "no Harbor is attached",
     "attach repair --dry-run": "no Harbor is attached",
     "attach repair --dead-tasks": "no Harbor is attached",

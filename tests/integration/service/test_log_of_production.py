@@ -57,9 +57,7 @@ def test_a_worker_names_the_message_and_the_executions_of_each_refresh(cluster: 
     assert refresh["celery_id"] in {one["celery_id"] for one in received}
 
 
-def test_the_web_process_logs_requests_with_their_ids_and_without_their_queries(
-    cluster: Cluster,
-) -> None:
+def test_the_web_process_logs_requests_with_their_ids_and_without_their_queries(cluster: Cluster) -> None:
     port = choose_port()
     words = ["-m", "gunicorn", "-c", "python:harbor_refresh.logs.for_gunicorn", "harbor_refresh.wsgi:application"]
     web = cluster.start(
@@ -86,9 +84,7 @@ def test_the_web_process_logs_requests_with_their_ids_and_without_their_queries(
 def test_a_secret_in_an_error_is_masked_in_the_log_of_a_worker(cluster: Cluster) -> None:
     wrong = f"postgresql://stranger:hidden-word@{LOOPBACK}:{servers.postgres.port}/none"
     beat = cluster.start(
-        "beat",
-        [sys.executable, "-m", "celery", "-A", "harbor_refresh", "beat", "--pidfile="],
-        DATABASE_URL=wrong,
+        "beat", [sys.executable, "-m", "celery", "-A", "harbor_refresh", "beat", "--pidfile="], DATABASE_URL=wrong
     )
     wait_for(lambda: "Beat waits for its schedule" in beat.text(), "beat to wait", log=beat.log)
     assert "hidden-word" not in beat.text()

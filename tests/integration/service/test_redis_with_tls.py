@@ -80,11 +80,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         "CERTIFICATE_VERIFY",
     ),
     "no authority at all": ({"ssl_ca_certs": ""}, QueueUnavailable, "CERTIFICATE_VERIFY"),
-    "no certificate of the client": (
-        {"ssl_certfile": "", "ssl_keyfile": ""},
-        QueueUnavailable,
-        "ConnectionError",
-    ),
+    "no certificate of the client": ({"ssl_certfile": "", "ssl_keyfile": ""}, QueueUnavailable, "ConnectionError"),
     "a wrong password": ({"login": "refresh:wrong@"}, QueueRefused, "Authentication|WRONGPASS|invalid"),
     "a user without the rights": ({"login": "reader:r@"}, QueueRefused, "NoPermission"),
 }

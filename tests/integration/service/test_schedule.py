@@ -75,9 +75,7 @@ def test_intervals_in_the_environment_override_their_rows(settings: Settings) ->
     settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 7
     follow_setting()
     follow_setting()
-    assert schedule() == OURS | {
-        "Claim batches": ("tasks.claim_batch", "every 7 seconds", True),
-    }
+    assert schedule() == OURS | {"Claim batches": ("tasks.claim_batch", "every 7 seconds", True)}
 
 
 def test_a_fraction_of_a_second_is_kept(settings: Settings) -> None:
@@ -96,9 +94,7 @@ def test_an_interval_of_zero_has_no_ticks_and_leaves_the_row(settings: Settings,
     assert schedule() == OURS
 
 
-def test_an_administrators_edit_survives_a_migration_and_a_start_of_beat(
-    settings: Settings,
-) -> None:
+def test_an_administrators_edit_survives_a_migration_and_a_start_of_beat(settings: Settings) -> None:
     settings.SET_IN_ENVIRONMENT = frozenset()
     row = PeriodicTask.objects.get(name="Claim batches")
     row.interval = IntervalSchedule.objects.create(every=11, period="seconds")
@@ -182,9 +178,7 @@ def test_rows_that_many_beats_restore_at_once_are_there_once() -> None:
     assert schedule() == OURS
 
 
-def test_the_switch_of_an_administrator_survives_an_interval_of_the_environment(
-    settings: Settings,
-) -> None:
+def test_the_switch_of_an_administrator_survives_an_interval_of_the_environment(settings: Settings) -> None:
     settings.SET_IN_ENVIRONMENT = frozenset(["EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS"])
     settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 90
     PeriodicTask.objects.filter(name="Claim batches").update(enabled=False)
