@@ -2,7 +2,7 @@
 
 A group gets its permissions when it is made. Later, `migrate` adds only permissions that it has made itself at
 that moment, for new tables. So what a person took away stays away. A group that was deleted is made again, without
-members. Only superusers edit users and groups (admin/own_service.py), because an edited group gives any permission.
+members. Only superusers edit users and groups (admin/own_service.py), because a group gives any permission.
 """
 
 from typing import Any
