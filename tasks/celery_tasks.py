@@ -31,7 +31,6 @@ from harbor_refresh.executions.retention.lease import LEASE
 from harbor_refresh.executions.retention.sweep import Place
 from harbor_refresh.executions.retention.sweep import sweep as sweep_executions
 from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, WORK
-from harbor_refresh.tasks.broker.mark import lost_before
 from harbor_refresh.tasks.broker.pooled import batch_producer, waiting
 from harbor_refresh.tasks.jobs import consequences
 from harbor_refresh.tasks.jobs.report_target import fire_again
@@ -120,7 +119,7 @@ def subscribe(instance: Any, **_: Any) -> None:
 @shared_task(name="tasks.recover_stale", base=Tick)
 def recover_stale() -> int:
     """Release the claims of dead nodes, and look after all that should not wait for its own schedule."""
-    count = recover(idle=not waiting(WORK), lost_before=lost_before)
+    count = recover(idle=not waiting(WORK))
     with suppress(DatabaseAway), absence_translated():
         gates.close_overdue()
         consequences.carry_out()

@@ -17,7 +17,6 @@ from redis.exceptions import NoPermissionError, ResponseError
 from harbor_refresh.attach.facts import AttachFacts
 from harbor_refresh.redis_transport import NO_LIST
 from harbor_refresh.tasks.broker.celery_queues import WORK
-from harbor_refresh.tasks.broker.mark import MARK
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import Need, Shown, check
 from harbor_refresh.tasks.queue.keys import HARBORS_PATTERN, HARBORS_SET
@@ -27,7 +26,6 @@ WORDS = {
     "MARKS": HARBORS_SET,
     "PATTERN": HARBORS_PATTERN,
     "WORK": WORK,
-    "MARK": MARK,
     "NO_LIST": NO_LIST,
     "SHA": "0" * 40,
 }
@@ -50,7 +48,7 @@ ZREMRANGEBYSCORE SCRATCH 2 3; ZREM SCRATCH a; DEL SCRATCH
 """
 #: Of Celery and of recovery, at the broker. After MULTI none of them is run.
 OF_BROKER = """
-WATCH WORK; UNWATCH; EXEC; MULTI; INFO server; TIME; TYPE MARK; GET MARK; SET MARK -; LLEN WORK; LPUSH WORK -;
+WATCH WORK; UNWATCH; EXEC; MULTI; INFO server; TIME; LLEN WORK; LPUSH WORK -;
 LPUSHX NO_LIST -; RPUSH WORK -; RPOP WORK; BRPOP WORK 1; DEL WORK; EXISTS WORK; EXPIRE WORK 1; PEXPIRE WORK 1;
 SADD _kombu.binding.celery -; SREM _kombu.binding.celery -; SMEMBERS _kombu.binding.celery; HSET unacked a -;
 HGET unacked a; HDEL unacked a; ZADD unacked_index 0 a; ZREM unacked_index a; ZRANGE unacked_index 0 0;

@@ -51,13 +51,6 @@ def on_discarded(members: Sequence[bytes], **_: Any) -> None:
         log.warning("Dropped %d more members that cannot be read", len(members) - MAX_LINES)
 
 
-def on_messages_lost(is_empty: bool, **_: Any) -> None:
-    if is_empty:
-        log.warning("The broker was emptied: its claims are released")
-    else:
-        log.warning("The broker was restarted, or another server took over: claims that wait are released")
-
-
 def on_reconciled(outcome: "Reconciled", **_: Any) -> None:
     if outcome.held:
         log.info(

@@ -22,8 +22,6 @@ marks_lost = Signal()
 reconciled = Signal()
 #: A reconcile pass looks at everything, because it cannot trust the watermark. With: rescan_reason.
 watermark_untrusted = Signal()
-#: The broker was emptied (is_empty), restarted, or is another server now. With: is_empty.
-messages_lost = Signal()
 #: Workers were silent for two looks, and their jobs are released. With: names.
 nodes_died = Signal()
 #: Runs of dead processes were released. With: count.

@@ -39,7 +39,6 @@ CATALOGUE = (
     Key("lock", "string", "strategy `lock`: the process that runs a cycle", "one value; expires"),
     Key("presence", "hash", "since when heartbeats have had no gap, and which server got them", "three fields"),
     Key("traces", "hash", "`ID:VENDOR` → trace context of its latest report", "about 500; expires after 10 min"),
-    Key("broker", "string", "since when the broker has lost no messages", "one value"),
     Key("legacy_cursor", "string", "where the last scan for Harbor's own marks stopped", "one value"),
     Key("legacy_rest", "string", "no tick scans for Harbor's own marks", "expires within 10 s"),
 )

@@ -172,16 +172,6 @@ class ExecutionQueue(Verbs):
         with redis_errors_translated():
             self._redis.set(self.keys.ticked, now)
 
-    def broker_marked(self) -> int:
-        """Return when the broker got the mark that is known here (us); 0 if none is known."""
-        with redis_errors_translated():
-            noted = cast("bytes | None", self._redis.get(self.keys.broker)) or b""
-        return int(noted) if noted.isdigit() else 0
-
-    def note_broker_mark(self, moment: int) -> None:
-        with redis_errors_translated():
-            self._redis.set(self.keys.broker, moment)
-
     def stats(self) -> Stats:
         numbers, nodes, dead = self._run("look", ttl=self._ttl_us)
         return Stats(_pairs(nodes), _pairs(dead), *map(int, numbers))

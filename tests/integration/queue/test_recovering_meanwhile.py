@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from harbor_refresh.tasks.pipeline.recovery import release_stale
 from harbor_refresh.tasks.queue import queue as queue_module
 from harbor_refresh.tasks.queue.replies import Completed, Released
-from harbor_refresh.tasks.queue.stale_claims import release_stale
 from tests.integration.queue.verb_cases import NOW, Faked, flight, put
 from tests.integration.redis_state import PREFIX, Redis, sets_are_hash_tables, whole_redis
 

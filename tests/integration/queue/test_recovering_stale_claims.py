@@ -3,8 +3,8 @@
 import pytest
 
 from harbor_refresh.tasks.pacing import TICK_SENT
+from harbor_refresh.tasks.pipeline.recovery import release_stale
 from harbor_refresh.tasks.queue.replies import Released
-from harbor_refresh.tasks.queue.stale_claims import release_stale
 from tests.integration.queue.verb_cases import NOW, SECOND, SIGNS, Case, Faked, flight, played, put
 from tests.integration.redis_state import PREFIX, Redis, signs_of_life_come, whole_redis
 
@@ -94,28 +94,6 @@ IDLE = {
         (Released(1, ()), ()),
     ),
 }
-
-
-#: If the broker may have lost messages from before NOW.
-LOST = {
-    "a claim that waits since before goes back uncounted, and one in progress stays": Case(
-        flight(f"1:A:waiting@n1:{NOW - 1}", f"2:B:waiting@n1:{NOW}", f"3:C:n1:{NOW - 1}")
-        | {"nodes": {"n1": NOW}, "attempts": {"1:A": "2"}},
-        flight(f"2:B:waiting@n1:{NOW}", f"3:C:n1:{NOW - 1}")
-        | {"queue:v2": {"1:A"}, "attempts": {"1:A": "2"}, "nodes": {"n1": NOW}},
-        (Released(1, ()), ()),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", LOST)
-def test_recover_stale_with_a_broker_that_has_lost_messages(name: str, redis: Redis, faked: Faked) -> None:
-    case = LOST[name]
-    put(redis, case.before)
-    assert release_stale(faked[0]) == (Released(), ())
-    assert whole_redis(redis) == case.before
-    assert release_stale(faked[0], lost_before=NOW) == case.result
-    assert whole_redis(redis) == case.after
 
 
 @pytest.mark.parametrize("name", IDLE)
