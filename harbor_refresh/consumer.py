@@ -1,7 +1,7 @@
 """Celery's consumer, which sends the events of tasks a few times a second, many in one message.
 
-Celery sends them after each turn of the worker's loop. A job that does nothing has three, and to send them took two
-fifths of the time of the main process, which all jobs of a worker pass.
+Celery sends them after each turn of the worker's loop. A job that does nothing has three, and to send them took
+two fifths of the time of the main process, which all jobs of a worker pass.
 
 If the worker is killed, then the events of the last moment are lost, as without this. If it stops, then they are
 sent before it ends. If its connection breaks, then the dispatcher keeps them, and the next event has them sent.

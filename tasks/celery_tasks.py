@@ -50,7 +50,7 @@ from harbor_refresh.tasks.pipeline.tick import EXPIRES_SECONDS, Actor, Tick
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.strategies import strategy
-from harbor_refresh.tasks.strategies.worker_mutex import worker_mutex
+from harbor_refresh.tasks.strategies.exclusion import worker_mutex
 
 #: A run of handlers ends before the lease of its claim does, so that a call that hangs takes one process, and not
 #: another one with each lease. The run begins its last call within RUN_SECONDS, so a call may take CALL_SECONDS at

@@ -18,10 +18,9 @@ from harbor_refresh.tasks.queue import sets
 from harbor_refresh.tasks.queue.connection import patient, redis_errors_translated, single
 from harbor_refresh.tasks.queue.keys import HARBORS_PATTERN, harbors_keys, member_of_harbors, queue_key
 from harbor_refresh.tasks.queue.sets import PAGE, pages
-from harbor_refresh.tasks.strategies.cycle_lock import cycle_lock
+from harbor_refresh.tasks.strategies.claim import Strategy
+from harbor_refresh.tasks.strategies.exclusion import cycle_lock, worker_mutex
 from harbor_refresh.tasks.strategies.original_refresh import refresh_one
-from harbor_refresh.tasks.strategies.strategy import Strategy
-from harbor_refresh.tasks.strategies.worker_mutex import worker_mutex
 
 #: Keys of the server that one SCAN looks at, as in Harbor since June 2023.
 SCAN_COUNT = 1_000

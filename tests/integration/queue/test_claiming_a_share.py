@@ -10,6 +10,27 @@ from tests.integration.queue.verb_cases import NOW, Faked, token, waiting
 from tests.integration.redis_state import PREFIX, Redis, queue_with_clock, whole_redis
 
 
+@pytest.mark.parametrize("size", [{"fanout": 20, "chunk": 1000}, {"fanout": None, "chunk": 20}])
+def test_a_claim_takes_no_scraps_while_others_work_and_the_last_one_finds_room(
+    size: dict[str, Any], redis: Redis
+) -> None:
+    """Room for a part of a chunk is left for the next, who finds more: unless it is all that waits."""
+    queue, _ = queue_with_clock(redis, depth=2, rest=0.0, **size)
+    queue.mark(f"{number}:A" for number in range(1, 51))
+    first = queue.claim("me", 21)
+    assert (len(first.claim), first.more) == (21, False)
+    for count in (1, 19, 20, 100):
+        assert queue.claim("me", count).claim.members == ()
+    queue.complete(first.claim.only(first.claim.members[:1]))
+    second = queue.claim("me", 3)
+    assert (len(second.claim), second.more) == (3, False)
+    queue.complete(first.claim)
+    third = queue.claim("me", 17)
+    assert (len(third.claim), third.backlog, third.more) == (17, 26, True)
+    assert len(queue.claim("me", 100).claim) == 9, "all that waits is no scrap"
+    assert "queue:v2" not in whole_redis(redis)
+
+
 def test_the_wake_stays_while_a_long_queue_is_shared_out(redis: Redis) -> None:
     queue, _ = queue_with_clock(redis, fanout=100, depth=10, rest=0.0)
     queue.mark(waiting(SMALL + 2))

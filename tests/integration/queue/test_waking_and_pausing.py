@@ -7,7 +7,7 @@ import pytest
 
 from harbor_refresh.tasks.pacing import MARKED_SINCE, SMALL
 from harbor_refresh.tasks.queue.replies import Completed, Marked
-from tests.integration.queue.verb_cases import Faked, put, waiting
+from tests.integration.queue.verb_cases import Faked, flight, put, waiting
 from tests.integration.redis_state import PREFIX, Redis, queue_with_clock, whole_redis
 
 
@@ -88,3 +88,11 @@ def test_a_pause_ends_by_itself(redis: Redis) -> None:
     queue, _ = queue_with_clock(redis, pause=60.0)
     queue.pause()
     assert 30_000 < redis.pttl(PREFIX + "pause") <= 60_000
+
+
+@pytest.mark.parametrize(("count", "wakes"), [(SMALL, True), (SMALL + 1, False)])
+def test_a_new_mark_beside_a_claim_wakes_a_tick_only_up_to_the_small_backlog(
+    count: int, wakes: bool, redis: Redis, faked: Faked
+) -> None:
+    put(redis, {"queue:v2": waiting(count)} | flight("9:Z:n1:7"))
+    assert faked[0].mark(["1:A"]) == Marked(1, wakes)

@@ -10,7 +10,7 @@ from pytest_django import Settings
 from benchmarks.designs import strategy
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.strategies.cycle_lock import HeldLock
+from harbor_refresh.tasks.strategies.exclusion import HeldLock
 from tests.integration.concurrency import Pause, in_background, wait_until
 from tests.integration.redis_state import Redis
 from tests.integration.strategies.marked_executions import LOCK, marked

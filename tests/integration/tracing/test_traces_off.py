@@ -83,7 +83,7 @@ def commands(redis: redis_library.Redis, monkeypatch: pytest.MonkeyPatch) -> lis
     monkeypatch.setattr(wakeup, "check_later", lambda *_, **__: None)
     _refresh_one()  # loads the scripts
     names = {one.sha: name for name, one in execution_queue()._registered.items()}
-    monkeypatch.setattr(legacy_marks._Rest, "until", float("inf"))  # no look for marks of an old release is due
+    monkeypatch.setattr(legacy_marks.pacing, "LEGACY_KEYS_PER_SECOND", 0)  # no look for marks of an old release
     monkeypatch.setattr(redis_library.Redis, "execute_command", noting)
     return sent
 
