@@ -93,11 +93,6 @@ def test_a_pass_does_not_wait_for_a_locked_row(database: str) -> None:
     assert held.holder == "other"
 
 
-def test_a_lease_is_released_at_the_end() -> None:
-    reconcile()
-    assert (LeaseRow.objects.get().holder, LeaseRow.objects.get().held_until) == (None, None)
-
-
 def test_a_lease_is_released_after_an_error(redis_away: None) -> None:
     drifted()
     with pytest.raises(QueueUnavailable):
@@ -116,15 +111,6 @@ def test_a_pass_keeps_its_lease_as_long_as_it_goes_on(monkeypatch: pytest.Monkey
 
     outcome = reconcile(progress=expire)
     assert (outcome.looked_at, outcome.marked, outcome.lease_lost) == (3, 3, False)
-
-
-def test_a_pass_may_use_several_connections(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Behind a pooler each statement may go over another connection."""
-    monkeypatch.setattr("harbor_refresh.tasks.pipeline.changed_executions.PAGE", 1)
-    for _ in range(2):
-        drifted()
-    assert reconcile(progress=lambda _: connection.close()).marked == 2
-    assert LeaseRow.objects.get().holder is None
 
 
 def test_a_pass_that_stands_still_loses_its_lease_and_changes_nothing_when_it_goes_on(

@@ -130,11 +130,6 @@ def test_a_drift_that_is_repaired_between_the_queries_of_database_and_queue_is_n
     assert (status_of(execution), marked(redis)) == ("Success", set())
 
 
-def test_a_new_execution_needs_no_refresh() -> None:
-    made(3)
-    assert reconcile(full=True).drifted == 0
-
-
 @pytest.mark.usefixtures("replica")
 def test_reconcile_and_release_see_changes_of_a_moment_ago(redis: Redis) -> None:
     lost, held, free = drifted(), drifted(), drifted()

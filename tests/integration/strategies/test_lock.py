@@ -94,12 +94,6 @@ def test_a_lock_that_could_not_be_renewed_in_time_is_lost_before_redis_says_so(
     assert strategy().backlog() == 4
 
 
-def test_a_lock_whose_holder_died_is_free_after_its_time(locking: Settings, redis: Redis) -> None:
-    marked(3)
-    redis.set(LOCK, "a dead one's", px=400)
-    assert strategy().cycle().succeeded == 3
-
-
 def test_nobody_waits_for_the_lock_longer_than_an_interval(locking: Settings, redis: Redis) -> None:
     locking.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0.3
     marked(3)
