@@ -17,8 +17,8 @@ from harbor_refresh.tasks.operations.pauses import Paused, known_queues, name_of
 from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.overview.state import LATELY_SECONDS
 from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.claim import Stats
 from harbor_refresh.tasks.queue.members import execution_id
-from harbor_refresh.tasks.queue.replies import Stats
 
 MOST_WAITING = 20
 #: The tables in their order, and how each is shown.

@@ -10,10 +10,9 @@ from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue import members as names
-from harbor_refresh.tasks.queue.claim import Claim
+from harbor_refresh.tasks.queue.claim import Claim, Released
 from harbor_refresh.tasks.queue.members import Token
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from harbor_refresh.tasks.queue.replies import Released
 
 
 def recover(*, idle: bool = False) -> int:

@@ -10,11 +10,20 @@ from typing import Any, cast
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue import sets
-from harbor_refresh.tasks.queue.claim import Batch, Claim
+from harbor_refresh.tasks.queue.claim import (
+    Batch,
+    Claim,
+    Completed,
+    Heartbeat,
+    Marked,
+    Page,
+    Released,
+    Stats,
+    Whereabouts,
+)
 from harbor_refresh.tasks.queue.connection import redis_errors_translated
 from harbor_refresh.tasks.queue.keys import EXPIRING, HARBORS_SET, KINDS
 from harbor_refresh.tasks.queue.members import WAITING, Token
-from harbor_refresh.tasks.queue.replies import Completed, Heartbeat, Marked, Page, Released, Stats, Whereabouts
 from harbor_refresh.tasks.queue.scripts import Verbs
 from harbor_refresh.tasks.queue.sets import PAGE, pages
 

@@ -3,12 +3,11 @@
 import fcntl
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from time import monotonic
 from typing import IO, Any
 
-from redis.exceptions import LockError, LockNotOwnedError, RedisError
+from redis.exceptions import RedisError
 from redis.lock import Lock
 
 from harbor_refresh.tasks import pacing
@@ -17,42 +16,12 @@ from harbor_refresh.tasks.queue.connection import redis_errors_translated, singl
 from harbor_refresh.tasks.queue.keys import Keys
 
 
-class HeldLock:
-    """A lock that is ours until `expires`, by the monotonic clock of this process. The time counts from before the
-    command that granted it was sent, so it ends here before it ends in Redis."""
-
-    def __init__(self, lock: Lock, ttl: float) -> None:
-        self._lock = lock
-        self._ttl = ttl
-        self._expires = 0.0
-
-    @property
-    def is_ours(self) -> bool:
-        return monotonic() < self._expires
-
-    def renew(self) -> None:
-        """Renew the lock. If Redis cannot be reached, it stays ours for the time that was granted."""
-        asked = monotonic()
-        try:
-            self._lock.extend(self._ttl, replace_ttl=True)
-        except LockNotOwnedError:
-            self._expires = 0
-        except RedisError:
-            return
-        else:
-            self._expires = asked + self._ttl
-
-    def renew_until(self, done: threading.Event, interval: float) -> None:
-        while not done.wait(interval) and self.is_ours:
-            self.renew()
-
-
 @contextmanager
-def cycle_lock() -> Iterator[HeldLock | None]:
-    """Wait for the lock and hold it. Yield None after an interval, because then the next tick comes. If the
-    process dies, the lock ends NODE_TTL_SECONDS after its last renewal. Only its owner frees it. The lock that was
-    proposed for Harbor had three faults: SETNX and EXPIRE were two commands, DEL did not check the owner, and a
-    long cycle outlived the expiry."""
+def cycle_lock() -> Iterator[Callable[[], bool] | None]:
+    """Wait for the lock and hold it: yield what tells whether it is still ours. Yield None after an interval,
+    because then the next tick comes. A thread renews it; if the process dies, the lock ends NODE_TTL_SECONDS after
+    its last renewal. Only its owner frees it. The lock that was proposed for Harbor had three faults: SETNX and
+    EXPIRE were two commands, DEL did not check the owner, and a long cycle outlived the expiry."""
     conf = refresh_settings()
     # thread_local=False: the renewing thread must see the token of the thread that took the lock
     lock = Lock(single(), Keys(conf.key_prefix).lock, timeout=pacing.NODE_TTL_SECONDS, thread_local=False)
@@ -61,19 +30,25 @@ def cycle_lock() -> Iterator[HeldLock | None]:
     if not taken:
         yield None
         return
-    held = HeldLock(lock, pacing.NODE_TTL_SECONDS)
-    held.renew()
     done = threading.Event()
-    renewer = threading.Thread(
-        target=held.renew_until, args=(done, pacing.HEARTBEAT_SECONDS), name="lock", daemon=True
-    )
+
+    def renew() -> None:
+        while not done.wait(pacing.HEARTBEAT_SECONDS):
+            with suppress(RedisError):
+                lock.extend(pacing.NODE_TTL_SECONDS, replace_ttl=True)
+
+    def is_ours() -> bool:
+        with redis_errors_translated():
+            return lock.owned()
+
+    renewer = threading.Thread(target=renew, name="lock", daemon=True)
     renewer.start()
     try:
-        yield held
+        yield is_ours
     finally:
         done.set()
         renewer.join()
-        with suppress(LockError, RedisError):
+        with suppress(RedisError):
             lock.release()
 
 

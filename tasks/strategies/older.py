@@ -126,11 +126,11 @@ class Lock(Scan):
 
     def _run(self, outcome: Refreshed) -> None:
         """Work the cycle under the lock. If it is lost, end, because the new holder refreshes the rest."""
-        with cycle_lock() as held:
-            if held is None:
+        with cycle_lock() as is_ours:
+            if is_ours is None:
                 return
-            refresh_each(self.find_marked(), outcome, done=self._unmark, may_continue=lambda: held.is_ours)
-            if not held.is_ours:
+            refresh_each(self.find_marked(), outcome, done=self._unmark, may_continue=is_ours)
+            if not is_ours():
                 signals.lock_lost.send(sender=Lock)
 
 

@@ -88,7 +88,7 @@ def test_changes_within_the_grace_are_left_to_the_queue(redis: Redis, monkeypatc
 
 
 def test_all_pages_are_read_without_a_repeat(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
-    monkeypatch.setattr("harbor_refresh.tasks.pipeline.changed_executions.PAGE", 3)
+    monkeypatch.setattr("harbor_refresh.tasks.pipeline.reconciliation.PAGE", 3)
     lost = [drifted() for _ in range(10)]
     with connection.cursor() as cursor:
         cursor.execute("UPDATE task SET update_time = '2020-01-01Z' WHERE id % 2 = 0")

@@ -31,6 +31,13 @@ def test_a_claim_takes_no_scraps_while_others_work_and_the_last_one_finds_room(
     assert "queue:v2" not in whole_redis(redis)
 
 
+def test_all_that_waits_is_claimed_though_it_is_less_than_a_chunk(redis: Redis) -> None:
+    queue, _ = queue_with_clock(redis, fanout=20, depth=1, rest=0.0)
+    for count in (15, 3):
+        queue.mark(f"{number}:A" for number in range(1, count + 1))
+        assert len(queue.claim("me", 100).claim) == count
+
+
 def test_the_wake_stays_while_a_long_queue_is_shared_out(redis: Redis) -> None:
     queue, _ = queue_with_clock(redis, fanout=100, depth=10, rest=0.0)
     queue.mark(waiting(SMALL + 2))

@@ -23,9 +23,8 @@ from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.pacing import MARKED_SINCE, TICK_SENT
 from harbor_refresh.tasks.pipeline.recovery import release_stale
 from harbor_refresh.tasks.queue import queue as queue_module
-from harbor_refresh.tasks.queue.claim import Claim
+from harbor_refresh.tasks.queue.claim import Claim, Heartbeat
 from harbor_refresh.tasks.queue.members import Token
-from harbor_refresh.tasks.queue.replies import Heartbeat
 from tests.integration.redis_state import (
     CLOCK,
     OBSERVED,

@@ -9,7 +9,7 @@ import pytest
 
 from harbor_refresh.tasks.pipeline.recovery import release_stale
 from harbor_refresh.tasks.queue import queue as queue_module
-from harbor_refresh.tasks.queue.replies import Released
+from harbor_refresh.tasks.queue.claim import Released
 from tests.integration.queue.verb_cases import NOW, SECOND, Faked, flight, put
 from tests.integration.redis_state import PREFIX, Redis, sets_are_hash_tables, signs_of_life_come, whole_redis
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from harbor_refresh.tasks.pacing import TICK_SENT
+from harbor_refresh.tasks.queue.claim import Whereabouts
 from harbor_refresh.tasks.queue.keys import EXPIRING, KINDS, Keys
 from harbor_refresh.tasks.queue.members import Token
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from harbor_refresh.tasks.queue.replies import Whereabouts
 from tests.integration.queue.verb_cases import ALIVE, NOW, Faked, flight, put, token
 from tests.integration.redis_state import PREFIX, Redis, queue_with, queue_with_clock, whole_redis
 

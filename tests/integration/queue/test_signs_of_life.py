@@ -3,7 +3,7 @@ death."""
 
 import pytest
 
-from harbor_refresh.tasks.queue.replies import Heartbeat
+from harbor_refresh.tasks.queue.claim import Heartbeat
 from tests.integration.queue.verb_cases import NOW, SECOND, Faked
 from tests.integration.redis_state import PREFIX, Clock, Redis, signs_of_life_come, whole_redis
 

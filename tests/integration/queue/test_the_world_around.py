@@ -8,9 +8,8 @@ import pytest
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks.pipeline.recovery import release_stale
-from harbor_refresh.tasks.queue.claim import Claim
+from harbor_refresh.tasks.queue.claim import Claim, Completed, Heartbeat, Marked, Released
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from harbor_refresh.tasks.queue.replies import Completed, Heartbeat, Marked, Released
 from tests.integration.queue.verb_cases import SECOND, Faked
 from tests.integration.redis_state import Redis, absent_redis, whole_redis
 

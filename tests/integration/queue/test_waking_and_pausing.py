@@ -6,8 +6,8 @@ What each verb leaves in Redis is what the model says (test_queue_state_machine.
 import pytest
 
 from harbor_refresh.tasks.pacing import MARKED_SINCE, SMALL
-from harbor_refresh.tasks.queue.replies import Completed, Marked
-from tests.integration.queue.verb_cases import Faked, flight, put, waiting
+from harbor_refresh.tasks.queue.claim import Claim, Completed, Marked
+from tests.integration.queue.verb_cases import NOW, Faked, flight, put, waiting
 from tests.integration.redis_state import PREFIX, Redis, queue_with_clock, whole_redis
 
 
@@ -96,3 +96,13 @@ def test_a_new_mark_beside_a_claim_wakes_a_tick_only_up_to_the_small_backlog(
 ) -> None:
     put(redis, {"queue:v2": waiting(count)} | flight("9:Z:n1:7"))
     assert faked[0].mark(["1:A"]) == Marked(1, wakes)
+
+
+@pytest.mark.parametrize(("nodes", "wakes"), [(("a",), False), (("a", "b"), True)])
+def test_a_completion_wakes_a_tick_only_if_half_the_room_of_the_live_nodes_is_free(
+    nodes: tuple[str, ...], wakes: bool, redis: Redis, faked: Faked
+) -> None:
+    """A node has room for four here, and three are left in flight."""
+    put(redis, {"queue:v2": {"1:A"}, "nodes": dict.fromkeys(nodes, NOW)})
+    put(redis, flight("1:A:n1:7", "2:B:n1:7", "3:C:n1:7", "4:C:n1:7", "5:C:n1:7"))
+    assert faked[0].complete(Claim("n1", "7", ("1:A", "2:B"))) == Completed(2, 0, wakes)
