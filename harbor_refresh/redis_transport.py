@@ -33,6 +33,8 @@ DEFAULT_TIMEOUT = 5.0
 
 
 class QoS(redis.QoS):
+    _quick_ack: Any
+
     def ack(self, delivery_tag: str) -> None:
         self._quick_ack(delivery_tag)
         super().ack(delivery_tag)
@@ -43,7 +45,7 @@ class QoS(redis.QoS):
 
 
 class _Channel:
-    QoS = QoS
+    QoS: Any = QoS
     connection: Any
     pool: Any
     _kept: Any = None

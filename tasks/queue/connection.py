@@ -226,8 +226,10 @@ def connect(address: Address | str, timeout: float, *, tries: int) -> Redis:
         made: type[redis.Connection] = ReroutingSSLConnection if has_tls else ReroutingConnection
         return Redis.from_pool(ConnectionPool(**options, **address.places[0]._asdict(), connection_class=made))
     made = ReroutingSentinelSSLConnection if has_tls else ReroutingSentinelConnection
-    sentinels = Sentinel(address.places, sentinel_kwargs=address.of_sentinels | of_sentinels(timeout))
-    return Redis.from_pool(SentinelConnectionPool(address.primary, sentinels, **options, connection_class=made))
+    asked: Any = Sentinel  # the library gives neither of the two types
+    pooled: Any = SentinelConnectionPool
+    sentinels = asked(address.places, sentinel_kwargs=address.of_sentinels | of_sentinels(timeout))
+    return Redis.from_pool(pooled(address.primary, sentinels, **options, connection_class=made))
 
 
 def of_sentinels(timeout: float) -> dict[str, Any]:
