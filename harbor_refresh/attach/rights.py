@@ -51,8 +51,8 @@ OF_BROKER = """
 WATCH WORK; UNWATCH; EXEC; MULTI; INFO server; TIME; GET unacked_mutex; SET unacked_mutex -; LLEN WORK;
 LPUSH WORK -; LPUSHX NO_LIST -; RPUSH WORK -; RPOP WORK; BRPOP WORK 1; DEL WORK; EXISTS WORK; EXPIRE WORK 1;
 PEXPIRE WORK 1; SADD _kombu.binding.celery -; SREM _kombu.binding.celery -; SMEMBERS _kombu.binding.celery;
-HSET unacked a -; HGET unacked a; HDEL unacked a; ZADD unacked_index 0 a; ZREM unacked_index a; ZRANGE unacked_index 0 0;
-ZRANGEBYSCORE unacked_index 0 0; ZREVRANGEBYSCORE unacked_index 0 0;
+HSET unacked a -; HGET unacked a; HDEL unacked a; ZADD unacked_index 0 a; ZREM unacked_index a;
+ZRANGE unacked_index 0 0; ZRANGEBYSCORE unacked_index 0 0; ZREVRANGEBYSCORE unacked_index 0 0;
 LLEN a.reply.celery.pidbox; LLEN celeryev.a; PUBLISH /0.celery.pidbox -; EVALSHA SHA 0; SCRIPT LOAD -;
 SCRIPT EXISTS SHA
 """
