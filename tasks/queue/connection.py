@@ -127,6 +127,17 @@ def _with_code(error: ResponseError) -> str:
     return f"{code} {error}" if code else str(error)
 
 
+class Sentinels(Sentinel):
+    """Its connections are closed at once, so that a forked process inherits none."""
+
+    def discover_master(self, service_name: str) -> Any:
+        try:
+            return super().discover_master(service_name)  # type: ignore[no-untyped-call]
+        finally:
+            for one in self.sentinels:
+                one.close()
+
+
 #: After these, an operation is tried again.
 PASSING = (exceptions.ConnectionError, exceptions.TimeoutError, TimeoutError, WrongServer)
 
@@ -226,7 +237,7 @@ def connect(address: Address | str, timeout: float, *, tries: int) -> Redis:
         made: type[redis.Connection] = ReroutingSSLConnection if has_tls else ReroutingConnection
         return Redis.from_pool(ConnectionPool(**options, **address.places[0]._asdict(), connection_class=made))
     made = ReroutingSentinelSSLConnection if has_tls else ReroutingSentinelConnection
-    asked: Any = Sentinel  # the library gives neither of the two types
+    asked: Any = Sentinels  # the library gives neither of the two types
     pooled: Any = SentinelConnectionPool
     sentinels = asked(address.places, sentinel_kwargs=address.of_sentinels | of_sentinels(timeout))
     return Redis.from_pool(pooled(address.primary, sentinels, **options, connection_class=made))
