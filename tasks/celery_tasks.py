@@ -22,7 +22,6 @@ from harbor_refresh.executions.retention.lease import LEASE
 from harbor_refresh.executions.retention.sweep import Place
 from harbor_refresh.executions.retention.sweep import sweep as sweep_executions
 from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, WORK
-from harbor_refresh.tasks.broker.mark import lost_before
 from harbor_refresh.tasks.broker.pooled import batch_producer, waiting
 from harbor_refresh.tasks.jobs import consequences
 from harbor_refresh.tasks.jobs.reaper import reap as reap_jobs
@@ -42,7 +41,7 @@ from harbor_refresh.tasks.pipeline.tick import EXPIRES_SECONDS, Actor, Tick
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.strategies import strategy
-from harbor_refresh.tasks.strategies.worker_mutex import worker_mutex
+from harbor_refresh.tasks.strategies.exclusion import worker_mutex
 
 #: A run of handlers ends before the lease of its claim does, so that a call that hangs takes one process, and not
 #: another one with each lease. It begins its last call within RUN_SECONDS, so each has CALL_SECONDS at least. Then
@@ -110,7 +109,7 @@ def subscribe(instance: Any, **_: Any) -> None:
 @shared_task(name="tasks.recover_stale", base=Tick)
 def recover_stale() -> int:
     """Release the claims of dead nodes, and look after all that should not wait for its own schedule."""
-    count = recover(idle=not waiting(WORK), lost_before=lost_before)
+    count = recover(idle=not waiting(WORK))
     with suppress(DatabaseAway), absence_translated():
         gates.close_overdue()
         consequences.carry_out()

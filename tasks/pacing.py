@@ -68,10 +68,6 @@ MARKED_SINCE = "marked since"  # the same, and a member was marked since
 WAKE_TTL_MS = 2_000
 #: While the queue is short, marks within this time share a tick. Otherwise each mark would send its own.
 GATHERING_SECONDS = 0.1
-#: Minimum spacing between two checks, so that they are not merged.
-SPACING_SECONDS = 0.05
-#: Checks that are due within this time of each other are merged.
-MERGED_SECONDS = 0.02
 #: Delay before a check if a few rows were locked: another refresh has them, and usually finishes in this time.
 LOCKED_SECONDS = 0.5
 
@@ -109,8 +105,6 @@ LOOKS_A_TICK = 200
 #: From the end of one round over all keys to the begin of the next, at least. Less than the time between two
 #: recoveries (5 s), each of which wakes a tick that must find a look due, if attached to a Harbor.
 ROUND_SECONDS = 4.0
-#: After Redis refused a look, the process does not look for so long.
-REFUSED_SECONDS = 60.0
 #: Passes of an export over queue and claims. More than two are needed only if marks or claims come meanwhile.
 EXPORT_PASSES = 100
 #: An export waits until nodes that may be dead count as silent, and looks at them again after so long.

@@ -20,7 +20,6 @@ from xdist.scheduler import LoadFileScheduling
 
 from harbor_refresh.executions.news.counters import kept
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import servers
@@ -181,7 +180,6 @@ def no_look_outlives_its_test() -> Iterator[None]:
         if isinstance(thread, threading.Timer):
             thread.cancel()
             thread.join()
-    wakeup._due.clear()  # else the next test's checks are merged with those that were cancelled
     kept.begin()
 
 

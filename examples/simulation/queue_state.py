@@ -6,7 +6,7 @@ from collections.abc import Callable
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.queue.replies import Stats
+from harbor_refresh.tasks.queue.claim import Stats
 
 POLL_SECONDS = 0.2
 START_A_WORKER = "Start one with: celery -A harbor_refresh worker --loglevel=INFO"

@@ -35,8 +35,8 @@ from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.overview.state import LATELY_SECONDS
 from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.claim import Stats
 from harbor_refresh.tasks.queue.members import execution_id
-from harbor_refresh.tasks.queue.replies import Stats
 
 CHANGE = "harbor_tasks.change_pause"
 EVERY_MS, MOST_WAITING = 3_000, 20

@@ -4,7 +4,6 @@
 | --- | --- | --- |
 | how to connect (`connecting.py`) | `redis_address.py` | `amqp_address.py` |
 | how many messages wait (`pooled.py`) | LLEN | a passive declaration of the queue |
-| whether messages were lost (`mark.py`) | a key | the name of an empty queue |
 
 `rabbitmq.py` has what is sent to RabbitMQ. Outside of this package four places ask which of the two it is: the
 looks of pages (`tasks/overview/of_broker.py`), the check of the strategy, the doctor, and the masking of passwords

@@ -1,5 +1,5 @@
-"""Celery's pool of connections, over which this process sends its messages: a channel, a producer, and the lengths
-of queues. A length is without the messages that a worker has fetched. `tasks/overview/of_broker.py` counts for
+"""Celery's pool of connections, over which this process sends its messages: a producer, and the lengths of
+queues. A length is without the messages that a worker has fetched. `tasks/overview/of_broker.py` counts for
 pages."""
 
 from collections.abc import Iterator
@@ -12,14 +12,6 @@ from harbor_refresh.tasks.broker import rabbitmq
 
 
 @contextmanager
-def pooled_channel() -> Iterator[tuple[str, Any]]:
-    """Yield the kind of the broker, as kombu names its driver, and a channel."""
-    with current_app.pool.acquire(block=True) as acquired:
-        connection: Any = acquired  # the stubs take it for a producer
-        yield connection.transport.driver_type, connection.default_channel
-
-
-@contextmanager
 def batch_producer() -> Iterator[Any]:
     """Yield a producer that sends all its messages in one batch. Before 5.7, kombu sends each by itself."""
     with current_app.producer_or_acquire() as producer, getattr(producer, "batch", nullcontext)():
@@ -29,8 +21,10 @@ def batch_producer() -> Iterator[Any]:
 def waiting(queue: str) -> int:
     """Count the messages without a priority. With Redis this is one LLEN, where a passive declaration of the
     queue, kombu's own way, takes seven commands."""
-    with pooled_channel() as (driver, channel):
-        match driver:
+    with current_app.pool.acquire(block=True) as acquired:
+        connection: Any = acquired  # the stubs take it for a producer
+        channel = connection.default_channel
+        match connection.transport.driver_type:
             case rabbitmq.DRIVER:
                 return rabbitmq.length(channel, queue)
             case "redis":

@@ -1,8 +1,7 @@
 """What is sent to RabbitMQ itself, besides the messages of Celery, and what its errors mean.
 
-A passive declaration of a queue returns the count of its messages, or is 404 if there is no such queue. It also
-renews the time after which an unused queue expires. A queue whose node of a cluster is down is 404 as well; only
-the words of the answer tell the two apart.
+A passive declaration of a queue returns the count of its messages, or is 404 if there is no such queue. A queue
+whose node of a cluster is down is 404 as well; only the words of the answer tell the two apart.
 """
 
 from collections.abc import Iterator
@@ -28,19 +27,11 @@ AWAY = (OperationalError, OSError, AMQPError, MessageNacked)
 
 def length(channel: Any, queue: str) -> int:
     """Count the messages that wait in the queue, of every priority; 0 if there is no such queue."""
-    return _count(channel, queue) or 0
-
-
-def has_queue(channel: Any, queue: str) -> bool:
-    return _count(channel, queue) is not None
-
-
-def _count(channel: Any, queue: str) -> int | None:
     try:
         return int(channel.queue_declare(queue, passive=True).message_count)
     except NotFound as exc:  # the server has closed the channel, and the client has opened it again
         if NO_QUEUE in str(exc):
-            return None
+            return 0
         raise
 
 

@@ -52,8 +52,6 @@ claim_expired = Signal()
 discarded = Signal()
 #: A reconcile pass has ended, was postponed or found another one running. With: outcome.
 reconciled = Signal()
-#: The broker was emptied (is_empty), restarted, or is another server now. With: is_empty.
-messages_lost = Signal()
 #: Runs of dead processes were released. With: count.
 runs_released = Signal()
 #: A pass over silent jobs has ended, whatever it found. With: outcome.
@@ -82,14 +80,6 @@ def on_discarded(members: Sequence[bytes], **_: Any) -> None:
         log.warning("Dropped a member that cannot be read: %r", raw[:120])
     if len(members) > MAX_LINES:
         log.warning("Dropped %d more members that cannot be read", len(members) - MAX_LINES)
-
-
-@receiver(messages_lost)
-def on_messages_lost(is_empty: bool, **_: Any) -> None:
-    if is_empty:
-        log.warning("The broker was emptied: its claims are released")
-    else:
-        log.warning("The broker was restarted, or another server took over: claims that wait are released")
 
 
 @receiver(reconciled)

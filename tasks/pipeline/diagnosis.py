@@ -9,8 +9,8 @@ from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
 from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.claim import Stats, Whereabouts
 from harbor_refresh.tasks.queue.members import Token, member
-from harbor_refresh.tasks.queue.replies import Stats, Whereabouts
 from harbor_refresh.tasks.strategies import strategy
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
-from time import monotonic, sleep
+from time import sleep
 from typing import cast
 
 from harbor_refresh.executions import crash_points
@@ -25,14 +25,7 @@ from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
-from harbor_refresh.tasks.pacing import (
-    EXPORT_LOOK_SECONDS,
-    EXPORT_PASSES,
-    LOOK,
-    LOOKS_A_TICK,
-    REFUSED_SECONDS,
-    ROUND_SECONDS,
-)
+from harbor_refresh.tasks.pacing import EXPORT_LOOK_SECONDS, EXPORT_PASSES, LOOK, LOOKS_A_TICK, ROUND_SECONDS
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import execution_queue, sets
 from harbor_refresh.tasks.queue import members as names
@@ -63,9 +56,8 @@ class LegacyMarks(Verbs):
         """Whether the queue is Harbor's own set, so that its members are marks of Harbor as they are."""
         return self.keys.queue == HARBORS_SET
 
-    def look(self) -> tuple[int, float]:
-        """Take some marks onto the queue, if a look is due. Returns how many, and in how many seconds the next
-        look is due.
+    def look(self) -> int:
+        """Take some marks onto the queue, if a look is due, and return how many.
 
         The key `legacy_rest` exists for the time that the pages of a look take at LEGACY_KEYS_PER_SECOND, and no
         process looks while it exists, so all together keep to the rate. If the process dies during a look, the
@@ -74,20 +66,18 @@ class LegacyMarks(Verbs):
         """
         of_a_page = 1000 * LOOK / pacing.LEGACY_KEYS_PER_SECOND
         rest = self.keys.legacy_rest
-        taken = 0
         with redis_errors_translated():
-            is_due = self._redis.set(rest, 1, nx=True, px=round(LOOKS_A_TICK * of_a_page))
+            if not self._redis.set(rest, 1, nx=True, px=round(LOOKS_A_TICK * of_a_page)):
+                return 0
             noted = cast("bytes | None", self._redis.get(self.keys.legacy_cursor)) or b""
-        if is_due:
-            begin = int(noted) if noted.isdigit() and len(noted) < 20 else 0
-            found = list(islice(self.pages(begin), LOOKS_A_TICK))
-            taken, cursor = sum(page.taken for _, page in found), found[-1][0]
-            with redis_errors_translated():
-                self._redis.set(self.keys.legacy_cursor, cursor)
-                if not cursor:
-                    self._redis.pexpire(rest, round(max(len(found) * of_a_page, 1000 * ROUND_SECONDS)))
+        begin = int(noted) if noted.isdigit() and len(noted) < 20 else 0
+        found = list(islice(self.pages(begin), LOOKS_A_TICK))
+        cursor = found[-1][0]
         with redis_errors_translated():
-            return taken, self._redis.pttl(rest) / 1000
+            self._redis.set(self.keys.legacy_cursor, cursor)
+            if not cursor:
+                self._redis.pexpire(rest, round(max(len(found) * of_a_page, 1000 * ROUND_SECONDS)))
+        return sum(page.taken for _, page in found)
 
     def pages(self, cursor: int = 0, *, is_dry_run: bool = False) -> Iterator[tuple[int, Imported]]:
         """Take Harbor's set onto the queue, and its keys from this cursor on, page by page. Yields the cursor of
@@ -150,30 +140,19 @@ def keys_of_server() -> int:
         return int(patient().dbsize())
 
 
-class _Rest:
-    """When this process looks again, by its monotonic clock. So most ticks ask Redis nothing."""
-
-    until = 0.0
-
-
-def take_some() -> int:
-    """Take Harbor's marks onto the queue as far as it is time to, and return how many. For a tick alone.
+def take_some() -> None:
+    """Take Harbor's marks onto the queue as far as it is time to. For a tick alone.
 
     A look that Redis refuses (its rights do not include these keys) is told and not raised, because the tick has
     other work. If Redis is away, the claim that follows says so.
     """
-    if not pacing.LEGACY_KEYS_PER_SECOND or monotonic() < _Rest.until:
-        return 0
-    taken = 0
+    if not pacing.LEGACY_KEYS_PER_SECOND:
+        return
     try:
-        taken, seconds = legacy_marks().look()
-        _Rest.until = monotonic() + seconds
+        if taken := legacy_marks().look():
+            signals.legacy_taken.send(sender=take_some, count=taken)
     except QueueUnavailable as exc:
-        _Rest.until = monotonic() + REFUSED_SECONDS
         signals.legacy_unread.send(sender=take_some, error=str(exc))
-    if taken:
-        signals.legacy_taken.send(sender=take_some, count=taken)
-    return taken
 
 
 def import_marks(on_page: Callable[[int], None] = lambda _: None) -> Imported:

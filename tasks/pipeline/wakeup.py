@@ -26,19 +26,15 @@ the next event, recovery (5 s) or the schedule sends one. A tick is not sent whi
 
 import logging
 import threading
-from time import monotonic
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks.pacing import GATHERING_SECONDS, MERGED_SECONDS, SMALL, SPACING_SECONDS
+from harbor_refresh.tasks.pacing import GATHERING_SECONDS, SMALL
 from harbor_refresh.tasks.pipeline import tick
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Batch
 from harbor_refresh.tasks.strategies import strategy
 
 log = logging.getLogger("harbor_refresh")
-
-_lock = threading.Lock()
-_due: set[tuple[float, bool]] = set()  # when this process will check, by its monotonic clock, and how
 
 
 def send_tick() -> None:
@@ -67,28 +63,18 @@ def check_after(batch: Batch) -> None:
     if batch.backlog <= SMALL and (batch.claim.members or batch.wait):
         check_later(GATHERING_SECONDS)
     if batch.wait:
-        # not merged with the check above: that one would find no new mark and leave the resting members waiting
-        is_apart = abs(batch.wait - GATHERING_SECONDS) >= SPACING_SECONDS
-        check_later(batch.wait if is_apart else GATHERING_SECONDS + SPACING_SECONDS)
+        check_later(batch.wait)
 
 
 def check_later(seconds: float, *, ignore_pending_wake: bool = False) -> None:
-    """Check after so many seconds. Checks that are due close together are one. The process waits, because a
-    countdown of a message compares the clocks of two machines. If it dies before, recovery checks within a few
-    seconds."""
-    due = monotonic() + seconds
-    with _lock:
-        if any(abs(due - other) < MERGED_SECONDS and how == ignore_pending_wake for other, how in _due):
-            return
-        _due.add((due, ignore_pending_wake))
-    timer = threading.Timer(seconds, _check_now, [due, ignore_pending_wake])
+    """Check after so many seconds. The process waits, because a countdown of a message compares the clocks of two
+    machines. If it dies before, recovery checks within a few seconds."""
+    timer = threading.Timer(seconds, _check_now, kwargs={"ignore_pending_wake": ignore_pending_wake})
     timer.daemon = True
     timer.start()
 
 
-def _check_now(due: float, ignore_pending_wake: bool) -> None:
-    with _lock:
-        _due.discard((due, ignore_pending_wake))
+def _check_now(*, ignore_pending_wake: bool) -> None:
     try:
         check(ignore_pending_wake=ignore_pending_wake)
     except QueueUnavailable as exc:

@@ -9,7 +9,7 @@ A server that answers but does not serve counts as away (`NotServing`).
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from itertools import count
@@ -21,12 +21,17 @@ from django.http import HttpRequest, HttpResponse
 from redis import ConnectionPool, Redis, RedisError, ResponseError, exceptions
 from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.retry import Retry
+from redis.sentinel import (
+    Sentinel,
+    SentinelConnectionPool,
+    SentinelManagedConnection,
+    SentinelManagedSSLConnection,
+)
 
 from harbor_refresh.executions.errors import QueueRefused, QueueRightMissing, QueueUnavailable
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.broker.redis_address import Address, Place, read_address
+from harbor_refresh.tasks.broker.redis_address import Address, read_address
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.queue.primaries import NOT_ADMITTED, Sentinels
 
 #: Another server should be asked: this one is a replica, lost its primary, or was demoted while the client waited.
 #: (While a server loads its data, the library raises a connection error.)
@@ -46,6 +51,8 @@ _CODE_OF = {
     exceptions.ExecAbortError: "EXECABORT",
 }
 
+#: The server answers, and refuses this client.
+NOT_ADMITTED = (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.NoPermissionError)
 #: What a server says if it refuses a command inside a script, where the answer has no class of its own.
 NOT_ADMITTED_IN_A_SCRIPT = re.compile(
     r"ACL failure in script|user executing the script can't (run|access)|NOPERM", re.IGNORECASE
@@ -80,26 +87,9 @@ _verb = _Verb()
 
 
 class _Rerouting:
-    """A connection that reconnects after an answer of the wrong server. With `sentinels` it asks them each time it
-    connects, and doubts them if their server does not serve."""
+    """A connection that reconnects after an answer of the wrong server."""
 
-    host: str
-    port: int
     disconnect: Callable[[], None]
-
-    def __init__(self, *, sentinels: Sentinels | None = None, **options: Any) -> None:
-        self._sentinels = sentinels
-        super().__init__(**options)
-
-    def _connect(self) -> Any:
-        if self._sentinels is None:
-            return super()._connect()  # type: ignore[misc]
-        self.host, self.port = self._sentinels.primary()
-        try:
-            return super()._connect()  # type: ignore[misc]
-        except OSError:
-            self._sentinels.doubt()
-            raise
 
     def read_response(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -112,8 +102,6 @@ class _Rerouting:
                 raise NotServing(answer) from exc
             # early versions of the library can only disconnect at once, and then lose the rest of a pipeline
             getattr(self, "mark_for_reconnect", self.disconnect)()
-            if self._sentinels:
-                self._sentinels.doubt()
             raise WrongServer(answer) from exc
 
 
@@ -125,10 +113,29 @@ class ReroutingSSLConnection(_Rerouting, redis.SSLConnection):
     pass
 
 
+class ReroutingSentinelConnection(_Rerouting, SentinelManagedConnection):
+    pass
+
+
+class ReroutingSentinelSSLConnection(_Rerouting, SentinelManagedSSLConnection):
+    pass
+
+
 def _with_code(error: ResponseError) -> str:
     """Return the answer of the server as it was on the wire."""
     code = getattr(error, "status_code", None) or _CODE_OF.get(type(error))
     return f"{code} {error}" if code else str(error)
+
+
+class Sentinels(Sentinel):
+    """Its connections are closed at once, so that a forked process inherits none."""
+
+    def discover_master(self, service_name: str) -> Any:
+        try:
+            return super().discover_master(service_name)  # type: ignore[no-untyped-call]
+        finally:
+            for one in self.sentinels:
+                one.close()
 
 
 #: After these, an operation is tried again.
@@ -215,32 +222,30 @@ class WaitsOnce:
 
 def connect(address: Address | str, timeout: float, *, tries: int) -> Redis:
     address = read_address(address) if isinstance(address, str) else address
-    options: dict[str, Any] = {**address.login, **(address.tls or {}), **_timeouts(timeout)}
-    if address.primary:
-        options["sentinels"] = sentinels(address.primary, address.places, address.of_sentinels, timeout)
-    else:
-        options |= address.places[0]._asdict()
-    pool = ConnectionPool(
-        **options,
-        connection_class=rerouting(with_tls=address.tls is not None),
-        db=address.number,
-        socket_keepalive=True,
-        health_check_interval=30,
-        retry=Patience(timeout, tries),
-        retry_on_error=[*PASSING],  # before 6, redis-py asks for them here as well
-    )
-    return Redis.from_pool(pool)
+    options: dict[str, Any] = {
+        **address.login,
+        **(address.tls or {}),
+        **_timeouts(timeout),
+        "db": address.number,
+        "socket_keepalive": True,
+        "health_check_interval": 30,
+        "retry": Patience(timeout, tries),
+        "retry_on_error": [*PASSING],  # before 6, redis-py asks for them here as well
+    }
+    has_tls = address.tls is not None
+    if not address.primary:
+        made: type[redis.Connection] = ReroutingSSLConnection if has_tls else ReroutingConnection
+        return Redis.from_pool(ConnectionPool(**options, **address.places[0]._asdict(), connection_class=made))
+    made = ReroutingSentinelSSLConnection if has_tls else ReroutingSentinelConnection
+    asked: Any = Sentinels  # the library gives neither of the two types
+    pooled: Any = SentinelConnectionPool
+    sentinels = asked(address.places, sentinel_kwargs=address.of_sentinels | of_sentinels(timeout))
+    return Redis.from_pool(pooled(address.primary, sentinels, **options, connection_class=made))
 
 
-def rerouting(*, with_tls: bool) -> type[redis.Connection]:
-    return ReroutingSSLConnection if with_tls else ReroutingConnection
-
-
-def sentinels(name: str, places: Sequence[Place], options: Mapping[str, Any], timeout: float) -> Sentinels:
-    """`options` as redis-py's Sentinel takes them: `ssl` says whether to use TLS."""
-    own = dict(options)
-    made = rerouting(with_tls=bool(own.pop("ssl", False)))
-    return Sentinels(name, places, made, {**own, **_timeouts(timeout * SENTINEL_SHARE)})
+def of_sentinels(timeout: float) -> dict[str, Any]:
+    """Return the options of a connection to a Sentinel: it gets a part of the time, once."""
+    return {**_timeouts(timeout * SENTINEL_SHARE), "retry": Retry(NoBackoff(), 0)}
 
 
 def _timeouts(seconds: float) -> dict[str, float]:

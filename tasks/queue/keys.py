@@ -38,7 +38,6 @@ CATALOGUE = (
     Key("dead", "zset", "nodes that died, by their last heartbeat", "the latest 100"),
     Key("lock", "string", "strategy `lock`: the process that runs a cycle", "one value; expires"),
     Key("presence", "hash", "since when heartbeats have had no gap, and which server got them", "three fields"),
-    Key("broker", "string", "since when the broker has lost no messages", "one value"),
     Key("legacy_cursor", "string", "where the last scan for Harbor's own marks stopped", "one value"),
     Key("legacy_rest", "string", "no tick scans for Harbor's own marks", "expires within 10 s"),
 )

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR
 
 _MEMBER = re.compile(rf"([0-9]{{1,19}}):([^:]{{1,{MAX_VENDOR}}})", re.DOTALL)
-#: Many members at once, each followed by a line break. A valid member may still not match.
-_PLAIN = re.compile(rf"(?:[1-9][0-9]{{0,17}}:[^:\n\x00]{{1,{MAX_VENDOR}}}\n)*")
 _TOKEN = re.compile(r"(.+):([^:]+):(0|[1-9][0-9]{0,18})", re.DOTALL)
 #: Before the name of the node in a token whose claim waits for a worker. No host has an @ in its name.
 WAITING = "waiting@"
@@ -41,21 +39,8 @@ def readable(raw: bytes) -> str | None:
     return text
 
 
-def all_readable(raws: Sequence[bytes]) -> list[str] | None:
-    """Return all members as text, checked together; None if each must be checked by itself."""
-    try:
-        text = b"\n".join([*raws, b""]).decode()
-    except UnicodeDecodeError:
-        return None
-    if text.count("\n") != len(raws) or not _PLAIN.fullmatch(text):  # a member with a line break might read as two
-        return None
-    return text.split("\n")[:-1]
-
-
 def sorted_out(raws: Sequence[bytes]) -> tuple[Sequence[str], Sequence[bytes]]:
     """Return the readable members as text, and the unreadable ones as they are."""
-    if plain := all_readable(raws):
-        return plain, ()
     texts = [readable(one) for one in raws]
     taken = [text for text in texts if text is not None]
     return taken, [one for one, text in zip(raws, texts, strict=True) if text is None]

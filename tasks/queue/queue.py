@@ -10,11 +10,20 @@ from typing import Any, cast
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue import sets
-from harbor_refresh.tasks.queue.claim import Batch, Claim
+from harbor_refresh.tasks.queue.claim import (
+    Batch,
+    Claim,
+    Completed,
+    Heartbeat,
+    Marked,
+    Page,
+    Released,
+    Stats,
+    Whereabouts,
+)
 from harbor_refresh.tasks.queue.connection import redis_errors_translated
 from harbor_refresh.tasks.queue.keys import EXPIRING, HARBORS_SET, KINDS
 from harbor_refresh.tasks.queue.members import WAITING, Token
-from harbor_refresh.tasks.queue.replies import Completed, Heartbeat, Marked, Page, Released, Stats, Whereabouts
 from harbor_refresh.tasks.queue.scripts import Verbs
 from harbor_refresh.tasks.queue.sets import PAGE, pages
 
@@ -171,16 +180,6 @@ class ExecutionQueue(Verbs):
         now = self.stats().now
         with redis_errors_translated():
             self._redis.set(self.keys.ticked, now)
-
-    def broker_marked(self) -> int:
-        """Return when the broker got the mark that is known here (us); 0 if none is known."""
-        with redis_errors_translated():
-            noted = cast("bytes | None", self._redis.get(self.keys.broker)) or b""
-        return int(noted) if noted.isdigit() else 0
-
-    def note_broker_mark(self, moment: int) -> None:
-        with redis_errors_translated():
-            self._redis.set(self.keys.broker, moment)
 
     def stats(self) -> Stats:
         numbers, nodes, dead = self._run("look", ttl=self._ttl_us)

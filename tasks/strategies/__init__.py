@@ -9,7 +9,7 @@ from functools import cache
 from django.utils.module_loading import import_string
 
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.strategies.strategy import Strategy
+from harbor_refresh.tasks.strategies.claim import Strategy
 
 __all__ = ["STRATEGIES", "Strategy", "strategy"]
 

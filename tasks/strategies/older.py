@@ -18,10 +18,9 @@ from harbor_refresh.tasks.queue import sets
 from harbor_refresh.tasks.queue.connection import patient, redis_errors_translated, single
 from harbor_refresh.tasks.queue.keys import HARBORS_PATTERN, harbors_keys, member_of_harbors, queue_key
 from harbor_refresh.tasks.queue.sets import PAGE, pages
-from harbor_refresh.tasks.strategies.cycle_lock import cycle_lock
+from harbor_refresh.tasks.strategies.claim import Strategy
+from harbor_refresh.tasks.strategies.exclusion import cycle_lock, worker_mutex
 from harbor_refresh.tasks.strategies.original_refresh import refresh_one
-from harbor_refresh.tasks.strategies.strategy import Strategy
-from harbor_refresh.tasks.strategies.worker_mutex import worker_mutex
 
 #: Keys of the server that one SCAN looks at, as in Harbor since June 2023.
 SCAN_COUNT = 1_000
@@ -127,11 +126,11 @@ class Lock(Scan):
 
     def _run(self, outcome: Refreshed) -> None:
         """Work the cycle under the lock. If it is lost, end, because the new holder refreshes the rest."""
-        with cycle_lock() as held:
-            if held is None:
+        with cycle_lock() as is_ours:
+            if is_ours is None:
                 return
-            refresh_each(self.find_marked(), outcome, done=self._unmark, may_continue=lambda: held.is_ours)
-            if not held.is_ours:
+            refresh_each(self.find_marked(), outcome, done=self._unmark, may_continue=is_ours)
+            if not is_ours():
                 signals.lock_lost.send(sender=Lock)
 
 

@@ -8,7 +8,6 @@ from pytest_django import Settings
 from redis import Redis
 
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.tasks.broker.mark import MARK
 from harbor_refresh.tasks.celery_tasks import broadcast, claim_batch
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, succeed
@@ -59,7 +58,7 @@ def received(worker: Member) -> int:
 
 def nothing_is_left(redis: Redis) -> None:
     """No keys but marks and bindings of workers, as soon as no tick is in progress."""
-    known = (b"_kombu.binding", b"cache:execution:refresh:", b"unacked_mutex", TICK.encode(), MARK.encode())
+    known = (b"_kombu.binding", b"cache:execution:refresh:", b"unacked_mutex", TICK.encode())
     wait_for(lambda: all(key.startswith(known) for key in redis.keys("*")), "no key to be left")
 
 

@@ -23,7 +23,7 @@ from tests.waiting import wait_for
 REPLIES = b".reply.celery.pidbox"
 
 #: Our keys that may exist when all work is done, and those that end with the work (tasks/queue/keys.py).
-OF_NODES = {"nodes", "left", "dead", "presence", "broker"}
+OF_NODES = {"nodes", "left", "dead", "presence"}
 OF_PASSES = {"wake", "cursor", "ticked", "legacy_cursor", "legacy_rest"}
 STAY = {"stamp", "heat", "marks"} | OF_NODES | OF_PASSES
 OF_CLAIMS = {"queue", "waiting", "processing", "attempts", "lock"}
@@ -35,7 +35,6 @@ EXPECTED = (
     b"unacked_mutex",
     b"harbor_refresh.ticks",
     b"harbor_refresh.deliveries",
-    b"harbor_refresh.broker",
 )
 
 

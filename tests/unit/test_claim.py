@@ -9,15 +9,6 @@ from harbor_refresh.tasks.queue.claim import Claim
 CLAIM = Claim("n1", "1700000000000000", ("3:A", "1:B b", "2:A"))
 
 
-def test_a_claim_cannot_be_changed() -> None:
-    with pytest.raises(AttributeError):
-        CLAIM.holder = "n2"  # type: ignore[misc]
-
-
-def test_a_claim_survives_the_broker() -> None:
-    assert Claim.from_message(json.loads(json.dumps(CLAIM.to_message()))) == CLAIM
-
-
 @pytest.mark.parametrize(
     "members",
     [("1:A",), ("1:-", "2: ", "3:a\nb", "4:é✓"), tuple(f"{number}:A" for number in range(1, 6001))],
@@ -32,15 +23,6 @@ def test_a_claim_is_split_by_the_ids_of_its_members() -> None:
     assert CLAIM.among({1, 3, 9}) == CLAIM.only(("3:A", "1:B b"))
     assert CLAIM.without({1, 3, 9}) == CLAIM.only(("2:A",))
     assert CLAIM.among(set()) == CLAIM.without({1, 2, 3}) == CLAIM.only(())
-
-
-def test_a_claim_has_the_ids_of_its_members_in_their_order() -> None:
-    assert CLAIM.ids == [3, 1, 2]
-    assert len(CLAIM) == 3
-
-
-def test_the_suffix_makes_a_token_of_a_member() -> None:
-    assert CLAIM.suffix == "n1:1700000000000000"
 
 
 def test_a_part_of_a_claim_keeps_its_node_and_stamp() -> None:
@@ -58,10 +40,6 @@ def test_a_split_neither_loses_nor_doubles_a_member(size: int, parts: list[int])
     assert [len(part) for part in split] == parts
     assert [member for part in split for member in part.members] == list(CLAIM.members)
     assert {part.suffix for part in split} == {CLAIM.suffix}
-
-
-def test_an_empty_claim_is_split_into_no_parts() -> None:
-    assert list(CLAIM.only(()).split(5)) == []
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import heartbeat, pacing
 from harbor_refresh.tasks.celery_tasks import recover_stale
-from harbor_refresh.tasks.queue.replies import Heartbeat
+from harbor_refresh.tasks.queue.claim import Heartbeat
 from tests.waiting import wait_for
 
 

@@ -190,7 +190,7 @@ def test_the_examples_import_what_a_host_project_would() -> None:
 
 
 def test_only_the_stores_import_redis() -> None:
-    stores = ("tasks.queue", "tasks.strategies.cycle_lock")
+    stores = ("tasks.queue", "tasks.strategies.exclusion")
     others = [path for path in modules("tasks") if not is_in(name_of(path), stores)]
     assert forbidden(others, "redis") == []
 

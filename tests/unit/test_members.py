@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR
-from harbor_refresh.tasks.queue.members import Token, all_readable, execution_id, ids, member, readable
+from harbor_refresh.tasks.queue.members import Token, execution_id, ids, member, readable
 
 vendors = st.text(
     st.characters(exclude_characters=":\x00", exclude_categories=["Cs"]),
@@ -109,38 +109,6 @@ def test_a_member_that_can_be_read(text: str) -> None:
 )
 def test_a_token_that_cannot_be_read(raw: bytes) -> None:
     assert Token.read(raw) is None
-
-
-@given(raws=st.lists(st.builds("{}:{}".format, numbers, vendors).map(str.encode) | st.binary(max_size=60)))
-@few
-def test_members_parsed_together_give_the_same_as_parsed_one_by_one(raws: list[bytes]) -> None:
-    texts = all_readable(raws)
-    assert texts is None or texts == [readable(raw) for raw in raws]
-
-
-@pytest.mark.parametrize(
-    ("raws", "texts"),
-    [
-        ([], []),
-        ([b"1:A"], ["1:A"]),
-        ([b"1:A", b"2:B b", b"3:\xc3\xa9"], ["1:A", "2:B b", "3:é"]),
-        ([b"1:A", b"x"], None),
-        ([b"1:A", b"2:\xff"], None),
-        ([b"1:A\n2:B"], None),
-        ([b"1:A\n", b"2:B"], None),
-        ([b"1:A\nb", b"2:B"], None),
-        ([b"1:A", b""], None),
-    ],
-)
-def test_members_with_a_newline_or_that_cannot_be_read_are_parsed_one_by_one(
-    raws: list[bytes], texts: list[str] | None
-) -> None:
-    assert all_readable(raws) == texts
-
-
-def test_six_thousand_members_are_parsed_together() -> None:
-    texts = [f"{number}:SCAN ALL" for number in range(1, 6001)]
-    assert all_readable([text.encode() for text in texts]) == texts
 
 
 def test_the_ids_of_members_come_in_their_order() -> None:

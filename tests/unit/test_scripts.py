@@ -27,7 +27,7 @@ def test_there_is_one_file_for_each_script_and_no_other() -> None:
 
 def test_every_key_of_a_script_is_in_the_catalogue_and_every_key_is_used() -> None:
     # kept by a script of redis-py, or by plain commands
-    plain = {"lock", "broker", "legacy_cursor", "legacy_rest"}
+    plain = {"lock", "legacy_cursor", "legacy_rest"}
     assert {key for script in SCRIPTS.values() for key in script.keys} == CATALOGUE.keys() - plain
     assert keys.KINDS.keys() == CATALOGUE.keys()
 

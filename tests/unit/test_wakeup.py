@@ -19,7 +19,6 @@ def timers() -> list[threading.Timer]:
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """When this process looked whether a tick is needed."""
     times: list[float] = []
-    monkeypatch.setattr(wakeup, "_due", set())
     monkeypatch.setattr(wakeup, "check", lambda **_: times.append(monotonic()))
     return times
 
@@ -32,71 +31,18 @@ def sent(monkeypatch: pytest.MonkeyPatch, looks: list[float]) -> list[float]:
     return times
 
 
-def test_a_tick_without_a_delay_is_sent_at_once(sent: list[float], looks: list[float]) -> None:
-    wakeup.send_tick()
-    wakeup.send_tick()
-    assert (len(sent), looks, timers()) == (2, [], [])
-
-
-def test_with_a_delay_the_process_checks_after_it_and_not_before(sent: list[float], looks: list[float]) -> None:
-    began = monotonic()
-    wakeup.check_later(0.1)
-    wait_for(lambda: looks, "the look")
-    assert looks[0] - began >= 0.1
-    assert sent == [], "whether a tick is needed is for the look to say"
-
-
-@pytest.fixture
-def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock of the wake-up: all that a test asks for is asked for in one moment, however slow the machine."""
-    monkeypatch.setattr(wakeup, "monotonic", lambda: 1_000.0)
-
-
-def planned() -> list[tuple[float, bool]]:
-    """After how many seconds each look will be made, and whether for whatever waits."""
-    return sorted((timer.interval, timer.args[1]) for timer in timers())
-
-
-@pytest.mark.usefixtures("frozen")
-def test_checks_that_are_due_close_together_are_merged_and_all_others_are_planned(looks: list[float]) -> None:
-    for delay in (50, 60, 20, 50, 20.005, 60, 50, 35):
-        wakeup.check_later(delay)
-    assert planned() == [(20, False), (35, False), (50, False), (60, False)]
-
-
-@pytest.mark.usefixtures("frozen")
-def test_a_check_that_ignores_a_pending_wake_is_not_merged_with_a_check_that_does_not(looks: list[float]) -> None:
-    for anyway in (False, True, True, False):
-        wakeup.check_later(60, ignore_pending_wake=anyway)
-    assert planned() == [(60, False), (60, True)]
-
-
 def test_every_planned_check_runs_at_its_time_and_with_its_flag(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[bool, float]] = []
-    monkeypatch.setattr(wakeup, "_due", set())
     monkeypatch.setattr(
         wakeup, "check", lambda *, ignore_pending_wake: made.append((ignore_pending_wake, monotonic()))
     )
     began = monotonic()
-    plan = [(True, 0.1), (False, 0.2), (False, 0.3)]  # in this order, so that a slow process merges none
+    plan = [(True, 0.1), (False, 0.2), (False, 0.3)]
     for anyway, delay in plan:
         wakeup.check_later(delay, ignore_pending_wake=anyway)
     wait_for(lambda: not timers(), "every look")
     assert sorted(anyway for anyway, _ in made) == [False, False, True]
     assert all(at - began >= min(delay for how, delay in plan if how == anyway) for anyway, at in made)
-
-
-def test_after_a_check_another_may_be_planned(looks: list[float]) -> None:
-    for number in (1, 2, 3):
-        wakeup.check_later(0.01)
-        wait_for(lambda number=number: len(looks) == number, "the look")
-        wait_for(lambda: not timers(), "its timer to end")
-
-
-def test_a_planned_check_does_not_prevent_a_tick_at_once(sent: list[float]) -> None:
-    wakeup.check_later(60)
-    wakeup.send_tick()
-    assert len(sent) == 1
 
 
 def test_a_process_does_not_wait_for_its_timers_to_end(looks: list[float]) -> None:

@@ -79,8 +79,8 @@ def test_a_task_whose_time_harbor_has_cleared_is_compared_in_each_pass(redis: Re
 def test_pages_are_bounded_and_no_execution_is_looked_at_twice(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harbor_refresh.tasks.pipeline.changed_executions.PAGE", 2)
-    monkeypatch.setattr("harbor_refresh.tasks.pipeline.changed_executions.MOST", 4)
+    monkeypatch.setattr("harbor_refresh.tasks.pipeline.reconciliation.PAGE", 2)
+    monkeypatch.setattr("harbor_refresh.tasks.pipeline.reconciliation.MOST", 4)
     settle()
     ids = [drifted() for _ in range(9)]
     for of in ids:

@@ -9,7 +9,7 @@ from pytest_django import Settings
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.pacing import GATHERING_SECONDS, MERGED_SECONDS
+from harbor_refresh.tasks.pacing import GATHERING_SECONDS
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
 from harbor_refresh.tasks.queue import execution_queue
@@ -51,22 +51,6 @@ def test_a_tick_that_finds_only_resting_members_returns_how_long_they_rest(
     assert dispatch(published.extend, 0) == 1
     assert [claim.members for claim in published] == [("1:A",), ("2:B",)]
     assert names(told[6:]) == ["claimed", "woken", "woken"]
-
-
-@pytest.mark.parametrize("rest", [0.01, 0.06, 0.08, 0.1, 0.12, 0.14, 0.2])
-def test_the_check_at_the_end_of_a_rest_is_not_merged_with_the_check_after_the_tick(
-    rest: float, told: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One check for both would find no new mark, and the resting members would wait for recovery."""
-    queue = execution_queue()
-    execution_queue().mark(["1:A"])
-    real = queue.claim
-    monkeypatch.setattr(queue, "claim", lambda *words: replace(real(*words), wait=rest))
-    dispatch(lambda claims: None, 0)
-    first, second = (values["delay"] for name, values in told if name == "woken")
-    assert first == GATHERING_SECONDS
-    assert rest <= second <= rest + 0.1
-    assert abs(first - second) > 2 * MERGED_SECONDS - 0.001
 
 
 def test_the_key_wake_of_a_long_queue_is_deleted_before_the_last_chunks_are_handed_out(

@@ -1,6 +1,5 @@
 """How many messages may wait for workers: a tick fills the slots there are and gives the rest back."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, 
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.pacing import GATHERING_SECONDS, SLOTS, SMALL
+from harbor_refresh.tasks.pacing import GATHERING_SECONDS, SLOTS
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.queue import ExecutionQueue, execution_queue
@@ -72,15 +71,6 @@ def test_members_claimed_beyond_the_last_slot_are_released_without_an_attempt(
     assert state["attempts"] == {"1:A": "2"}
 
 
-def test_every_live_node_adds_slots(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pacing, "DEPTH", 20)
-    queue = queue_of_three_live_nodes()
-    queue.mark(f"{number}:A" for number in range(1, SMALL + 1))
-    published: list[Any] = []
-    assert dispatch(published.extend, 50) == 10
-    assert len(published) == 10
-
-
 def test_a_long_queue_fills_the_slots_of_all_live_nodes_batch_after_batch(
     settings: Settings, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,20 +83,6 @@ def test_a_long_queue_fills_the_slots_of_all_live_nodes_batch_after_batch(
     assert [len(batch) for batch in batches] == [7] * 8 + [3]
     assert len(whole_redis(redis)["queue:v2"]) == 41
     assert not redis.exists(queue.keys.wake), "the tick has made its last claim, so another tick may be sent"
-
-
-def test_nodes_that_fall_silent_during_a_tick_take_back_no_slot(
-    settings: Settings, redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pacing, "DEPTH", 20)
-    settings.REFRESH_FANOUT = 1
-    queue = queue_of_three_live_nodes()
-    queue.mark(f"{number}:A" for number in range(1, 101))
-    claim, live = queue.claim, iter([3, 1])
-    monkeypatch.setattr(queue, "claim", lambda *words: replace(claim(*words), live_nodes=next(live)))
-    batches: list[Any] = []
-    assert dispatch(batches.append, 0, together=40) == 60
-    assert [len(batch) for batch in batches] == [32, 28]
 
 
 def test_a_tick_that_found_no_slot_does_not_block_the_next_tick(redis: Redis) -> None:

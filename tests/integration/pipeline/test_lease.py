@@ -102,7 +102,7 @@ def test_a_lease_is_released_after_an_error(redis_away: None) -> None:
 
 def test_a_pass_keeps_its_lease_as_long_as_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each page extends it, also when it had expired and no other pass took it over."""
-    monkeypatch.setattr("harbor_refresh.tasks.pipeline.changed_executions.PAGE", 1)
+    monkeypatch.setattr("harbor_refresh.tasks.pipeline.reconciliation.PAGE", 1)
     for _ in range(3):
         drifted()
 
@@ -116,7 +116,7 @@ def test_a_pass_keeps_its_lease_as_long_as_it_goes_on(monkeypatch: pytest.Monkey
 def test_a_pass_that_stands_still_loses_its_lease_and_changes_nothing_when_it_goes_on(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("harbor_refresh.tasks.pipeline.changed_executions.PAGE", 1)
+    monkeypatch.setattr("harbor_refresh.tasks.pipeline.reconciliation.PAGE", 1)
     for _ in range(2):
         drifted()
     asleep, wake = threading.Event(), threading.Event()

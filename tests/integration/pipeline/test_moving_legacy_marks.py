@@ -10,7 +10,6 @@ from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.pipeline import legacy_marks
 from harbor_refresh.tasks.pipeline.legacy_marks import Imported, LegacyMarks
-from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_SET, SEEDS_KEY
 from tests.integration.concurrency import wait_until
 from tests.integration.old_release import Consumer, Writers
@@ -27,11 +26,6 @@ def others(redis: Redis) -> set[bytes]:
 
 def transfer_with(redis: Redis, **conf: Any) -> LegacyMarks:
     return LegacyMarks(settings_with(**conf), redis, redis)
-
-
-def about(seconds: float) -> Any:
-    """These seconds, of which some may have passed."""
-    return pytest.approx(seconds - 0.5, abs=0.5)
 
 
 def imported(transfer: LegacyMarks, *, is_dry_run: bool = False) -> Imported:
@@ -59,7 +53,7 @@ def test_a_look_takes_marks_of_every_kind_and_leaves_what_it_cannot_read(redis: 
     ):
         redis.set(key, "")
     redis.sadd(HARBORS_SET, "9:B", "10:C", "nothing", "1:a:b")
-    assert transfer_with(redis).look() == (5, about(pacing.ROUND_SECONDS))
+    assert transfer_with(redis).look() == 5
     state = whole_redis(redis, observed=True)
     assert state.keys() == {"queue:v2", "waiting", "legacy_cursor", "legacy_rest"}
     assert state["queue:v2"] == set(state["waiting"]) == {"7:SCAN ALL*?[x]", "8:B-C", "9:B", "10:C"}
@@ -67,55 +61,11 @@ def test_a_look_takes_marks_of_every_kind_and_leaves_what_it_cannot_read(redis: 
     assert redis.smembers(HARBORS_SET) == {b"nothing", b"1:a:b"}
 
 
-#: Some are text beyond ASCII, and some no text at all.
-VENDORS = (
-    *(b"A" * 64, b"A" * 65, "日".encode() * 64, "日".encode() * 65, "é".encode() * 64, "\U0010ffff".encode() * 64),
-    *(
-        "\U0010ffff".encode() * 65,
-        b"a\nb",
-        b" ",
-        b"a\x00b",
-        b"a:b",
-        b"",
-        b"\x7f",
-        b"\xc2\x80",
-        b"\xf4\x8f\xbf\xbf",
-    ),
-    *(b"~", b"\xff", b"\xe6\x97", b"\xed\xa0\x80", b"\x80", b"A\xe2\x28\xa1", b"\xc3"),
-)
-NUMBERS = (
-    *(b"1", b"007", b"0", b"000", b"-1", b"1.0", b"9223372036854775807", b"9223372036854775808", b"0" * 18 + b"7"),
-    *(b"0" * 19 + b"7", b"9" * 19, b"999999999999999999", b"\xd9\xa1", b"", b"x"),
-)
-
-
-def test_what_a_claim_could_not_read_is_left_and_a_dry_run_counts_it_so(redis: Redis) -> None:
-    chance = random.Random(seed := random.randrange(2**32))
-    pieces = (b"A", *(one for one in VENDORS if len(one) < 5))
-    made = {b"".join(chance.choices(pieces, k=chance.randrange(1, 6))) for _ in range(300)}
-    marks = [(b"7", vendor) for vendor in {*VENDORS, *made}] + [(number, b"A") for number in NUMBERS]
-    members = {b"%b:%b" % mark for mark in marks}
-    readable = {text for one in members if (text := names.readable(one))}
-    redis.mset({KEY % mark: b"" for mark in marks})
-    redis.sadd(HARBORS_SET, *members)
-    transfer = transfer_with(redis)
-    foreseen = Imported(2 * len(readable), 2 * (len(marks) - len(readable)))
-    before = others(redis), redis.smembers(HARBORS_SET)
-    assert imported(transfer, is_dry_run=True) == foreseen, seed
-    assert (others(redis), redis.smembers(HARBORS_SET)) == before
-    assert not redis.exists(f"{PREFIX}queue:v2")
-    assert imported(transfer) == foreseen, seed
-    assert whole_redis(redis, observed=True)["queue:v2"] == readable
-    assert redis.smembers(HARBORS_SET) == {one for one in members if names.readable(one) is None}
-    left = {KEY % mark for mark in marks if names.readable(b"%b:%b" % mark) is None}
-    assert others(redis) == {*left, HARBORS_SET.encode()}
-
-
 def test_a_mark_that_waits_already_keeps_its_time(redis: Redis) -> None:
     queue_with(redis).mark(["7:A"])
     before = redis.zscore(f"{PREFIX}waiting", "7:A")
     redis.set(HARBORS_KEY % (7, "A"), "")
-    assert transfer_with(redis).look()[0] == 1
+    assert transfer_with(redis).look() == 1
     assert redis.zscore(f"{PREFIX}waiting", "7:A") == before
     assert others(redis) == set()
 
@@ -131,25 +81,16 @@ def test_looks_of_all_processes_together_keep_to_the_rate_and_go_on_where_the_la
     redis.mset({f"other:{number}": "" for number in range(20_000)})
     redis.mset({HARBORS_KEY % (number, "A"): "" for number in range(1, 51)})
     one, other = transfer_with(redis, legacy_rate=1_000), transfer_with(redis)
-    of_a_look = 4 * pacing.LOOK / 1_000
     redis.config_resetstat()
-    taken, seconds = one.look()
-    assert (scans(redis), seconds) == (4, about(of_a_look))
-    assert other.look() == (0, about(of_a_look))
+    taken = one.look()
+    assert 0 < redis.pttl(REST) <= 4 * pacing.LOOK
+    assert other.look() == 0
     assert (scans(redis), taken < 50) == (4, True)
     for _ in range(20_000 // (4 * pacing.LOOK) + 5):
         redis.delete(REST)  # as if the time had passed
-        taken += other.look()[0]
+        taken += other.look()
     assert taken == redis.scard(f"{PREFIX}queue:v2") == 50
-
-
-def test_a_small_server_is_looked_at_once_in_a_while_and_not_again_and_again(redis: Redis) -> None:
-    transfer = transfer_with(redis)
-    assert transfer.look() == (0, about(pacing.ROUND_SECONDS))
-    redis.set(HARBORS_KEY % (7, "A"), "")
-    assert transfer.look() == (0, about(pacing.ROUND_SECONDS))
-    redis.delete(REST)
-    assert transfer.look() == (1, about(pacing.ROUND_SECONDS))
+    assert 1_000 < redis.pttl(REST) <= 1_000 * pacing.ROUND_SECONDS, "a small server is not read again and again"
 
 
 def test_a_look_whose_process_died_is_made_again(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,8 +105,7 @@ def test_a_look_whose_process_died_is_made_again(redis: Redis, monkeypatch: pyte
         patch.setattr(crash_points, "handlers", [die])
         with pytest.raises(KeyboardInterrupt):
             transfer.look()
-    longest = legacy_marks.LOOKS_A_TICK * pacing.LOOK / pacing.LEGACY_KEYS_PER_SECOND
-    assert transfer.look() == (0, about(longest))
+    assert transfer.look() == 0
     redis.delete(REST)
     transfer.look()
     assert redis.scard(f"{PREFIX}queue:v2") == 2_000
@@ -175,7 +115,7 @@ def test_a_look_whose_process_died_is_made_again(redis: Redis, monkeypatch: pyte
 def test_a_note_that_makes_no_sense_stops_no_look(redis: Redis, cursor: str | bytes) -> None:
     redis.set(f"{PREFIX}legacy_cursor", cursor)
     redis.set(HARBORS_KEY % (7, "A"), "")
-    assert transfer_with(redis).look()[0] == 1
+    assert transfer_with(redis).look() == 1
 
 
 def test_a_queue_that_refuses_a_member_leaves_the_mark(redis: Redis) -> None:
@@ -219,19 +159,6 @@ def test_what_a_worker_has_completed_meanwhile_is_not_exported(redis: Redis) -> 
     assert transfer._run("give_legacy", "1:A", "3:C", key=HARBORS_KEY, set=HARBORS_SET) == 0
     assert sum(steps) == 1
     assert others(redis) == {KEY % (b"2", b"B")}
-
-
-def test_an_execution_in_two_claims_and_on_the_queue_moves_once(redis: Redis) -> None:
-    queue, transfer = queue_with(redis, fanout=None), transfer_with(redis)
-    for node in ("n1", "n2"):
-        queue.mark(["1:A"])
-        redis.delete(f"{PREFIX}heat")
-        queue.claim(node, 1)
-    queue.mark(["1:A"])
-    assert redis.scard(f"{PREFIX}processing") == 2
-    assert list(transfer.export(queue, as_set=True)) == [1]
-    assert redis.smembers(HARBORS_SET) == {b"1:A"}
-    assert not redis.exists(f"{PREFIX}processing", f"{PREFIX}queue:v2")
 
 
 def test_a_queue_that_is_harbors_set_is_neither_imported_nor_taken(

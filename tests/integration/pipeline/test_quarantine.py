@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from pytest_django import Settings
 
-from harbor_refresh.executions.lifecycle.quarantines import release, release_expired
+from harbor_refresh.executions.lifecycle.quarantines import release_expired
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Quarantine, Release
@@ -67,32 +66,13 @@ def test_executions_are_released_and_marked_when_their_quarantine_time_is_over(
     assert ("released_from_quarantine", {"execution_ids": [old.pk]}) in told
 
 
-@pytest.mark.parametrize("way", ["release_expired", "release"])
-def test_reconcile_finds_released_executions_whose_mark_redis_forgot(
-    way: str, redis: Redis, settings: Settings
-) -> None:
+def test_reconcile_finds_executions_whose_quarantine_expired_and_whose_mark_redis_forgot(redis: Redis) -> None:
     """The watermark passed by while it was in quarantine."""
     execution = drifted(minutes=60)
     Quarantine.objects.create(execution=execution, reason="x", attempts=1)
     reconcile()
-    if way == "release":
-        assert release([execution.pk]) == [execution.pk]
-    else:
-        Quarantine.objects.update(at=AGES_AGO)
-        assert release_expired(timedelta(hours=1)) == [execution.pk]
-    redis.flushall()
-    reconcile()
-    assert marked(redis) == {member(execution)}
-
-
-def test_the_next_reconcile_finds_executions_that_were_released_during_a_pass(redis: Redis) -> None:
-    execution = drifted()
-    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
-    reconcile()
-    made(1)
-    released: list[int] = []
-    reconcile(progress=lambda _: released.extend(release([execution.pk])))
-    assert released == [execution.pk]
+    Quarantine.objects.update(at=AGES_AGO)
+    assert release_expired(timedelta(hours=1)) == [execution.pk]
     redis.flushall()
     reconcile()
     assert marked(redis) == {member(execution)}

@@ -88,7 +88,7 @@ def test_changes_within_the_grace_are_left_to_the_queue(redis: Redis, monkeypatc
 
 
 def test_all_pages_are_read_without_a_repeat(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
-    monkeypatch.setattr("harbor_refresh.tasks.pipeline.changed_executions.PAGE", 3)
+    monkeypatch.setattr("harbor_refresh.tasks.pipeline.reconciliation.PAGE", 3)
     lost = [drifted() for _ in range(10)]
     with connection.cursor() as cursor:
         cursor.execute("UPDATE task SET update_time = '2020-01-01Z' WHERE id % 2 = 0")
@@ -128,11 +128,6 @@ def test_a_drift_that_is_repaired_between_the_queries_of_database_and_queue_is_n
     outcome = reconcile()
     assert (outcome.drifted, outcome.marked) == (1, 0)
     assert (status_of(execution), marked(redis)) == ("Success", set())
-
-
-def test_a_new_execution_needs_no_refresh() -> None:
-    made(3)
-    assert reconcile(full=True).drifted == 0
 
 
 @pytest.mark.usefixtures("replica")

@@ -13,7 +13,7 @@ from harbor_refresh.tasks.pipeline.refresher import refresh_claim
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.node import this_node
 from tests.integration.concurrency import Pause, in_background
-from tests.integration.pipeline.pipeline_state import cursed, marked, member, names
+from tests.integration.pipeline.pipeline_state import marked, member, names
 from tests.integration.redis_state import Redis, whole_redis
 from tests.integration.sample_executions import delete, made, status_of
 
@@ -87,37 +87,6 @@ def test_of_two_live_claims_of_one_execution_the_second_skips_the_locked_row_and
     assert status_of(execution) == "Success"
     assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
     assert one_row_of_history_for_each_revision(execution)
-
-
-def test_two_live_claims_of_one_execution_both_end_and_change_it_once(redis: Redis) -> None:
-    execution, (task,) = made(1)
-    report([Report(task, "Success")])
-    queue = execution_queue()
-    first = queue.claim("me", 10).claim
-    queue.mark([member(execution)])
-    second = queue.claim("me", 10).claim
-    assert [refresh_claim(claim) for claim in (second, first)] == [
-        Refreshed(succeeded=1, changed=1),
-        Refreshed(succeeded=1, changed=0),
-    ]
-    assert status_of(execution) == "Success"
-    assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
-    assert one_row_of_history_for_each_revision(execution)
-
-
-def test_each_of_two_live_claims_that_fail_counts_and_the_member_waits_once(redis: Redis) -> None:
-    execution, (task,) = made(1)
-    report([Report(task, "Success")])
-    cursed(execution)
-    queue = execution_queue()
-    first = queue.claim("me", 10).claim
-    queue.mark([member(execution)])
-    second = queue.claim("me", 10).claim
-    for claim in (first, second):
-        assert set(refresh_claim(claim).failed) == {execution.pk}
-    state = whole_redis(redis)
-    assert (state["queue:v2"], state["attempts"]) == ({member(execution)}, {member(execution): "2"})
-    assert "processing" not in state
 
 
 def test_two_members_of_one_execution_are_both_completed(redis: Redis) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import connection, transaction
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.executions.lifecycle import quarantines
@@ -18,7 +18,7 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Quarantine, Release, Task
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline import reconciliation
-from harbor_refresh.tasks.pipeline.reconciliation import BEGINNING, reconcile
+from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from harbor_refresh.tasks.queue import execution_queue
 from tests import servers
 from tests.integration.concurrency import DEADLINE_SECONDS, in_background
@@ -109,41 +109,27 @@ def test_with_redis_away_reconcile_says_so_and_the_watermark_does_not_move(redis
     assert rows(Watermark) == before
 
 
-def test_a_prepared_transaction_leaves_the_watermark_where_it_is(database: str, redis: Redis) -> None:
-    """Its start is not known, so any change may still come."""
+@pytest.mark.parametrize("way", ["it is prepared", "track_activities is off"])
+def test_a_transaction_whose_start_is_unknown_leaves_the_watermark_where_it_is(way: str, database: str) -> None:
+    """Any change may still come, until it is committed."""
     reconcile()
     before = watermark()
     _, tasks = made(1)
-    with psycopg.connect(servers.postgres.url_for(database), autocommit=True) as other:
-        other.execute("BEGIN")
-        other.execute(
-            "UPDATE task SET status = 'Success', status_code = 3, update_time = now(), "
-            "end_time = now() WHERE id = %s",
-            tasks,
-        )
-        other.execute("PREPARE TRANSACTION 'slow'")
-        try:
-            assert reconcile().drifted == 0
-            assert watermark() == before
-        finally:
-            other.execute("COMMIT PREPARED 'slow'")
-    assert reconcile().marked == 1
-
-
-def test_a_session_that_hides_its_transactions_leaves_the_watermark_where_it_is(database: str) -> None:
-    """With track_activities off, pg_stat_activity does not tell when its transaction began."""
-    reconcile()
-    before = watermark()
-    _, tasks = made(1)
-    with psycopg.connect(servers.postgres.url_for(database), options="-c track_activities=off") as slow:
+    options = "" if way == "it is prepared" else "-c track_activities=off"
+    with psycopg.connect(servers.postgres.url_for(database), autocommit=True, options=options) as slow:
+        slow.execute("BEGIN")
         slow.execute(
             "UPDATE task SET status = 'Success', status_code = 3, update_time = now(), "
             "end_time = now() WHERE id = %s",
             tasks,
         )
-        assert reconcile().drifted == 0
-        assert watermark() == before
-        slow.commit()
+        if not options:
+            slow.execute("PREPARE TRANSACTION 'slow'")
+        try:
+            assert reconcile().drifted == 0
+            assert watermark() == before
+        finally:
+            slow.execute("COMMIT" if options else "COMMIT PREPARED 'slow'")
     assert reconcile().marked == 1
 
 
@@ -248,22 +234,6 @@ def test_an_untrusted_watermark_is_ignored_once(
     assert (after.rescan_reason, after.looked_at) == (None, 0)
 
 
-def test_the_watermark_stays_untrusted_while_a_prepared_transaction_hides_its_start(database: str) -> None:
-    reconcile()
-    Watermark.objects.update(timeline="00000000")
-    with psycopg.connect(servers.postgres.url_for(database), autocommit=True) as other:
-        other.execute("BEGIN")
-        other.execute("CREATE TABLE anything ()")
-        other.execute("PREPARE TRANSACTION 'slow'")
-        try:
-            assert reconcile().rescan_reason is not None
-            assert watermark() == BEGINNING
-        finally:
-            other.execute("ROLLBACK PREPARED 'slow'")
-    reconcile()
-    assert watermark() > AGES_AGO
-
-
 def test_the_watermark_remembers_the_server_that_the_pass_began_with(monkeypatch: pytest.MonkeyPatch) -> None:
     """A failover in the middle of a pass is seen by the next one."""
     reconcile()
@@ -285,11 +255,3 @@ def database_now() -> datetime:
         cursor.execute("SELECT clock_timestamp()")
         now: datetime = cursor.fetchone()[0]
     return now
-
-
-def test_there_is_one_watermark() -> None:
-    Watermark.objects.create(settled_before=AGES_AGO)
-    before = rows(Watermark)
-    with pytest.raises(IntegrityError, match='"watermark_is_one_row"'), transaction.atomic():
-        Watermark.objects.create(id=2, settled_before=AGES_AGO)
-    assert rows(Watermark) == before

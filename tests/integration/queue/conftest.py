@@ -5,9 +5,6 @@ import pytest
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.redis_state import Clock, Redis, queue_with_clock
 
-# Its assertions tell what differs, like those of a test.
-pytest.register_assert_rewrite("tests.integration.queue.verb_cases")
-
 
 @pytest.fixture
 def faked(redis: Redis) -> tuple[ExecutionQueue, Clock]:

@@ -10,16 +10,6 @@ from tests.integration.queue.verb_cases import NOW, Faked, token, waiting
 from tests.integration.redis_state import PREFIX, Redis, queue_with_clock, whole_redis
 
 
-def test_a_claim_takes_no_more_than_was_asked_and_no_more_than_there_is_room(redis: Redis, faked: Faked) -> None:
-    queue, _ = faked
-    queue.mark(f"{number}:A" for number in range(1, 11))
-    assert [len(queue.claim("me", count).claim) for count in (1, 1, 100, 1, 100)] == [1, 1, 2, 0, 0]
-    assert redis.scard(PREFIX + "queue:v2") == 6
-    queue.heartbeat("a")
-    assert len(queue.claim("me", 100).claim) == 4
-    assert redis.scard(PREFIX + "queue:v2") == 2
-
-
 @pytest.mark.parametrize("size", [{"fanout": 20, "chunk": 1000}, {"fanout": None, "chunk": 20}])
 def test_a_claim_takes_no_scraps_while_others_work_and_the_last_one_finds_room(
     size: dict[str, Any], redis: Redis
@@ -41,6 +31,13 @@ def test_a_claim_takes_no_scraps_while_others_work_and_the_last_one_finds_room(
     assert "queue:v2" not in whole_redis(redis)
 
 
+def test_all_that_waits_is_claimed_though_it_is_less_than_a_chunk(redis: Redis) -> None:
+    queue, _ = queue_with_clock(redis, fanout=20, depth=1, rest=0.0)
+    for count in (15, 3):
+        queue.mark(f"{number}:A" for number in range(1, count + 1))
+        assert len(queue.claim("me", 100).claim) == count
+
+
 def test_the_wake_stays_while_a_long_queue_is_shared_out(redis: Redis) -> None:
     queue, _ = queue_with_clock(redis, fanout=100, depth=10, rest=0.0)
     queue.mark(waiting(SMALL + 2))
@@ -55,15 +52,6 @@ def test_the_wake_stays_while_a_long_queue_is_shared_out(redis: Redis) -> None:
     assert whole_redis(redis)["wake"] == TICK_SENT
     queue.tick_has_ended()
     assert not redis.exists(PREFIX + "wake")
-
-
-def test_whoever_claims_makes_room_for_himself_though_others_have_their_hands_full(
-    redis: Redis, faked: Faked
-) -> None:
-    queue, _ = faked
-    queue.mark(f"{number}:A" for number in range(1, 11))
-    assert [len(queue.claim(node, 100).claim) for node in ("n1", "n1", "n2", "n1", "n2")] == [4, 0, 4, 0, 0]
-    assert whole_redis(redis)["nodes"] == {"n1": NOW, "n2": NOW}
 
 
 @pytest.mark.parametrize("others", [6, 9], ids=["all the room", "more than the room"])

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.tasks.pacing import GATHERING_SECONDS, MARKED_SINCE, SMALL, SPACING_SECONDS, TICK_SENT
-from harbor_refresh.tasks.queue import queue as queue_module
+from harbor_refresh.tasks.pacing import GATHERING_SECONDS, SMALL
 from harbor_refresh.tasks.queue.claim import Batch
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.redis_state import (
@@ -115,45 +114,6 @@ def test_a_rest_grows_with_many_marks_and_shrinks_to_the_first_with_few(
     assert "marks" not in whole_redis(redis), "each claim begins to count anew"
 
 
-def test_marks_are_counted_during_a_rest_and_for_each_member_separately(redis: Redis, warm: Warm) -> None:
-    queue, clock = warm
-    queue.mark(["1:A", "2:A", "3:A"])
-    claim(queue, redis)
-    queue.mark(["1:A", "2:A", "3:A"])
-    for _ in range(3):
-        queue.mark(["1:A"])
-        assert claim(queue, redis).claim.members == ()
-        queue.mark(["2:A", "3:A"])
-    for member in ["1:A"] * 2 + ["2:A"] * 4:
-        queue.mark([member])
-    assert whole_redis(redis)["marks"] == {"1:A": "5", "2:A": "4"}
-    clock.move(0.05)
-    assert set(claim(queue, redis).claim.members) == {"1:A", "2:A", "3:A"}
-    assert heat(redis) == {"1:A": f"2:{clock.now}", "2:A": f"1:{clock.now}", "3:A": f"1:{clock.now}"}
-    assert "marks" not in whole_redis(redis)
-
-
-def test_the_step_stops_growing_at_the_longest_rest(redis: Redis) -> None:
-    queue, clock = lasting(redis, LONGEST)
-    redis.hset(HEAT, "1:A", f"20:{clock.now}")
-    clock.move(LONGEST)
-    press(queue, "1:A")
-    claim(queue, redis)
-    assert heat(redis) == {"1:A": f"20:{clock.now}"}
-
-
-def test_a_resting_member_is_only_on_the_queue(redis: Redis, warm: Warm) -> None:
-    queue, clock = warm
-    queue.mark(["1:A"])
-    claim(queue, redis)
-    queue.mark(["1:A"])
-    before = whole_redis(redis)
-    assert queue.claim("me", 10).wait == pytest.approx(0.05)
-    assert whole_redis(redis) == before | {"wake": TICK_SENT}
-    assert before["wake"] == MARKED_SINCE
-    assert before["heat"] == {"1:A": f"1:{clock.now}"}
-
-
 def test_after_a_quiet_time_a_hot_member_is_claimed_at_once(redis: Redis, warm: Warm) -> None:
     queue, clock = warm
     for _ in range(6):
@@ -218,17 +178,6 @@ def test_a_long_queue_has_no_rests(redis: Redis, warm: Warm) -> None:
     assert set(heat(redis)) == names
 
 
-def test_with_rests_switched_off_no_member_is_hot(redis: Redis) -> None:
-    queue, clock = queue_with_clock(redis, fanout=100, depth=10, rest=0.0)
-    for _ in range(20):
-        queue.mark(["1:A"])
-        batch = queue.claim("me", 10)
-        assert (batch.claim.members, batch.wait) == (("1:A",), 0)
-        queue.complete(batch.claim)
-    assert set(whole_redis(redis)) == {"nodes", "stamp", "cursor", "wake"}
-    assert clock.now == 1_000_000_000_000
-
-
 @pytest.mark.parametrize("back", [US, 0.04, LONGEST, 1.5 * LONGEST, 2 * LONGEST, 3600.0])
 def test_after_a_clock_step_back_no_rest_exceeds_the_longest(back: float, redis: Redis, warm: Warm) -> None:
     queue, clock = warm
@@ -261,42 +210,22 @@ def test_heat_and_marks_are_bounded_and_expire(redis: Redis) -> None:
     assert 0 < left <= 2 * LONGEST * 1000
 
 
-def test_the_short_last_page_of_a_long_claim_takes_or_rests_every_member(
-    redis: Redis, warm: Warm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    queue, _ = warm
-    monkeypatch.setattr(queue_module, "PAGE", 20)
-    names = {f"{number}:A" for number in range(1, 51)}
-    queue.mark(names)
-    assert set(claim(queue, redis).claim.members) == names
-    queue.mark(names)
-    batch = claim(queue, redis)
-    taken, rest = set(batch.claim.members), waiting(redis)
-    assert taken | rest == names
-    assert not taken & rest
-    assert bool(rest) == bool(batch.wait)
-
-
 def test_a_single_hot_execution_is_refreshed_a_few_times_and_not_for_each_report(redis: Redis, warm: Warm) -> None:
     """A report every millisecond for ten seconds; a tick for each that asks for one, and for each look, a moment
     later or when the rest is over, that finds one is needed."""
     queue, clock = warm
-    times, last, looks = 0, 0, set[int]()
+    times, last, ticks, looks = 0, 0, 0, list[int]()
 
     def tick() -> None:
-        nonlocal times, last
+        nonlocal times, last, ticks
+        ticks += 1
         batch = claim(queue, redis)
         redis.persist(queue.keys.wake)
         times += len(batch.claim)
         last = clock.now if batch.claim.members else last
-        looks.add(clock.now + round(GATHERING_SECONDS * 1_000_000))
-        if batch.wait:  # as dispatch asks for it: not together with the other
-            wait = (
-                batch.wait
-                if abs(batch.wait - GATHERING_SECONDS) >= SPACING_SECONDS
-                else GATHERING_SECONDS + SPACING_SECONDS
-            )
-            looks.add(clock.now + round(wait * 1_000_000))
+        looks.append(clock.now + round(GATHERING_SECONDS * 1_000_000))
+        if batch.wait:
+            looks.append(clock.now + round(batch.wait * 1_000_000))
 
     for _ in range(10_000):
         clock.move(0.001)

@@ -1,140 +1,29 @@
-"""release_stale: which claims go back to the queue, which are counted, and which are left alone."""
+"""Stale claims: when signs of life may be missing, and while nodes take over, complete and come back.
+
+Which claims of silent nodes return is what the model says (test_queue_state_machine.py).
+"""
+
+from typing import Any
 
 import pytest
 
-from harbor_refresh.tasks.pacing import TICK_SENT
-from harbor_refresh.tasks.queue.replies import Released
-from harbor_refresh.tasks.queue.stale_claims import release_stale
-from tests.integration.queue.verb_cases import NOW, SECOND, SIGNS, Case, Faked, flight, played, put
-from tests.integration.redis_state import PREFIX, Redis, signs_of_life_come, whole_redis
-
-OLD, FRESH = NOW - 300 * SECOND - 1, NOW - 300 * SECOND + 1
-AHEAD, TOO_FAR = NOW + 300 * SECOND - 1, NOW + 300 * SECOND + 1
-#: A claim may wait as long as a node may be silent.
-WAITED, WAITS_AHEAD = NOW - 10 * SECOND, NOW + 10 * SECOND
-RECOVER = {
-    "nothing in flight": Case({"queue:v2": {"1:A"}}, {"queue:v2": {"1:A"}}, (Released(), ())),
-    "what a silent node worked on goes back, counted": Case(
-        flight(f"1:A:dead:{FRESH}", f"2:B:dead:{NOW}") | {"nodes": {"n1": NOW}},
-        {
-            "queue:v2": {"1:A", "2:B"},
-            "attempts": {"1:A": "1", "2:B": "1"},
-            "nodes": {"n1": NOW},
-        },
-        (Released(2, ()), ()),
-    ),
-    "what a silent node had claimed, and nobody begun, goes back uncounted": Case(
-        flight(f"1:A:waiting@dead:{NOW}", f"2:B:waiting@dead:{NOW - 2}", f"3:C:dead:{NOW}")
-        | {"nodes": {"n1": NOW}, "attempts": {"2:B": "2"}},
-        {
-            "queue:v2": {"1:A", "2:B", "3:C"},
-            "attempts": {"2:B": "2", "3:C": "1"},
-            "nodes": {"n1": NOW},
-        },
-        (Released(3, ()), ()),
-    ),
-    "a node is silent whose last sign is older than its ttl, or as far in the future": Case(
-        flight(*(f"{number}:A:{node}:{NOW}" for number, node in enumerate(sorted(SIGNS), 1))) | {"nodes": SIGNS},
-        flight(f"1:A:b:{NOW}", f"3:A:d:{NOW}")
-        | {"queue:v2": {"2:A", "4:A"}, "attempts": {"2:A": "1", "4:A": "1"}, "nodes": SIGNS},
-        (Released(2, ()), ()),
-    ),
-    "an old claim goes back whatever its node says; a live node keeps the others": Case(
-        flight(f"1:A:n1:{OLD}", f"2:B:n1:{FRESH}", f"3:C:waiting@n1:{OLD}", f"4:D:waiting@n1:{FRESH}")
-        | {"nodes": {"n1": NOW}},
-        flight(f"2:B:n1:{FRESH}", f"4:D:waiting@n1:{FRESH}")
-        | {"queue:v2": {"1:A", "3:C"}, "attempts": {"1:A": "1"}, "nodes": {"n1": NOW}},
-        (Released(2, ()), ()),
-    ),
-    "a claim from far in the future goes back, too: the clock was put right": Case(
-        flight(f"1:A:n1:{TOO_FAR}", f"2:B:n1:{AHEAD}", f"3:C:waiting@n1:{TOO_FAR}", f"4:D:waiting@n1:{AHEAD}")
-        | {"nodes": {"n1": NOW}},
-        flight(f"2:B:n1:{AHEAD}", f"4:D:waiting@n1:{AHEAD}")
-        | {"queue:v2": {"1:A", "3:C"}, "attempts": {"1:A": "1"}, "nodes": {"n1": NOW}},
-        (Released(2, ()), ()),
-    ),
-    "what a node had claimed before it stopped waits for its message, and goes back when it is old": Case(
-        flight(f"1:A:waiting@gone:{FRESH}", f"2:B:gone:{FRESH}", f"3:C:waiting@gone:{OLD}")
-        | {"nodes": {"n1": NOW}, "left": {"gone": FRESH}},
-        flight(f"1:A:waiting@gone:{FRESH}")
-        | {
-            "queue:v2": {"2:B", "3:C"},
-            "attempts": {"2:B": "1"},
-            "nodes": {"n1": NOW},
-            "left": {"gone": FRESH},
-        },
-        (Released(2, ()), ()),
-    ),
-    "who was lost too often is told and is on no list any more": Case(
-        flight(f"1:A:dead:{FRESH}") | {"attempts": {"1:A": "2"}},
-        {},
-        (Released(0, ("1:A",)), ()),
-    ),
-    "who only waited is never told, however often he failed before": Case(
-        flight(f"1:A:waiting@dead:{NOW}") | {"attempts": {"1:A": "2"}},
-        {"queue:v2": {"1:A"}, "attempts": {"1:A": "2"}},
-        (Released(1, ()), ()),
-    ),
-}
-
-#: If nothing waits with the broker.
-IDLE = {
-    "a claim that waits longer than a node may be silent goes back uncounted, though its node lives": Case(
-        flight(f"1:A:waiting@n1:{WAITED - 1}", f"2:B:waiting@n1:{WAITED}", f"3:C:n1:{WAITED - 1}")
-        | {"nodes": {"n1": NOW}, "attempts": {"1:A": "2"}},
-        flight(f"2:B:waiting@n1:{WAITED}", f"3:C:n1:{WAITED - 1}")
-        | {"queue:v2": {"1:A"}, "attempts": {"1:A": "2"}, "nodes": {"n1": NOW}},
-        (Released(1, ()), ()),
-    ),
-    "so does one that waits since the future": Case(
-        flight(f"1:A:waiting@n1:{WAITS_AHEAD + 1}", f"2:B:waiting@n1:{WAITS_AHEAD}", f"3:C:n1:{WAITS_AHEAD + 1}")
-        | {"nodes": {"n1": NOW}},
-        flight(f"2:B:waiting@n1:{WAITS_AHEAD}", f"3:C:n1:{WAITS_AHEAD + 1}")
-        | {"queue:v2": {"1:A"}, "nodes": {"n1": NOW}},
-        (Released(1, ()), ()),
-    ),
-}
+from harbor_refresh.tasks.pipeline.recovery import release_stale
+from harbor_refresh.tasks.queue import queue as queue_module
+from harbor_refresh.tasks.queue.claim import Released
+from tests.integration.queue.verb_cases import NOW, SECOND, Faked, flight, put
+from tests.integration.redis_state import PREFIX, Redis, sets_are_hash_tables, signs_of_life_come, whole_redis
 
 
-#: If the broker may have lost messages from before NOW.
-LOST = {
-    "a claim that waits since before goes back uncounted, and one in progress stays": Case(
-        flight(f"1:A:waiting@n1:{NOW - 1}", f"2:B:waiting@n1:{NOW}", f"3:C:n1:{NOW - 1}")
-        | {"nodes": {"n1": NOW}, "attempts": {"1:A": "2"}},
-        flight(f"2:B:waiting@n1:{NOW}", f"3:C:n1:{NOW - 1}")
-        | {"queue:v2": {"1:A"}, "attempts": {"1:A": "2"}, "nodes": {"n1": NOW}},
-        (Released(1, ()), ()),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", LOST)
-def test_recover_stale_with_a_broker_that_has_lost_messages(name: str, redis: Redis, faked: Faked) -> None:
-    case = LOST[name]
-    put(redis, case.before)
-    assert release_stale(faked[0]) == (Released(), ())
-    assert whole_redis(redis) == case.before
-    assert release_stale(faked[0], lost_before=NOW) == case.result
-    assert whole_redis(redis) == case.after
-
-
-@pytest.mark.parametrize("name", IDLE)
-def test_recover_stale_with_an_empty_broker(name: str, redis: Redis, faked: Faked) -> None:
-    case = IDLE[name]
-    put(redis, case.before)
-    assert release_stale(faked[0]) == (Released(), ())
-    assert whole_redis(redis) == case.before
-    assert release_stale(faked[0], idle=True) == case.result
-    assert whole_redis(redis) == case.after
-
-
-@pytest.mark.parametrize("name", RECOVER)
-def test_recover_stale(name: str, redis: Redis, faked: Faked) -> None:
-    case = RECOVER[name]
-    assert played(redis, case, lambda: release_stale(faked[0])) == case.result
-    before = whole_redis(redis)
-    assert release_stale(faked[0]) == (Released(), ())
-    assert whole_redis(redis) == before
+def test_claims_of_a_node_that_said_that_it_stops_wait_for_their_message_until_they_are_old(
+    redis: Redis, faked: Faked
+) -> None:
+    old, fresh = NOW - 300 * SECOND - 1, NOW - 300 * SECOND + 1
+    put(redis, flight(f"1:A:waiting@gone:{fresh}", f"2:B:gone:{fresh}", f"3:C:waiting@gone:{old}"))
+    put(redis, {"nodes": {"n1": NOW}, "left": {"gone": fresh}})
+    assert release_stale(faked[0]) == (Released(2, ()), ())
+    state = whole_redis(redis)
+    assert (state["processing"], state["queue:v2"]) == ({f"1:A:waiting@gone:{fresh}"}, {"2:B", "3:C"})
+    assert state["attempts"] == {"2:B": "1"}
 
 
 @pytest.mark.parametrize(
@@ -148,35 +37,6 @@ def test_a_token_that_cannot_be_read_is_dropped_and_told(raw: bytes, redis: Redi
     redis.sadd(PREFIX + "processing", raw)
     assert release_stale(queue) == (Released(), (raw,))
     assert whole_redis(redis) == before
-
-
-@pytest.mark.parametrize("holders", [("dead",), ("waiting@dead",), ("dead", "waiting@dead")])
-def test_thousands_of_stale_claims_go_back_in_pages(holders: tuple[str, ...], redis: Redis, faked: Faked) -> None:
-    queue, _ = faked
-    holder_of = {f"{number}:A": holders[number % len(holders)] for number in range(1, 3501)}
-    put(redis, flight(*(f"{member}:{holder}:7" for member, holder in holder_of.items())))
-    assert release_stale(queue) == (Released(3500, ()), ())
-    counted = {member: "1" for member, holder in holder_of.items() if holder == "dead"}
-    assert whole_redis(redis) == {"queue:v2": set(holder_of)} | ({"attempts": counted} if counted else {})
-
-
-@pytest.mark.parametrize("node", ["silent", "alive"])
-def test_a_claim_that_nobody_ever_takes_is_never_counted(node: str, redis: Redis, faked: Faked) -> None:
-    queue, clock = faked
-    queue.mark(["1:A", "2:B"])
-    for _ in range(10):
-        assert len(queue.claim("me", 10).claim) == 2
-        clock.move(11)
-        if node == "alive":
-            queue.heartbeat("me")
-        assert release_stale(queue, idle=node == "alive") == (Released(2, ()), ())
-    assert whole_redis(redis) == {
-        "queue:v2": {"1:A", "2:B"},
-        "nodes": {"me": clock.now - (11 * SECOND if node == "silent" else 0)},
-        "stamp": str(clock.now - 11 * SECOND),
-        "cursor": "0",
-        "wake": TICK_SENT,
-    }
 
 
 def test_what_a_restarted_redis_remembers_of_a_live_node_goes_back_when_that_had_time_to_complete_it(
@@ -202,3 +62,83 @@ def test_while_signs_of_life_may_be_missing_claims_go_back_and_no_attempt_is_cou
     redis.delete(PREFIX + "presence")
     assert release_stale(queue) == (Released(1, ()), ())
     assert whole_redis(redis) == {"queue:v2": {"1:A"}}
+
+
+def scans(redis: Redis) -> int:
+    info: Any = redis.info("commandstats")
+    return int(info.get("cmdstat_sscan", {"calls": 0})["calls"])
+
+
+def test_recovery_looks_who_is_alive_once_and_again_only_for_a_node_it_does_not_know(
+    redis: Redis, faked: Faked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, _ = faked
+    monkeypatch.setattr(queue_module, "TOKENS_PAGE", 20)
+    put(redis, {"nodes": {"n1": NOW}} | flight(*(f"{number}:A:n1:{NOW}" for number in range(1, 1001))))
+    look, looks = queue.stats, list[Any]()
+
+    def looked() -> Any:
+        looks.append(look())
+        return looks[-1]
+
+    queue.stats = looked  # type: ignore[method-assign]
+    with sets_are_hash_tables(redis):
+        before = scans(redis)
+        assert release_stale(queue) == (Released(), ())
+        assert scans(redis) - before > 10
+        assert len(looks) == 1
+        redis.sadd(PREFIX + "processing", f"1:A:dead:{NOW}")
+        assert release_stale(queue) == (Released(1, ()), ())
+    assert len(looks) == 3
+
+
+def test_a_node_that_took_a_claim_over_after_recovery_looked_who_is_alive_keeps_it(
+    redis: Redis, faked: Faked
+) -> None:
+    """A worker that starts greets with a recovery, just when other new nodes take their first claims."""
+    queue, _ = faked
+    queue.mark(["1:A"])
+    claim = queue.claim("old", 10).claim
+    look = queue.stats
+
+    def look_and_be_overtaken() -> Any:
+        seen = look()
+        queue.take_over(claim, "new")
+        return seen
+
+    queue.stats = look_and_be_overtaken  # type: ignore[method-assign]
+    assert release_stale(queue) == (Released(), ())
+    assert whole_redis(redis)["processing"] == {f"1:A:new:{NOW + 1}"}
+    assert "attempts" not in whole_redis(redis)
+
+
+def test_an_owner_that_completes_while_recovery_looks_at_its_claim_wins(redis: Redis, faked: Faked) -> None:
+    queue, clock = faked
+    queue.mark(["1:A"])
+    claim = queue.claim("slow", 10).claim
+    clock.move(301)
+    pages = list(queue.pages_of_tokens())
+    queue.pages_of_tokens = lambda: iter(pages)  # type: ignore[method-assign]
+    assert queue.complete(claim).count == 1
+    before = whole_redis(redis)
+    assert release_stale(queue) == (Released(), ())
+    assert whole_redis(redis) == before
+
+
+def test_a_claim_that_is_taken_over_in_the_middle_of_the_look_is_not_lost(redis: Redis, faked: Faked) -> None:
+    """Its old token is gone when the scan comes to it, and the new one stands where the scan has been."""
+    queue, _ = faked
+    queue.mark(["1:A", "2:B"])
+    claim = queue.claim("me", 10).claim
+    scan, looks = queue.pages_of_tokens, []
+
+    def scan_and_be_overtaken() -> Any:
+        looks.append(1)
+        if len(looks) > 1:
+            return scan()
+        queue.take_over(claim.only(["1:A"]), "you")
+        return iter([[raw for page in scan() for raw in page if not raw.startswith(b"1:A:")]])
+
+    queue.pages_of_tokens = scan_and_be_overtaken  # type: ignore[method-assign]
+    assert queue.lost(["1:A", "2:B", "9:Z"]) == ["9:Z"]
+    assert len(looks) == 2

@@ -3,35 +3,9 @@ death."""
 
 import pytest
 
-from harbor_refresh.tasks.queue.replies import Heartbeat
-from tests.integration.queue.verb_cases import NOW, SECOND, SIGNS, Faked, put
+from harbor_refresh.tasks.queue.claim import Heartbeat
+from tests.integration.queue.verb_cases import NOW, SECOND, Faked
 from tests.integration.redis_state import PREFIX, Clock, Redis, signs_of_life_come, whole_redis
-
-
-def test_dead_nodes_are_forgotten_by_one_sign_of_another_which_says_so(redis: Redis, faked: Faked) -> None:
-    queue, clock = faked
-    assert queue.heartbeat("a") == Heartbeat(live=1, dead=0)
-    clock.move(5)
-    assert queue.heartbeat("b") == Heartbeat(live=2, dead=0)
-    clock.move(5)
-    assert queue.heartbeat("b") == Heartbeat(live=2, dead=0)
-    clock.move(0.000001)
-    assert queue.heartbeat("b") == Heartbeat(live=1, dead=1)
-    assert queue.heartbeat("c") == Heartbeat(live=2, dead=0)
-    assert whole_redis(redis) == {"nodes": {"b": clock.now, "c": clock.now}}
-
-
-def test_signs_from_the_future_are_forgotten_when_the_clock_was_put_right(redis: Redis, faked: Faked) -> None:
-    queue, clock = faked
-    put(redis, {"nodes": SIGNS})
-    assert queue.heartbeat("me") == Heartbeat(live=3, dead=len(SIGNS) - 2)
-    assert whole_redis(redis)["nodes"] == {"b": SIGNS["b"], "d": SIGNS["d"], "me": NOW}
-    clock.move(-10)
-    assert queue.heartbeat("you") == Heartbeat(live=3, dead=1)
-    assert whole_redis(redis)["nodes"] == {"b": SIGNS["b"], "me": NOW, "you": clock.now}
-    assert queue.stats().nodes == ("b", "me", "you")
-    assert queue.heartbeat("me") == Heartbeat(live=3, dead=0)
-    assert whole_redis(redis)["nodes"] == {"b": SIGNS["b"], "me": clock.now, "you": clock.now}
 
 
 @pytest.fixture

@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks.queue.claim import Claim
+from harbor_refresh.tasks.pipeline.recovery import release_stale
+from harbor_refresh.tasks.queue.claim import Claim, Completed, Heartbeat, Marked, Released
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from harbor_refresh.tasks.queue.replies import Completed, Heartbeat, Marked, Released
-from harbor_refresh.tasks.queue.scripts import SCRIPTS
-from harbor_refresh.tasks.queue.stale_claims import release_stale
 from tests.integration.queue.verb_cases import SECOND, Faked
 from tests.integration.redis_state import Redis, absent_redis, whole_redis
 
@@ -84,12 +82,3 @@ def test_real_clocks_give_no_stamp_twice(redis: Redis, queue: ExecutionQueue) ->
     stamps = [queue.claim("me", 1).claim.stamp for _ in range(50)]
     assert len(set(stamps)) == 50
     assert abs(int(stamps[0]) - time.time_ns() // 1000) < 60 * SECOND
-
-
-def test_no_verb_reads_a_large_set_at_once(redis: Redis, faked: Faked) -> None:
-    """SLOWLOG stays clean only if no script asks for all of a set."""
-    for name in SCRIPTS:
-        text = SCRIPTS.source(name).upper()
-        assert "SMEMBERS" not in text
-        assert "'KEYS'" not in text
-        assert "HGETALL" not in text

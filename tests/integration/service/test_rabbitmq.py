@@ -1,4 +1,4 @@
-"""RabbitMQ as the broker: lengths, the mark, the doctor, and connections that break."""
+"""RabbitMQ as the broker: lengths, the doctor, and connections that break."""
 
 import os
 import re
@@ -14,15 +14,13 @@ from celery import current_app
 from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.monitoring.liveness import judge_workers
-from harbor_refresh.tasks.broker import mark, rabbitmq
+from harbor_refresh.tasks.broker import rabbitmq
 from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, TICKS
 from harbor_refresh.tasks.broker.pooled import waiting
 from harbor_refresh.tasks.broker.rabbitmq import AWAY
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.overview.state import look
-from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import servers
 from tests.elsewhere import uses
 from tests.integration.checks.examined import found
@@ -107,70 +105,6 @@ def test_lengths_are_told_also_of_queues_that_do_not_exist(broker_in_use: Rabbit
     shows(**{TICKS: 0, JOBS: 6})
     everywhere = {queue: 6 if queue == JOBS else 0 for queue in QUEUES}
     wait_for(lambda: dict(look().messages or {}) == everywhere, "a whole look")
-
-
-def test_a_rabbitmq_that_was_emptied_has_no_queue_of_the_noted_moment(broker_in_use: RabbitMQ) -> None:
-    began = execution_queue().stats().now
-    assert mark.lost_before() == 0, "the first look takes nothing for lost"
-    noted = execution_queue().broker_marked()
-    assert noted >= began
-    assert [mark.lost_before() for _ in range(2)] == [noted, noted]
-    with broker_in_use.connect() as connection:
-        connection.channel().queue_delete(f"{mark.MARK}.{noted}")
-    lost = mark.lost_before()
-    assert lost > noted
-    assert (mark.lost_before(), execution_queue().broker_marked()) == (lost, lost)
-
-
-def test_a_process_that_dies_before_the_note_leaves_that_to_the_next(
-    broker_in_use: RabbitMQ, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def die(self: ExecutionQueue, moment: int) -> None:
-        raise KeyboardInterrupt
-
-    execution_queue().note_broker_mark(1)
-    with monkeypatch.context() as patch:
-        patch.setattr(ExecutionQueue, "note_broker_mark", die)
-        with pytest.raises(KeyboardInterrupt):
-            mark.lost_before()
-    assert execution_queue().broker_marked() == 1
-    lost = mark.lost_before()
-    assert (lost > 1, mark.lost_before()) == (True, lost)
-
-
-def test_a_redis_that_takes_no_notes_leaves_no_marks_behind(
-    broker_in_use: RabbitMQ, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[int] = []
-
-    def refuse(self: ExecutionQueue, moment: int) -> None:
-        made.append(moment)
-        raise QueueRefused("it takes no writes")
-
-    monkeypatch.setattr(ExecutionQueue, "note_broker_mark", refuse)
-    for _ in range(2):
-        with pytest.raises(QueueRefused):
-            mark.lost_before()
-    assert len(made) == 2
-    assert [broker_in_use.length(f"{mark.MARK}.{moment}") for moment in made] == [-1, -1]
-
-
-def test_a_mark_expires_if_it_is_not_asked_for(broker_in_use: RabbitMQ, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mark, "MARK_MILLISECONDS", 1_000)
-    mark.lost_before()
-    name = f"{mark.MARK}.{execution_queue().broker_marked()}"
-
-    def is_gone() -> bool:
-        with broker_in_use.connect() as connection:
-            queues = connection.channel()
-            try:
-                # to bind asks nothing of the queue, and so does not renew it
-                queues.queue_bind(name, "amq.direct", "a test")
-            except NotFound:
-                return True
-            return False
-
-    wait_for(is_gone, "the mark to expire", seconds=60)
 
 
 def test_the_line_of_the_page_empties_rabbitmq_before_a_restore(broker: RabbitMQ, database: str) -> None:
@@ -335,19 +269,6 @@ def _notes(send_method: Callable[..., Any], asked: list[Any]) -> Callable[..., A
     return noted
 
 
-def test_a_message_that_rabbitmq_refuses_counts_as_an_error_of_the_broker(broker_in_use: RabbitMQ) -> None:
-    full = {"x-max-length": 1, "x-overflow": "reject-publish"}
-    with broker_in_use.connect() as connection:
-        connection.channel().queue_declare(JOBS, durable=True, auto_delete=False, arguments=full)
-    with current_app.connection_for_write() as connection:
-        producer = connection.Producer()
-        producer.publish({}, routing_key=JOBS)
-        with pytest.raises(connection.channel_errors):
-            producer.publish({}, routing_key=JOBS)
-        assert connection.connected
-    assert broker_in_use.length(JOBS) == 1
-
-
 def test_a_queue_whose_node_is_down_counts_as_there(broker_in_use: RabbitMQ) -> None:
     class OfADownNode:
         def queue_declare(self, queue: str, *, passive: bool) -> None:
@@ -355,9 +276,8 @@ def test_a_queue_whose_node_is_down_counts_as_there(broker_in_use: RabbitMQ) -> 
                 f"NOT_FOUND - home node 'b' of durable queue '{queue}' in vhost '/' is down", (50, 10), ""
             )
 
-    for ask in (rabbitmq.length, rabbitmq.has_queue):
-        with pytest.raises(AWAY):
-            ask(OfADownNode(), JOBS)
+    with pytest.raises(AWAY):
+        rabbitmq.length(OfADownNode(), JOBS)
 
 
 def test_looks_at_a_rabbitmq_that_hangs_give_up_and_those_after_them_work(broker: RabbitMQ) -> None:

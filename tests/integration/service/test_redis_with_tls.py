@@ -125,5 +125,5 @@ def test_a_sentinel_is_asked_over_tls_with_a_login_of_its_own(
         ):
             queue.put("one")
             assert queue.get(timeout=120).payload == "one"
-        with pytest.raises(QueueRefused):
+        with pytest.raises(QueueUnavailable, match="AuthenticationError"):
             queue_of(sentinel.address(**named)).mark(["3:A"])

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from harbor_refresh.tasks.celery_tasks import run_cycle
-from harbor_refresh.tasks.strategies.worker_mutex import WorkerMutex
+from harbor_refresh.tasks.strategies.exclusion import WorkerMutex
 from tests.integration.concurrency import Pause, in_background
 from tests.integration.strategies.marked_executions import marked
 

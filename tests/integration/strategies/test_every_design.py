@@ -84,12 +84,6 @@ def test_what_is_marked_is_not_lost_and_what_is_marked_nowhere_is(any_strategy: 
     assert strategy().lost([first, second]) == [first, second]
 
 
-def test_to_mark_twice_is_to_mark_once(any_strategy: str) -> None:
-    ids = marked(3)
-    mark(member(pk, "REPLICATION") for pk in ids)
-    assert strategy().backlog() == 3
-
-
 def test_only_the_claiming_design_asks_for_a_tick_at_once(
     any_strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,11 +183,6 @@ def test_a_database_that_goes_away_ends_the_cycle_and_what_was_not_done_stays_ma
     redis.delete("cache:execution:refresh:pause")  # of the claiming design
     strategy().cycle()
     assert statuses(ids) == {"Success"}
-
-
-def test_the_invariants_know_what_waits_in_any_design(any_strategy: str) -> None:
-    marked(3)
-    assert [str(one) for one in violations() if one.name == "K2"] == ["K2: 3 executions wait in the queue"]
 
 
 def test_stats_name_the_design_and_count_its_backlog(

@@ -6,7 +6,6 @@ from pytest_django import Settings
 from benchmarks.designs import STRATEGIES, strategy
 from harbor_refresh.executions.errors import NoInstance
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.strategies.older import Instance, refuse_without_a_number, this_instance
 from tests.integration.redis_state import Redis
 from tests.integration.strategies.marked_executions import left_in_redis, marked, statuses
@@ -80,7 +79,3 @@ def test_only_the_hash_design_refuses_to_start_without_a_number(settings: Settin
         except SystemExit:
             refused.add(name)
     assert refused == {"hash"}
-
-
-def test_the_settings_carry_the_instance() -> None:
-    assert (refresh_settings().instance_id, refresh_settings().instance_total) == (0, 1)

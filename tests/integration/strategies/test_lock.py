@@ -1,7 +1,5 @@
 """The design with a lock: one instance works a cycle, and a lock that is lost ends it."""
 
-import sys
-import threading
 import time
 
 import pytest
@@ -10,7 +8,6 @@ from pytest_django import Settings
 from benchmarks.designs import strategy
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.strategies.cycle_lock import HeldLock
 from tests.integration.concurrency import Pause, in_background, wait_until
 from tests.integration.redis_state import Redis
 from tests.integration.strategies.marked_executions import LOCK, marked
@@ -70,34 +67,11 @@ def test_who_holds_a_lock_that_is_anothers_by_now_stops_at_the_next_execution_an
     with Pause("one") as pause, in_background(strategy().cycle) as outcome:
         pause.wait_until_reached()
         redis.set(LOCK, "another's")
-        wait_until(lambda: all(one.name != "lock" for one in threading.enumerate()), "a refused renewal")
         pause.go_on.set()
         assert outcome().succeeded == 1
     assert redis.get(LOCK) == b"another's"
     assert strategy().backlog() == 4
     assert "Lost the lock in the middle of a cycle" in caplog.text
-
-
-def test_a_lock_that_could_not_be_renewed_in_time_is_lost_before_redis_says_so(
-    locking: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Redis is out of reach, or this process was stopped: no renewal, and the time that was granted is over."""
-    marked(5)
-    monkeypatch.setattr(HeldLock, "renew_until", lambda *_: None)
-    now = [1_000.0]
-    monkeypatch.setattr(sys.modules[HeldLock.__module__], "monotonic", lambda: now[0])
-    with Pause("one") as pause, in_background(strategy().cycle) as outcome:
-        pause.wait_until_reached()
-        now[0] += 60  # the time that was granted, by this process's own clock
-        pause.go_on.set()
-        assert outcome().succeeded == 1
-    assert strategy().backlog() == 4
-
-
-def test_a_lock_whose_holder_died_is_free_after_its_time(locking: Settings, redis: Redis) -> None:
-    marked(3)
-    redis.set(LOCK, "a dead one's", px=400)
-    assert strategy().cycle().succeeded == 3
 
 
 def test_nobody_waits_for_the_lock_longer_than_an_interval(locking: Settings, redis: Redis) -> None:
