@@ -60,6 +60,17 @@ def print_answer(answer: Answer, stdout: OutputWrapper, *, as_json: bool) -> Non
         raise Failed(answer.failure)
 
 
+def refuse_second_run(what: str, outcome: Any) -> None:
+    """Raise Failed if this run did nothing because another has the lease, or ended early because it lost it."""
+    if held := outcome.held:
+        raise Failed(
+            f"another {what} is running, so this one did nothing. Repeat it when that has ended. "
+            f"{held.holder} has the lease until {held.until.isoformat()}."
+        )
+    if outcome.lease_lost:
+        raise Failed(f"this {what} stood still for so long that another took over, so it ended early.")
+
+
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
     """Align numbers right and other values left; escape all characters that a terminal would obey."""
     made = Table(box=None, pad_edge=False, header_style="bold")

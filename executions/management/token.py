@@ -11,6 +11,7 @@ from harbor_refresh.executions.access import api_tokens
 from harbor_refresh.executions.access.api_tokens import Scope
 from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, noted
 from harbor_refresh.executions.database import violates
+from harbor_refresh.executions.management.command import Subcommand
 from harbor_refresh.executions.management.output import Answer, Failed, Misused
 from harbor_refresh.executions.models import ApiToken
 from harbor_refresh.executions.text import is_text, shown
@@ -19,10 +20,9 @@ MAX_NAME = ApiToken._meta.get_field("name").max_length or 0
 MAX_DAYS = 3_650
 #: As PostgreSQL has named it.
 NAME_IS_UNIQUE = "execution_api_token_name_key"
-HELP = "create an API token and print it once"
 
 
-def arguments(parser: CommandParser) -> None:
+def _arguments(parser: CommandParser) -> None:
     parser.add_argument("name", help="a unique name that says what uses the token")
     parser.add_argument(
         "--may",
@@ -33,7 +33,7 @@ def arguments(parser: CommandParser) -> None:
     parser.add_argument("--days", type=int, help="expire after this many days (default: never)")
 
 
-def answer(options: dict[str, Any]) -> Answer:
+def _token(options: dict[str, Any]) -> Answer:
     name, days, may = options["name"], options["days"], options["may"] or [Scope.READ.value]
     if not is_text(name, MAX_NAME, at_least=1):
         raise Misused(f"the name takes 1 to {MAX_NAME} characters, and got {shown(name)}")
@@ -51,3 +51,6 @@ def answer(options: dict[str, Any]) -> Answer:
         raise Failed(f"There is a token named {shown(name)} already. Choose another name.") from exc
     data = {"id": row.pk, "name": name, "token": token, "may": sorted(may), "expires_at": expires_at}
     return Answer(data, [token])
+
+
+TOKEN = Subcommand("create an API token and print it once", _token, _arguments)

@@ -312,7 +312,7 @@ def test_reconcile_says_when_another_pass_is_running(database: str) -> None:
     assert printed == ""
     assert until is not None
     assert failure == (
-        "another reconcile is running, so this one did nothing. Repeat it in a moment. "
+        "another reconcile is running, so this one did nothing. Repeat it when that has ended. "
         f"{other.holder} has the lease until {until.isoformat()}."
     )
 
