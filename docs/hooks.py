@@ -21,8 +21,7 @@ import django
 django.setup()
 
 from harbor_refresh import client
-from harbor_refresh.api import GROUPS, api
-from harbor_refresh.api_description import ERRORS, LIMITS
+from harbor_refresh.api import ERRORS, GROUPS, LIMITS, api
 from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
 from harbor_refresh.executions.declarations import Declared, takes
 from harbor_refresh.executions.status import Status

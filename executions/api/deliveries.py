@@ -8,9 +8,8 @@ from ninja import Path, Query, Router, Schema
 from pydantic import Field
 
 from harbor_refresh.executions.access.audit import Kind, Word, note, noted, person_of
-from harbor_refresh.executions.api import pages
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.api.answers import needs
+from harbor_refresh.executions.api.answers import PageIn, needs, newest_first
 from harbor_refresh.executions.api.problems import Problem
 from harbor_refresh.executions.api.schemas import Given, Id, Page
 from harbor_refresh.executions.deliveries import dead_letters
@@ -20,7 +19,7 @@ from harbor_refresh.executions.models import Delivery, Subscription
 router = Router(tags=["Subscriptions"])
 
 
-class DeliveriesIn(pages.PageIn):
+class DeliveriesIn(PageIn):
     state: Literal["", "pending", "delivered", "dead"] = ""
     subscription: Id | None = None
     execution: Id | None = None
@@ -65,7 +64,7 @@ class ResentOut(Schema):
 def list_deliveries(request: HttpRequest, query: Query[DeliveriesIn]) -> Any:
     chosen = {"state": query.state, "subscription_id": query.subscription, "execution_id": query.execution}
     rows = Delivery.objects.filter(**{name: value for name, value in chosen.items() if value})
-    return pages.newest_first(rows, query, DeliveryOut)
+    return newest_first(rows, query, DeliveryOut)
 
 
 @router.post("/deliveries/resend", **needs(Scope.MANAGE, ResentOut, 404), summary="Send all dead letters again")

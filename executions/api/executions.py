@@ -7,9 +7,20 @@ from ninja import Query, Router, Status
 from pydantic import Field
 
 from harbor_refresh.executions.access.audit import Kind, Outcome, Word, noted, person_of
-from harbor_refresh.executions.api import idempotency, pages
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.api.answers import detail, needs, require_execution
+from harbor_refresh.executions.api.answers import (
+    PAIRS,
+    AttributePairs,
+    Key,
+    PageIn,
+    answer,
+    detail,
+    needs,
+    oldest_first,
+    once,
+    pairs,
+    require_execution,
+)
 from harbor_refresh.executions.api.problems import Problem
 from harbor_refresh.executions.api.schemas import (
     AttributesIn,
@@ -38,18 +49,18 @@ from harbor_refresh.executions.queries.event_stream import stream
 from harbor_refresh.executions.queries.filters import Filter
 
 
-class ListIn(pages.PageIn):
+class ListIn(PageIn):
     vendor_type: str = Field("", max_length=64)
     vendor_id: VendorId | None = Field(None, description="A number, or text such as a UUID.")
     status: list[StatusName] = Field([], max_length=6, description="One or several; any of them matches.")
     trigger: str = Field("", max_length=16)
     started_after: Moment | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")
     started_before: Moment | None = None
-    attribute: pages.AttributePairs = pages.PAIRS
+    attribute: AttributePairs = PAIRS
 
     def as_filter(self) -> Filter:
         same = self.model_dump(exclude={"limit", "cursor", "status", "attribute"})
-        return Filter(**same, statuses=self.status, attributes=pages.pairs(self.attribute))
+        return Filter(**same, statuses=self.status, attributes=pairs(self.attribute))
 
 
 router = Router(tags=["Executions"])
@@ -71,7 +82,7 @@ EXAMPLE = {"event": "end", "data": '{"id": 17, "status": "Success", "progress": 
     **needs(Scope.REPORT, CreatedExecution, 400, 422, status=201),
     summary="Create an execution with its tasks",
 )
-def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key: idempotency.Key = None) -> Any:
+def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key: Key = None) -> Any:
     """The creation is atomic. The execution begins as Running, its tasks as Pending."""
 
     def make() -> dict[str, Any]:
@@ -83,7 +94,7 @@ def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key
         created = CreatedExecution(**as_dict(execution, ExecutionOut), task_ids=task_ids)
         return created.model_dump(mode="json")
 
-    return Status(201, idempotency.once(request, idempotency_key, make))
+    return Status(201, once(request, idempotency_key, make))
 
 
 @router.get(
@@ -93,7 +104,7 @@ def list_executions(request: HttpRequest, query: Query[ListIn]) -> Any:
     """The items leave out `extra_attrs`, which *Show one execution* returns. A page ends after 20,000 executions
     were compared with the filter, so a page with few items need not be the last. Continue until `next` is null."""
     page = listing.page(query.as_filter(), query.limit, query.place)
-    return pages.answer(page.items, ExecutionItem, page.below)
+    return answer(page.items, ExecutionItem, page.below)
 
 
 @router.get("/executions/{execution_id}", **needs(Scope.READ, ExecutionDetail, 404), summary="Show one execution")
@@ -131,10 +142,10 @@ def delete_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     by_alias=True,
     summary="List the status changes of an execution, the oldest first",
 )
-def list_history(request: HttpRequest, execution_id: ExecutionId, query: Query[pages.PageIn]) -> Any:
+def list_history(request: HttpRequest, execution_id: ExecutionId, query: Query[PageIn]) -> Any:
     require_execution(execution_id)
     rows = StatusChange.objects.filter(execution_id=execution_id)
-    return pages.oldest_first(rows, query, StatusChangeOut, by="revision")
+    return oldest_first(rows, query, StatusChangeOut, by="revision")
 
 
 @router.post(

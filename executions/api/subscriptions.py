@@ -8,9 +8,8 @@ from ninja import Path, Query, Router, Schema, Status
 from pydantic import AfterValidator, Field, StringConstraints
 
 from harbor_refresh.executions.access import audit
-from harbor_refresh.executions.api import pages
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.api.answers import needs
+from harbor_refresh.executions.api.answers import PageIn, needs, oldest_first
 from harbor_refresh.executions.api.schemas import Body, Id, OldSecretSeconds, Page, StatusName, as_dict
 from harbor_refresh.executions.deliveries import addresses, subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import MAX_LISTED, MAX_NAME, OLD_SECRET_SECONDS, Wish
@@ -129,8 +128,8 @@ def create_subscription(request: HttpRequest, body: SubscriptionIn) -> Any:
 
 
 @router.get("/subscriptions", **needs(Scope.READ, SubscriptionPage, 400), summary="List subscriptions")
-def list_subscriptions(request: HttpRequest, query: Query[pages.PageIn]) -> Any:
-    return pages.oldest_first(Subscription.objects.all(), query, _seen_by(request))
+def list_subscriptions(request: HttpRequest, query: Query[PageIn]) -> Any:
+    return oldest_first(Subscription.objects.all(), query, _seen_by(request))
 
 
 @router.get(

@@ -7,9 +7,18 @@ from ninja import Query, Router, Status
 from pydantic import Field
 
 from harbor_refresh.executions.access.signatures import refuse_another_task
-from harbor_refresh.executions.api import idempotency, pages
 from harbor_refresh.executions.api.access import Scope, taken_once
-from harbor_refresh.executions.api.answers import needs, require_execution
+from harbor_refresh.executions.api.answers import (
+    PAIRS,
+    AttributePairs,
+    Key,
+    PageIn,
+    needs,
+    oldest_first,
+    once,
+    pairs,
+    require_execution,
+)
 from harbor_refresh.executions.api.schemas import (
     AttributesIn,
     CreatedTasks,
@@ -36,9 +45,9 @@ from harbor_refresh.executions.queries.filters import Filter, with_attributes
 router = Router(tags=["Tasks"])
 
 
-class TasksIn(pages.PageIn):
+class TasksIn(PageIn):
     status: list[StatusName] = Field([], max_length=6, description="One or several; any of them matches.")
-    attribute: pages.AttributePairs = pages.PAIRS
+    attribute: AttributePairs = PAIRS
 
 
 @router.get(
@@ -52,8 +61,8 @@ def list_tasks(request: HttpRequest, execution_id: ExecutionId, query: Query[Tas
     rows = Task.objects.filter(execution_id=execution_id).defer("extra_attrs")
     if query.status:
         rows = rows.filter(status__in=query.status)
-    rows = with_attributes(rows, Filter(attributes=pages.pairs(query.attribute)).attributes)
-    return pages.oldest_first(rows, query, TaskItem)
+    rows = with_attributes(rows, Filter(attributes=pairs(query.attribute)).attributes)
+    return oldest_first(rows, query, TaskItem)
 
 
 @router.post(
@@ -62,13 +71,13 @@ def list_tasks(request: HttpRequest, execution_id: ExecutionId, query: Query[Tas
     summary="Add tasks to an execution that has not ended",
 )
 def add_tasks(
-    request: HttpRequest, execution_id: ExecutionId, body: NewTasksIn, idempotency_key: idempotency.Key = None
+    request: HttpRequest, execution_id: ExecutionId, body: NewTasksIn, idempotency_key: Key = None
 ) -> Any:
     def make() -> dict[str, Any]:
         tasks = [NewTask(one.job_id, one.extra_attrs) for one in body.tasks]
         return {"task_ids": creation.add_tasks(execution_id, tasks)}
 
-    return Status(201, idempotency.once(request, idempotency_key, make))
+    return Status(201, once(request, idempotency_key, make))
 
 
 @router.get("/tasks/{task_id}", **needs(Scope.READ, TaskOut, 404), summary="Show one task")

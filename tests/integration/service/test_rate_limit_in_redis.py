@@ -5,7 +5,7 @@ import time
 import pytest
 from pytest_django import Settings
 
-from harbor_refresh.executions.api import rate
+from harbor_refresh.executions.api import access
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import ApiToken
 from settings import base
@@ -16,14 +16,14 @@ from tests.integration.redis_state import Redis
 
 @pytest.fixture(autouse=True)
 def cache_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate, "counter", type(rate.counter)())
+    monkeypatch.setattr(access, "_cache_rests_until", 0.0)
 
 
 def test_the_requests_of_all_processes_count_together(
     database: str, redis: Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.time()
-    monkeypatch.setattr(rate.time, "time", lambda: now)  # no minute ends between two requests
+    monkeypatch.setattr(access.time, "time", lambda: now)  # no minute ends between two requests
     settings.CACHES = {"default": {**base.CACHES["default"], "LOCATION": servers.redis.url}}
     settings.REFRESH_API_REQUESTS_PER_MINUTE = 1_000
     program = Program(token(Scope.READ))
