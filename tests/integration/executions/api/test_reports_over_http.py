@@ -1,6 +1,5 @@
 """Reports over HTTP: one, and thousands in one request, each answered."""
 
-import json
 from typing import Any
 
 import pytest
@@ -115,16 +114,6 @@ def test_of_too_many_errors_none_is_named(program: Program) -> None:
     assert answer["detail"] == "50,001 values are not as described, too many to name one"
     body.popitem()
     assert len(program.post("/reports", body, 422)["errors"]) == 20
-
-
-def test_the_largest_batch_with_the_longest_texts_is_taken(program: Program) -> None:
-    """In 10 MiB each of 10,000 reports has about 900 characters."""
-    _, tasks = made(1)
-    report = {"task_id": tasks[0], "status": "Running", "revision": 2**61 - 1, "message": "copied 3 of 8 layers, " * 42}
-    body = json.dumps({"reports": [report] * 10_000}, separators=(",", ":"))
-    assert 10_000_000 < len(body) < 10 * 1024**2
-    answer = program.post("/reports", body)
-    assert (answer["applied"], answer["unchanged"], answer["refused"]) == (1, 9_999, 0)
 
 
 def test_ten_thousand_reports_are_one_request(program: Program) -> None:

@@ -8,9 +8,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from harbor_refresh.executions.errors import Refused, TooManyActions
 from harbor_refresh.executions.lifecycle.deletion import delete
-from harbor_refresh.executions.lifecycle.stops import stop_many
 from harbor_refresh.executions.models import AuditEntry, Execution
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import BULK
@@ -20,10 +18,9 @@ from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
 from harbor_refresh.tasks.models.job import Job, Node, State
 from harbor_refresh.tasks.operations import bulk_verbs
-from harbor_refresh.tasks.operations.bulk import MAX_OPEN
 from harbor_refresh.tasks.operations.bulk_verbs import VERBS
 from tests import servers
-from tests.integration.concurrency import at_once, in_background, wait_until
+from tests.integration.concurrency import in_background, wait_until
 from tests.integration.jobs.sample_jobs import database_port, tasks_refuse, tasks_refuse_no_more
 from tests.integration.operations.actions.sample_bulk import statuses, with_jobs
 from tests.integration.sample_actions import asked, result, work_off
@@ -112,30 +109,11 @@ def test_an_action_leaves_other_actions_alone_unless_the_filter_names_them() -> 
     assert [result(one)["status"] for one in (waits, by_name)] == ["Stopped", "Success"]
 
 
-def test_open_actions_are_bounded_and_ended_ones_do_not_count() -> None:
-    first, *_ = [asked() for _ in range(MAX_OPEN)]
-    with pytest.raises(TooManyActions, match=f"{MAX_OPEN} actions are open"):
-        asked()
-    first.stop()
-    asked()
-
-
 def test_an_action_has_one_message_among_the_ticks_at_a_time() -> None:
     """So a backlog of jobs is not before it, and ticks are sent while it waits."""
     with_jobs(10)
     asked(), asked()
     assert waiting(TICKS) == 2
-
-
-def test_a_broker_that_is_away_does_not_fail_the_request(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def away(*_: Any) -> None:
-        raise ConnectionError("no broker")
-
-    monkeypatch.setattr(sender, "_publish", away)
-    assert asked().status == "Running"
-    assert "Could not send jobs, they will be a few seconds later: ConnectionError: no broker" in caplog.messages
 
 
 # stopping, and going on
@@ -220,16 +198,6 @@ def test_executions_that_fail_hold_up_no_other_and_a_retry_tries_them_again(
     assert statuses() == {"Stopped": 9}
 
 
-def test_a_filter_that_this_release_cannot_read_fails_the_action() -> None:
-    action = asked(Verb.STOP)
-    job = Job.objects.filter(task__execution=action, state=State.SENT).get()
-    Job.objects.filter(pk=job.pk).update(args=[job.args[0], "stop", {"colour": "red"}, [0, 7]])
-    with pytest.raises(Refused, match="colour"):
-        work_off()
-    work_off()
-    assert result(action) == {"status": "Error"}
-
-
 def patient_work() -> None:
     """On a connection that would wait for a lock for longer than the test waits."""
     with connection.cursor() as cursor:
@@ -277,11 +245,3 @@ def test_a_database_that_goes_away_fails_no_execution_and_the_action_goes_on(
     sender.send_all()
     work_off()
     assert result(action) == {"status": "Success", "changed": 7}
-
-
-def test_stops_of_two_actions_over_the_same_executions_do_not_deadlock() -> None:
-    executions = with_jobs(60, tasks=3)
-    ids = [one.pk for one in executions]
-    stopped = at_once(*(lambda order=order: stop_many(order) for order in (ids, ids[::-1], ids[30:] + ids[:30])))
-    assert sorted(len(one.executions) for one in stopped) == [0, 0, 60]
-    assert statuses() == {"Stopped": 60}

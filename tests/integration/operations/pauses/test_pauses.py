@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from pytest_django import Settings
 
 from harbor_refresh.executions.access.audit import Origin, Person
@@ -185,10 +185,3 @@ def test_why_says_that_refreshing_is_paused(redis: Redis) -> None:
     pause(WORK, ALICE)
     mark([f"{execution.pk}:{execution.vendor_type}"])
     assert any("`harbor unpause`" in one for one in diagnose(execution.pk).findings)
-
-
-def test_the_database_keeps_a_pause_without_a_name_out() -> None:
-    from django.db import IntegrityError
-
-    with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("INSERT INTO execution_pause (queue) VALUES ('')")
