@@ -28,29 +28,12 @@ __all__ = ["Kind", "Origin", "Outcome", "Person", "Word", "at_terminal", "note",
 KEPT = 1_000_000
 
 
-class Word(StrEnum):
-    """What was done."""
-
-    STOP = "stop"
-    RETRY = "retry"
-    RESUME = "resume"
-    REFRESH = "refresh"
-    DELETE = "delete"
-    FINISH = "finish"
-    SWEEP = "sweep"
-    RELEASE = "release"
-    RECOVER = "recover"
-    RECONCILE = "reconcile"
-    PAUSE = "pause"
-    CREATE = "create"
-    CHANGE = "change"
-    REVOKE = "revoke"
-    ROTATE = "rotate"
-    RESEND = "resend"
-    TEST = "test"
-    RUN = "run"
-    IMPORT = "import"
-    EXPORT = "export"
+#: What was done.
+Word = StrEnum(
+    "Word",
+    "STOP RETRY RESUME REFRESH DELETE FINISH SWEEP RELEASE RECOVER RECONCILE PAUSE CREATE CHANGE REVOKE ROTATE "
+    "RESEND TEST RUN IMPORT EXPORT",
+)
 
 
 class Kind(StrEnum):

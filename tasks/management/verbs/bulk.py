@@ -23,9 +23,8 @@ from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks.jobs.stops import KILL_AFTER, stop_jobs
 from harbor_refresh.tasks.management.verbs.executions import add_filter, chosen
-from harbor_refresh.tasks.operations.bulk import OPERATIONS, first_of
-from harbor_refresh.tasks.operations.bulk_verbs import VERBS as BULK_VERBS
-from harbor_refresh.tasks.operations.bulk_verbs import Done, walk
+from harbor_refresh.tasks.operations.bulk import VERBS as BULK_VERBS
+from harbor_refresh.tasks.operations.bulk import Done, first_of, walk
 
 COUNT_SECONDS = 60
 SHOWN = 20
@@ -48,7 +47,7 @@ def _act(verb: Verb, options: dict[str, Any]) -> Answer:
     """Act on what was counted: executions that are created after the count are not touched. The entry in the log
     of actions is written before the first of them is changed, and gets its count at the end."""
     if verb != Verb.REFRESH:
-        refuse_if_attached(OPERATIONS[verb])
+        refuse_if_attached(BULK_VERBS[verb].operation)
     which, kill_after = chosen(options), options.get("kill_after")
     if which.is_empty and not options["all"]:
         raise Misused("choose executions by an ID or an option, or all of them by --all")

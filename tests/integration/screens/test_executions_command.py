@@ -21,8 +21,8 @@ from harbor_refresh.executions.management.command import age
 from harbor_refresh.executions.management.output import Misused
 from harbor_refresh.executions.models import AuditEntry, Execution
 from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.tasks.operations import bulk_verbs
-from harbor_refresh.tasks.operations.bulk_verbs import VERBS
+from harbor_refresh.tasks.operations import bulk
+from harbor_refresh.tasks.operations.bulk import VERBS
 from tests.integration.command_output import data, failing, manage, said
 from tests.integration.operations.actions.sample_bulk import reported, statuses, with_jobs
 from tests.integration.sample_executions import fails_with, made
@@ -60,7 +60,7 @@ def in_pages(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             before()
             return VERBS[Verb.STOP].act(ids)
 
-        monkeypatch.setattr(bulk_verbs, "VERBS", {Verb.STOP: replace(VERBS[Verb.STOP], act=act, page=2)})
+        monkeypatch.setattr(bulk, "VERBS", {Verb.STOP: replace(VERBS[Verb.STOP], act=act, page=2)})
 
     return use
 

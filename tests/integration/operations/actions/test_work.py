@@ -17,8 +17,8 @@ from harbor_refresh.tasks.broker.pooled import waiting
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
 from harbor_refresh.tasks.models.job import Job, Node, State
-from harbor_refresh.tasks.operations import bulk_verbs
-from harbor_refresh.tasks.operations.bulk_verbs import VERBS
+from harbor_refresh.tasks.operations import bulk
+from harbor_refresh.tasks.operations.bulk import VERBS
 from tests import servers
 from tests.integration.concurrency import in_background, wait_until
 from tests.integration.jobs.sample_jobs import database_port, tasks_refuse, tasks_refuse_no_more
@@ -34,7 +34,7 @@ class Died(SystemExit):
 
 
 def act_is(monkeypatch: pytest.MonkeyPatch, verb: Verb, act: Any) -> None:
-    monkeypatch.setattr(bulk_verbs, "VERBS", {verb: replace(VERBS[verb], act=act)})
+    monkeypatch.setattr(bulk, "VERBS", {verb: replace(VERBS[verb], act=act)})
 
 
 def its_process_is_dead() -> None:
@@ -151,32 +151,6 @@ def test_a_range_whose_process_died_is_done_again_and_counted_once(monkeypatch: 
     assert result(action) == {"status": "Success", "changed": 7}
 
 
-def test_executions_that_kill_their_process_are_done_alone_and_end_the_action_after_five(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    executions = with_jobs(9)
-    page = [one.pk for one in executions]
-    poison = page[4]
-    tried: list[list[int]] = []
-
-    def killed(ids: Any) -> Any:
-        tried.append(list(ids))
-        if poison in ids:
-            raise Died
-        return VERBS[Verb.STOP].act(ids)
-
-    act_is(monkeypatch, Verb.STOP, killed)
-    action = asked(Verb.STOP, statuses=("Running",))
-    for _ in range(5):
-        with pytest.raises(Died):
-            work_off()
-        its_process_is_dead()
-    work_off()
-    assert tried == [page[:3], page[3:6], [page[3]], *([[poison]] * 4)]
-    assert result(action) == {"status": "Error", "changed": 3}
-    assert statuses() == {"Stopped": 4, "Running": 5}
-
-
 # trouble
 
 
@@ -224,7 +198,7 @@ def test_a_database_that_goes_away_fails_no_execution_and_the_action_goes_on(
 ) -> None:
     with_jobs(7)
     action = asked(Verb.STOP)
-    step = getattr(bulk_verbs, at)
+    step = getattr(bulk, at)
     calls: list[bool] = []
     with database_port() as port:
 
@@ -238,7 +212,7 @@ def test_a_database_that_goes_away_fails_no_execution_and_the_action_goes_on(
             finally:
                 port.back()
 
-        monkeypatch.setattr(bulk_verbs, at, away)
+        monkeypatch.setattr(bulk, at, away)
         work_off()
     assert (len(calls), result(action)["status"]) == (1, "Running")
     Job.objects.filter(not_before__isnull=False).update(not_before=timezone.now())
