@@ -25,12 +25,18 @@ EVERYWHERE = (401, 403, 422, 429, 503)
 
 
 def needs(
-    scope: Scope, good: type[BaseModel] | None, *problems: int, status: int = 200, signed: bool = False
+    scope: Scope,
+    summary: str,
+    good: type[BaseModel] | None,
+    *problems: int,
+    status: int = 200,
+    signed: bool = False,
 ) -> dict[str, Any]:
-    """What an operation needs: a token with the scope, or a signature; and its answers: the good one, and the
-    problems, each of the one shape."""
+    """What an operation needs: a token with the scope, or a signature; its summary; and its answers: the good one,
+    and the problems, each of the one shape."""
     bad = dict.fromkeys((*EVERYWHERE, *problems), ProblemDetails)
-    return {"auth": may_report if signed else may(scope), "response": {status: good, **bad}}
+    auth = may_report if signed else may(scope)
+    return {"auth": auth, "summary": summary, "response": {status: good, **bad}}
 
 
 def require_execution(execution_id: int) -> None:

@@ -56,10 +56,7 @@ class ResentOut(Schema):
 
 
 @router.get(
-    "/deliveries",
-    **needs(Scope.READ, DeliveryPage, 400),
-    summary="List deliveries, the newest first",
-    by_alias=True,
+    "/deliveries", **needs(Scope.READ, "List deliveries, the newest first", DeliveryPage, 400), by_alias=True
 )
 def list_deliveries(request: HttpRequest, query: Query[DeliveriesIn]) -> Any:
     chosen = {"state": query.state, "subscription_id": query.subscription, "execution_id": query.execution}
@@ -67,7 +64,7 @@ def list_deliveries(request: HttpRequest, query: Query[DeliveriesIn]) -> Any:
     return newest_first(rows, query, DeliveryOut)
 
 
-@router.post("/deliveries/resend", **needs(Scope.MANAGE, ResentOut, 404), summary="Send all dead letters again")
+@router.post("/deliveries/resend", **needs(Scope.MANAGE, "Send all dead letters again", ResentOut, 404))
 def resend_deliveries(request: HttpRequest, body: ResendIn) -> Any:
     if body.subscription is not None and not Subscription.objects.filter(pk=body.subscription).exists():
         raise NoSuchSubscription(body.subscription)
@@ -78,9 +75,7 @@ def resend_deliveries(request: HttpRequest, body: ResendIn) -> Any:
 
 
 @router.post(
-    "/deliveries/{delivery_id}/resend",
-    **needs(Scope.MANAGE, ResentOut, 404, 409),
-    summary="Send one dead letter again",
+    "/deliveries/{delivery_id}/resend", **needs(Scope.MANAGE, "Send one dead letter again", ResentOut, 404, 409)
 )
 def resend_delivery(
     request: HttpRequest, delivery_id: Annotated[Id, Path(description="The id of the delivery.")]

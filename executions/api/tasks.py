@@ -52,8 +52,7 @@ class TasksIn(PageIn):
 
 @router.get(
     "/executions/{execution_id}/tasks",
-    **needs(Scope.READ, TaskPage, 400, 404),
-    summary="List the tasks of an execution, the oldest first",
+    **needs(Scope.READ, "List the tasks of an execution, the oldest first", TaskPage, 400, 404),
 )
 def list_tasks(request: HttpRequest, execution_id: ExecutionId, query: Query[TasksIn]) -> Any:
     """The items leave out `extra_attrs`, which *Show one task* returns."""
@@ -67,8 +66,7 @@ def list_tasks(request: HttpRequest, execution_id: ExecutionId, query: Query[Tas
 
 @router.post(
     "/executions/{execution_id}/tasks",
-    **needs(Scope.REPORT, CreatedTasks, 400, 404, 409, 422, status=201),
-    summary="Add tasks to an execution that has not ended",
+    **needs(Scope.REPORT, "Add tasks to an execution that has not ended", CreatedTasks, 400, 404, 409, status=201),
 )
 def add_tasks(
     request: HttpRequest, execution_id: ExecutionId, body: NewTasksIn, idempotency_key: Key = None
@@ -80,16 +78,14 @@ def add_tasks(
     return Status(201, once(request, idempotency_key, make))
 
 
-@router.get("/tasks/{task_id}", **needs(Scope.READ, TaskOut, 404), summary="Show one task")
+@router.get("/tasks/{task_id}", **needs(Scope.READ, "Show one task", TaskOut, 404))
 def get_task(request: HttpRequest, task_id: TaskId) -> Any:
     if task := Task.objects.filter(pk=task_id).first():
         return as_dict(task, TaskOut)
     raise NoSuchTask(task_id)
 
 
-@router.patch(
-    "/tasks/{task_id}", **needs(Scope.REPORT, TaskOut, 400, 404), summary="Replace the extra_attrs of a task"
-)
+@router.patch("/tasks/{task_id}", **needs(Scope.REPORT, "Replace the extra_attrs of a task", TaskOut, 400, 404))
 def change_task(request: HttpRequest, task_id: TaskId, body: AttributesIn) -> Any:
     if not creation.replace_attributes(Task, task_id, body.extra_attrs):
         raise NoSuchTask(task_id)
@@ -98,8 +94,7 @@ def change_task(request: HttpRequest, task_id: TaskId, body: AttributesIn) -> An
 
 @router.post(
     "/tasks/{task_id}/report",
-    **needs(Scope.REPORT, ReportResult, 400, 404, 409, signed=True),
-    summary="Report the status of one task",
+    **needs(Scope.REPORT, "Report the status of one task", ReportResult, 400, 404, 409, signed=True),
 )
 def report_task(request: HttpRequest, task_id: TaskId, body: OneReportIn) -> Any:
     """A report that is repeated, late or out of order changes nothing; its result is `unchanged`. A signed body
@@ -119,8 +114,7 @@ def report_task(request: HttpRequest, task_id: TaskId, body: OneReportIn) -> Any
 
 @router.post(
     "/reports",
-    **needs(Scope.REPORT, ReportsOut, 400, 409, 413, signed=True),
-    summary="Report the status of many tasks",
+    **needs(Scope.REPORT, "Report the status of many tasks", ReportsOut, 400, 409, 413, signed=True),
     tags=["Reports"],
 )
 def report_many(request: HttpRequest, body: ReportsIn) -> Any:

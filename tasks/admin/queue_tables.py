@@ -13,7 +13,8 @@ from harbor_refresh.executions.durations import age, ago, duration
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.jobs.limits import MOST_COUNTED, in_use
-from harbor_refresh.tasks.operations.pauses import Paused, known_queues, name_of, paused, what_of
+from harbor_refresh.tasks.models import Pause
+from harbor_refresh.tasks.operations.pauses import known_queues, name_of, paused, what_of
 from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.overview.state import LATELY_SECONDS
 from harbor_refresh.tasks.queue import execution_queue
@@ -59,7 +60,7 @@ def queue_tables(*, may_change: bool) -> dict[str, Any]:
     return shown
 
 
-def _told(pause: Paused) -> str:
+def _told(pause: Pause) -> str:
     reason = f": {pause.reason}" if pause.reason else ""
     return (
         f"{name_of(pause.queue)} was paused by {pause.by or '?'} {ago(pause.lasts.total_seconds())}{reason}. "
@@ -78,7 +79,7 @@ def _lengths(names: Sequence[str], *, is_away: bool) -> dict[str, int]:
 
 
 def _queues(
-    names: Sequence[str], lengths: Mapping[str, int], known: Mapping[str, Paused], *, may_change: bool
+    names: Sequence[str], lengths: Mapping[str, int], known: Mapping[str, Pause], *, may_change: bool
 ) -> dict[str, Any]:
     return {
         "headers": ["Queue", "Work", "Messages that wait", "State", ""],
@@ -117,7 +118,7 @@ def _at_least(count: int) -> str:
     return f"{count:,}{'+' if count == MOST_COUNTED else ''}"
 
 
-def _state(pause: Paused | None) -> SafeString:
+def _state(pause: Pause | None) -> SafeString:
     if pause is None:
         return label("Running", "success")
     return format_html(

@@ -66,8 +66,7 @@ class ResultsIn(PageIn):
 
 @router.get(
     "/executions/{execution_id}/results",
-    **needs(Scope.READ, ResultPage, 400, 404),
-    summary="List the kept results of an execution, the oldest job first",
+    **needs(Scope.READ, "List the kept results of an execution, the oldest job first", ResultPage, 400, 404),
 )
 def list_results(request: HttpRequest, execution_id: ExecutionId, query: Query[ResultsIn]) -> Any:
     """A job has a kept result if it has succeeded and its task keeps results."""
@@ -79,8 +78,7 @@ def list_results(request: HttpRequest, execution_id: ExecutionId, query: Query[R
 
 @router.get(
     "/executions/{execution_id}/jobs",
-    **needs(Scope.READ, JobPage, 400, 404),
-    summary="List the jobs of an execution, the oldest first",
+    **needs(Scope.READ, "List the jobs of an execution, the oldest first", JobPage, 400, 404),
 )
 def list_jobs(request: HttpRequest, execution_id: ExecutionId, query: Query[PageIn]) -> Any:
     """Tasks of other runners have no job; their progress is in the message of the task."""
@@ -90,7 +88,7 @@ def list_jobs(request: HttpRequest, execution_id: ExecutionId, query: Query[Page
     return answer(found, JobOut, found[-1]["task_id"] if len(found) == query.limit else None)
 
 
-@router.get("/tasks/{task_id}/job", **needs(Scope.READ, JobDetail, 404), summary="Show the job of one task")
+@router.get("/tasks/{task_id}/job", **needs(Scope.READ, "Show the job of one task", JobDetail, 404))
 def get_job(request: HttpRequest, task_id: TaskId) -> Any:
     for found in _shown(Job.objects.filter(pk=task_id)):
         end = end_of(task_id)
