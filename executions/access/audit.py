@@ -36,24 +36,12 @@ Word = StrEnum(
 )
 
 
-class Kind(StrEnum):
-    """The kind of the target. `target` is its id, or its name if it has no id; empty: all of them."""
-
-    EXECUTION = "execution"
-    TASK = "task"
-    JOB = "job"
-    MANY = "executions"
-    QUARANTINE = "quarantine"
-    QUEUE = "queue"
-    LIMIT = "limit"
-    TOKEN = "token"  # noqa: S105  # a word, no secret
-    SUBSCRIPTION = "subscription"
-    DELIVERY = "delivery"
-    SCHEDULE = "schedule"
-    INTERVAL = "interval"
-    CRONTAB = "crontab"
-    USER = "user"
-    GROUP = "group"
+#: The kind of the target. `target` is its id, or its name if it has no id; empty: all of them.
+Kind = StrEnum(
+    "Kind",
+    "EXECUTION EXECUTIONS TASK JOB QUARANTINE QUEUE LIMIT TOKEN SUBSCRIPTION DELIVERY SCHEDULE INTERVAL CRONTAB "
+    "USER GROUP",
+)
 
 
 @dataclass(frozen=True)

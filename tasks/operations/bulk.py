@@ -215,7 +215,7 @@ def ask(
     with transaction.atomic():
         attributes = {"verb": verb, "filter": given, "by": person.name, "from": person.origin}
         execution = start(BULK, jobs=[_chain(*steps)], extra_attrs=attributes)
-        note(person, verb, Kind.MANY, execution.pk, detail=what)
+        note(person, verb, Kind.EXECUTIONS, execution.pk, detail=what)
     return execution
 
 

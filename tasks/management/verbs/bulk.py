@@ -68,7 +68,7 @@ def _act(verb: Verb, options: dict[str, Any]) -> Answer:
         return Answer({**data, "total": 0}, ["No execution is chosen; nothing was changed."])
     if not options["yes"] and (not which.ids or verb == Verb.DELETE):
         _ask_person(f"{verb.capitalize()} {how_many}? [y/N] ")
-    entry = note(at_terminal(), verb, Kind.MANY, detail=which.as_text() or "all")
+    entry = note(at_terminal(), verb, Kind.EXECUTIONS, detail=which.as_text() or "all")
     done, is_complete = Done(), False
     # Ctrl-C rolls back the portion in progress, and ends the walk
     with suppress(KeyboardInterrupt), bar_shown(verb, total) as show:
