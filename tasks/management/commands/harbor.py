@@ -3,14 +3,13 @@
 from contextlib import nullcontext
 from typing import Any
 
+from harbor_refresh.executions.management import verbs
 from harbor_refresh.executions.management.command import VerbCommand
 from harbor_refresh.executions.management.output import Answer
-from harbor_refresh.executions.management.sweep import SWEEP
-from harbor_refresh.executions.management.token import TOKEN
-from harbor_refresh.tasks.management.verbs import bulk, executions, repair, status
+from harbor_refresh.tasks.management.verbs import executions, repair, status
 from harbor_refresh.tasks.queue.connection import absence_remembered
 
-FOUND = status.VERBS | executions.VERBS | bulk.VERBS | repair.VERBS | {"sweep": SWEEP, "token": TOKEN}
+FOUND = status.VERBS | executions.VERBS | repair.VERBS | verbs.VERBS
 #: In the order of the help text.
 NAMES = (
     *("status", "why", "list", "show", "stop", "retry", "resume", "delete", "pause", "unpause"),

@@ -20,7 +20,7 @@ from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
 from harbor_refresh.tasks.jobs.silent_jobs import reap
-from harbor_refresh.tasks.management.verbs import bulk
+from harbor_refresh.tasks.management.verbs import executions
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from harbor_refresh.tasks.pipeline import legacy_marks
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
@@ -197,7 +197,7 @@ REPAIRS = {
     "drift": Subcommand(DRIFT, _drift, _drift_arguments),
     "claims": Subcommand("release the claims of dead nodes", _claims),
     "jobs": Subcommand("release the jobs of dead workers, and send the jobs that may run", _jobs),
-    "refresh": bulk.VERBS["refresh"],
+    "refresh": executions.VERBS["refresh"],
 }
 MARKS = {
     "import": Subcommand("move Harbor's own marks to the queue", _import, _import_arguments),

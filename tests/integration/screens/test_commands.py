@@ -1,6 +1,5 @@
 """The commands of operators: tables for people, JSON for programs, exit codes for both."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 from unittest.mock import Mock
@@ -18,9 +17,7 @@ from harbor_refresh.executions.management.output import printable
 from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.executions.retention.lease import Lease
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.models import Watermark
-from harbor_refresh.tasks.queue.connection import connect
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import servers
 from tests.integration.command_output import data, failing, manage, misuse, said
@@ -28,17 +25,6 @@ from tests.integration.command_output import data, failing, manage, misuse, said
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
 NOBODY = "redis://127.0.0.1:1/0"
-
-
-@pytest.fixture
-def redis_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    lonely = connect(NOBODY, 0.2, tries=1)
-    queue = ExecutionQueue(refresh_settings(), lonely, lonely)
-    for module in ("pipeline.recovery", "pipeline.wakeup", "strategies.claim"):
-        monkeypatch.setattr(f"harbor_refresh.tasks.{module}.execution_queue", lambda: queue)
-    monkeypatch.setattr("harbor_refresh.tasks.management.verbs.status.execution_queue", lambda: queue)
-    yield
-    lonely.close()
 
 
 def made(vendor: str = "SCAN_ALL", status: str = "Pending") -> Execution:
@@ -315,27 +301,16 @@ def test_reconcile_says_why_it_looked_at_everything(redis: Redis) -> None:
     ]
 
 
-@pytest.mark.usefixtures("redis_away")
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["harbor", "status", "--claims"],
-        ["harbor", "repair", "claims"],
-        ["harbor", "repair", "drift", "--full"],
-    ],
-)
-def test_an_absent_redis_is_one_clear_line(words: list[str]) -> None:
-    made_wrong()
+def test_a_command_without_redis_ends_with_1_and_one_line() -> None:
+    done = manage("harbor", "repair", "claims", REDIS_URL=NOBODY)
 
-    printed, failure = failing(*words)
-
-    assert printed == ""
-    assert failure.startswith("Redis")
-    assert failure.endswith(
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("Failed: Redis: ConnectionError: ")
+    assert done.stderr.endswith(
         "Redis is away; nothing is lost, reconcile finds what was not marked. "
-        "Look at REDIS_URL and `redis-cli ping`, then repeat this command."
+        "Look at REDIS_URL and `redis-cli ping`, then repeat this command.\n"
     )
-    assert "\n" not in failure
 
 
 def test_a_command_without_a_database_ends_with_1_and_one_line() -> None:
