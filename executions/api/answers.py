@@ -128,20 +128,13 @@ class PageIn(Given):
         return int(self.cursor)
 
 
-def oldest_first(rows: QuerySet[Any], query: PageIn, schema: type[BaseModel], by: str = "pk") -> HttpResponse:
-    """Answer the page of these rows that follows the place, in the order of a column."""
-    return _page(rows.filter(**{f"{by}__gt": query.place or 0}).order_by(by), query, schema, by)
-
-
-def newest_first(rows: QuerySet[Any], query: PageIn, schema: type[BaseModel]) -> HttpResponse:
+def page(rows: QuerySet[Any], query: PageIn, schema: type[BaseModel], by: str = "pk") -> HttpResponse:
+    """Answer the page of these rows that follows the place, in the order of a column; `-pk`: the newest first."""
+    column = by.removeprefix("-")
     if query.place is not None:
-        rows = rows.filter(pk__lt=query.place)
-    return _page(rows.order_by("-pk"), query, schema, "pk")
-
-
-def _page(rows: QuerySet[Any], query: PageIn, schema: type[BaseModel], by: str) -> HttpResponse:
-    items = list(rows[: query.limit])
-    return answer(items, schema, getattr(items[-1], by) if len(items) == query.limit else None)
+        rows = rows.filter(**{f"{column}__{'gt' if by == column else 'lt'}": query.place})
+    items = list(rows.order_by(by)[: query.limit])
+    return answer(items, schema, getattr(items[-1], column) if len(items) == query.limit else None)
 
 
 def answer(items: Sequence[Any], schema: type[BaseModel], place: int | None) -> HttpResponse:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from harbor_refresh.executions.access.audit import Kind, Word, note, noted, person_of
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.api.answers import PageIn, needs, newest_first
+from harbor_refresh.executions.api.answers import PageIn, needs, page
 from harbor_refresh.executions.api.problems import Problem
 from harbor_refresh.executions.api.schemas import Given, Id, Page
 from harbor_refresh.executions.deliveries import dead_letters
@@ -61,7 +61,7 @@ class ResentOut(Schema):
 def list_deliveries(request: HttpRequest, query: Query[DeliveriesIn]) -> Any:
     chosen = {"state": query.state, "subscription_id": query.subscription, "execution_id": query.execution}
     rows = Delivery.objects.filter(**{name: value for name, value in chosen.items() if value})
-    return newest_first(rows, query, DeliveryOut)
+    return page(rows, query, DeliveryOut, by="-pk")
 
 
 @router.post("/deliveries/resend", **needs(Scope.MANAGE, "Send all dead letters again", ResentOut, 404))

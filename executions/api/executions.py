@@ -16,8 +16,8 @@ from harbor_refresh.executions.api.answers import (
     answer,
     detail,
     needs,
-    oldest_first,
     once,
+    page,
     pairs,
     require_execution,
 )
@@ -100,8 +100,8 @@ def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key
 def list_executions(request: HttpRequest, query: Query[ListIn]) -> Any:
     """The items leave out `extra_attrs`, which *Show one execution* returns. A page ends after 20,000 executions
     were compared with the filter, so a page with few items need not be the last. Continue until `next` is null."""
-    page = listing.page(query.as_filter(), query.limit, query.place)
-    return answer(page.items, ExecutionItem, page.below)
+    found = listing.page(query.as_filter(), query.limit, query.place)
+    return answer(found.items, ExecutionItem, found.below)
 
 
 @router.get("/executions/{execution_id}", **needs(Scope.READ, "Show one execution", ExecutionDetail, 404))
@@ -139,7 +139,7 @@ def delete_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
 def list_history(request: HttpRequest, execution_id: ExecutionId, query: Query[PageIn]) -> Any:
     require_execution(execution_id)
     rows = StatusChange.objects.filter(execution_id=execution_id)
-    return oldest_first(rows, query, StatusChangeOut, by="revision")
+    return page(rows, query, StatusChangeOut, by="revision")
 
 
 @router.post(

@@ -48,9 +48,6 @@ STATUSES: Sequence[tuple[type[Exception], int, str]] = (
     (errors.QueueUnavailable, 503, "Redis is away"),
 )
 
-#: The errors that a program should tell from others of the same status.
-TYPES: dict[type[Exception], str] = {errors.OwnedByHarbor: "urn:harbor-refresh:owned-by-harbor"}
-
 
 class Problem(Exception):
     """An answer that is an error. `more` are further fields of its JSON, `headers` those of the answer."""
@@ -116,8 +113,8 @@ def _ours(status: int, title: str, exc: Exception) -> Problem:
 
 
 def type_of(exc: Exception) -> dict[str, str]:
-    """The field `type` of a problem, for an error that has one of its own."""
-    return {"type": TYPES[type(exc)]} if type(exc) in TYPES else {}
+    """The field `type` of the only problem that a program should tell from others of the same status."""
+    return {"type": "urn:harbor-refresh:owned-by-harbor"} if isinstance(exc, errors.OwnedByHarbor) else {}
 
 
 def _of_the_database(exc: DatabaseError) -> Problem:

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.api.answers import PageIn, needs, oldest_first
+from harbor_refresh.executions.api.answers import PageIn, needs, page
 from harbor_refresh.executions.api.schemas import Body, Id, OldSecretSeconds, Page, StatusName, as_dict
 from harbor_refresh.executions.deliveries import addresses, subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import MAX_LISTED, MAX_NAME, OLD_SECRET_SECONDS, Wish
@@ -127,7 +127,7 @@ def create_subscription(request: HttpRequest, body: SubscriptionIn) -> Any:
 
 @router.get("/subscriptions", **needs(Scope.READ, "List subscriptions", SubscriptionPage, 400))
 def list_subscriptions(request: HttpRequest, query: Query[PageIn]) -> Any:
-    return oldest_first(Subscription.objects.all(), query, _seen_by(request))
+    return page(Subscription.objects.all(), query, _seen_by(request))
 
 
 @router.get("/subscriptions/{subscription_id}", **needs(Scope.READ, "Show one subscription", SubscriptionOut, 404))

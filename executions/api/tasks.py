@@ -14,8 +14,8 @@ from harbor_refresh.executions.api.answers import (
     Key,
     PageIn,
     needs,
-    oldest_first,
     once,
+    page,
     pairs,
     require_execution,
 )
@@ -61,7 +61,7 @@ def list_tasks(request: HttpRequest, execution_id: ExecutionId, query: Query[Tas
     if query.status:
         rows = rows.filter(status__in=query.status)
     rows = with_attributes(rows, Filter(attributes=pairs(query.attribute)).attributes)
-    return oldest_first(rows, query, TaskItem)
+    return page(rows, query, TaskItem)
 
 
 @router.post(
