@@ -7,7 +7,7 @@ compares in constant time.
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from django.db import IntegrityError
@@ -79,8 +79,6 @@ def _webhooks(secrets: str) -> tuple[Webhook, ...]:
     return tuple(Webhook(secret) for secret in secrets.split(","))
 
 
-#: A message may be signed five minutes ahead, and is accepted until five minutes after that.
-KEPT = timedelta(minutes=10)
 #: Each message forgets up to so many old ones, so the table stays as small as ten minutes of messages are.
 AT_ONCE = 2
 
@@ -91,7 +89,7 @@ def receive(message: SignedMessage) -> None:
     If the caller fails, then its transaction is rolled back with this record, and the message may be sent again.
     If one message comes twice at once, then the second waits for the first, and is refused if that commits.
     """
-    delete_first(ReceivedMessage.objects.filter(at__lt=Now() - KEPT).order_by("at"), AT_ONCE)
+    delete_first(ReceivedMessage.objects.filter(at__lt=Now() - ReceivedMessage.KEPT).order_by("at"), AT_ONCE)
     try:
         ReceivedMessage.objects.create(id=message.id, at=Greatest(Now(), Value(message.at)))
     except IntegrityError as exc:

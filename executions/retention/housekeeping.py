@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.access import audit, signatures
+from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import delete_first, run
 from harbor_refresh.executions.lifecycle.deletion import TOMBSTONES_KEPT
@@ -68,7 +68,7 @@ HOUSEKEEPING: tuple[Chore, ...] = (
     # a sender tries again for minutes, and a key that is older is not worth its row
     Chore("idempotency keys", older(IdempotencyKey.objects.all(), "at"), timedelta(hours=24)),
     Chore("tombstones of tasks", older(DeletedTask.objects.all(), "at"), TOMBSTONES_KEPT),
-    Chore("ids of signed messages", older(ReceivedMessage.objects.all(), "at"), signatures.KEPT),
+    Chore("ids of signed messages", older(ReceivedMessage.objects.all(), "at"), ReceivedMessage.KEPT),
     Chore("log of actions", audit.forget, timedelta(days=180)),
     # a dead letter can be sent again until then
     Chore("ended deliveries", older(DELIVERED_OR_DEAD, "ended_at"), timedelta(days=30)),
