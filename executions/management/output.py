@@ -151,10 +151,16 @@ ADVICE = {
 }
 
 
+ATTACHED = {
+    errors.QueueRightMissing: "`manage.py attach check` names each right that is missing; then repeat",
+    errors.RightMissing: "`manage.py attach check` names each, with the statement that grants it. Then repeat",
+}
+
+
 def _advice(error: errors.RefreshError) -> str:
     fact, todo = ADVICE.get(type(error), ("", ""))
-    if is_attached() and isinstance(error, errors.QueueRightMissing | errors.RightMissing):
-        todo = "`manage.py attach check` names each right that is missing; then repeat"
-    elif type(error) is errors.DatabaseRefused and not getattr(settings, "DATABASE_IS_NAMED", True):
+    if is_attached():
+        todo = ATTACHED.get(type(error), todo)
+    if type(error) is errors.DatabaseRefused and not getattr(settings, "DATABASE_IS_NAMED", True):
         todo = "DATABASE_URL is not set, so the default was tried. Set it, or run `make up` here, then repeat"
     return f"{fact} {todo} this command." if fact else ""
