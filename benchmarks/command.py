@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from benchmarks.options import seconds
 from harbor_refresh.executions.checks import OURS
-from harbor_refresh.executions.management.argument_types import count
+from harbor_refresh.executions.management.command import count
 from harbor_refresh.executions.management.output import Failed, Misused
 
 ROOT = Path(__file__).resolve().parents[1]

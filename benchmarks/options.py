@@ -8,7 +8,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from typing import Any
 
-from harbor_refresh.executions.management.argument_types import count
+from harbor_refresh.executions.management.command import count
 
 SIZES = [1_000, 10_000, 100_000, 1_000_000]
 DEFAULTS: dict[str, dict[str, Any]] = {

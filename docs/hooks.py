@@ -21,8 +21,7 @@ import django
 django.setup()
 
 from harbor_refresh import client
-from harbor_refresh.api import GROUPS, api
-from harbor_refresh.api_description import ERRORS, LIMITS
+from harbor_refresh.api import ERRORS, GROUPS, LIMITS, api
 from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
 from harbor_refresh.executions.declarations import Declared, takes
 from harbor_refresh.executions.status import Status
@@ -34,7 +33,7 @@ from harbor_refresh.tasks.checks.registry import GROUPS as CHECKED
 from harbor_refresh.tasks.checks.registry import REGISTERED
 from harbor_refresh.tasks.conf import DECLARED as OF_TASKS
 from harbor_refresh.tasks.management.commands import harbor
-from harbor_refresh.tasks.management.verbs import filter_options
+from harbor_refresh.tasks.management.verbs.executions import add_filter
 from harbor_refresh.tasks.queue.keys import CATALOGUE, queue_key
 from settings import base, env
 
@@ -166,7 +165,7 @@ def _command(parser: "Parser", name: str, text: str | None = None) -> Iterator[s
 
 def _filter() -> Sequence[argparse.Action]:
     parser = argparse.ArgumentParser(add_help=False)
-    filter_options.arguments(parser)  # type: ignore[arg-type]
+    add_filter(parser)  # type: ignore[arg-type]
     return parser._actions
 
 

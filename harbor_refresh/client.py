@@ -18,11 +18,11 @@ import logging
 import math
 import os
 import random
+import re
 import sys
 import threading
 import time
 import uuid
-import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -30,7 +30,6 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 import httpx2
 
@@ -38,15 +37,10 @@ log = logging.getLogger("harbor_refresh.client")
 
 Json = dict[str, Any]
 
-#: The service takes 10,000 reports and 10 MB in a request; smaller ones lose less when they fail.
+#: The service takes 10,000 reports in a request; smaller requests lose less when they fail.
 MAX_BATCH = 1_000
-MAX_BATCH_BYTES = 4 * 1024**2
-MAX_ANSWER_BYTES = 64 * 1024**2
 #: In characters; the service refuses longer ones.
 MAX_MESSAGE = 10_000
-MAX_STATUS = 100
-MAX_KEY = 200
-MAX_REVISION = 2**61 - 1
 #: Seconds: for a batch to fill, between tries (from the first pause to the longest), and of a Retry-After at most.
 LINGER = 0.5
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 15.0
@@ -70,7 +64,7 @@ class ApiError(ClientError):
         problem = problem or {"title": "which is no answer of the API"}
         self.title, self.detail = str(problem.get("title", "")), str(problem.get("detail", ""))
         self.errors: Sequence[Any] = problem.get("errors") or ()
-        super().__init__(f"{status} {self.title}" + f": {self.detail}" * bool(self.detail))
+        super().__init__(": ".join(filter(None, (f"{status} {self.title}", self.detail))))
 
 
 class Unavailable(ClientError):
@@ -114,15 +108,7 @@ class Report:
     earlier_runs: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("task_id", "revision", "earlier_runs"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_REVISION:
-                raise Unusable(f"{name} takes a whole number from 0 to 2^61 - 1")
-        if not isinstance(self.status, str) or len(self.status) > MAX_STATUS:
-            raise Unusable(f"status takes text of at most {MAX_STATUS} characters")
         if self.message is not None:
-            if not isinstance(self.message, str):
-                raise Unusable("message takes text")
             storable = self.message.encode("utf-8", "replace").decode().replace("\x00", "?")
             if len(storable) > MAX_MESSAGE:
                 storable = storable[: MAX_MESSAGE - 1] + "…"
@@ -138,40 +124,30 @@ class Report:
         """Read a line that `as_line` wrote. Raises Unusable."""
         try:
             return cls(**json.loads(line))
-        except (ValueError, TypeError, RecursionError):
+        except (ValueError, TypeError, AttributeError, RecursionError):
             raise Unusable("it is not a report as JSON") from None
+
+
+HOST = r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d+)?"
 
 
 def _checked(url: str, token: str) -> str:
     """Return the address of the service. Raises Unusable, without the token."""
-    try:
-        parts = urlsplit(url)
-        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_usable = False
-    if not is_usable or parts.query or parts.fragment or "@" in parts.netloc:
+    if not re.fullmatch(HOST + r"(/[^?#\s]*)?", url):
         takes = "http://host[:port] or https://host[:port], without a user"
         raise Unusable(f"the url takes {takes}; commands read it from HARBOR_REFRESH_URL")
-    if not token or not token.isascii() or not token.isprintable() or " " in token:
+    if not re.fullmatch(r"[!-~]+", token):
         takes = "the text that the service has shown, in one line"
         raise Unusable(f"the token takes {takes}; commands read it from HARBOR_REFRESH_TOKEN")
     return url.rstrip("/").removesuffix("/api/v1")
 
 
-def _key(given: str | None) -> str:
-    if given is None:
-        return uuid.uuid4().hex
-    if not 0 < len(given) <= MAX_KEY or not given.isascii() or not given.isprintable() or " " in given:
-        raise Unusable(f"an Idempotency-Key takes up to {MAX_KEY} characters of ASCII without blanks")
-    return given
+def _keyed(key: str | None) -> dict[str, str]:
+    return {"Idempotency-Key": uuid.uuid4().hex if key is None else key}
 
 
 def _text_of(exc: Exception) -> str:
     return str(exc) if isinstance(exc, ClientError) else f"{type(exc).__name__}: {exc}".removesuffix(": ")
-
-
-def _is_result(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("result"), str)
 
 
 def _retry_after(header: str) -> float:
@@ -214,7 +190,7 @@ class Client:
     ) -> None:
         self._url = _checked(url, token)
         self._max, self._on_refused = max_reports_in_memory, on_refused
-        self._timeout, self._patience, self._close_timeout = timeout, patience, close_timeout
+        self._patience, self._close_timeout = patience, close_timeout
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._http = httpx2.Client(headers=headers, timeout=timeout, follow_redirects=False)
         #: Guards everything below, and is notified of each change.
@@ -227,10 +203,11 @@ class Client:
         self._failures, self._trouble, self._is_asked = 0, "no request has been made", False
         #: How many reports the next batch may have.
         self._size = MAX_BATCH
-        #: Why no call is possible, or ""; and whether the thread ends.
-        self._closed, self._ended = "", False
+        self._process, self._closed = os.getpid(), False
+        #: Whether the thread ends.
+        self._ended = False
         self._thread: threading.Thread | None = None
-        _open_clients.add(self)
+        atexit.register(self._close_at_exit)
 
     def __repr__(self) -> str:
         return f"Client({self._url!r})"
@@ -277,14 +254,15 @@ class Client:
             "extra_attrs": extra_attrs or {},
             "tasks": list(tasks),
         }
-        return self._call("POST", "/executions", body, key=_key(idempotency_key))
+        return self._call("POST", "/executions", json=body, headers=_keyed(idempotency_key))
 
     def add_tasks(
         self, execution_id: int, tasks: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None
     ) -> Sequence[int]:
         """Add tasks to an execution that has not ended, and return their ids."""
         path = f"/executions/{int(execution_id)}/tasks"
-        return list(self._call("POST", path, {"tasks": list(tasks)}, key=_key(idempotency_key))["task_ids"])
+        body = {"tasks": list(tasks)}
+        return list(self._call("POST", path, json=body, headers=_keyed(idempotency_key))["task_ids"])
 
     def get(self, execution_id: int) -> Json:
         """Return one execution, with its counts, progress and quarantine."""
@@ -309,7 +287,7 @@ class Client:
         while True:
             with suppress(Unavailable):
                 seen = self._call("GET", f"/executions/{int(execution_id)}", patience=end - time.monotonic())
-                if seen["status"] not in UNFINISHED:
+                if seen["status"] not in ("Pending", "Scheduled", "Running"):
                     return seen
             left = end - time.monotonic()
             if left <= 0:
@@ -317,24 +295,14 @@ class Client:
             time.sleep(min(pause, left))
             pause = min(1.5 * pause, 5.0)
 
-    def _call(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        params: Sequence[tuple[str, str]] = (),
-        key: str = "",
-        patience: float | None = None,
-    ) -> Json:
+    def _call(self, method: str, path: str, *, patience: float | None = None, **request: Any) -> Json:
         """Ask until there is an answer; raise ApiError for a refusal and Unavailable when the patience is over."""
         self._check_open()
         end = time.monotonic() + (self._patience if patience is None else patience)
-        content = None if body is None else json.dumps(body).encode()
         failures = 0
         while True:
             try:
-                return self._ask(method, path, content, params, key)
+                return self._ask(method, path, **request)
             except Unavailable as exc:
                 failures += 1
                 pause = _pause(failures, exc.retry_after)
@@ -342,26 +310,20 @@ class Client:
                     raise
             time.sleep(pause)
 
-    def _ask(
-        self, method: str, path: str, content: bytes | None, params: Sequence[tuple[str, str]] = (), key: str = ""
-    ) -> Json:
+    def _ask(self, method: str, path: str, **request: Any) -> Json:
         """Send one request. Raises ApiError for a refusal, and Unavailable if the same request may succeed later.
 
         An error of httpx2 is no context of it, because such an error refers to the headers of its request.
         """
-        headers = {"Idempotency-Key": key} if key else {}
-        url = f"{self._url}/api/v1{path}"
-        trouble = ""
+        response, trouble, body = None, "", None
         try:
-            with self._http.stream(method, url, content=content, params=[*params], headers=headers) as response:
-                raw = self._read(response)
-        except (httpx2.HTTPError, httpx2.StreamError) as exc:
+            response = self._http.request(method, f"{self._url}/api/v1{path}", **request)
+        except httpx2.HTTPError as exc:
             trouble = _text_of(exc)
-        if trouble:
+        if response is None:
             raise Unavailable(f"{self._url}: {trouble}")
-        body = None
         with suppress(ValueError, RecursionError):
-            body = json.loads(raw)
+            body = response.json()
         if response.is_success and isinstance(body, dict):
             return body
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip()
@@ -371,19 +333,11 @@ class Client:
             raise Unavailable(f"{self._url}: {error}", _retry_after(response.headers.get("Retry-After", "")))
         raise error
 
-    def _read(self, response: httpx2.Response) -> bytes:
-        """Read the answer within a size and a time: `timeout` alone bounds each part of it, not their number."""
-        end = time.monotonic() + 2 * self._timeout
-        content = bytearray()
-        for part in response.iter_bytes():
-            content += part
-            if len(content) > MAX_ANSWER_BYTES or time.monotonic() > end:
-                raise Unavailable(f"{self._url}: its answer is too long or takes too long")
-        return bytes(content)
-
     def _check_open(self) -> None:
+        if self._process != os.getpid():
+            raise ClientError("the client belongs to the process that made it: make another one in the child")
         if self._closed:
-            raise ClientError(self._closed)
+            raise ClientError("the client is closed")
 
     def report(
         self, task_id: int, status: str, revision: int = 0, message: str | None = None, earlier_runs: int = 0
@@ -427,10 +381,10 @@ class Client:
     def close(self, timeout: float | None = None) -> None:
         """Send the waiting reports, for `timeout` seconds at most. The rest is lost: NotSent is raised, and its
         `lost` holds the rest."""
-        if self._closed:
+        if self._closed or self._process != os.getpid():
             return
-        self._closed = "the client is closed"
-        _open_clients.discard(self)
+        self._closed = True
+        atexit.unregister(self._close_at_exit)
         try:
             self._flush(self._close_timeout if timeout is None else timeout)
         finally:  # also if a signal interrupts it
@@ -442,6 +396,10 @@ class Client:
         if lost:
             log.error("Lost %d reports that could not be sent in time: %s", len(lost), self._trouble)
             raise NotSent(f"{len(lost):,} reports could not be sent: {self._trouble}", lost)
+
+    def _close_at_exit(self) -> None:
+        with suppress(NotSent):  # it was logged
+            self.close()
 
     def _run(self) -> None:
         while not self._ended:
@@ -459,24 +417,18 @@ class Client:
             self._changed.wait_for(
                 lambda: len(self._lines) >= self._size or self._removed < self._flushed or self._ended, LINGER
             )
-            lines: list[bytes] = []
-            size = 0
-            for line in islice(self._lines, 0 if self._ended else self._size):
-                size += len(line)
-                if lines and size > MAX_BATCH_BYTES:
-                    break
-                lines.append(line)
+            lines = [] if self._ended else [*islice(self._lines, self._size)]
             self._is_asked = False
             return lines
 
     def _post(self, lines: Sequence[bytes]) -> Sequence[tuple[str, str]]:
         """Post a batch, and return the result of each report and its reason.
 
-        If the service refuses the whole batch, nothing is returned, and the next one has half the size, until the
-        report at fault stands alone. Any other refusal concerns the address or the token: it is raised.
+        If the whole batch is refused or too large, nothing is returned, and the next one has half the size, until
+        the report at fault stands alone. Any other refusal concerns the address or the token: it is raised.
         """
         try:
-            body = self._ask("POST", "/reports", b'{"reports":[' + b",".join(lines) + b"]}")
+            body = self._ask("POST", "/reports", content=b'{"reports":[' + b",".join(lines) + b"]}")
         except ApiError as exc:
             if exc.status != 413 and not (exc.is_problem and exc.status in (400, 422)):
                 raise
@@ -484,11 +436,14 @@ class Client:
                 return [("refused", str(exc))]
             self._size = len(lines) // 2
             return []
-        results = body.get("results")
-        if not isinstance(results, list) or len(results) != len(lines) or not all(map(_is_result, results)):
-            raise ApiError(200)
+        try:
+            results = [(str(one["result"]), one.get("reason") or "") for one in body["results"]]
+            if len(results) != len(lines):
+                raise ValueError
+        except (LookupError, TypeError, AttributeError, ValueError):
+            raise ApiError(200) from None
         self._size = min(2 * self._size, MAX_BATCH)
-        return [(one["result"], str(one.get("reason") or "")) for one in results]
+        return results
 
     def _remove(self, lines: Sequence[bytes], results: Sequence[tuple[str, str]]) -> None:
         """Remove what the service has answered for, after telling of the refused reports."""
@@ -507,11 +462,11 @@ class Client:
 
     def _refuse(self, report: Report, reason: str) -> None:
         log.warning("Refused report of task %s: %s", report.task_id, reason)
-        if self._on_refused is not None:
-            try:
+        try:
+            if self._on_refused is not None:
                 self._on_refused(report, reason)
-            except Exception:
-                log.error("The function on_refused failed", exc_info=True)
+        except Exception:
+            log.exception("The function on_refused failed")
 
     def _fail(self, exc: Exception) -> None:
         """Note a failure, and pause. A flush that begins ends the pause, unless the service has asked for it."""
@@ -526,26 +481,6 @@ class Client:
             asked = exc.retry_after if isinstance(exc, Unavailable) else 0.0
             pause = _pause(self._failures, asked)
             self._changed.wait_for(lambda: self._ended or (self._is_asked and not asked), pause)
-
-
-_open_clients: "weakref.WeakSet[Client]" = weakref.WeakSet()
-
-
-def _abandon_all() -> None:
-    """Let go of the clients in a forked child, which has neither their threads nor a connection to itself."""
-    for client in list(_open_clients):
-        client._closed = "the client belongs to the process that made it: make another one in the child"
-
-
-def _close_all() -> None:
-    for client in list(_open_clients):
-        with suppress(NotSent):  # it was logged
-            client.close()
-
-
-atexit.register(_close_all)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_abandon_all)
 
 
 # The shell
@@ -566,11 +501,11 @@ def _create(client: Client, given: argparse.Namespace) -> int:
 
 def _report(client: Client, given: argparse.Namespace) -> int:
     """Report one task, or the lines of the standard input; then send."""
-    is_usable = True
     if (given.task_id == "-") != (given.status is None):
         raise Unusable("report takes TASK_ID STATUS, or - for the standard input")
+    is_usable = True
     if given.status is not None:
-        client.report(_whole(given.task_id), given.status, given.revision, given.message)
+        client.report(given.task_id, given.status, given.revision, given.message)
     for number, line in enumerate(sys.stdin.buffer if given.status is None else (), 1):
         try:
             client.report_many([Report.from_line(line)] if line.strip() else [])
@@ -603,10 +538,8 @@ def _print(given: argparse.Namespace, data: Any, text: str) -> None:
     sys.stdout.flush()
 
 
-def _whole(text: str) -> int:
-    if not text.isdecimal():
-        raise Unusable(f"{text!r} is no id")
-    return int(text)
+def _task_id(text: str) -> int | str:
+    return text if text == "-" else int(text)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -638,7 +571,9 @@ def _parser() -> argparse.ArgumentParser:
         "--job", action="append", metavar="JOB_ID", help="a task with this job id; may be repeated"
     )
     report = verb("report", _report, "report the status of a task, or send one report for each line of JSON")
-    report.add_argument("task_id", metavar="TASK_ID", help="the id of the task, or - for standard input")
+    report.add_argument(
+        "task_id", type=_task_id, metavar="TASK_ID", help="the id of the task, or - for standard input"
+    )
     report.add_argument("status", nargs="?", metavar="STATUS")
     report.add_argument("--revision", type=int, default=0)
     report.add_argument("--message")
@@ -651,14 +586,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _token() -> str:
-    path = os.environ.get("HARBOR_REFRESH_TOKEN_FILE", "")
-    if not path:
-        return os.environ.get("HARBOR_REFRESH_TOKEN", "").strip()
-    try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as exc:
-        reason = f"{type(exc).__name__}: the file cannot be read as text"
-        raise Unusable(f"HARBOR_REFRESH_TOKEN_FILE: {reason}") from None
+    if path := os.environ.get("HARBOR_REFRESH_TOKEN_FILE"):
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
+    return os.environ.get("HARBOR_REFRESH_TOKEN", "").strip()
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -666,8 +596,7 @@ def main(words: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     try:
         with Client(given.url, _token(), close_timeout=0) as client:
-            code: int = given.act(client, given)
-            return code
+            return int(given.act(client, given))
     except (ClientError, OSError) as exc:
         sys.stderr.write(f"error: {exc}\n")
         return {Unusable: 2, NotSent: 3, TimedOut: 3}.get(type(exc), 1)

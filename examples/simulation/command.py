@@ -16,7 +16,7 @@ from examples.simulation.runners import Runners, create_executions
 from examples.simulation.screen import Screen, render
 from examples.simulation.verdict import Result, judge
 from harbor_refresh.executions.checks import OURS
-from harbor_refresh.executions.management.argument_types import count
+from harbor_refresh.executions.management.command import count
 from harbor_refresh.executions.management.output import Answer, Failed, Misused, errors_in_one_line, print_answer
 
 MOST_TASKS = 1_000_000

@@ -28,49 +28,20 @@ __all__ = ["Kind", "Origin", "Outcome", "Person", "Word", "at_terminal", "note",
 KEPT = 1_000_000
 
 
-class Word(StrEnum):
-    """What was done."""
-
-    STOP = "stop"
-    RETRY = "retry"
-    RESUME = "resume"
-    REFRESH = "refresh"
-    DELETE = "delete"
-    FINISH = "finish"
-    SWEEP = "sweep"
-    RELEASE = "release"
-    RECOVER = "recover"
-    RECONCILE = "reconcile"
-    PAUSE = "pause"
-    CREATE = "create"
-    CHANGE = "change"
-    REVOKE = "revoke"
-    ROTATE = "rotate"
-    RESEND = "resend"
-    TEST = "test"
-    RUN = "run"
-    IMPORT = "import"
-    EXPORT = "export"
+#: What was done.
+Word = StrEnum(
+    "Word",
+    "STOP RETRY RESUME REFRESH DELETE FINISH SWEEP RELEASE RECOVER RECONCILE PAUSE CREATE CHANGE REVOKE ROTATE "
+    "RESEND TEST RUN IMPORT EXPORT",
+)
 
 
-class Kind(StrEnum):
-    """The kind of the target. `target` is its id, or its name if it has no id; empty: all of them."""
-
-    EXECUTION = "execution"
-    TASK = "task"
-    JOB = "job"
-    MANY = "executions"
-    QUARANTINE = "quarantine"
-    QUEUE = "queue"
-    LIMIT = "limit"
-    TOKEN = "token"  # noqa: S105  # a word, no secret
-    SUBSCRIPTION = "subscription"
-    DELIVERY = "delivery"
-    SCHEDULE = "schedule"
-    INTERVAL = "interval"
-    CRONTAB = "crontab"
-    USER = "user"
-    GROUP = "group"
+#: The kind of the target. `target` is its id, or its name if it has no id; empty: all of them.
+Kind = StrEnum(
+    "Kind",
+    "EXECUTION EXECUTIONS TASK JOB QUARANTINE QUEUE LIMIT TOKEN SUBSCRIPTION DELIVERY SCHEDULE INTERVAL CRONTAB "
+    "USER GROUP",
+)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 """Signatures of requests, as Standard Webhooks defines them: the headers webhook-id, webhook-timestamp and
-webhook-signature over the raw body.
+webhook-signature over the raw body. A signed message is taken once, however often it is sent.
 
 Owns which secrets are live and what a header may hold. The library checks the time (five minutes either way) and
 compares in constant time.
@@ -10,11 +10,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from django.db import IntegrityError
+from django.db.models import Value
+from django.db.models.functions import Greatest, Now
 from django.http import HttpRequest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from harbor_refresh.executions.conf import intake_settings
-from harbor_refresh.executions.errors import BadSignature, Refused
+from harbor_refresh.executions.database import delete_first
+from harbor_refresh.executions.errors import BadSignature, Refused, Replayed
+from harbor_refresh.executions.models import ReceivedMessage
 
 #: What the headers may hold. No dot, because dots separate the id, the timestamp and the body in what is signed.
 #: Several signatures with spaces between them, for receivers that know only one of two secrets.
@@ -29,7 +34,7 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class SignedMessage:
-    """A message whose signature is right. Pass it to received_messages.receive in the transaction that uses it."""
+    """A message whose signature is right. Pass it to `receive` in the transaction that uses it."""
 
     id: str
     at: datetime
@@ -72,3 +77,20 @@ def refuse_another_task(named: int | None, task_id: int) -> None:
 @lru_cache(maxsize=4)
 def _webhooks(secrets: str) -> tuple[Webhook, ...]:
     return tuple(Webhook(secret) for secret in secrets.split(","))
+
+
+#: Each message forgets up to so many old ones, so the table stays as small as ten minutes of messages are.
+AT_ONCE = 2
+
+
+def receive(message: SignedMessage) -> None:
+    """Record in the caller's transaction that this message was received. Raises Replayed if it was before.
+
+    If the caller fails, then its transaction is rolled back with this record, and the message may be sent again.
+    If one message comes twice at once, then the second waits for the first, and is refused if that commits.
+    """
+    delete_first(ReceivedMessage.objects.filter(at__lt=Now() - ReceivedMessage.KEPT).order_by("at"), AT_ONCE)
+    try:
+        ReceivedMessage.objects.create(id=message.id, at=Greatest(Now(), Value(message.at)))
+    except IntegrityError as exc:
+        raise Replayed from exc

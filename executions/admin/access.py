@@ -27,7 +27,7 @@ PAGES: dict[str, str] = {
     Kind.QUARANTINE: "harbor_executions_execution_change",
     Kind.TASK: "harbor_executions_task_change",
     Kind.JOB: "harbor_executions_task_change",
-    Kind.MANY: "harbor_executions_execution_change",
+    Kind.EXECUTIONS: "harbor_executions_execution_change",
     Kind.SUBSCRIPTION: "harbor_executions_subscription_change",
     Kind.DELIVERY: "harbor_executions_delivery_change",
     Kind.SCHEDULE: "django_celery_beat_periodictask_change",
@@ -67,7 +67,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     @admin.display(description="To what")
     def what(self, entry: AuditEntry) -> SafeString | str:
-        by = ", by execution" if entry.kind == Kind.MANY and entry.target else ""
+        by = ", by execution" if entry.kind == Kind.EXECUTIONS and entry.target else ""
         named = f"{entry.kind}{by} {entry.target}".rstrip()
         page = PAGES.get(entry.kind)
         if not page or not entry.target.isdecimal():

@@ -1,27 +1,42 @@
-"""What operations share: who may call them, and what they answer."""
+"""What operations share: who may call them, what they answer, pages of lists, and idempotency keys."""
 
-from typing import Any
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from ninja import Header
+from pydantic import BaseModel, Field, StringConstraints, TypeAdapter, ValidationInfo, model_validator
+from pydantic_core import to_json
 
 from harbor_refresh.executions.api.access import Scope, may, may_report
-from harbor_refresh.executions.api.problems import ProblemDetails
-from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionOut, as_dict
-from harbor_refresh.executions.errors import NoSuchExecution
-from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.api.problems import Problem, ProblemDetails
+from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionOut, Given, as_dict
+from harbor_refresh.executions.errors import NoSuchExecution, Refused
+from harbor_refresh.executions.models import Execution, IdempotencyKey
 from harbor_refresh.executions.queries.progress import progress
+from harbor_refresh.executions.status import MAX_ID
 
 #: Any operation may answer with these.
 EVERYWHERE = (401, 403, 422, 429, 503)
 
 
 def needs(
-    scope: Scope, good: type[BaseModel] | None, *problems: int, status: int = 200, signed: bool = False
+    scope: Scope,
+    summary: str,
+    good: type[BaseModel] | None,
+    *problems: int,
+    status: int = 200,
+    signed: bool = False,
 ) -> dict[str, Any]:
-    """What an operation needs: a token with the scope, or a signature; and its answers: the good one, and the
-    problems, each of the one shape."""
+    """What an operation needs: a token with the scope, or a signature; its summary; and its answers: the good one,
+    and the problems, each of the one shape."""
     bad = dict.fromkeys((*EVERYWHERE, *problems), ProblemDetails)
-    return {"auth": may_report if signed else may(scope), "response": {status: good, **bad}}
+    auth = may_report if signed else may(scope)
+    return {"auth": auth, "summary": summary, "response": {status: good, **bad}}
 
 
 def require_execution(execution_id: int) -> None:
@@ -42,3 +57,115 @@ def detail(execution_id: int) -> ExecutionDetail:
         progress=made.share,
         quarantine=quarantine.reason if quarantine else None,
     )
+
+
+MAX_KEY = 200
+
+Key = Annotated[
+    str | None,
+    StringConstraints(min_length=1, max_length=MAX_KEY, pattern=r"^[!-~]+$"),
+    Header(
+        None,
+        alias="Idempotency-Key",
+        description="Repeat a failed request with the same key: it takes effect only once.",
+    ),
+]
+
+
+def once(request: HttpRequest, key: str | None, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Call `make` and keep its answer, in one transaction; if the caller has used this key, return that answer.
+
+    If two requests with one key come at once, then the second waits at the key's row until the first has
+    committed, and gets its answer. If the first fails, then neither its key nor its work is there. If the
+    process dies before the answer is sent, then the next request with this key gets it.
+    """
+    if key is None:
+        return make()
+    caller = request.auth.name  # type: ignore[attr-defined]
+    digest = hashlib.sha256(b"\n".join((request.path.encode(), request.body))).digest()
+    with transaction.atomic():
+        mine = IdempotencyKey(caller=caller, key=key, request=digest)
+        IdempotencyKey.objects.bulk_create([mine], ignore_conflicts=True)
+        row = IdempotencyKey.objects.select_for_update().get(caller=caller, key=key)
+        if bytes(row.request) != digest:
+            raise Problem(422, "The key was used", "this Idempotency-Key was used for another request")
+        if row.answer is None:
+            row.answer = make()
+            row.save(update_fields=["answer"])
+    answer: dict[str, Any] = row.answer
+    return answer
+
+
+#: The most items of a page. Of 100 pages of 1,000 items, one took more than 50 ms.
+MAX_ITEMS = 500
+
+
+class PageIn(Given):
+    limit: int = Field(100, ge=1, le=MAX_ITEMS, description="The maximum number of items on the page.")
+    cursor: Annotated[str, Field(max_length=20)] = Field(
+        "",
+        examples=["81"],
+        description="The value `next` of the previous page.",
+        json_schema_extra={"pattern": "^[0-9]{0,18}$"},
+    )
+
+    @model_validator(mode="after")
+    def refuse_unknown(self, info: ValidationInfo) -> Self:
+        """Refuse a parameter that is misspelt: to ignore a filter would answer with everything."""
+        given = info.context["request"].GET if info.context else {}
+        if unknown := sorted(given.keys() - type(self).model_fields.keys()):
+            known = ", ".join(type(self).model_fields)
+            raise ValueError(f"`{unknown[0][:50]}` is no parameter here; there are {known}")
+        return self
+
+    @property
+    def place(self) -> int | None:
+        """The id at which the page before has ended; None for the first page."""
+        if not self.cursor:
+            return None
+        if not self.cursor.isascii() or not self.cursor.isdecimal() or int(self.cursor) > MAX_ID:
+            raise Refused("the cursor is not one that a page has named as its `next`")
+        return int(self.cursor)
+
+
+def page(rows: QuerySet[Any], query: PageIn, schema: type[BaseModel], by: str = "pk") -> HttpResponse:
+    """Answer the page of these rows that follows the place, in the order of a column; `-pk`: the newest first."""
+    column = by.removeprefix("-")
+    if query.place is not None:
+        rows = rows.filter(**{f"{column}__{'gt' if by == column else 'lt'}": query.place})
+    items = list(rows.order_by(by)[: query.limit])
+    return answer(items, schema, getattr(items[-1], column) if len(items) == query.limit else None)
+
+
+def answer(items: Sequence[Any], schema: type[BaseModel], place: int | None) -> HttpResponse:
+    """Answer a page. Pydantic writes it from the rows at once. Ninja would make a model, a dict and then the text
+    of each of up to 500 items."""
+    found = _adapter(schema).validate_python(items, from_attributes=True)
+    text = _adapter(schema).dump_json(found, by_alias=True)
+    next_page = to_json(None if place is None else str(place))
+    return HttpResponse(b'{"items":%b,"next":%b}' % (text, next_page), content_type="application/json")
+
+
+@cache
+def _adapter(schema: type[BaseModel]) -> TypeAdapter[list[Any]]:
+    return TypeAdapter(list[schema])  # type: ignore[valid-type]
+
+
+#: Described a little narrower than Filter takes it.
+Pair = Annotated[
+    str, Field(json_schema_extra={"pattern": r"^[^=.\x00]+(\.[^=.\x00]+){0,9}=[^\x00]*$", "maxLength": 200})
+]
+AttributePairs = list[Pair]
+PAIRS: Any = Field(
+    [],
+    max_length=5,
+    examples=[["repository.name=library/app"]],
+    description="`path=value`: a dotted path into extra_attrs, and the text there. Each of several must match.",
+)
+
+
+def pairs(given: Sequence[str]) -> dict[str, str]:
+    """Return the texts by their paths."""
+    if not all("=" in one for one in given):
+        raise Refused("attribute takes `path=value`")
+    return dict(one.split("=", 1) for one in given)

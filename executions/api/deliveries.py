@@ -8,9 +8,8 @@ from ninja import Path, Query, Router, Schema
 from pydantic import Field
 
 from harbor_refresh.executions.access.audit import Kind, Word, note, noted, person_of
-from harbor_refresh.executions.api import pages
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.api.answers import needs
+from harbor_refresh.executions.api.answers import PageIn, needs, page
 from harbor_refresh.executions.api.problems import Problem
 from harbor_refresh.executions.api.schemas import Given, Id, Page
 from harbor_refresh.executions.deliveries import claims
@@ -20,7 +19,7 @@ from harbor_refresh.executions.models import Delivery, Subscription
 router = Router(tags=["Subscriptions"])
 
 
-class DeliveriesIn(pages.PageIn):
+class DeliveriesIn(PageIn):
     state: Literal["", "pending", "delivered", "dead"] = ""
     subscription: Id | None = None
     execution: Id | None = None
@@ -57,18 +56,15 @@ class ResentOut(Schema):
 
 
 @router.get(
-    "/deliveries",
-    **needs(Scope.READ, DeliveryPage, 400),
-    summary="List deliveries, the newest first",
-    by_alias=True,
+    "/deliveries", **needs(Scope.READ, "List deliveries, the newest first", DeliveryPage, 400), by_alias=True
 )
 def list_deliveries(request: HttpRequest, query: Query[DeliveriesIn]) -> Any:
     chosen = {"state": query.state, "subscription_id": query.subscription, "execution_id": query.execution}
     rows = Delivery.objects.filter(**{name: value for name, value in chosen.items() if value})
-    return pages.newest_first(rows, query, DeliveryOut)
+    return page(rows, query, DeliveryOut, by="-pk")
 
 
-@router.post("/deliveries/resend", **needs(Scope.MANAGE, ResentOut, 404), summary="Send all dead letters again")
+@router.post("/deliveries/resend", **needs(Scope.MANAGE, "Send all dead letters again", ResentOut, 404))
 def resend_deliveries(request: HttpRequest, body: ResendIn) -> Any:
     if body.subscription is not None and not Subscription.objects.filter(pk=body.subscription).exists():
         raise NoSuchSubscription(body.subscription)
@@ -79,9 +75,7 @@ def resend_deliveries(request: HttpRequest, body: ResendIn) -> Any:
 
 
 @router.post(
-    "/deliveries/{delivery_id}/resend",
-    **needs(Scope.MANAGE, ResentOut, 404, 409),
-    summary="Send one dead letter again",
+    "/deliveries/{delivery_id}/resend", **needs(Scope.MANAGE, "Send one dead letter again", ResentOut, 404, 409)
 )
 def resend_delivery(
     request: HttpRequest, delivery_id: Annotated[Id, Path(description="The id of the delivery.")]

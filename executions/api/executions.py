@@ -7,9 +7,20 @@ from ninja import Query, Router, Status
 from pydantic import Field
 
 from harbor_refresh.executions.access.audit import Kind, Outcome, Word, noted, person_of
-from harbor_refresh.executions.api import idempotency, pages
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.api.answers import detail, needs, require_execution
+from harbor_refresh.executions.api.answers import (
+    PAIRS,
+    AttributePairs,
+    Key,
+    PageIn,
+    answer,
+    detail,
+    needs,
+    once,
+    page,
+    pairs,
+    require_execution,
+)
 from harbor_refresh.executions.api.problems import Problem
 from harbor_refresh.executions.api.schemas import (
     AttributesIn,
@@ -38,18 +49,18 @@ from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.queries.progress import stream
 
 
-class ListIn(pages.PageIn):
+class ListIn(PageIn):
     vendor_type: str = Field("", max_length=64)
     vendor_id: VendorId | None = Field(None, description="A number, or text such as a UUID.")
     status: list[StatusName] = Field([], max_length=6, description="One or several; any of them matches.")
     trigger: str = Field("", max_length=16)
     started_after: Moment | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")
     started_before: Moment | None = None
-    attribute: pages.AttributePairs = pages.PAIRS
+    attribute: AttributePairs = PAIRS
 
     def as_filter(self) -> Filter:
         same = self.model_dump(exclude={"limit", "cursor", "status", "attribute"})
-        return Filter(**same, statuses=self.status, attributes=pages.pairs(self.attribute))
+        return Filter(**same, statuses=self.status, attributes=pairs(self.attribute))
 
 
 router = Router(tags=["Executions"])
@@ -68,10 +79,9 @@ EXAMPLE = {"event": "end", "data": '{"id": 17, "status": "Success", "progress": 
 
 @router.post(
     "/executions",
-    **needs(Scope.REPORT, CreatedExecution, 400, 422, status=201),
-    summary="Create an execution with its tasks",
+    **needs(Scope.REPORT, "Create an execution with its tasks", CreatedExecution, 400, status=201),
 )
-def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key: idempotency.Key = None) -> Any:
+def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key: Key = None) -> Any:
     """The creation is atomic. The execution begins as Running, its tasks as Pending."""
 
     def make() -> dict[str, Any]:
@@ -83,28 +93,25 @@ def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key
         created = CreatedExecution(**as_dict(execution, ExecutionOut), task_ids=task_ids)
         return created.model_dump(mode="json")
 
-    return Status(201, idempotency.once(request, idempotency_key, make))
+    return Status(201, once(request, idempotency_key, make))
 
 
-@router.get(
-    "/executions", **needs(Scope.READ, ExecutionPage, 400, 422), summary="List executions, the newest first"
-)
+@router.get("/executions", **needs(Scope.READ, "List executions, the newest first", ExecutionPage, 400))
 def list_executions(request: HttpRequest, query: Query[ListIn]) -> Any:
     """The items leave out `extra_attrs`, which *Show one execution* returns. A page ends after 20,000 executions
     were compared with the filter, so a page with few items need not be the last. Continue until `next` is null."""
-    page = listing.page(query.as_filter(), query.limit, query.place)
-    return pages.answer(page.items, ExecutionItem, page.below)
+    found = listing.page(query.as_filter(), query.limit, query.place)
+    return answer(found.items, ExecutionItem, found.below)
 
 
-@router.get("/executions/{execution_id}", **needs(Scope.READ, ExecutionDetail, 404), summary="Show one execution")
+@router.get("/executions/{execution_id}", **needs(Scope.READ, "Show one execution", ExecutionDetail, 404))
 def get_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     return detail(execution_id)
 
 
 @router.patch(
     "/executions/{execution_id}",
-    **needs(Scope.REPORT, ExecutionDetail, 400, 404),
-    summary="Replace the extra_attrs of an execution",
+    **needs(Scope.REPORT, "Replace the extra_attrs of an execution", ExecutionDetail, 400, 404),
 )
 def change_execution(request: HttpRequest, execution_id: ExecutionId, body: AttributesIn) -> Any:
     if not creation.replace_attributes(Execution, execution_id, body.extra_attrs):
@@ -114,8 +121,7 @@ def change_execution(request: HttpRequest, execution_id: ExecutionId, body: Attr
 
 @router.delete(
     "/executions/{execution_id}",
-    **needs(Scope.MANAGE, None, 404, 409, 412, status=204),
-    summary="Delete an execution that has ended",
+    **needs(Scope.MANAGE, "Delete an execution that has ended", None, 404, 409, 412, status=204),
 )
 def delete_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     """Its tasks, jobs and history are deleted, too. 409: a row of another table refers to it. 412: stop it first,
@@ -127,20 +133,18 @@ def delete_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
 
 @router.get(
     "/executions/{execution_id}/history",
-    **needs(Scope.READ, HistoryPage, 400, 404),
+    **needs(Scope.READ, "List the status changes of an execution, the oldest first", HistoryPage, 400, 404),
     by_alias=True,
-    summary="List the status changes of an execution, the oldest first",
 )
-def list_history(request: HttpRequest, execution_id: ExecutionId, query: Query[pages.PageIn]) -> Any:
+def list_history(request: HttpRequest, execution_id: ExecutionId, query: Query[PageIn]) -> Any:
     require_execution(execution_id)
     rows = StatusChange.objects.filter(execution_id=execution_id)
-    return pages.oldest_first(rows, query, StatusChangeOut, by="revision")
+    return page(rows, query, StatusChangeOut, by="revision")
 
 
 @router.post(
     "/executions/{execution_id}/refresh",
-    **needs(Scope.MANAGE, ExecutionDetail, 404, 409),
-    summary="Refresh one execution now",
+    **needs(Scope.MANAGE, "Refresh one execution now", ExecutionDetail, 404, 409),
 )
 def refresh_now(request: HttpRequest, execution_id: ExecutionId) -> Any:
     """Workers do this after each report. An execution in quarantine is not refreshed. 409: the refresh failed, and
@@ -158,8 +162,7 @@ def refresh_now(request: HttpRequest, execution_id: ExecutionId) -> Any:
 
 @router.post(
     "/executions/{execution_id}/finish",
-    **needs(Scope.MANAGE, ExecutionDetail, 400, 404, 409),
-    summary="Set the final status of an execution without tasks",
+    **needs(Scope.MANAGE, "Set the final status of an execution without tasks", ExecutionDetail, 400, 404, 409),
 )
 def finish(request: HttpRequest, execution_id: ExecutionId, body: FinishIn) -> Any:
     """409: the execution has tasks, so its status follows from them; or it has already ended."""
@@ -171,8 +174,7 @@ def finish(request: HttpRequest, execution_id: ExecutionId, body: FinishIn) -> A
 
 @router.get(
     "/executions/{execution_id}/events",
-    **needs(Scope.READ, None, 404),
-    summary="Follow the progress of an execution",
+    **needs(Scope.READ, "Follow the progress of an execution", None, 404),
     openapi_extra={"responses": {200: {"content": {"text/event-stream": {"schema": EVENT, "example": EXAMPLE}}}}},
 )
 def follow(request: HttpRequest, execution_id: ExecutionId) -> Any:

@@ -1,6 +1,6 @@
 """Problems: every error of the API has the shape of RFC 9457, as application/problem+json."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,13 +17,12 @@ from harbor_refresh.executions.news.counters import add_later
 
 #: Seconds, for what passes by itself.
 RETRY_AFTER = 5
-MAX_ERRORS = 20
-#: Pydantic names all errors of a request or none, and each takes a kilobyte.
-MAX_NAMED = 50_000
+#: At most so many errors are named. Pydantic makes all of a request or none, and each takes a kilobyte.
+MAX_ERRORS, MAX_NAMED = 20, 50_000
 #: A row stayed locked, a deadlock, a statement that was cancelled because it took too long.
 PASSING = (LOCK_TIMEOUT, "40P01", "57014")
 
-NOT_AS_DESCRIBED = "The request is not as described"
+NOT_AS_DESCRIBED, TOO_LARGE = "The request is not as described", "The request is too large"
 #: The refusals that are counted: the caller is at fault, or was too quick.
 COUNTED = (400, 401, 403, 409, 413, 422, 429)
 
@@ -48,9 +47,6 @@ STATUSES: Sequence[tuple[type[Exception], int, str]] = (
     (errors.DatabaseAway, 503, "The database is away"),
     (errors.QueueUnavailable, 503, "Redis is away"),
 )
-
-#: The errors that a program should tell from others of the same status.
-TYPES: dict[type[Exception], str] = {errors.OwnedByHarbor: "urn:harbor-refresh:owned-by-harbor"}
 
 
 class Problem(Exception):
@@ -81,40 +77,30 @@ class ProblemDetails(Schema):
 
 def answer(request: HttpRequest, problem: Problem) -> JsonResponse:
     if problem.status in COUNTED:
-        add_later({("requests_refused", f"source={_source(request)},status={problem.status}"): 1})
+        source = {"service": "hook", "metrics": "metrics"}.get(request.path.split("/")[1], "api")
+        add_later({("requests_refused", f"source={source},status={problem.status}"): 1})
     body = {"type": "about:blank", "title": problem.title, "status": problem.status, "detail": problem.detail}
-    return JsonResponse(
-        {**body, **problem.more},
-        status=problem.status,
-        headers=problem.headers,
-        content_type="application/problem+json",
-    )
-
-
-def _source(request: HttpRequest) -> str:
-    if request.path.startswith("/service/"):
-        return "hook"
-    return "metrics" if request.path == "/metrics" else "api"
+    kind = "application/problem+json"
+    return JsonResponse(body | problem.more, status=problem.status, headers=problem.headers, content_type=kind)
 
 
 def register(api: NinjaAPI) -> None:
     """Have the API answer every error as a problem."""
+    kinds: dict[type[Exception], Callable[[Any], Problem]] = {
+        Problem: lambda exc: exc,
+        HttpError: _unusable,
+        RequestDataTooBig: lambda exc: Problem(413, TOO_LARGE, str(exc)),
+        ValidationError: _invalid,
+        AuthenticationError: lambda exc: unauthorized(),
+        DatabaseError: _of_the_database,
+    }
+    kinds |= {kind: partial(_ours, status, title) for kind, status, title in STATUSES}
+    for kind, made in kinds.items():
+        api.add_exception_handler(kind, partial(_answer_error, made))
 
-    def handle(kind: type[Exception], made: Any) -> None:
-        api.add_exception_handler(kind, lambda request, exc: answer(request, made(exc)))
 
-    handle(Problem, lambda exc: exc)
-    handle(HttpError, _unusable)
-    handle(RequestDataTooBig, _too_large)
-    handle(ValidationError, _invalid)
-    handle(AuthenticationError, lambda exc: unauthorized())
-    handle(DatabaseError, _of_the_database)
-    for kind, status, title in STATUSES:
-        handle(kind, partial(_ours, status, title))
-
-
-def _too_large(exc: Exception) -> Problem:
-    return Problem(413, "The request is too large", str(exc))
+def _answer_error(made: Callable[[Any], Problem], request: HttpRequest, exc: Exception) -> JsonResponse:
+    return answer(request, made(exc))
 
 
 def unauthorized(detail: str = "no valid token was sent; takes `Authorization: Bearer TOKEN`") -> Problem:
@@ -127,8 +113,8 @@ def _ours(status: int, title: str, exc: Exception) -> Problem:
 
 
 def type_of(exc: Exception) -> dict[str, str]:
-    """The field `type` of a problem, for an error that has one of its own."""
-    return {"type": TYPES[type(exc)]} if type(exc) in TYPES else {}
+    """The field `type` of the only problem that a program should tell from others of the same status."""
+    return {"type": "urn:harbor-refresh:owned-by-harbor"} if isinstance(exc, errors.OwnedByHarbor) else {}
 
 
 def _of_the_database(exc: DatabaseError) -> Problem:
@@ -153,24 +139,18 @@ def refuse_many_errors(found: Sequence[ValidationErrorContext[Any]]) -> None:
 
 def _unusable(exc: HttpError) -> Problem:
     if isinstance(exc.__cause__, RequestDataTooBig):
-        return _too_large(exc.__cause__)
+        return Problem(413, TOO_LARGE, str(exc.__cause__))
     why = f": {exc.__cause__}"[:200] if exc.__cause__ else ""
     return Problem(exc.status_code, "The request cannot be used", f"{exc}{why}")
 
 
 def _invalid(exc: ValidationError) -> Problem:
-    wrong = [
-        {"where": _where(one["loc"]), "what": one["msg"].removeprefix("Value error, ")[:200]}
-        for one in exc.errors[:MAX_ERRORS]
-    ]
+    wrong = []
+    for one in exc.errors[:MAX_ERRORS]:
+        kind, *rest = one["loc"]
+        if rest and rest[0] == kind:  # Ninja puts the name of our parameter into some: `body.body.reports`
+            del rest[0]
+        where = ".".join(str(part)[:100] for part in (kind, *rest)[:8])
+        wrong.append({"where": where, "what": one["msg"].removeprefix("Value error, ")[:200]})
     first = f"{wrong[0]['where']}: {wrong[0]['what']}" if wrong else "it is not as described"
     return Problem(422, NOT_AS_DESCRIBED, first, errors=wrong)
-
-
-def _where(place: Sequence[str | int]) -> str:
-    """The place as a dotted path. Ninja puts the name of our parameter into some: `query` and `body`, so
-    `body.body.reports` is `body.reports`."""
-    kind, *rest = place
-    if rest and rest[0] == kind:
-        del rest[0]
-    return ".".join(str(part)[:100] for part in (kind, *rest)[:8])

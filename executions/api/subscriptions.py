@@ -8,9 +8,8 @@ from ninja import Path, Query, Router, Schema, Status
 from pydantic import AfterValidator, Field, StringConstraints
 
 from harbor_refresh.executions.access import audit
-from harbor_refresh.executions.api import pages
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.api.answers import needs
+from harbor_refresh.executions.api.answers import PageIn, needs, page
 from harbor_refresh.executions.api.schemas import Body, Id, OldSecretSeconds, Page, StatusName, as_dict
 from harbor_refresh.executions.deliveries import addresses, subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import MAX_LISTED, MAX_NAME, OLD_SECRET_SECONDS, Wish
@@ -117,9 +116,7 @@ def _noted(request: HttpRequest, word: audit.Word, target: int | str = "") -> An
     return audit.noted(audit.person_of(request), word, audit.Kind.SUBSCRIPTION, target)
 
 
-@router.post(
-    "/subscriptions", **needs(Scope.MANAGE, CreatedSubscription, 400, status=201), summary="Subscribe a webhook"
-)
+@router.post("/subscriptions", **needs(Scope.MANAGE, "Subscribe a webhook", CreatedSubscription, 400, status=201))
 def create_subscription(request: HttpRequest, body: SubscriptionIn) -> Any:
     with _noted(request, audit.Word.CREATE) as entry:
         row = subscriptions.create(Wish(**body.model_dump()))
@@ -128,14 +125,12 @@ def create_subscription(request: HttpRequest, body: SubscriptionIn) -> Any:
     return Status(201, {**as_dict(row, SubscriptionOut), "secret": row.secret})
 
 
-@router.get("/subscriptions", **needs(Scope.READ, SubscriptionPage, 400), summary="List subscriptions")
-def list_subscriptions(request: HttpRequest, query: Query[pages.PageIn]) -> Any:
-    return pages.oldest_first(Subscription.objects.all(), query, _seen_by(request))
+@router.get("/subscriptions", **needs(Scope.READ, "List subscriptions", SubscriptionPage, 400))
+def list_subscriptions(request: HttpRequest, query: Query[PageIn]) -> Any:
+    return page(Subscription.objects.all(), query, _seen_by(request))
 
 
-@router.get(
-    "/subscriptions/{subscription_id}", **needs(Scope.READ, SubscriptionOut, 404), summary="Show one subscription"
-)
+@router.get("/subscriptions/{subscription_id}", **needs(Scope.READ, "Show one subscription", SubscriptionOut, 404))
 def get_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> Any:
     if row := Subscription.objects.filter(pk=subscription_id).first():
         return _seen_by(request).model_validate(row)
@@ -148,9 +143,7 @@ def _seen_by(request: HttpRequest) -> type[SubscriptionOut]:
 
 
 @router.patch(
-    "/subscriptions/{subscription_id}",
-    **needs(Scope.MANAGE, SubscriptionOut, 400, 404),
-    summary="Change a webhook",
+    "/subscriptions/{subscription_id}", **needs(Scope.MANAGE, "Change a webhook", SubscriptionOut, 400, 404)
 )
 def change_subscription(request: HttpRequest, subscription_id: SubscriptionId, body: SubscriptionChanges) -> Any:
     """A webhook that was waiting because its receiver was away is tried again at once."""
@@ -163,8 +156,7 @@ def change_subscription(request: HttpRequest, subscription_id: SubscriptionId, b
 
 @router.delete(
     "/subscriptions/{subscription_id}",
-    **needs(Scope.MANAGE, None, 404, status=204),
-    summary="Delete a webhook and its deliveries",
+    **needs(Scope.MANAGE, "Delete a webhook and its deliveries", None, 404, status=204),
 )
 def delete_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> Any:
     with _noted(request, audit.Word.DELETE, subscription_id):
@@ -174,8 +166,7 @@ def delete_subscription(request: HttpRequest, subscription_id: SubscriptionId) -
 
 @router.post(
     "/subscriptions/{subscription_id}/rotate-secret",
-    **needs(Scope.MANAGE, CreatedSubscription, 400, 404),
-    summary="Give a webhook a new secret",
+    **needs(Scope.MANAGE, "Give a webhook a new secret", CreatedSubscription, 400, 404),
 )
 def rotate_secret(request: HttpRequest, subscription_id: SubscriptionId, body: RotateIn) -> Any:
     """For a while each request carries one signature by the new secret and one by the old secret, so that no
@@ -189,8 +180,7 @@ def rotate_secret(request: HttpRequest, subscription_id: SubscriptionId, body: R
 
 @router.post(
     "/subscriptions/{subscription_id}/test",
-    **needs(Scope.MANAGE, TrialOut, 404),
-    summary="Send a test to a webhook, and wait up to five seconds for the answer",
+    **needs(Scope.MANAGE, "Send a test to a webhook, and wait up to five seconds for the answer", TrialOut, 404),
 )
 def test_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> Any:
     answer = subscriptions.test(subscription_id)

@@ -7,9 +7,18 @@ from ninja import Query, Router, Status
 from pydantic import Field
 
 from harbor_refresh.executions.access.signatures import refuse_another_task
-from harbor_refresh.executions.api import idempotency, pages
 from harbor_refresh.executions.api.access import Scope, taken_once
-from harbor_refresh.executions.api.answers import needs, require_execution
+from harbor_refresh.executions.api.answers import (
+    PAIRS,
+    AttributePairs,
+    Key,
+    PageIn,
+    needs,
+    once,
+    page,
+    pairs,
+    require_execution,
+)
 from harbor_refresh.executions.api.schemas import (
     AttributesIn,
     CreatedTasks,
@@ -36,15 +45,14 @@ from harbor_refresh.executions.queries.filters import Filter, with_attributes
 router = Router(tags=["Tasks"])
 
 
-class TasksIn(pages.PageIn):
+class TasksIn(PageIn):
     status: list[StatusName] = Field([], max_length=6, description="One or several; any of them matches.")
-    attribute: pages.AttributePairs = pages.PAIRS
+    attribute: AttributePairs = PAIRS
 
 
 @router.get(
     "/executions/{execution_id}/tasks",
-    **needs(Scope.READ, TaskPage, 400, 404),
-    summary="List the tasks of an execution, the oldest first",
+    **needs(Scope.READ, "List the tasks of an execution, the oldest first", TaskPage, 400, 404),
 )
 def list_tasks(request: HttpRequest, execution_id: ExecutionId, query: Query[TasksIn]) -> Any:
     """The items leave out `extra_attrs`, which *Show one task* returns."""
@@ -52,35 +60,32 @@ def list_tasks(request: HttpRequest, execution_id: ExecutionId, query: Query[Tas
     rows = Task.objects.filter(execution_id=execution_id).defer("extra_attrs")
     if query.status:
         rows = rows.filter(status__in=query.status)
-    rows = with_attributes(rows, Filter(attributes=pages.pairs(query.attribute)).attributes)
-    return pages.oldest_first(rows, query, TaskItem)
+    rows = with_attributes(rows, Filter(attributes=pairs(query.attribute)).attributes)
+    return page(rows, query, TaskItem)
 
 
 @router.post(
     "/executions/{execution_id}/tasks",
-    **needs(Scope.REPORT, CreatedTasks, 400, 404, 409, 422, status=201),
-    summary="Add tasks to an execution that has not ended",
+    **needs(Scope.REPORT, "Add tasks to an execution that has not ended", CreatedTasks, 400, 404, 409, status=201),
 )
 def add_tasks(
-    request: HttpRequest, execution_id: ExecutionId, body: NewTasksIn, idempotency_key: idempotency.Key = None
+    request: HttpRequest, execution_id: ExecutionId, body: NewTasksIn, idempotency_key: Key = None
 ) -> Any:
     def make() -> dict[str, Any]:
         tasks = [NewTask(one.job_id, one.extra_attrs) for one in body.tasks]
         return {"task_ids": creation.add_tasks(execution_id, tasks)}
 
-    return Status(201, idempotency.once(request, idempotency_key, make))
+    return Status(201, once(request, idempotency_key, make))
 
 
-@router.get("/tasks/{task_id}", **needs(Scope.READ, TaskOut, 404), summary="Show one task")
+@router.get("/tasks/{task_id}", **needs(Scope.READ, "Show one task", TaskOut, 404))
 def get_task(request: HttpRequest, task_id: TaskId) -> Any:
     if task := Task.objects.filter(pk=task_id).first():
         return as_dict(task, TaskOut)
     raise NoSuchTask(task_id)
 
 
-@router.patch(
-    "/tasks/{task_id}", **needs(Scope.REPORT, TaskOut, 400, 404), summary="Replace the extra_attrs of a task"
-)
+@router.patch("/tasks/{task_id}", **needs(Scope.REPORT, "Replace the extra_attrs of a task", TaskOut, 400, 404))
 def change_task(request: HttpRequest, task_id: TaskId, body: AttributesIn) -> Any:
     if not creation.replace_attributes(Task, task_id, body.extra_attrs):
         raise NoSuchTask(task_id)
@@ -89,8 +94,7 @@ def change_task(request: HttpRequest, task_id: TaskId, body: AttributesIn) -> An
 
 @router.post(
     "/tasks/{task_id}/report",
-    **needs(Scope.REPORT, ReportResult, 400, 404, 409, signed=True),
-    summary="Report the status of one task",
+    **needs(Scope.REPORT, "Report the status of one task", ReportResult, 400, 404, 409, signed=True),
 )
 def report_task(request: HttpRequest, task_id: TaskId, body: OneReportIn) -> Any:
     """A report that is repeated, late or out of order changes nothing; its result is `unchanged`. A signed body
@@ -110,8 +114,7 @@ def report_task(request: HttpRequest, task_id: TaskId, body: OneReportIn) -> Any
 
 @router.post(
     "/reports",
-    **needs(Scope.REPORT, ReportsOut, 400, 409, 413, signed=True),
-    summary="Report the status of many tasks",
+    **needs(Scope.REPORT, "Report the status of many tasks", ReportsOut, 400, 409, 413, signed=True),
     tags=["Reports"],
 )
 def report_many(request: HttpRequest, body: ReportsIn) -> Any:

@@ -15,8 +15,13 @@ from django.http.request import UnreadablePostError
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.csrf import csrf_exempt
 
-from harbor_refresh.executions.access.received_messages import receive
-from harbor_refresh.executions.access.signatures import SignedMessage, is_signed, refuse_another_task, verify
+from harbor_refresh.executions.access.signatures import (
+    SignedMessage,
+    is_signed,
+    receive,
+    refuse_another_task,
+    verify,
+)
 from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.problems import RETRY_AFTER, Problem, answer, type_of, unauthorized
 from harbor_refresh.executions.attached.ownership import Operation, harbors

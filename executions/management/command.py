@@ -1,14 +1,20 @@
-"""The bases of the commands: a command that prints an answer, and a command with verbs."""
+"""The bases of the commands: a command that prints an answer, one with verbs, and the types of their arguments."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from types import ModuleType
+import re
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandParser
 
 from harbor_refresh.executions.checks import OURS
 from harbor_refresh.executions.management.output import Answer, errors_in_one_line, print_answer
+from harbor_refresh.executions.status import MAX_ID
+
+SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+LONGEST = 36_500 * SECONDS["d"]
 
 
 class AnswerCommand(BaseCommand):
@@ -27,18 +33,16 @@ class AnswerCommand(BaseCommand):
 
 @dataclass(frozen=True)
 class Subcommand:
-    """A verb beside others in one module."""
+    """A verb of a command; one with `parts` has only these."""
 
-    HELP: str
-    answer: Callable[[dict[str, Any]], Answer]
+    help: str
+    answer: Callable[[dict[str, Any]], Answer] | None = None
     arguments: Callable[[CommandParser], None] = lambda parser: None
+    parts: Mapping[str, "Subcommand"] = field(default_factory=dict)
 
 
 class VerbCommand(AnswerCommand):
-    """A command with verbs. Each verb is a Subcommand, or a module with HELP, arguments() and answer(), or with
-    HELP and VERBS."""
-
-    verbs: ClassVar[dict[str, Any]] = {}
+    verbs: ClassVar[Mapping[str, Subcommand]] = {}
 
     def add_arguments(self, parser: CommandParser) -> None:
         _add_verbs(parser, self.verbs, "verb")
@@ -48,14 +52,35 @@ class VerbCommand(AnswerCommand):
         return answer
 
 
-def _add_verbs(parser: CommandParser, verbs: dict[str, Any], dest: str) -> None:
+def _add_verbs(parser: CommandParser, verbs: Mapping[str, Subcommand], dest: str) -> None:
     parsers = parser.add_subparsers(dest=dest, required=True, metavar=dest.upper())
     for name, verb in verbs.items():
-        text = verb.__doc__ if isinstance(verb, ModuleType) else verb.HELP
-        sub = parsers.add_parser(name, help=verb.HELP, description=text)
-        if hasattr(verb, "VERBS"):
-            _add_verbs(sub, verb.VERBS, "part")
+        sub = parsers.add_parser(name, help=verb.help, description=verb.help)
+        if verb.parts:
+            _add_verbs(sub, verb.parts, "part")
         else:
             verb.arguments(sub)
             sub.set_defaults(act=verb.answer)
             sub.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+
+def count(at_least: int, at_most: int) -> Callable[[str], int]:
+    def whole_number(text: str) -> int:
+        number = int(text) if text.isdecimal() and len(text) <= len(str(MAX_ID)) else -1
+        if not at_least <= number <= at_most:
+            raise ArgumentTypeError(f"got {text[:40]!r}, takes a whole number from {at_least:,} to {at_most:,}")
+        return number
+
+    return whole_number
+
+
+positive_integer = count(1, MAX_ID)
+
+
+def age(text: str) -> timedelta:
+    """Read an age such as `30d`: a whole number and s, m, h, d or w."""
+    found = re.fullmatch(r"([1-9]\d{0,9})([smhdw])", text.strip())
+    seconds = int(found[1]) * SECONDS[found[2]] if found else LONGEST + 1
+    if seconds > LONGEST:
+        raise ArgumentTypeError(f"got {text[:40]!r}, takes an age such as 12h, 30d or 8w, of 36,500 days at most")
+    return timedelta(seconds=seconds)

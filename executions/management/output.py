@@ -20,7 +20,6 @@ from rich.text import Text
 from harbor_refresh.executions import errors
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.declarations import is_service
 
 WIDTH_OF_A_PIPE = 200
 
@@ -58,6 +57,17 @@ def print_answer(answer: Answer, stdout: OutputWrapper, *, as_json: bool) -> Non
             console.print(part, soft_wrap=isinstance(part, str | Text))
     if answer.failure:
         raise Failed(answer.failure)
+
+
+def refuse_second_run(what: str, outcome: Any) -> None:
+    """Raise Failed if this run did nothing because another has the lease, or ended early because it lost it."""
+    if held := outcome.held:
+        raise Failed(
+            f"another {what} is running, so this one did nothing. Repeat it when that has ended. "
+            f"{held.holder} has the lease until {held.until.isoformat()}."
+        )
+    if outcome.lease_lost:
+        raise Failed(f"this {what} stood still for so long that another took over, so it ended early.")
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
@@ -109,39 +119,48 @@ def errors_in_one_line() -> Iterator[None]:
         with absence_translated():
             yield
     except errors.RefreshError as exc:
-        raise Failed(" ".join([str(exc).rstrip(".") + ".", *_advice(exc)])) from exc
+        raise Failed(f"{str(exc).rstrip('.')}. {_advice(exc)}".strip()) from exc
 
 
-def _advice(error: errors.RefreshError) -> Iterator[str]:
-    match error:
-        case errors.QueueRightMissing():
-            yield "Redis answers, and refuses this program: its user may not use that command, or not on that key."
-            yield "The files redis.acl and broker.acl of deploy/attach have all rights that are needed;"
-            yield "then repeat this command."
-        case errors.QueueRefused():
-            yield "Redis answers, and refuses this program."
-            yield "Correct the user name and the password in REDIS_URL, then repeat this command."
-        case errors.QueueUnavailable():
-            yield "Redis is away; nothing is lost, reconcile finds what was not marked."
-            yield "Look at REDIS_URL and `redis-cli ping`, then repeat this command."
-        case errors.PoolerRefused():
-            yield "A PgBouncer stands before the database, and refuses the options of the connection."
-            yield "Set DATABASE_POOLED=true; `manage.py doctor` then says what else to type."
-        case errors.RightMissing():
-            yield "The role of DATABASE_URL lacks a right."
-            if is_attached():
-                yield "`manage.py attach check` names each, with the statement that grants it."
-            else:
-                yield "Have the owner of the tables grant it."
-            yield "Then repeat this command."
-        case errors.DatabaseRefused():
-            place = "DATABASE_URL" if is_service() else "DATABASES, in the settings"
-            todo = f"Correct the account, the password and the name in {place}"
-            if is_service() and not settings.DATABASE_IS_NAMED:
-                todo = (
-                    "DATABASE_URL is not set, so the default was tried. Set it, or run `make up` in this directory"
-                )
-            yield "The database answers, and refuses this program."
-            yield f"{todo}, then repeat this command."
-        case errors.DatabaseAway():
-            yield "The database is away. Look at DATABASE_URL and `pg_isready`, then repeat this command."
+ADVICE = {
+    errors.QueueRightMissing: (
+        "Redis answers, and refuses this program: its user may not use that command, or not on that key.",
+        "The files redis.acl and broker.acl of deploy/attach have all rights that are needed; then repeat",
+    ),
+    errors.QueueRefused: (
+        "Redis answers, and refuses this program.",
+        "Correct the user name and the password in REDIS_URL, then repeat",
+    ),
+    errors.QueueUnavailable: (
+        "Redis is away; nothing is lost, reconcile finds what was not marked.",
+        "Look at REDIS_URL and `redis-cli ping`, then repeat",
+    ),
+    errors.PoolerRefused: (
+        "A PgBouncer stands before the database, and refuses the options of the connection.",
+        "Set DATABASE_POOLED=true; `manage.py doctor` then says what else to type. Then repeat",
+    ),
+    errors.RightMissing: (
+        "The role of DATABASE_URL lacks a right.",
+        "Have the owner of the tables grant it, then repeat",
+    ),
+    errors.DatabaseRefused: (
+        "The database answers, and refuses this program.",
+        "Correct the account, the password and the name in DATABASE_URL (in a project: DATABASES), then repeat",
+    ),
+    errors.DatabaseAway: ("The database is away.", "Look at DATABASE_URL and `pg_isready`, then repeat"),
+}
+
+
+ATTACHED = {
+    errors.QueueRightMissing: "`manage.py attach check` names each right that is missing; then repeat",
+    errors.RightMissing: "`manage.py attach check` names each, with the statement that grants it. Then repeat",
+}
+
+
+def _advice(error: errors.RefreshError) -> str:
+    fact, todo = ADVICE.get(type(error), ("", ""))
+    if is_attached():
+        todo = ATTACHED.get(type(error), todo)
+    if type(error) is errors.DatabaseRefused and not getattr(settings, "DATABASE_IS_NAMED", True):
+        todo = "DATABASE_URL is not set, so the default was tried. Set it, or run `make up` here, then repeat"
+    return f"{fact} {todo} this command." if fact else ""

@@ -1,6 +1,8 @@
 """What people and programs do: verbs, the audit log, the quarantine, leases; and what guards requests: tokens, and
 the keys of requests and messages that were received once."""
 
+from datetime import timedelta
+
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -197,6 +199,8 @@ class ReceivedMessage(OwnRow):
     `at` is the timestamp that the message was signed with, or the time of its receipt if that is later. A message
     is accepted until five minutes after its timestamp; ten minutes after `at` its row is not needed any more.
     """
+
+    KEPT = timedelta(minutes=10)
 
     id = models.CharField(primary_key=True, max_length=255)
     at = models.DateTimeField()

@@ -17,7 +17,7 @@ from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Out
 from django.db.models.functions import Now
 
 from harbor_refresh.executions import pacing
-from harbor_refresh.executions.access import audit, received_messages
+from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import delete_first
 from harbor_refresh.executions.deliveries.claims import expire
@@ -78,7 +78,7 @@ HOUSEKEEPING: tuple[Chore, ...] = (
     # a sender tries again for minutes, and a key that is older is not worth its row
     Chore("idempotency keys", older(IdempotencyKey.objects.all(), "at"), timedelta(hours=24)),
     Chore("tombstones of tasks", older(DeletedTask.objects.all(), "at"), TOMBSTONES_KEPT),
-    Chore("ids of signed messages", older(ReceivedMessage.objects.all(), "at"), received_messages.KEPT),
+    Chore("ids of signed messages", older(ReceivedMessage.objects.all(), "at"), ReceivedMessage.KEPT),
     Chore("log of actions", audit.forget, timedelta(days=180)),
     Chore("overdue deliveries", expire, timedelta(seconds=pacing.DELIVER_MAX_AGE_SECONDS)),
     # a dead letter can be sent again until then

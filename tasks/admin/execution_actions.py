@@ -25,7 +25,7 @@ from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.operations.bulk_verbs import VERBS, Done, done_of
+from harbor_refresh.tasks.operations.bulk import VERBS, Done, done_of
 from harbor_refresh.tasks.queue.connection import absence_remembered
 
 #: The most executions that one request acts on, and the most ids that a message lists.
@@ -55,7 +55,8 @@ def act_now(request: HttpRequest, verb: Verb, ids: Sequence[int]) -> None:
 
 def _refresh(ids: Sequence[int]) -> Done:
     """Unlike that of an action on many, it waits for rows that another transaction has locked."""
-    return done_of(refresh(ids), len(ids))
+    outcome = refresh(ids)
+    return done_of(outcome.changed, ids, outcome.failed)
 
 
 def release_now(request: HttpRequest, ids: Sequence[int]) -> None:
@@ -63,8 +64,7 @@ def release_now(request: HttpRequest, ids: Sequence[int]) -> None:
 
 
 def _release(ids: Sequence[int]) -> Done:
-    changed = len(release(ids))
-    return Done(changed, skipped=len(ids) - changed)
+    return done_of(len(release(ids)), ids)
 
 
 def _act(

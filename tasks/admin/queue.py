@@ -30,7 +30,7 @@ from harbor_refresh.tasks.broker.celery_queues import TICKS, WORK
 from harbor_refresh.tasks.jobs.limits import MOST_COUNTED, in_use
 from harbor_refresh.tasks.models import Pause
 from harbor_refresh.tasks.models.state import MAX_REASON
-from harbor_refresh.tasks.operations.pauses import Paused, known_queues, name_of, pause, paused, resume, what_of
+from harbor_refresh.tasks.operations.pauses import known_queues, name_of, pause, paused, resume, what_of
 from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.overview.state import LATELY_SECONDS
 from harbor_refresh.tasks.pipeline.recovery import recover
@@ -169,7 +169,7 @@ def queue_tables(*, may_change: bool) -> dict[str, Any]:
     return shown
 
 
-def _told(pause: Paused) -> str:
+def _told(pause: Pause) -> str:
     reason = f": {pause.reason}" if pause.reason else ""
     return (
         f"{name_of(pause.queue)} was paused by {pause.by or '?'} {ago(pause.lasts.total_seconds())}{reason}. "
@@ -177,7 +177,7 @@ def _told(pause: Paused) -> str:
     )
 
 
-def _queues(known: Mapping[str, Paused], *, may_change: bool) -> dict[str, Any]:
+def _queues(known: Mapping[str, Pause], *, may_change: bool) -> dict[str, Any]:
     names = known_queues()
     try:
         lengths = of_broker.messages(names)
@@ -214,7 +214,7 @@ def _at_least(count: int) -> str:
     return f"{count:,}{'+' if count == MOST_COUNTED else ''}"
 
 
-def _state(pause: Paused | None) -> SafeString:
+def _state(pause: Pause | None) -> SafeString:
     if pause is None:
         return label("Running", "success")
     return format_html(

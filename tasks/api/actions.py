@@ -55,11 +55,13 @@ class DryRun(Schema):
     is_complete: bool = Field(description="False: the count ran out of time, so there may be more.")
 
 
-ASKED = needs(Scope.MANAGE, ExecutionDetail, 400, 409, status=202)
-ASKED["response"][200] = DryRun
+def _asked(summary: str) -> dict[str, Any]:
+    asked = needs(Scope.MANAGE, summary, ExecutionDetail, 400, 409, status=202)
+    asked["response"][200] = DryRun
+    return asked
 
 
-@router.post("/executions/stop", **ASKED, summary="Stop all executions that match a filter")
+@router.post("/executions/stop", **_asked("Stop all executions that match a filter"))
 def stop_executions(request: HttpRequest, body: ActionIn) -> Any:
     """Workers do this in the background, for the executions that exist now. 202: an execution of the type
     `BULK_ACTION`, which does the work. Follow, stop and retry it like any other; its results say how many
@@ -67,25 +69,25 @@ def stop_executions(request: HttpRequest, body: ActionIn) -> Any:
     return _ask(request, Verb.STOP, body)
 
 
-@router.post("/executions/retry", **ASKED, summary="Retry the failed jobs of all executions that match a filter")
+@router.post("/executions/retry", **_asked("Retry the failed jobs of all executions that match a filter"))
 def retry_executions(request: HttpRequest, body: ActionIn) -> Any:
     """This works like stop. Executions without failed jobs are skipped."""
     return _ask(request, Verb.RETRY, body)
 
 
-@router.post("/executions/resume", **ASKED, summary="Run the stopped jobs of all executions that match a filter")
+@router.post("/executions/resume", **_asked("Run the stopped jobs of all executions that match a filter"))
 def resume_executions(request: HttpRequest, body: ActionIn) -> Any:
     """This works like stop. Executions without stopped jobs are skipped."""
     return _ask(request, Verb.RESUME, body)
 
 
-@router.post("/executions/refresh", **ASKED, summary="Refresh all executions that match a filter")
+@router.post("/executions/refresh", **_asked("Refresh all executions that match a filter"))
 def refresh_executions(request: HttpRequest, body: ActionIn) -> Any:
     """This works like stop. Executions with a correct status and executions in quarantine are skipped."""
     return _ask(request, Verb.REFRESH, body)
 
 
-@router.post("/executions/delete", **ASKED, summary="Delete all ended executions that match a filter")
+@router.post("/executions/delete", **_asked("Delete all ended executions that match a filter"))
 def delete_executions(request: HttpRequest, body: ActionIn) -> Any:
     """This works like stop. Executions that have not ended are skipped: stop them first."""
     return _ask(request, Verb.DELETE, body)

@@ -7,9 +7,8 @@ from django.http import HttpRequest
 from ninja import Query, Router
 from pydantic import BaseModel, Field, JsonValue
 
-from harbor_refresh.executions.api import pages
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.api.answers import needs, require_execution
+from harbor_refresh.executions.api.answers import PageIn, answer, needs, require_execution
 from harbor_refresh.executions.api.schemas import ExecutionId, Page, TaskId
 from harbor_refresh.executions.errors import NoSuchTask
 from harbor_refresh.executions.status import Status
@@ -61,37 +60,35 @@ class ResultPage(Page):
     items: list[ResultOut]
 
 
-class ResultsIn(pages.PageIn):
+class ResultsIn(PageIn):
     limit: int = Field(PAGE, ge=1, le=PAGE, description="The maximum number of items on the page.")
 
 
 @router.get(
     "/executions/{execution_id}/results",
-    **needs(Scope.READ, ResultPage, 400, 404),
-    summary="List the kept results of an execution, the oldest job first",
+    **needs(Scope.READ, "List the kept results of an execution, the oldest job first", ResultPage, 400, 404),
 )
 def list_results(request: HttpRequest, execution_id: ExecutionId, query: Query[ResultsIn]) -> Any:
     """A job has a kept result if it has succeeded and its task keeps results."""
     require_execution(execution_id)
     rows = results_of(execution_id).filter(pk__gt=query.place or 0).order_by("pk")[: query.limit]
     found = [_result(end) for end in rows]
-    return pages.answer(found, ResultOut, found[-1]["task_id"] if len(found) == query.limit else None)
+    return answer(found, ResultOut, found[-1]["task_id"] if len(found) == query.limit else None)
 
 
 @router.get(
     "/executions/{execution_id}/jobs",
-    **needs(Scope.READ, JobPage, 400, 404),
-    summary="List the jobs of an execution, the oldest first",
+    **needs(Scope.READ, "List the jobs of an execution, the oldest first", JobPage, 400, 404),
 )
-def list_jobs(request: HttpRequest, execution_id: ExecutionId, query: Query[pages.PageIn]) -> Any:
+def list_jobs(request: HttpRequest, execution_id: ExecutionId, query: Query[PageIn]) -> Any:
     """Tasks of other runners have no job; their progress is in the message of the task."""
     require_execution(execution_id)
     rows = Job.objects.filter(task__execution_id=execution_id, pk__gt=query.place or 0)
     found = _shown(rows.order_by("pk")[: query.limit])
-    return pages.answer(found, JobOut, found[-1]["task_id"] if len(found) == query.limit else None)
+    return answer(found, JobOut, found[-1]["task_id"] if len(found) == query.limit else None)
 
 
-@router.get("/tasks/{task_id}/job", **needs(Scope.READ, JobDetail, 404), summary="Show the job of one task")
+@router.get("/tasks/{task_id}/job", **needs(Scope.READ, "Show the job of one task", JobDetail, 404))
 def get_job(request: HttpRequest, task_id: TaskId) -> Any:
     for found in _shown(Job.objects.filter(pk=task_id)):
         end = end_of(task_id)

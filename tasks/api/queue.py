@@ -62,7 +62,7 @@ class QueueOut(Schema):
     paused: list[PauseOut] = Field(description="The paused queues; their work waits.")
 
 
-@router.get("/queue", **needs(Scope.READ, QueueOut), summary="Show the queue")
+@router.get("/queue", **needs(Scope.READ, "Show the queue", QueueOut))
 def get_queue(request: HttpRequest) -> Any:
     stats = execution_queue().stats()
     return {
@@ -71,17 +71,17 @@ def get_queue(request: HttpRequest) -> Any:
         "failed_before": stats.failed_before,
         "quarantined": Quarantine.objects.count(),
         "nodes": len(stats.nodes),
-        "paused": [one._asdict() for one in paused().values()],
+        "paused": [*paused().values()],
     }
 
 
-@router.post("/queue/pause", **needs(Scope.MANAGE, Changed, 400, 404), summary="Pause a queue")
+@router.post("/queue/pause", **needs(Scope.MANAGE, "Pause a queue", Changed, 400, 404))
 def pause_queue(request: HttpRequest, body: PauseIn) -> Any:
     """Its work waits until it is resumed, even if all processes restart. Work that has begun continues, and plain
     Celery tasks are not paused."""
     return {"changed": pause(body.queue, person_of(request), body.reason)}
 
 
-@router.post("/queue/resume", **needs(Scope.MANAGE, Changed, 400, 404), summary="Resume a queue")
+@router.post("/queue/resume", **needs(Scope.MANAGE, "Resume a queue", Changed, 400, 404))
 def resume_queue(request: HttpRequest, body: QueueName) -> Any:
     return {"changed": resume(body.queue, person_of(request))}

@@ -34,9 +34,7 @@ class StoppedTask(Schema):
     stopped: bool = Field(description="False: the task had already ended.")
 
 
-@router.post(
-    "/executions/{execution_id}/stop", **needs(Scope.MANAGE, ExecutionDetail, 404), summary="Stop an execution"
-)
+@router.post("/executions/{execution_id}/stop", **needs(Scope.MANAGE, "Stop an execution", ExecutionDetail, 404))
 def stop_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     """Its unfinished tasks become Stopped. Waiting jobs do not begin; running jobs are asked to stop. An execution
     that has ended stays as it is."""
@@ -47,8 +45,7 @@ def stop_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
 
 @router.post(
     "/executions/{execution_id}/retry",
-    **needs(Scope.MANAGE, Retried, 404),
-    summary="Run the failed jobs of an execution once more",
+    **needs(Scope.MANAGE, "Run the failed jobs of an execution once more", Retried, 404),
 )
 def retry_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     return {"retried": _run_again(request, Word.RETRY, Kind.EXECUTION, execution_id, retry_failed)}
@@ -56,8 +53,7 @@ def retry_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
 
 @router.post(
     "/executions/{execution_id}/resume",
-    **needs(Scope.MANAGE, Resumed, 404),
-    summary="Run the stopped jobs of an execution once more",
+    **needs(Scope.MANAGE, "Run the stopped jobs of an execution once more", Resumed, 404),
 )
 def resume_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     """Jobs behind a failed job in their chain do not run; they run when the failed job is retried."""
@@ -65,10 +61,7 @@ def resume_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
 
 
 @router.post(
-    "/tasks/{task_id}/stop",
-    **needs(Scope.MANAGE, StoppedTask, 404),
-    summary="Stop one task and its job",
-    tags=["Tasks"],
+    "/tasks/{task_id}/stop", **needs(Scope.MANAGE, "Stop one task and its job", StoppedTask, 404), tags=["Tasks"]
 )
 def stop_one_task(request: HttpRequest, task_id: TaskId) -> Any:
     with noted(person_of(request), Word.STOP, Kind.TASK, task_id) as entry:
@@ -79,8 +72,7 @@ def stop_one_task(request: HttpRequest, task_id: TaskId) -> Any:
 
 @router.post(
     "/tasks/{task_id}/retry",
-    **needs(Scope.MANAGE, Retried, 404),
-    summary="Run the job of one task once more",
+    **needs(Scope.MANAGE, "Run the job of one task once more", Retried, 404),
     tags=["Tasks"],
 )
 def retry_one_task(request: HttpRequest, task_id: TaskId) -> Any:

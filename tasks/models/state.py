@@ -1,5 +1,7 @@
 """The state of the service: events, samples for the charts, pauses, and the watermark of reconcile."""
 
+from datetime import timedelta
+
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -68,6 +70,8 @@ class Pause(models.Model):
     at = models.DateTimeField(db_default=Now())
     by = models.CharField(max_length=MAX_NAME, db_default="")
     reason = models.CharField(max_length=MAX_REASON, db_default="")
+    #: How long it has been paused (tasks/operations/pauses.py).
+    lasts: timedelta
 
     class Meta:
         db_table = "execution_pause"

@@ -1,36 +1,181 @@
 """A verb for all executions that a filter chooses: stop, retry, resume, refresh or delete.
 
-It is an execution of the type BULK itself: a chain of jobs, each of which does the verb for a range of ids. So its
+An action is an execution of the type BULK: a chain of jobs, each of which does the verb for a range of ids. So its
 progress, its stop and its retry are those of any execution. The jobs run one after another, so that an action
 takes one process of the workers. They wait in the queue of the ticks: no backlog of other jobs is before them
 there, it cannot be paused, and a project has a worker for it.
 
 Each job hands on what was done so far, with the executions that the database refused. The last job tries these
 once more, and fails if some are refused again. So a refused execution does not hold up the others, and a retry of
-the action tries those that failed.
+the action tries those that failed. Each verb is idempotent, so a job may come again.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Self
 
 from celery import current_app
 from celery.canvas import _chain
-from django.db import transaction
+from django.db import DatabaseError, transaction
+from django.db.models import Count, Exists, OuterRef, Q
 
 from harbor_refresh.executions.access.audit import Kind, Person, note
 from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
-from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import RefreshError, Refused, TooManyActions
-from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.database import absence_translated, first_line, in_halves
+from harbor_refresh.executions.errors import Contended, NoSuchExecution, RefreshError, Refused, TooManyActions
+from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.models import Execution, Gate, Link, Task
 from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.executions.queries.chosen_pages import BULK, highest_id, ranges
+from harbor_refresh.executions.news.after_commit import tell_touched_after_commit
+from harbor_refresh.executions.queries.chosen_pages import BULK, highest_id, page_after, ranges
 from harbor_refresh.executions.queries.filters import MAX_IDS, Filter
+from harbor_refresh.executions.status import FINAL_CODE, Status
 from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.execution import TrackedExecution
 from harbor_refresh.tasks.jobs.running.handle import Handle
 from harbor_refresh.tasks.jobs.running.kept_ends import results_of
 from harbor_refresh.tasks.jobs.starting.start import start
-from harbor_refresh.tasks.operations.bulk_verbs import Done, walk
+from harbor_refresh.tasks.jobs.stops import stop_jobs_of
+from harbor_refresh.tasks.news import signals
+from harbor_refresh.tasks.queue.connection import absence_remembered
+from harbor_refresh.tasks.queue.sets import sized_pages
+
+
+@dataclass(frozen=True)
+class Done:
+    """What was done with some executions. `failed`: those that the database refused, and why."""
+
+    changed: int = 0
+    skipped: int = 0
+    failed: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        return self.changed + self.skipped + len(self.failed)
+
+    def __add__(self, other: Self) -> "Done":
+        return Done(self.changed + other.changed, self.skipped + other.skipped, {**self.failed, **other.failed})
+
+
+@dataclass(frozen=True)
+class BulkVerb:
+    """`act` works on a portion of a page: executions whose weights are `heaviest` in sum, so a transaction holds
+    its locks for a short time. A heavier execution is a portion by itself. `did` is what was done, for people.
+    `operation` is what a Harbor to which this service is attached does itself."""
+
+    did: str
+    operation: Operation
+    act: Callable[[Sequence[int]], Done]
+    weights: Callable[[Sequence[int]], Mapping[int, int]]
+    page: int
+    heaviest: int
+
+
+def done_of(changed: int, ids: Sequence[int], failed: Mapping[int, str] | None = None) -> Done:
+    failed = failed or {}
+    return Done(changed, len(ids) - changed - len(failed), failed)
+
+
+def _run_again(use_case: Callable[[int], int], kind: Q, ids: Sequence[int]) -> Done:
+    changed = 0
+    for pk in _with_tasks(kind, ids):
+        with suppress(NoSuchExecution):  # it was deleted meanwhile
+            changed += use_case(pk) > 0
+    return done_of(changed, ids)
+
+
+def _refresh(ids: Sequence[int]) -> Done:
+    """Refresh now. Rows that another transaction holds are marked and not waited for; so are rows that cannot be
+    refreshed, which the queue tries again, and sets aside in the end."""
+    outcome = refresh(ids, wait=False)
+    later = Execution.objects.filter(pk__in=[*outcome.locked, *outcome.failed])
+    tell_touched_after_commit(later.values_list("pk", "vendor_type"))
+    return done_of(outcome.changed, ids, outcome.failed)
+
+
+def _tasks(ids: Sequence[int]) -> Mapping[int, int]:
+    """Weigh each execution by its tasks, from the index task_rollup alone."""
+    tasks = Task.objects.filter(execution_id__in=ids).order_by().values_list("execution_id")
+    return dict(tasks.annotate(Count("pk")))
+
+
+#: Tasks of ours, and not of another runner: of a job, the gate of an open execution, and of a child. A child that
+#: has failed, or still runs, may have stopped jobs as well. Only its Success excludes failed and stopped ones.
+OF_A_JOB = Q(job__isnull=False)
+A_GATE = Q(Exists(Gate.objects.filter(task_id=OuterRef("pk"))))
+OF_A_CHILD = Q(Exists(Link.objects.filter(task_id=OuterRef("pk")))) & ~Q(status=Status.SUCCESS)
+#: The tasks of which a retry, or a resumption, may have something to do in an execution or in its children.
+FAILED = (Q(status=Status.ERROR, status_code=FINAL_CODE) & OF_A_JOB) | OF_A_CHILD
+STOPPED = (Q(status=Status.STOPPED, status_code=FINAL_CODE) & (OF_A_JOB | A_GATE)) | OF_A_CHILD
+
+
+def _with_tasks(kind: Q, ids: Sequence[int]) -> Mapping[int, int]:
+    """Weigh each execution by whether it has a task of this kind."""
+    tasks = Task.objects.filter(kind, execution_id__in=ids)
+    found = tasks.order_by("execution_id").values_list("execution_id", flat=True).distinct()
+    return dict.fromkeys(found, 1)
+
+
+def _stop(ids: Sequence[int]) -> Done:
+    return done_of(len(stop_jobs_of(ids).executions), ids)
+
+
+def _delete(ids: Sequence[int]) -> Done:
+    return done_of(len(delete_many_ended(ids)), ids)
+
+
+# one execution with failed or stopped jobs in a transaction: running them again locks tasks of other executions
+# that hold unique keys, so several executions in one transaction would not lock in the usual order
+AGAIN = partial(BulkVerb, operation=Operation.RUN_AGAIN, page=500, heaviest=1)
+VERBS: Mapping[str, BulkVerb] = {
+    Verb.STOP: BulkVerb("stopped", Operation.STOP, _stop, _tasks, page=500, heaviest=20_000),
+    Verb.RETRY: AGAIN(
+        "retried",
+        act=lambda ids: _run_again(retry_failed, FAILED, ids),
+        weights=partial(_with_tasks, FAILED),
+    ),
+    Verb.RESUME: AGAIN(
+        "resumed",
+        act=lambda ids: _run_again(resume_stopped, STOPPED, ids),
+        weights=partial(_with_tasks, STOPPED),
+    ),
+    Verb.REFRESH: BulkVerb("refreshed", Operation.REFRESH_MANY, _refresh, _tasks, page=1_000, heaviest=100_000),
+    Verb.DELETE: BulkVerb("deleted", Operation.DELETE, _delete, _tasks, page=200, heaviest=20_000),
+}
+
+
+def walk(name: str, chosen: Filter, after: int, up_to: int) -> Iterator[tuple[int, Done]]:
+    """Do the verb for the chosen executions with ids in `(after, up_to]`, in the order of their ids. Yields, after
+    each commit, the last id of it and what was done.
+
+    If the process dies, then the portion in progress is rolled back. If the database is away: DatabaseAway.
+    """
+    verb = VERBS[name]
+    while after < up_to:
+        page = page_after(after, chosen, highest=up_to, size=verb.page)
+        weights = verb.weights(page.ids)
+        for portion in sized_pages(((pk, weights.get(pk, 0)) for pk in page.ids), verb.heaviest):
+            for part, result in in_halves(partial(_commit, verb), portion, (DatabaseError, Contended)):
+                done = result if isinstance(result, Done) else Done(failed={part[0]: first_line(result)})
+                if done.failed:
+                    signals.bulk_refused.send(sender=walk, verb=name, reasons=done.failed)
+                yield part[-1], done
+        after = page.cursor
+
+
+def _commit(verb: BulkVerb, ids: Sequence[int]) -> Done:
+    """Act in one transaction. Several executions wait only briefly for a locked row, because their own locks are
+    held meanwhile."""
+    with absence_remembered(), transaction.atomic():
+        if len(ids) > 1:
+            run("wait_briefly")
+        return verb.act(ids)
+
 
 #: Each has one message in the queue of the ticks, and no tick is sent while four messages wait there (tick.py).
 MAX_OPEN = 4
@@ -40,14 +185,6 @@ ATTEMPTS = 5
 #: and the reason of the first.
 Totals = dict[str, Any]
 NOTHING: Totals = {"changed": 0, "skipped": 0, "failed": 0, "ids": [], "error": ""}
-#: What stands in the way of a verb while this service is attached to a Harbor.
-OPERATIONS = {
-    Verb.STOP: Operation.STOP,
-    Verb.RETRY: Operation.RUN_AGAIN,
-    Verb.RESUME: Operation.RUN_AGAIN,
-    Verb.DELETE: Operation.DELETE,
-    Verb.REFRESH: Operation.REFRESH_MANY,
-}
 
 
 class SomeFailed(RefreshError):
@@ -66,7 +203,7 @@ def ask(
     Raises OwnedByHarbor while attached, Refused for an empty filter, and TooManyActions if MAX_OPEN are open. Two
     callers at once may exceed that by one.
     """
-    refuse_if_attached(OPERATIONS[verb])
+    refuse_if_attached(VERBS[verb].operation)
     refuse_empty(chosen, everything=everything)
     if Execution.objects.filter(vendor_type=BULK, end_time=None).count() >= MAX_OPEN:
         raise TooManyActions(f"{MAX_OPEN} actions are open; wait until one has ended, or stop one")
@@ -77,7 +214,7 @@ def ask(
     with transaction.atomic():
         attributes = {"verb": verb, "filter": given, "by": person.name, "from": person.origin}
         execution = start(BULK, jobs=[_chain(*steps)], extra_attrs=attributes)
-        note(person, verb, Kind.MANY, execution.pk, detail=what)
+        note(person, verb, Kind.EXECUTIONS, execution.pk, detail=what)
     return execution
 
 
@@ -104,11 +241,9 @@ def act(job: Handle, so_far: Totals, verb: str, chosen: Any, ids: Any) -> Totals
 
 
 def _walk(job: Handle, so_far: Totals, verb: str, chosen: Filter, ids: Sequence[int]) -> Totals | None:
-    """None: it was asked to stop. If its process has died here, then each execution is done alone, so that those
-    before the cause are done; and the last check-in names the place."""
-    alone = job.given.may_begin - job.run.number < ATTEMPTS - 1
+    """None: it was asked to stop."""
     done = Done()
-    for cursor, one in walk(verb, chosen, *ids, alone=alone):
+    for cursor, one in walk(verb, chosen, *ids):
         done += one
         job.check_in(f"up to execution {cursor}: {done.changed:,} changed")
         if job.should_stop():

@@ -1,28 +1,19 @@
 """Pause a queue, resume it, and say which queues are paused.
 
-A pause is a row in PostgreSQL, because it must outlive a worker's restart and an emptied Redis. The row is read
-before work begins, so workers take messages as before:
-
-| queue                       | what reads the row                        | what waits                |
-| --------------------------- | ----------------------------------------- | ------------------------- |
-| `harbor_refresh`            | a tick, before it claims executions       | marks, in Redis           |
-| one of jobs                 | the sender (tasks/jobs/sql/pick.sql)      | jobs, in their rows       |
-| `harbor_refresh.deliveries` | a run of deliveries, and one of a handler | deliveries, in their rows |
-
-Work that has begun goes on. Plain Celery tasks are not paused.
-
-Not paused with refreshing: *Refresh now*, a report that stops a task, and a status that is set by hand. Each of
-these refreshes in its own process, because a person or a stop asked for it.
+A pause is a row in PostgreSQL, because it must outlive a worker's restart and an emptied Redis. It is read before
+work begins: by a tick that claims executions, by the sender of jobs (tasks/jobs/sql/pick.sql), and by a run of
+deliveries or handlers. Work that has begun goes on. Plain Celery tasks are not paused, nor are *Refresh now*, a
+report that stops a task, and a status that is set by hand: these refresh in their own process.
 """
 
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import datetime, timedelta
 from functools import partial
-from typing import NamedTuple
 
 from celery import current_app
 from django.db import transaction
+from django.db.models import DurationField, ExpressionWrapper, F
+from django.db.models.functions import Now
 
 from harbor_refresh.executions.access.audit import Kind, Person, Word, noted
 from harbor_refresh.executions.database import absence_translated
@@ -39,21 +30,15 @@ from harbor_refresh.tasks.models.state import MAX_REASON
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.pipeline import wakeup
 
-
-class Paused(NamedTuple):
-    """A paused queue. `lasts` is how long it has been paused, by the clock of the database."""
-
-    queue: str
-    at: datetime
-    by: str
-    reason: str
-    lasts: timedelta
+#: With `lasts`: how long each has been paused, by the clock of the database.
+LASTS = ExpressionWrapper(Now() - F("at"), DurationField())
+PAUSES = Pause.objects.annotate(lasts=LASTS).order_by("at", "queue")  # type: ignore[no-redef]  # it is declared
 
 
-def paused() -> Mapping[str, Paused]:
-    """Return the paused queues by name. Raises DatabaseAway."""
+def paused() -> Mapping[str, Pause]:
+    """Return the paused queues by name, with `lasts`. Raises DatabaseAway."""
     with absence_translated():
-        return {row[0]: Paused(*row) for row in run("read_pauses")}
+        return {row.queue: row for row in PAUSES.all()}
 
 
 def is_refreshing_paused() -> bool:
@@ -85,14 +70,15 @@ def resume(queue: str, person: Person) -> bool:
     the commit and before the wake-up, then the scheduled tick claims.
     """
     with noted(person, Word.RESUME, Kind.QUEUE, queue) as entry:
-        lasted = run("resume_queue", queue=queue)
-        entry.skip = not lasted
-        if lasted:
-            told = {"queue": queue, "by": _in_one_line(person.name), "lasted": lasted[0][0]}
+        row = PAUSES.select_for_update().filter(queue=queue).first()
+        entry.skip = not row
+        if row:
+            row.delete()
+            told = {"queue": queue, "by": _in_one_line(person.name), "lasted": row.lasts}
             transaction.on_commit(partial(signals.queue_resumed.send, resume, **told))
             if queue == WORK:
                 transaction.on_commit(_wake)
-    return bool(lasted)
+    return bool(row)
 
 
 def known_queues() -> list[str]:

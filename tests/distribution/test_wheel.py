@@ -25,7 +25,6 @@ EXTRAS = {
         {"ninja", "pydantic", "httpx2", "httpcore2", "standardwebhooks"},
         (
             "api",
-            "api_description",
             "client",
             "executions.api",
             "executions.deliveries.messages",

@@ -3,40 +3,19 @@
 from contextlib import nullcontext
 from typing import Any
 
-from harbor_refresh.executions.management import sweep, token
+from harbor_refresh.executions.management import verbs
 from harbor_refresh.executions.management.command import VerbCommand
 from harbor_refresh.executions.management.output import Answer
-from harbor_refresh.tasks.management.verbs import (
-    bulk,
-    check,
-    executions,
-    marks,
-    pauses,
-    quarantine,
-    repair,
-    status,
-    why,
-)
+from harbor_refresh.tasks.management.verbs import executions, repair, status
 from harbor_refresh.tasks.queue.connection import absence_remembered
 
-VERBS = {
-    "status": status,
-    "why": why,
-    "list": executions.LIST,
-    "show": executions.SHOW,
-    "stop": bulk.STOP,
-    "retry": bulk.RETRY,
-    "resume": bulk.RESUME,
-    "delete": bulk.DELETE,
-    "pause": pauses.PAUSE,
-    "unpause": pauses.UNPAUSE,
-    "quarantine": quarantine,
-    "repair": repair,
-    "marks": marks,
-    "sweep": sweep,
-    "check": check,
-    "token": token,
-}
+FOUND = status.VERBS | executions.VERBS | repair.VERBS | verbs.VERBS
+#: In the order of the help text.
+NAMES = (
+    *("status", "why", "list", "show", "stop", "retry", "resume", "delete", "pause", "unpause"),
+    *("quarantine", "repair", "marks", "sweep", "check", "token"),
+)
+VERBS = {name: FOUND[name] for name in NAMES}
 #: These work in pages for long, so Redis may be back before their end. The other verbs wait for it once.
 LONG = ("stop", "retry", "resume", "delete", "repair", "sweep")
 

@@ -1,1 +1,1 @@
-"""The verbs of `manage.py harbor`, one a module."""
+"""The verbs of `manage.py harbor`."""

@@ -1,24 +1,32 @@
-"""Repair what is wrong. The schedule does most of this by itself; the parts do it now."""
+"""Verbs that act on the queue: repair, marks, quarantine, pause and unpause."""
 
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.db.models import F
 
-from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note, noted
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.management.command import Subcommand
-from harbor_refresh.executions.management.output import Answer, Failed, bar_shown, table
-from harbor_refresh.executions.text import plural
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle.quarantines import release
+from harbor_refresh.executions.management.command import Subcommand, positive_integer
+from harbor_refresh.executions.management.output import Answer, bar_shown, moment, refuse_second_run, table
+from harbor_refresh.executions.models import Quarantine
+from harbor_refresh.executions.text import id_list, plural
+from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.reaper import reap, release_runs_without_node
-from harbor_refresh.tasks.management.verbs import bulk
-from harbor_refresh.tasks.management.verbs.marks import note_of_queue
-from harbor_refresh.tasks.pipeline.reconciliation import Reconciled, reconcile
+from harbor_refresh.tasks.management.verbs import executions
+from harbor_refresh.tasks.operations.pauses import pause, resume
+from harbor_refresh.tasks.pipeline import legacy_marks
+from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from harbor_refresh.tasks.pipeline.recovery import recover
 
-MAX_DRIFTS = 20
+#: At most so many rows, or ids, are shown.
+MAX_DRIFTS, MAX_IDS = 20, 10
 #: What was done with jobs.
 MEANINGS = {
     "reported": "their report was fired again",
@@ -26,6 +34,12 @@ MEANINGS = {
     "released": "their worker is dead: they wait for another run",
     "sent": "their turn had come, or their message was overdue",
 }
+
+
+def _note(word: Word, count: int) -> None:
+    """Write to the log of actions what was done with the queue, unless the database is away."""
+    with suppress(DatabaseAway), absence_translated():
+        note(at_terminal(), word, Kind.QUEUE, count=count)
 
 
 def _drift_arguments(parser: CommandParser) -> None:
@@ -38,62 +52,36 @@ def _drift_arguments(parser: CommandParser) -> None:
 def repair_drift(*, full: bool, dry_run: bool) -> Answer:
     with bar_shown("looked at") as progress:
         outcome = reconcile(full=full, dry_run=dry_run, progress=progress)
-    if outcome.held:
-        raise Failed(
-            f"another reconcile is running, so this one did nothing. Repeat it in a moment. "
-            f"{outcome.held.holder} has the lease until {outcome.held.until.isoformat()}."
-        )
-    if outcome.lease_lost:
-        raise Failed("this reconcile stood still for so long that another took over, so it ended early.")
+    refuse_second_run("reconcile", outcome)
     if not dry_run:
         note(at_terminal(), Word.RECONCILE, Kind.QUEUE, count=outcome.marked)
     told = ("rescan_reason", "looked_at", "drifted", "waiting", "marked", "released_from_quarantine")
-    data = {
-        "full": full,
-        "dry_run": dry_run,
-        **{name: getattr(outcome, name) for name in told},
-        "first_drifts": [
-            {
-                "execution_id": one.execution_id,
-                "vendor": one.vendor_type,
-                "stored": one.stored,
-                "true": one.true,
-                "changed_at": one.changed_at,
-            }
-            for one in outcome.examples[:MAX_DRIFTS]
-        ],
-    }
+    data = {"full": full, "dry_run": dry_run, **{name: getattr(outcome, name) for name in told}}
     what = "execution" if full or outcome.rescan_reason or is_attached() else "changed task"
     done = "dry run: nothing marked" if dry_run else f"{outcome.marked:,} marked"
-    summary = (
+    shown: list[Any] = [
         f"Looked at {plural(outcome.looked_at, what)}: {outcome.drifted:,} drifted, "
         f"{outcome.waiting:,} of them waiting already, {done}, "
         f"{outcome.released_from_quarantine:,} released from quarantine."
-    )
-    return Answer(data, [summary, *_examples(outcome)])
-
-
-def _examples(outcome: Reconciled) -> Iterator[Any]:
-    if outcome.rescan_reason:
-        yield f"The watermark could not be trusted: {outcome.rescan_reason}."
-    rows = [
-        (
-            str(one.execution_id),
-            one.vendor_type,
-            one.stored,
-            one.true if one.true != one.stored else f"{one.true}, with another end",
-        )
-        for one in outcome.examples[:MAX_DRIFTS]
     ]
+    if outcome.rescan_reason:
+        shown.append(f"The watermark could not be trusted: {outcome.rescan_reason}.")
+    rows, first = [], []
+    for one in outcome.examples[:MAX_DRIFTS]:
+        true = one.true if one.true != one.stored else f"{one.true}, with another end"
+        rows.append((str(one.execution_id), one.vendor_type, one.stored, true))
+        known = asdict(one)
+        first.append({"vendor": known.pop("vendor_type"), **known})
     if rows:
-        yield table(("execution", "vendor", "stored", "true"), rows)
+        shown.append(table(("execution", "vendor", "stored", "true"), rows))
     if outcome.drifted > MAX_DRIFTS:
-        yield f"… and {outcome.drifted - MAX_DRIFTS:,} more."
+        shown.append(f"… and {outcome.drifted - MAX_DRIFTS:,} more.")
+    return Answer(data | {"first_drifts": first}, shown)
 
 
 def _claims(options: dict[str, Any]) -> Answer:
     count = recover()
-    note_of_queue(Word.RECOVER, count)
+    _note(Word.RECOVER, count)
     return Answer({"recovered": count}, [f"Recovered {plural(count, 'execution')}."])
 
 
@@ -103,14 +91,125 @@ def _jobs(options: dict[str, Any]) -> Answer:
     return Answer(data, [table(("", "jobs", ""), rows)] if rows else ["Nothing to settle."])
 
 
-HELP = "mark executions with a wrong status, release the claims and jobs of dead nodes, refresh executions"
-VERBS = {
+def _import_arguments(parser: CommandParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="only count the marks")
+
+
+def _import(options: dict[str, Any]) -> Answer:
+    """An interrupted import or export is typed again: it takes the rest."""
+    if options["dry_run"]:
+        found = legacy_marks.count_marks()
+        shown = [f"{plural(found.taken, 'mark')} to take, {found.unreadable:,} that cannot be read."]
+    else:
+        with bar_shown("keys", legacy_marks.keys_of_server()) as show:
+            found = legacy_marks.import_marks(show)
+        _note(Word.IMPORT, found.taken)
+        shown = [f"Took {plural(found.taken, 'mark')} onto the queue."]
+        if found.unreadable:
+            shown.append(f"Left {plural(found.unreadable, 'mark')} that cannot be read.")
+    return Answer({"taken": found.taken, "unreadable": found.unreadable}, shown)
+
+
+def _export_arguments(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--set", action="store_true", dest="as_set", help="write the set of Harbor's main branch instead of keys"
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="export even if workers are alive and refreshing is not paused"
+    )
+
+
+def _export(options: dict[str, Any]) -> Answer:
+    as_set = options["as_set"]
+    with bar_shown("executions", legacy_marks.count_left(as_set=as_set)) as show:
+        count = legacy_marks.export_marks(as_set=as_set, force=options["force"], on_page=show)
+    _note(Word.EXPORT, count)
+    left = legacy_marks.count_left(as_set=as_set)
+    shown = [f"Turned {plural(count, 'execution')} into marks of Harbor."]
+    if left:
+        shown.append(f"{plural(left, 'mark')} of ours came meanwhile, or cannot be read: run it again.")
+    return Answer({"moved": count, "left": left}, shown)
+
+
+def _quarantine_arguments(parser: CommandParser) -> None:
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--release", nargs="+", type=positive_integer, metavar="ID", help="release these executions"
+    )
+    group.add_argument("--release-all", action="store_true", help="release all executions")
+
+
+def _quarantine(options: dict[str, Any]) -> Answer:
+    quarantines: Any = Quarantine.objects.order_by("pk")
+    if options["release"] or options["release_all"]:
+        return _release(options["release"] or [*quarantines.values_list("pk", flat=True)])
+    of_execution = {"vendor": F("execution__vendor_type"), "status": F("execution__status")}
+    found = list(quarantines.values("execution_id", "attempts", "at", "reason", **of_execution))
+    columns = ("execution_id", "vendor", "status", "attempts", "at", "reason")
+    rows = [[one[name] for name in columns] for one in found]
+    for row in rows:
+        row[0], row[4] = str(row[0]), moment(row[4])
+    shown = table(("execution", *columns[1:4], "since", "reason"), rows)
+    return Answer({"quarantined": found}, [shown if rows else "No execution is in quarantine."])
+
+
+def _release(given: list[int]) -> Answer:
+    ids = sorted(set(given))
+    with noted(at_terminal(), Word.RELEASE, Kind.QUARANTINE, id_list(ids, at_most=MAX_IDS)) as entry:
+        released = sorted(release(ids))
+        entry.count, entry.skip = len(released), not released
+    absent = sorted(set(ids) - set(released))
+    return Answer(
+        {"released": released, "not_in_quarantine": absent},
+        [f"Released {plural(len(released), 'execution')} for another try."],
+        failure=f"not in quarantine: {', '.join(map(str, absent))}" if absent else "",
+    )
+
+
+def _queue(parser: CommandParser) -> None:
+    text = f"a queue of the broker; the default, {WORK}, means refreshing"
+    parser.add_argument("queue", nargs="?", default=WORK, metavar="QUEUE", help=text)
+
+
+def _queue_and_reason(parser: CommandParser) -> None:
+    _queue(parser)
+    parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, shown on the page Queue")
+
+
+def _pause(options: dict[str, Any]) -> Answer:
+    queue = options["queue"]
+    is_new = pause(queue, at_terminal(), options["reason"])
+    said = f"{queue} is paused. `harbor unpause {queue}` ends it." if is_new else f"{queue} was paused before."
+    return Answer({"queue": queue, "paused": True, "changed": is_new}, [said])
+
+
+def _unpause(options: dict[str, Any]) -> Answer:
+    queue = options["queue"]
+    was_paused = resume(queue, at_terminal())
+    said = f"{queue} is resumed." if was_paused else f"{queue} was not paused."
+    return Answer({"queue": queue, "paused": False, "changed": was_paused}, [said])
+
+
+DRIFT = "find executions whose status differs from their tasks, and queue them for a refresh"
+REPAIRS = {
     "drift": Subcommand(
-        "find executions whose status differs from their tasks, and queue them for a refresh",
-        lambda options: repair_drift(full=options["full"], dry_run=options["dry_run"]),
-        _drift_arguments,
+        DRIFT, lambda given: repair_drift(full=given["full"], dry_run=given["dry_run"]), _drift_arguments
     ),
     "claims": Subcommand("release the claims of dead nodes", _claims),
     "jobs": Subcommand("release the jobs of dead workers, and send the jobs that may run", _jobs),
-    "refresh": bulk.REFRESH,
+    "refresh": executions.VERBS["refresh"],
+}
+MARKS = {
+    "import": Subcommand("move Harbor's own marks to the queue", _import, _import_arguments),
+    "export": Subcommand("turn the queue into Harbor's own marks", _export, _export_arguments),
+}
+PAUSE = "pause refreshing, or the tracked jobs of a queue, until it is resumed"
+QUARANTINE = "list the executions in quarantine with their reasons, or release them"
+REPAIR = "mark executions with a wrong status, release the claims and jobs of dead nodes, refresh executions"
+VERBS = {
+    "pause": Subcommand(PAUSE, _pause, _queue_and_reason),
+    "unpause": Subcommand("resume refreshing, or the jobs of a queue", _unpause, _queue),
+    "quarantine": Subcommand(QUARANTINE, _quarantine, _quarantine_arguments),
+    "repair": Subcommand(REPAIR, parts=REPAIRS),
+    "marks": Subcommand("import or export the marks of Harbor", parts=MARKS),
 }

@@ -1,4 +1,4 @@
-"""Show the state of the service, which is cheap at any size; the claims in flight; or the jobs in progress."""
+"""Verbs that look at the service: status, why and check. They change nothing."""
 
 import heapq
 from collections.abc import Iterator
@@ -8,21 +8,25 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from harbor_refresh.executions.checks import bad_settings
 from harbor_refresh.executions.durations import age, ago
-from harbor_refresh.executions.management.argument_types import positive_integer
+from harbor_refresh.executions.errors import NoSuchTask
+from harbor_refresh.executions.management.command import Subcommand, positive_integer
 from harbor_refresh.executions.management.output import Answer, table
+from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.examination import problems
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.output import problem_text
-from harbor_refresh.tasks.checks.registry import Shown, told
-from harbor_refresh.tasks.jobs.queries import overview
+from harbor_refresh.tasks.checks.registry import Shown, level_of, told, what_of
+from harbor_refresh.tasks.jobs import queries
+from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.overview.state import State
+from harbor_refresh.tasks.pipeline.diagnosis import diagnose
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import Token, execution_id
 from harbor_refresh.tasks.strategies import strategy
 
-HELP = "show the queue, the live nodes, the jobs, the schedule, and what is wrong"
 MOST_WORKERS = 50
 #: What the counts of jobs mean.
 MEANINGS = {
@@ -36,7 +40,7 @@ MEANINGS = {
 }
 
 
-def arguments(parser: CommandParser) -> None:
+def _status_arguments(parser: CommandParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--claims", action="store_true", help="list the claims in flight with their nodes, the oldest first"
@@ -51,14 +55,10 @@ def arguments(parser: CommandParser) -> None:
     )
 
 
-def answer(options: dict[str, Any]) -> Answer:
-    if options["claims"]:
-        return _claims(options["limit"])
-    return _jobs() if options["jobs"] else _state()
-
-
-def _state() -> Answer:
+def _status(options: dict[str, Any]) -> Answer:
     """Show what is known, even if a server is away. Then the command fails, because the rest is unknown."""
+    if options["claims"] or options["jobs"]:
+        return _claims(options["limit"]) if options["claims"] else _jobs()
     facts = Facts()
     found = sorted(problems(Shown.DASHBOARD, facts), key=lambda one: not one.is_serious())
     state, design = facts.state, strategy()
@@ -66,15 +66,14 @@ def _state() -> Answer:
     backlog = design.backlog() if is_elsewhere else state.backlog
     data = {**asdict(state), "backlog": backlog, "findings": [told(one) for one in found]}
     parts = ((("", "count", ""), [*_counts(state, backlog)]), (("", "", ""), [*_times(state)]))
-    shown = [table(columns, rows) for columns, rows in parts if rows]
-    notes: list[Any] = []
+    shown: list[Any] = [table(columns, rows) for columns, rows in parts if rows]
     if state.in_process:
-        notes.append("The interval is 0 or less: the reporting process refreshes, and the queue is not used.")
+        shown.append("The interval is 0 or less: the reporting process refreshes, and the queue is not used.")
     if design.runs_cycles:
-        notes.append(f"The strategy is {design.name}.")
-    notes += [problem_text(one) for one in found] or ["Nothing is wrong."]
+        shown.append(f"The strategy is {design.name}.")
+    shown += [problem_text(one) for one in found] or ["Nothing is wrong."]
     failure = "; ".join(reason for server, reason in state.absent.items() if server != "broker")
-    return Answer(data, [*shown, *notes], failure)
+    return Answer(data, shown, failure)
 
 
 def _counts(state: State, backlog: int | None) -> Iterator[tuple[str, Any, str]]:
@@ -117,47 +116,114 @@ def _claims(limit: int) -> Answer:
     unreadable = sorted(token for token in tokens if isinstance(token, bytes))
     claims, rows = [], []
     for token in heapq.nsmallest(limit, readable, key=lambda one: (one.stamp, one.member)):
-        pk, vendor, is_alive = (
-            execution_id(token.member),
-            token.member.partition(":")[2],
-            token.node in stats.nodes,
-        )
-        seconds = max(0, stats.now - token.stamp) / 1_000_000
-        claims.append(
-            {
-                "execution_id": pk,
-                "vendor": vendor,
-                "node": token.node,
-                "state": "waits" if token.is_waiting else "works",
-                "alive": is_alive,
-                "claimed_at": datetime.fromtimestamp(token.stamp / 1_000_000, UTC),
-                "age_seconds": round(seconds, 3),
-            }
-        )
-        node = token.node if is_alive else f"{token.node} (silent)"
+        one = {
+            "execution_id": execution_id(token.member),
+            "vendor": token.member.partition(":")[2],
+            "node": token.node,
+            "state": _state(token),
+            "alive": token.node in stats.nodes,
+            "claimed_at": datetime.fromtimestamp(token.stamp / 1_000_000, UTC),
+            "age_seconds": round(max(0, stats.now - token.stamp) / 1_000_000, 3),
+        }
+        claims.append(one)
+        node = token.node if one["alive"] else f"{token.node} (silent)"
         state = "waits for a worker" if token.is_waiting else "is worked on"
-        rows.append((str(pk), vendor, node, f"{seconds:,.1f} s", state))
+        rows.append((str(one["execution_id"]), one["vendor"], node, f"{one['age_seconds']:,.1f} s", state))
     raw = [repr(token)[2:-1] for token in unreadable[:limit]]
     data = {"in_flight": len(readable), "claims": claims, "unreadable_count": len(unreadable), "unreadable": raw}
-    notes = [f"{len(claims):,} of {plural(len(readable), 'claim')} in flight."]
+    shown: list[Any] = [table(("execution", "vendor", "node", "age", "state"), rows)] if rows else []
+    shown.append(f"{len(claims):,} of {plural(len(readable), 'claim')} in flight.")
     if unreadable:
-        notes.append(f"{plural(len(unreadable), 'token')} that cannot be read; recover drops them:")
-        notes += [f"  {text}" for text in raw]
-    shown = [table(("execution", "vendor", "node", "age", "state"), rows)] if rows else []
-    return Answer(data, [*shown, *notes])
+        shown.append(f"{plural(len(unreadable), 'token')} that cannot be read; recover drops them:")
+    return Answer(data, [*shown, *(f"  {text}" for text in raw)])
+
+
+def _state(token: Token) -> str:
+    return "waits" if token.is_waiting else "works"
 
 
 def _jobs() -> Answer:
-    counts, nodes = overview()
+    counts, nodes = queries.overview()
     nodes.sort(key=lambda one: -one["running"])
     rows = [(what.replace("_", " "), count, MEANINGS[what]) for what, count in counts.items()]
     shown: list[Any] = [table(("", "jobs", ""), rows)]
-    workers = [
-        (one["name"] + " (silent)" * one["is_suspected"], one["running"], one["slots"], ", ".join(one["queues"]))
-        for one in nodes[:MOST_WORKERS]
-    ]
+    workers = []
+    for one in nodes[:MOST_WORKERS]:
+        name = f"{one['name']} (silent)" if one["is_suspected"] else one["name"]
+        workers.append((name, one["running"], one["slots"], ", ".join(one["queues"])))
     if workers:
         shown += ["", table(("worker", "runs", "of", "queues"), workers)]
     if len(nodes) > MOST_WORKERS:
         shown.append(f"… and {plural(len(nodes) - MOST_WORKERS, 'worker')} more.")
     return Answer({**counts, "nodes": nodes}, shown)
+
+
+def _why_arguments(parser: CommandParser) -> None:
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("id", nargs="?", type=positive_integer, metavar="ID", help="the execution")
+    text = "say why the job of this task does not run, or where it runs"
+    which.add_argument("--task", type=positive_integer, metavar="TASK", help=text)
+
+
+def _why(options: dict[str, Any]) -> Answer:
+    if options["task"]:
+        return _why_of_job(options["task"])
+    found = diagnose(options["id"])
+    row, where = found.comparison, found.where
+    data = {
+        "execution_id": row.execution_id,
+        "vendor": row.vendor_type,
+        "status": row.status,
+        "true_status": row.true_status,
+        "is_right": row.is_right,
+        "is_locked": row.is_locked,
+        "quarantine": row.reason,
+        "on_the_queue": where and where.is_queued,
+        "failures": where and where.failures,
+        "claims": where and [{"node": token.node, "state": _state(token)} for token in where.tokens],
+        "findings": list(found.findings),
+    }
+    rows = [
+        ("execution", f"{row.execution_id} {row.vendor_type}"),
+        ("status", row.status),
+        ("by its tasks", row.true_status or "it has no tasks"),
+    ]
+    return Answer(data, [table(("", ""), rows), *found.findings])
+
+
+def _why_of_job(task_id: int) -> Answer:
+    task = Task.objects.filter(pk=task_id).first()
+    if task is None:
+        raise NoSuchTask(task_id)
+    job = Job.objects.filter(pk=task_id).first()
+    reason = queries.why(job) if job else "it has no job: another program runs it, and reports it"
+    data = {
+        "task_id": task.pk,
+        "execution_id": task.execution_id,
+        "status": task.status,
+        "job": job and {"name": job.name, "queue": job.queue, "state": job.state, "runs": job.run},
+        "why": reason,
+    }
+    rows = [("task", f"{task.pk} of execution {task.execution_id}"), ("status", task.status)]
+    if job:
+        rows += [("job", job.name), ("queue", job.queue), ("state", job.state)]
+    return Answer(data, [table(("", ""), [*rows, ("why", reason)])])
+
+
+def _check(options: dict[str, Any]) -> Answer:
+    found = [*bad_settings(), *problems(Shown.PROJECT)]
+    rows = [(level_of(one), str(one.id), what_of(one), str(one.hint or "")) for one in found]
+    data = {"problems": [dict(zip(("level", "id", "what", "todo"), row, strict=True)) for row in rows]}
+    errors = [one for one in found if one.is_serious()]
+    shown = [table(("level", "id", "what is wrong", "what to do"), rows)] if found else ["Nothing is missing."]
+    return Answer(data, shown, failure=f"{plural(len(errors), 'error')}." if errors else "")
+
+
+STATUS = "show the queue, the live nodes, the jobs, the schedule, and what is wrong"
+WHY = "say where an execution is, why it is not refreshed, and what to do; or why a job does not run"
+CHECK = "check the settings, servers and workers for what keeps executions from ending"
+VERBS = {
+    "status": Subcommand(STATUS, _status, _status_arguments),
+    "why": Subcommand(WHY, _why, _why_arguments),
+    "check": Subcommand(CHECK, _check),
+}

@@ -50,9 +50,9 @@ import time
 from types import SimpleNamespace
 from django.test import Client
 from harbor_refresh.executions.access import api_tokens
-from harbor_refresh.executions.api import rate
+from harbor_refresh.executions.api import access
 now = time.time()
-rate.time = SimpleNamespace(time=lambda: now, monotonic=time.monotonic)
+access.time = SimpleNamespace(time=lambda: now, monotonic=time.monotonic)
 _, token = api_tokens.make("a program", manage=True)
 client = Client(headers={"host": "localhost", "authorization": f"Bearer {token}"})
 hook = {"name": "receiver", "url": "URL"}

@@ -19,7 +19,7 @@ from harbor_refresh.tasks.admin.task import attempt_of
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.jobs.starting.records import start
 from harbor_refresh.tasks.models.job import Job, Node
-from harbor_refresh.tasks.operations import bulk_verbs
+from harbor_refresh.tasks.operations import bulk
 from tests.integration.admin_client import act, ids_shown, told
 from tests.integration.jobs.sample_jobs import (
     Outbox,
@@ -300,14 +300,14 @@ def test_what_was_stopped_before_the_database_went_away_is_told(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = recorded("a"), recorded("b")
-    stop = bulk_verbs.stop_jobs_of
+    stop = bulk.stop_jobs_of
 
     def away(ids: Sequence[int]) -> Stopped:
         if ids == [second.pk]:
             raise DatabaseAway("PostgreSQL: gone")
         return stop(ids)
 
-    monkeypatch.setattr(bulk_verbs, "stop_jobs_of", away)
+    monkeypatch.setattr(bulk, "stop_jobs_of", away)
 
     assert told(act(admin, LIST, "stop", [first.pk, second.pk])) == [
         "error: PostgreSQL: gone. The rest was left as it is: try again when it is back.",
@@ -327,13 +327,13 @@ def test_an_execution_that_is_deleted_before_its_turn_is_left_out(
 ) -> None:
     gone, left = recorded("a"), recorded("b", "c")
     failed(left, "b")
-    as_it_is = getattr(bulk_verbs, act_on)
+    as_it_is = getattr(bulk, act_on)
 
     def after_a_delete(*given: Any) -> Any:
         delete([gone.pk])
         return as_it_is(*given)
 
-    monkeypatch.setattr(bulk_verbs, act_on, after_a_delete)
+    monkeypatch.setattr(bulk, act_on, after_a_delete)
     assert told(act(admin, LIST, action, [gone.pk, left.pk])) == [done, f"info: Left as they are: {gone.pk}."]
 
 
@@ -344,7 +344,7 @@ def test_unique_jobs_that_others_take_each_time_are_told(admin: Client, monkeypa
     def contended(pk: int) -> int:
         raise Contended
 
-    monkeypatch.setattr(bulk_verbs, "retry_failed", contended)
+    monkeypatch.setattr(bulk, "retry_failed", contended)
     assert told(act(admin, LIST, "retry", [execution.pk])) == [
         f"error: {Contended.__doc__} The rest was left as it is: try again."
     ]

@@ -8,14 +8,12 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
 from pytest_django import Settings
 from redis import Redis
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.management.output import Failed
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import member
@@ -184,20 +182,6 @@ def test_with_an_older_design_its_own_marks_are_looked_at(
     mark([name_of(wrong)])
     assert findings(wrong) == [f"It is marked. The strategy is {design}: the next cycle refreshes it."]
     assert why(wrong)["claims"] is None
-
-
-def test_an_unknown_execution_is_one_clear_line() -> None:
-    with pytest.raises(Failed, match="there is no execution 4711"):
-        call_command("harbor", "why", "4711", stdout=StringIO())
-
-
-def test_looking_writes_nothing(wrong: Execution) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT xmin FROM execution WHERE id = %s", [wrong.pk])
-        before = cursor.fetchone()
-        why(wrong)
-        cursor.execute("SELECT xmin FROM execution WHERE id = %s", [wrong.pk])
-        assert cursor.fetchone() == before
 
 
 def test_a_refresh_that_ends_between_the_two_looks_is_no_lost_mark(

@@ -9,7 +9,6 @@ from django.contrib.admin.models import LogEntry
 from django.db import IntegrityError
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from harbor_refresh.executions.access import api_tokens
 from harbor_refresh.executions.api.access import Scope
@@ -41,20 +40,6 @@ def test_only_a_hash_of_a_token_is_stored(database: str) -> None:
 def test_what_is_no_token_is_not_recognised(database: str, wrong: str) -> None:
     api_tokens.make("runners")
     assert api_tokens.recognise(wrong) is None
-
-
-def test_a_revoked_token_is_not_recognised(database: str) -> None:
-    row, made = api_tokens.make("runners")
-    assert api_tokens.revoke(row.pk)
-    assert api_tokens.recognise(made) is None
-    assert not api_tokens.revoke(row.pk)
-
-
-def test_a_token_expires(database: str) -> None:
-    row, made = api_tokens.make("runners", expires_at=timezone.now() + timedelta(hours=1))
-    assert api_tokens.recognise(made) == row
-    ApiToken.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    assert api_tokens.recognise(made) is None
 
 
 def test_the_last_use_is_noted_once_a_minute(database: str) -> None:

@@ -5,7 +5,6 @@ from urllib.parse import urlencode
 
 import pytest
 
-from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, StatusChange, Task
@@ -193,14 +192,6 @@ def test_an_execution_is_deleted_when_its_tasks_have_ended(program: Program, cha
     program.delete(path)
     assert (Execution.objects.count(), Task.objects.count(), StatusChange.objects.count()) == (0, 0, 0)
     program.delete(path, 404)
-
-
-def test_an_execution_without_tasks_is_deleted_when_it_was_finished(program: Program) -> None:
-    path = f"/executions/{create(NewExecution('TEST')).pk}"
-    assert program.delete(path, 412)["detail"].endswith("has not ended: stop or finish it first")
-    program.post(f"{path}/finish", {"status": "Success"})
-    program.delete(path)
-    assert not Execution.objects.exists()
 
 
 @pytest.mark.parametrize(

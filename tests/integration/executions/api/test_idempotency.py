@@ -8,7 +8,6 @@ from django.db import connection
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import Execution, IdempotencyKey, Task
 from tests.integration.executions.api.api_client import Program, token
-from tests.integration.sample_executions import made
 
 NEW = {"vendor_type": "SCAN", "tasks": [{}]}
 
@@ -55,17 +54,3 @@ def test_of_many_requests_with_one_key_at_once_one_creates(program: Program) -> 
         answers = set(pool.map(send, range(6)))
     assert len(answers) == 1
     assert (Execution.objects.count(), Task.objects.count()) == (1, 1)
-
-
-def test_tasks_are_added_once(program: Program) -> None:
-    execution, _ = made(0)
-    path = f"/executions/{execution.pk}/tasks"
-    first, again = (program.post(path, {"tasks": [{}]}, 201, **{"Idempotency-Key": "k1"}) for _ in range(2))
-    assert first == again
-    assert Task.objects.count() == 1
-
-
-def test_a_key_is_visible_text_of_200_characters_at_most(program: Program) -> None:
-    for key in ("", "k" * 201, "two words"):
-        program.post("/executions", NEW, 422, **{"Idempotency-Key": key})
-    assert Execution.objects.count() == 0

@@ -4,8 +4,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create_many
@@ -112,60 +110,6 @@ def test_each_filter_chooses_what_it_says(program: Program) -> None:
 )
 def test_a_filter_that_cannot_be_used_is_an_error(program: Program, query: str, status: int) -> None:
     program.get(f"/executions?{query}", status)
-
-
-VENDORS = st.sampled_from(["A", "B"])
-ATTRIBUTES = st.dictionaries(st.sampled_from("xy"), st.sampled_from([1, "1", True, None, {"z": 2}]), max_size=2)
-
-
-FILTERS = st.fixed_dictionaries(
-    {
-        "vendor_type": st.sampled_from(["", "A", "C"]),
-        "vendor_id": st.sampled_from([None, 0, 1, "1", "a", "b"]),
-        "trigger": st.sampled_from(["", "EVENT"]),
-        "attributes": st.dictionaries(
-            st.sampled_from(["x", "y.z"]), st.sampled_from(["1", "true", "2"]), max_size=2
-        ),
-    }
-)
-
-
-@given(
-    rows=st.lists(
-        st.tuples(VENDORS, st.sampled_from([0, 1, "a", "c"]), st.sampled_from(["MANUAL", "EVENT"]), ATTRIBUTES),
-        max_size=6,
-    ),
-    given_filter=FILTERS,
-)
-@settings(max_examples=60)
-def test_a_filter_chooses_what_python_would(database: str, rows: list[Any], given_filter: dict[str, Any]) -> None:
-    Execution.objects.all().delete()
-    there = create_many(NewExecution(*row) for row in rows)
-    chosen = Filter(**given_filter)
-    expected = [
-        one.pk
-        for one in there
-        if chosen.vendor_type in ("", one.vendor_type)
-        and (chosen.vendor_id is None or str(chosen.vendor_id) == one.vendor_key)
-        and chosen.trigger in ("", one.trigger)
-        and all(text_at(one.extra_attrs, path) == text for path, text in chosen.attributes.items())
-    ]
-    assert list(chosen.apply(Execution.objects.order_by("pk")).values_list("pk", flat=True)) == expected
-    assert Filter.from_json(chosen.as_json()) == chosen
-
-
-def text_at(value: Any, path: str) -> str | None:
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, dict) else None
-    return None if value is None or isinstance(value, dict) else "true" if value is True else str(value)
-
-
-def test_a_filter_survives_json_with_its_times() -> None:
-    chosen = Filter(statuses=("Error",), started_after=datetime(2020, 1, 1, tzinfo=UTC), attributes={"a.b": "1"})
-    assert Filter.from_json(chosen.as_json()) == chosen
-    assert Filter().as_json() == {}
-    assert Filter().is_empty
-    assert not chosen.is_empty
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from django.db import connection
 
 from examples.simulation.invariants import violations
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
@@ -178,20 +177,3 @@ def test_a_delete_takes_what_has_ended_with_all_that_belongs_to_it() -> None:
     assert set(Task.objects.values_list("execution_id", flat=True)) == {*(one.pk for one in going), action.pk}
     assert Job.objects.exclude(task__execution=action).count() == 6
     assert not StatusChange.objects.filter(execution__in=ended).exists()
-
-
-def test_one_execution_that_the_database_refuses_fails_alone(caplog: pytest.LogCaptureFixture) -> None:
-    executions = with_jobs(8)
-    bad = executions[4]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
-            "$$ BEGIN RAISE EXCEPTION 'not this one'; END $$;"
-            "CREATE TRIGGER refuse BEFORE UPDATE ON task FOR EACH ROW "
-            f"WHEN (new.execution_id = {bad.pk}) EXECUTE FUNCTION refuse()"
-        )
-    action = asked(Verb.STOP)
-    work_off()
-    assert result(action) == {"status": "Error", "changed": 7, "failed": 1}
-    assert status_of(bad) == "Running"
-    assert f"Could not stop execution {bad.pk}: not this one" in caplog.messages

@@ -8,8 +8,6 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from harbor_refresh.executions.errors import Refused, TooManyActions
-from harbor_refresh.executions.lifecycle.stops import stop_many
 from harbor_refresh.executions.models import AuditEntry, Execution
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import BULK
@@ -18,11 +16,10 @@ from harbor_refresh.tasks.broker.pooled import waiting
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
 from harbor_refresh.tasks.models.job import Job, Node, State
-from harbor_refresh.tasks.operations import bulk_verbs
-from harbor_refresh.tasks.operations.bulk import MAX_OPEN
-from harbor_refresh.tasks.operations.bulk_verbs import VERBS
+from harbor_refresh.tasks.operations import bulk
+from harbor_refresh.tasks.operations.bulk import VERBS
 from tests import servers
-from tests.integration.concurrency import at_once, in_background, wait_until
+from tests.integration.concurrency import in_background, wait_until
 from tests.integration.jobs.sample_jobs import database_port, tasks_refuse, tasks_refuse_no_more
 from tests.integration.operations.actions.sample_bulk import statuses, with_jobs
 from tests.integration.sample_actions import asked, result, work_off
@@ -36,7 +33,7 @@ class Died(SystemExit):
 
 
 def act_is(monkeypatch: pytest.MonkeyPatch, verb: Verb, act: Any) -> None:
-    monkeypatch.setattr(bulk_verbs, "VERBS", {verb: replace(VERBS[verb], act=act)})
+    monkeypatch.setattr(bulk, "VERBS", {verb: replace(VERBS[verb], act=act)})
 
 
 def its_process_is_dead() -> None:
@@ -111,30 +108,11 @@ def test_an_action_leaves_other_actions_alone_unless_the_filter_names_them() -> 
     assert [result(one)["status"] for one in (waits, by_name)] == ["Stopped", "Success"]
 
 
-def test_open_actions_are_bounded_and_ended_ones_do_not_count() -> None:
-    first, *_ = [asked() for _ in range(MAX_OPEN)]
-    with pytest.raises(TooManyActions, match=f"{MAX_OPEN} actions are open"):
-        asked()
-    first.stop()
-    asked()
-
-
 def test_an_action_has_one_message_among_the_ticks_at_a_time() -> None:
     """So a backlog of jobs is not before it, and ticks are sent while it waits."""
     with_jobs(10)
     asked(), asked()
     assert waiting(TICKS) == 2
-
-
-def test_a_broker_that_is_away_does_not_fail_the_request(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def away(*_: Any) -> None:
-        raise ConnectionError("no broker")
-
-    monkeypatch.setattr(sender, "_publish", away)
-    assert asked().status == "Running"
-    assert "Could not send jobs, they will be a few seconds later: ConnectionError: no broker" in caplog.messages
 
 
 # stopping, and going on
@@ -172,32 +150,6 @@ def test_a_range_whose_process_died_is_done_again_and_counted_once(monkeypatch: 
     assert result(action) == {"status": "Success", "changed": 7}
 
 
-def test_executions_that_kill_their_process_are_done_alone_and_end_the_action_after_five(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    executions = with_jobs(9)
-    page = [one.pk for one in executions]
-    poison = page[4]
-    tried: list[list[int]] = []
-
-    def killed(ids: Any) -> Any:
-        tried.append(list(ids))
-        if poison in ids:
-            raise Died
-        return VERBS[Verb.STOP].act(ids)
-
-    act_is(monkeypatch, Verb.STOP, killed)
-    action = asked(Verb.STOP, statuses=("Running",))
-    for _ in range(5):
-        with pytest.raises(Died):
-            work_off()
-        its_process_is_dead()
-    work_off()
-    assert tried == [page[:3], page[3:6], [page[3]], *([[poison]] * 4)]
-    assert result(action) == {"status": "Error", "changed": 3}
-    assert statuses() == {"Stopped": 4, "Running": 5}
-
-
 # trouble
 
 
@@ -217,16 +169,6 @@ def test_executions_that_fail_hold_up_no_other_and_a_retry_tries_them_again(
     work_off()
     assert result(action) == {"status": "Success", "changed": 9}
     assert statuses() == {"Stopped": 9}
-
-
-def test_a_filter_that_this_release_cannot_read_fails_the_action() -> None:
-    action = asked(Verb.STOP)
-    job = Job.objects.filter(task__execution=action, state=State.SENT).get()
-    Job.objects.filter(pk=job.pk).update(args=[job.args[0], "stop", {"colour": "red"}, [0, 7]])
-    with pytest.raises(Refused, match="colour"):
-        work_off()
-    work_off()
-    assert result(action) == {"status": "Error"}
 
 
 def patient_work() -> None:
@@ -255,7 +197,7 @@ def test_a_database_that_goes_away_fails_no_execution_and_the_action_goes_on(
 ) -> None:
     with_jobs(7)
     action = asked(Verb.STOP)
-    step = getattr(bulk_verbs, at)
+    step = getattr(bulk, at)
     calls: list[bool] = []
     with database_port() as port:
 
@@ -269,18 +211,10 @@ def test_a_database_that_goes_away_fails_no_execution_and_the_action_goes_on(
             finally:
                 port.back()
 
-        monkeypatch.setattr(bulk_verbs, at, away)
+        monkeypatch.setattr(bulk, at, away)
         work_off()
     assert (len(calls), result(action)["status"]) == (1, "Running")
     Job.objects.filter(not_before__isnull=False).update(not_before=timezone.now())
     sender.send_all()
     work_off()
     assert result(action) == {"status": "Success", "changed": 7}
-
-
-def test_stops_of_two_actions_over_the_same_executions_do_not_deadlock() -> None:
-    executions = with_jobs(60, tasks=3)
-    ids = [one.pk for one in executions]
-    stopped = at_once(*(lambda order=order: stop_many(order) for order in (ids, ids[::-1], ids[30:] + ids[:30])))
-    assert sorted(len(one.executions) for one in stopped) == [0, 0, 60]
-    assert statuses() == {"Stopped": 60}

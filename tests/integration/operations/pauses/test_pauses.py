@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from pytest_django import Settings
 
 from harbor_refresh.executions.access.audit import Origin, Person
@@ -15,7 +15,7 @@ from harbor_refresh.tasks.models import Pause
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.models.state import MAX_REASON
 from harbor_refresh.tasks.news import signals
-from harbor_refresh.tasks.operations.pauses import pause, paused, resume
+from harbor_refresh.tasks.operations.pauses import pause, resume
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.pipeline.diagnosis import diagnose
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
@@ -68,14 +68,6 @@ def test_marks_are_taken_meanwhile_and_send_few_ticks(redis: Redis, woken: list[
         if woken:
             dispatch(lambda claims: None, 0)
     assert (len(woken), redis.scard(execution_queue().keys.queue)) == (1, 30)
-
-
-def test_a_pause_survives_an_emptied_redis(redis: Redis) -> None:
-    pause(WORK, ALICE)
-    redis.flushall()
-    execution_queue().mark(["1:A"])
-    assert dispatch(lambda claims: None, 0) == 0
-    assert list(paused()) == [WORK]
 
 
 def test_what_is_claimed_already_is_refreshed(redis: Redis) -> None:
@@ -185,10 +177,3 @@ def test_why_says_that_refreshing_is_paused(redis: Redis) -> None:
     pause(WORK, ALICE)
     mark([f"{execution.pk}:{execution.vendor_type}"])
     assert any("`harbor unpause`" in one for one in diagnose(execution.pk).findings)
-
-
-def test_the_database_keeps_a_pause_without_a_name_out() -> None:
-    from django.db import IntegrityError
-
-    with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("INSERT INTO execution_pause (queue) VALUES ('')")

@@ -6,7 +6,7 @@ from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.tasks.broker.celery_queues import JOBS, TICKS, WORK
 from harbor_refresh.tasks.operations.pauses import paused
-from tests.integration.command_output import data, failing, said
+from tests.integration.command_output import data, said
 from tests.integration.executions.api.api_client import Program, token
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -25,10 +25,6 @@ def test_the_command_pauses_refreshing_and_stats_says_so() -> None:
     assert said("harbor", "unpause") == "harbor_refresh is resumed."
     assert said("harbor", "unpause") == "harbor_refresh was not paused."
     assert data("harbor", "status")["paused"] == []
-
-
-def test_the_command_fails_in_one_line_for_a_queue_that_cannot_be_paused() -> None:
-    assert failing("harbor", "pause", TICKS)[1].startswith(f"{TICKS} cannot be paused")
 
 
 def test_a_program_pauses_and_resumes_a_queue() -> None:

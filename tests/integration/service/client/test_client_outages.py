@@ -98,13 +98,3 @@ def test_wait_outlasts_a_service_that_is_away(web: Web, way: Proxy) -> None:
         way.target = web.port
         waiter.join(60)
     assert found == ["Error"]
-
-
-def test_reports_outlast_an_outage(web: Web, way: Proxy) -> None:
-    _, tasks = made(5)
-    with client_of(web, way.port) as client:
-        client.report_many(numbered(tasks, number) for number in range(100))
-        wait_for(lambda: client.failures >= 2, "the client to notice it")
-        way.target = web.port
-    assert state(tasks) == after(tasks, 100)
-    assert client.counts == {"applied": 100, "unchanged": 0, "refused": 0}

@@ -1,0 +1,118 @@
+"""The verbs of this app: sweep and token."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from harbor_refresh.executions.access import api_tokens
+from harbor_refresh.executions.access.api_tokens import Scope
+from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note, noted
+from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
+from harbor_refresh.executions.management.command import Subcommand, count
+from harbor_refresh.executions.management.output import (
+    Answer,
+    Failed,
+    Misused,
+    bar_shown,
+    refuse_second_run,
+    table,
+)
+from harbor_refresh.executions.models import ApiToken
+from harbor_refresh.executions.retention import rules
+from harbor_refresh.executions.retention.sweep import Swept, sweep
+from harbor_refresh.executions.text import is_text, plural, shown
+
+
+def _sweep_arguments(parser: CommandParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="only count what would be deleted; write nothing")
+
+
+def _sweep(options: dict[str, Any]) -> Answer:
+    refuse_if_attached(Operation.DELETE)
+    with bar_shown("counting") as show:
+        found = rules.count(rules.Retention.of_settings(), show)
+        executions, tasks = (sum(getattr(one, what) for one in found.values()) for what in ("executions", "tasks"))
+        passed = sum((one.passed for one in found.values()), Counter[str]())
+        counts = {vendor: {"executions": one.executions, "tasks": one.tasks} for vendor, one in found.items()}
+        data: dict[str, Any] = {"dry_run": options["dry_run"], "found": counts}
+        if not options["dry_run"]:
+            outcome = sweep(progress=lambda now: show(now.executions, executions, "deleting"))
+    if options["dry_run"]:
+        doomed = f"{plural(executions, 'execution')} with {plural(tasks, 'task')}"
+        shown: list[Any] = [f"Would delete {doomed}. Dry run: nothing was written."]
+        rows = [(vendor, *one.values()) for vendor, one in counts.items()]
+        shown += [table(("vendor", "executions", "tasks"), rows)] if rows else []
+        shown += [
+            f"{number:,} more stay, because rows name them in {column}." for column, number in passed.items()
+        ]
+        return Answer(data, shown)
+    refuse_second_run("sweep", outcome)
+    note(at_terminal(), Word.SWEEP, Kind.EXECUTION, count=outcome.executions)
+    data |= {
+        "executions": outcome.executions,
+        "tasks": outcome.tasks,
+        "old_rows": outcome.forgotten,
+        "passed": {"executions": outcome.passed, "example": outcome.example},
+        "failed": {step: str(error) for step, error in outcome.failed.items()},
+        "dangling": {"refreshed": outcome.refreshed, "left": outcome.left, "first_left": outcome.left_ids},
+    }
+    failure = "; ".join(f"the step {step!r} failed: {error}" for step, error in outcome.failed.items())
+    return Answer(data, [*_told(executions + passed.total(), outcome)], failure)
+
+
+def _told(found: int, outcome: Swept) -> Iterator[str]:
+    yield (
+        f"Deleted {plural(outcome.executions, 'execution')} with {plural(outcome.tasks, 'task')}, "
+        f"and {plural(sum(outcome.forgotten.values()), 'old row')}."
+    )
+    if (left := found - outcome.executions - outcome.passed) > 0:
+        yield f"{left:,} more were locked or changed meanwhile; the next sweep takes them."
+    if outcome.passed:
+        why = f"because the database does not let them be deleted, such as execution {outcome.example}"
+        yield f"{outcome.passed:,} more stay, {why}."
+    if outcome.refreshed or outcome.left:
+        count = plural(outcome.refreshed, "execution")
+        yield f"Refreshed {count} of which no task moved for {outcome.dangling_hours:g} hours."
+    if outcome.left:
+        ids = ", ".join(map(str, outcome.left_ids)) + (" …" if outcome.left > len(outcome.left_ids) else "")
+        yield f"{outcome.left:,} more stay as they are, because they have an unfinished task or no task: {ids}"
+
+
+MAX_NAME = ApiToken._meta.get_field("name").max_length or 0
+
+
+def _token_arguments(parser: CommandParser) -> None:
+    parser.add_argument("name", help="a unique name that says what uses the token")
+    parser.add_argument(
+        "--may",
+        action="append",
+        choices=[scope.value for scope in Scope],
+        help="a scope; may be repeated (default: read)",
+    )
+    parser.add_argument("--days", type=count(1, 3_650), help="expire after this many days (default: never)")
+
+
+def _token(options: dict[str, Any]) -> Answer:
+    """Make a token and print it. It is not stored, so it cannot be printed again."""
+    name, days, may = options["name"], options["days"], sorted(options["may"] or [Scope.READ.value])
+    if not is_text(name, MAX_NAME, at_least=1):
+        raise Misused(f"the name takes 1 to {MAX_NAME} characters, and got {shown(name)}")
+    if ApiToken.objects.filter(name=name).exists():
+        raise Failed(f"There is a token named {shown(name)} already. Choose another name.")
+    expires_at = timezone.now() + timedelta(days=days) if days else None
+    scopes = {scope.value: scope.value in may for scope in Scope}
+    with noted(at_terminal(), Word.CREATE, Kind.TOKEN) as entry:
+        row, token = api_tokens.make(name, **scopes, expires_at=expires_at, created_by="manage.py")
+        entry.target, entry.detail = row.pk, f"{name}: {', '.join(may)}"
+    return Answer({"id": row.pk, "name": name, "token": token, "may": may, "expires_at": expires_at}, [token])
+
+
+SWEEP = "delete what retention does not keep; refresh executions whose tasks no longer change"
+VERBS = {
+    "sweep": Subcommand(SWEEP, _sweep, _sweep_arguments),
+    "token": Subcommand("create an API token and print it once", _token, _token_arguments),
+}
