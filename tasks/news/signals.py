@@ -45,7 +45,7 @@ lock_lost = logged(WARNING, "Lost the lock in the middle of a cycle: whoever has
 #: A tick took Harbor's own marks onto the queue. With: count.
 legacy_taken = logged(INFO, "Took %d of Harbor's own marks onto the queue", "count")
 #: A tick could not look for Harbor's own marks. With: error.
-legacy_unread = logged(WARNING, "Could not look for Harbor's own marks, the next look is in a minute: %s", "error")
+legacy_unread = logged(WARNING, "Could not look for Harbor's own marks, a later tick looks again: %s", "error")
 #: A process finished a claim after it had been recovered. With: claim, count.
 claim_expired = Signal()
 #: A member that cannot be read was dropped. With: members.

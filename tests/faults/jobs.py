@@ -173,6 +173,14 @@ def held(job: Handle, name: str) -> None:
     hold(name)
 
 
+@app.task(base=TrackedJob, name="tests.layers")
+def layers(job: Handle, name: str, of: int) -> None:
+    """Each layer holds on as the job `held` does."""
+    for done in range(of):
+        job.check_in(f"copying layer {done + 1}", done=done, of=of)
+        hold(name)
+
+
 @app.task(base=TrackedJob, name="tests.only_held", unique=True)
 def only_held(job: Handle, name: str) -> None:
     hold(name)
