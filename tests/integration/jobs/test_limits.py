@@ -220,7 +220,7 @@ def test_the_screen_of_limits_changes_and_resets_them_with_an_entry_in_the_log(
     assert different(outbox) == 2
     declare(concurrency=1, rate="6/h")
     limits.write_declared()
-    assert Limit.objects.get().concurrency == 2, "newer code changes nothing that a person has set"
+    assert Limit.objects.get(name="a.copy").concurrency == 2, "newer code changes nothing that a person has set"
     shown = client.get("/admin/harbor_tasks/pause/").content.decode()
     assert "Limits of jobs" in shown
     assert re.search(r"a\.copy</a>.*?>\s*2\s*<.*?>\s*2\s*<.*?>\s*1\s*<", shown, re.DOTALL)
@@ -278,8 +278,9 @@ def test_many_processes_that_admit_at_once_admit_no_more_than_the_limit(declare:
     ],
 )
 def test_a_limit_that_is_none_is_refused_where_it_is_declared(options: dict[str, Any], says: str) -> None:
+    team = Celery("a team", set_as_current=False)
     with pytest.raises(Refused) as refused:
-        Celery("a team", set_as_current=False).task(base=TrackedJob, name="a.copy", lazy=False, **options)(nothing)
+        team.task(base=TrackedJob, name="a.copy", lazy=False, shared=False, **options)(nothing)
     assert says in str(refused.value)
 
 
