@@ -72,7 +72,7 @@ class TrackedResult(base.TaskResult):  # type: ignore[misc]  # the framework is 
     def return_value(self) -> Any:
         value = super().return_value
         if isinstance(value, ReturnValueNotKept):
-            raise value
+            raise ReturnValueNotKept(str(value))  # another one each time, or its traceback would grow
         return value
 
 

@@ -40,7 +40,7 @@ def eager(*, propagates: bool = False) -> Iterator[None]:
     Args:
         propagates: Whether the first error of a job is raised where the jobs were started, after all have run.
     """
-    with patch.dict(current_app.conf.changes, task_always_eager=True, task_eager_propagates=propagates):
+    with patch.dict(_changes(current_app), task_always_eager=True, task_eager_propagates=propagates):
         yield
 
 
@@ -58,7 +58,7 @@ def worker(*queues: str) -> Iterator[None]:
     signals.setup_logging.connect(_leave_the_log_alone, dispatch_uid=__name__)
     signals.task_postrun.connect(_close_connections, dispatch_uid=__name__)
     try:
-        with patch.dict(app.conf.changes, SETTINGS):
+        with patch.dict(_changes(app), SETTINGS):
             _forget_connections(app)
             running = start_worker(
                 app,
@@ -105,6 +105,12 @@ def fail_job(name: str, *, times: int | None = None, with_: BaseException | None
 
     with patch.object(task, place, failing):
         yield
+
+
+def _changes(app: Any) -> dict[str, Any]:
+    """Return what Celery takes before all other settings. It reads them with the first one that is asked for."""
+    app.conf.get("task_always_eager")
+    return app.conf.changes  # type: ignore[no-any-return]
 
 
 def _forget_connections(app: Any) -> None:

@@ -65,8 +65,9 @@ class EndedExecution:
 def callbacks_of(given: dict[str, Any]) -> list[NewCallback]:
     """Return the callbacks of these signatures, by their names in `start`. Raises Refused for what a worker could
     not call."""
+    given = {name: several for name, several in given.items() if several is not None}
     lists = {name: several if isinstance(several, list | tuple) else [several] for name, several in given.items()}
-    return [_callback(name, one) for name, several in lists.items() for one in several if several != [None]]
+    return [_callback(name, one) for name, several in lists.items() for one in several]
 
 
 def _callback(name: str, signature: Any) -> NewCallback:

@@ -19,12 +19,13 @@ from celery import chord, group
 from celery.canvas import Signature, _chain
 
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.text import shown
+from harbor_refresh.executions.text import is_text, shown
 from harbor_refresh.tasks.jobs.starting.declarations import TAKES, NewJob, NewNeed, Part, job_of
 from harbor_refresh.tasks.models.job import Takes
 
 #: How many needs the jobs of one part may have in all.
 MOST_NEEDS = 200_000
+MAX_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -85,15 +86,33 @@ def parts_of(jobs: Any) -> Iterator[Part]:
     elif not isinstance(jobs, Iterable):
         raise Refused(f"{TAKES}, and got {shown(jobs)}")
     planned: list[PlannedJob] = []
-    for one in jobs:
-        if isinstance(one, PlannedJob):
-            planned.append(one)
-        else:
-            part: list[NewJob] = []
-            _put(part, one, _Before())
-            yield _of_a_bearable_size(part)
-    if planned:
-        yield _of_a_bearable_size(_graph_of(planned))
+    try:
+        for one in jobs:
+            if isinstance(one, PlannedJob):
+                planned.append(one)
+            else:
+                part = _Jobs()
+                _put(part, one, _Before())
+                yield part
+        if planned:
+            yield _graph_of(planned)
+    except RecursionError:
+        raise Refused(f"{TAKES}, and these are nested too deep") from None
+
+
+class _Jobs(list[NewJob]):
+    """The jobs of a part. Their needs are counted as they come: those of 3,000 jobs and 3,000 others fill 1 GB."""
+
+    count = 0
+
+    def append(self, job: NewJob) -> None:
+        self.count += len(job.needs)
+        if self.count > MOST_NEEDS:
+            raise Refused(
+                f"jobs that belong together have at most {MOST_NEEDS:,} needs in all: put a job between two large "
+                "groups, which hands on what the first has returned"
+            )
+        super().append(job)
 
 
 class _Before(NamedTuple):
@@ -130,7 +149,7 @@ def _graph_of(planned: Sequence[PlannedJob]) -> list[NewJob]:
         order = list(TopologicalSorter({one: [by for by, _ in its] for one, its in needed.items()}).static_order())
     except CycleError as exc:
         raise Refused(f"jobs need each other in a circle: {' <- '.join(map(str, exc.args[1]))}") from None
-    part: list[NewJob] = []
+    part = _Jobs()
     behind: dict[PlannedJob, _Before] = {}
     for one in order:
         its = [
@@ -147,6 +166,10 @@ def _needs_of(planned: Sequence[PlannedJob]) -> dict[PlannedJob, list[tuple[Plan
     found: dict[PlannedJob, list[PlannedNeed]] = {}
     left = list(planned)
     for one in left:  # it grows
+        if one.name != "" and not is_text(one.name, MAX_NAME, at_least=1):
+            raise Refused(f"name takes text of at most {MAX_NAME} characters, and got {shown(one.name)}")
+        if not isinstance(one.needs, list | tuple):
+            raise Refused(f"job {one}: needs takes a list of jobs, and got {shown(one.needs)}")
         if one not in found:
             found[one] = [by if isinstance(by, PlannedNeed) else PlannedNeed(by) for by in one.needs]
             left += (by.job for by in found[one] if isinstance(by.job, PlannedJob))
@@ -169,15 +192,6 @@ def _needs_of(planned: Sequence[PlannedJob]) -> dict[PlannedJob, list[tuple[Plan
         if len({by for by, _ in pairs}) < len(pairs):
             raise Refused(f"job {one} needs the same job twice")
     return needed
-
-
-def _of_a_bearable_size(part: Part) -> Part:
-    if sum(len(one.needs) for one in part) > MOST_NEEDS:
-        raise Refused(
-            f"jobs that belong together have at most {MOST_NEEDS:,} needs in all: put a job between two large "
-            "groups, which hands on what the first has returned"
-        )
-    return part
 
 
 def _without_options(several: Any) -> Any:

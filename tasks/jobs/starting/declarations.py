@@ -119,6 +119,10 @@ def stored(job: NewJob) -> NewJob:
     return replace(job, args=args, kwargs=kwargs)
 
 
+#: As long as the column of the name.
+MAX_NAME = 255
+
+
 def job_of(signature: Any, takes: Takes = Takes.NOTHING, needs: Sequence[NewNeed] = ()) -> NewJob:
     """Return the job of this signature. Raises Refused if it cannot be sent or run."""
     if not isinstance(signature, Signature):
@@ -127,6 +131,8 @@ def job_of(signature: Any, takes: Takes = Takes.NOTHING, needs: Sequence[NewNeed
     if not isinstance(task, JobTask):
         raise Refused(f"{signature.task} is no tracked job: write @app.task(base=TrackedJob)")
     refuse_options_of_task(task)
+    if len(task.name) > MAX_NAME:
+        raise Refused(f"job {shown(task.name)}: a job takes a name of at most {MAX_NAME} characters")
     if not is_whole(task.max_attempts, 1, MAX_ATTEMPTS):
         takes_number = f"max_attempts takes a whole number from 1 to {MAX_ATTEMPTS:,}"
         raise Refused(f"job {task.name}: {takes_number}, and got {shown(task.max_attempts)}")

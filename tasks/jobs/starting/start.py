@@ -72,6 +72,8 @@ def start(
         on_error: The same for Error.
         on_complete: The same for any end.
     """
+    if not isinstance(vendor_type, str):
+        raise Refused(f'write the type first, as in start("REPLICATION", jobs=...), and got {shown(vendor_type)}')
     if close_after is not None and not open:
         raise Refused("close_after is the time limit of an open execution: write open=True as well")
     if parent is not None and (not isinstance(parent, Execution) or parent.pk is None):

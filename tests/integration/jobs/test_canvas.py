@@ -173,6 +173,13 @@ def test_what_needs_a_stopped_and_a_failed_job_waits_for_neither_alone() -> None
     assert (execution.status, returned(execution)) == ("Success", ["a", "b", "[a,b]c"])
 
 
+def nested(levels: int) -> Any:
+    found: Any = group(tracked.s("a"), tracked.s("b"))
+    for _ in range(levels):
+        found = group(found, tracked.s("c"))
+    return found
+
+
 a, b = job(tracked.s("a"), name="a"), job(tracked.s("b"), name="b", needs=["a"])
 REFUSED: dict[str, tuple[Any, str]] = {
     "a circle": (
@@ -184,6 +191,9 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a name twice": ([a, job(tracked.s("c"), name="a")], "two jobs have the name 'a'"),
     "one twice": ([job(tracked.s("c"), needs=[a, "a"])], "needs the same job twice"),
     "a signature": ([job(tracked.s("c"), needs=[tracked.s("d")])], "or names of jobs, and got canvas.tracked"),
+    "one that is no list": ([job(tracked.s("c"), needs=a)], "needs takes a list of jobs, and got "),  # type: ignore[arg-type]
+    "a number as a name": ([job(tracked.s("c"), name=5)], "name takes text of at most 200 characters, and got 5"),  # type: ignore[arg-type]
+    "a deep nest": (nested(600), "these are nested too deep"),
     "a plain task": ([job(plain.s("c"))], "canvas.plain is no tracked job"),
     "an empty group": ([chord([], tracked.s("b"))], "got an empty group among them"),
     "options of a chord": ([chord([tracked.s("a")], tracked.s("b")).set(queue="x")], "got queue on all"),
@@ -205,3 +215,7 @@ def test_two_large_groups_one_behind_the_other_are_refused_with_a_way_out(monkey
     with pytest.raises(Refused, match="put a job between two large groups"):
         start("BUILD", jobs=groups[0] | groups[1])
     assert start("BUILD", jobs=groups[0] | tracked.s("between") | groups[1]).status == "Success"
+    with pytest.raises(Refused, match="put a job between two large groups"):
+        start(
+            "BUILD", jobs=[job(tracked.s("c"), needs=[job(tracked.s(one)) for one in range(3)]) for _ in range(3)]
+        )

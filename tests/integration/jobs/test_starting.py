@@ -168,6 +168,7 @@ REFUSED: list[tuple[str, Any]] = [
     ("and got None among them$", [None]),
     ("^celery.map is no tracked job", a_job.map([1, 2])),
     *(("^no task 'no' is registered here: import the", [odd("no")]) for odd in (app.signature, signature)),
+    ("a job takes a name of at most 255 characters$", [job_with(note="n" * 256).s()]),
     (r"^a.task is no tracked job: write @app.task\(base=TrackedJob\)$", [no_job.s()]),
     ("^a.job: .*; got link; link: a chain runs one job after the other$", [a_job.s().set(link=a_job.s())]),
     ("; got link_error; link_error: on_error= of the execution is", [a_job.s().set(link_error=a_job.s())]),
@@ -193,6 +194,13 @@ def test_jobs_that_cannot_be_sent_or_run_are_refused_with_a_hint_and_nothing_is_
     for why, jobs in REFUSED:
         with pytest.raises(Refused, match=why):
             start_signatures("SCAN", jobs=jobs)
+    with pytest.raises(
+        Refused, match=r'^write the type first, as in start."REPLICATION", jobs=....., and got ..a.job'
+    ):
+        start_signatures([a_job.s()])  # type: ignore[arg-type]
+    for callbacks in ([None], [5]):
+        with pytest.raises(Refused, match=r"^on_error takes the signature of a plain Celery task"):
+            start_signatures("SCAN", jobs=[a_job.s()], on_error=callbacks)  # type: ignore[arg-type]
     assert not Execution.objects.exists()
 
 

@@ -1,5 +1,7 @@
 """The worker of a test: a thread of its process, with a broker in memory, and without Redis."""
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -103,3 +105,26 @@ def test_a_job_that_expires_before_it_begins_is_stopped() -> None:
     assert execution.wait(timeout=60) == "Stopped"
     assert execution.tasks.get(status="Stopped").status_message == "it expired before it began"
     assert said == []
+
+
+PROGRAM = """
+import celery, django
+
+django.setup()
+from harbor_refresh import testing
+
+app = celery.Celery("a team")
+app.config_from_object({"broker_url": "redis://127.0.0.1:1/0"})
+with testing.eager():
+    print(app.conf.task_always_eager)
+app = celery.Celery("another team")
+app.config_from_object({"broker_url": "redis://127.0.0.1:1/0"})
+with testing.patch.dict(testing._changes(app), testing.SETTINGS):
+    print(app.conf.broker_url)
+print(app.conf.task_always_eager, app.conf.broker_url)
+"""
+
+
+def test_a_project_whose_app_has_read_no_setting_yet_sends_nothing_to_its_broker() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "memory://", "False", "redis://127.0.0.1:1/0"]
