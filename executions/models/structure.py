@@ -25,7 +25,7 @@ class Link(OwnRow):
         db_table = "execution_link"
         default_permissions = ()
         indexes = (
-            # family.sql, and the child of a key
+            # the children of an execution (links.py), and the child of a key
             models.Index(fields=["parent", "key"], name="link_of_parent"),
         )
         constraints = (
