@@ -82,10 +82,3 @@ def packaged_postgres() -> list[Path]:
     """The versioned folders of Debian and Red Hat, newest first; they are not on PATH."""
     folders = [*Path("/usr/lib/postgresql").glob("*/bin"), *Path("/usr").glob("pgsql-*/bin")]
     return sorted(folders, key=lambda folder: [int(one) for one in re.findall(r"\d+", str(folder))], reverse=True)
-
-
-def refresh_lists() -> None:
-    """Fetch the lists of packages. Skips the test if that cannot be; in CI, fails it."""
-    if not _may_install():
-        _cannot_run("this machine has no lists of packages: apt-get update")
-    subprocess.run(UPDATE, check=True, timeout=INSTALL_SECONDS, capture_output=True)

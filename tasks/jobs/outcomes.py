@@ -86,8 +86,9 @@ class Outcome:
     delay: float | None = None
     arguments: tuple[list[Any], dict[str, Any]] | None = None
     retries: int | None = None
-    #: Whether another job may wait for it: one that needs this job, or one of its limit.
+    #: Whether another job needs this one, and whether another may wait for its place in a limit.
     is_needed: bool = False
+    is_limited: bool = False
     #: Where the job must be: `sent` if no run has begun.
     state: State = State.RUNNING
     queue: str = ""

@@ -7,6 +7,7 @@ it. So the process of the run posts it at once; after some seconds, any worker d
 
 import json
 import logging
+import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 from django.db import DatabaseError, transaction
+from django.db.models import Max, Min
 from django.dispatch import Signal
 
 from harbor_refresh.executions.database import absence_translated
@@ -97,10 +99,6 @@ class JobReport:
         body = {"job_id": self.job, "status": self.status, "metadata": metadata}
         return body | ({"status_message": self.message} if self.message else {})
 
-    def apply(self) -> None:
-        """Write it to the task here."""
-        report_tasks([Report(self.task_id, self.status, self.revision, self.message or None)], Source.JOB)
-
 
 def note(reports: Sequence[JobReport]) -> None:
     """Note these reports, and post them after the commit. A run that has ended ends its job here, because its task
@@ -117,18 +115,20 @@ def note(reports: Sequence[JobReport]) -> None:
 
 def fire_again() -> int:
     """Fire again reports that were not taken, unless their task says by now that they were. Returns how many the
-    target has taken. They come in any order, so that no report that is refused holds up the others. If no target
-    is set any more, apply them here."""
-    noted = Job.objects.filter(report__isnull=False).select_related("task")
+    target has taken. They begin at a random one, so that no report that is refused holds up the others. If no
+    target is set any more, apply them here."""
+    noted = Job.objects.filter(report__isnull=False).select_related("task").order_by("pk")
     with absence_translated(), transaction.atomic():
         if not is_set():
-            reports = [JobReport.of(one) for one in noted.order_by("pk")[:PAGE]]
-            for one in reports:
-                one.apply()
+            reports = [JobReport.of(one) for one in noted[:PAGE]]
+            _apply(reports)
             _forget(reports)
             return len(reports)
-        late = noted.filter(report__since__lt=time.time() - LATE_SECONDS).order_by("?")[:PAGE]
-        found = [(JobReport.of(job), job.task) for job in late]
+        ends = noted.aggregate(first=Min("pk", default=0), last=Max("pk", default=0))
+        begin = random.randint(ends["first"], ends["last"])  # noqa: S311  # no secret
+        late = noted.filter(report__since__lt=time.time() - LATE_SECONDS)
+        page = [*late.filter(pk__gte=begin)[:PAGE], *late.filter(pk__lt=begin)[:PAGE]][:PAGE]
+        found = [(JobReport.of(job), job.task) for job in page]
         # its task may have the report by now, or a later one: the answer was lost, or another program has reported
         taken = [
             one
@@ -137,6 +137,12 @@ def fire_again() -> int:
         ]
         _forget(taken)
     return len(_settle([one for one, _ in found if one not in taken]).accepted)
+
+
+def _apply(reports: Sequence[JobReport]) -> None:
+    """Write them to the tasks here."""
+    ours = [Report(one.task_id, one.status, one.revision, one.message or None) for one in reports]
+    report_tasks(ours, Source.JOB)
 
 
 def _forget(reports: Sequence[JobReport]) -> None:
@@ -163,7 +169,7 @@ def _is_given_up(report: JobReport, why: str) -> bool:
     log.warning("The hook does not want the report that job %s is %s: %s", report.job, report.status, why)
     if is_final(report.status):
         try:
-            report.apply()
+            _apply([report])
         except DatabaseError as exc:
             log.error("The end of task %d cannot be written: %s", report.task_id, said_by(exc))
             return False

@@ -22,12 +22,10 @@ from tests.waiting import wait_for
 #: Replies of Celery's remote control to a program that was killed before it read them. Celery leaves them.
 REPLIES = b".reply.celery.pidbox"
 
-#: Our keys that may exist when all work is done, and those that end with the work (tasks/queue/keys.py).
+#: Our keys that may exist when all work is done (tasks/queue/keys.py).
 OF_NODES = {"nodes", "left", "dead", "presence"}
 OF_PASSES = {"wake", "cursor", "ticked", "legacy_cursor", "legacy_rest"}
 STAY = {"stamp", "heat", "marks"} | OF_NODES | OF_PASSES
-OF_CLAIMS = {"queue", "waiting", "processing", "attempts", "lock"}
-END_WITH_THE_WORK = {"pause"} | OF_CLAIMS
 #: Every key that may exist when all work is done. Any other key has leaked.
 EXPECTED = (
     *(f"cache:execution:refresh:{name}".encode() for name in sorted(STAY)),

@@ -11,9 +11,9 @@ around all that Celery does with a message, from any writer and for any task:
 
 Other errors stay as they are: a connection that is lost, memory that is full, a worker that is told to end.
 
-A job also ends here, in the main process, if its message was revoked, or if its run took longer than its hard
-limit: the job's code never learns of it. If the database is away, that is logged. Then a job without a run is sent
-again later, and a run whose process was killed is released. The sender ends a job that has expired.
+A job also ends here, in the main process, if its message was revoked or has expired, or if its run took longer
+than its hard limit: the job's code never learns of it. If the database is away, that is logged. Then a job without
+a run is sent again later, and a run whose process was killed is released.
 """
 
 import logging
@@ -37,7 +37,8 @@ from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.messages.validation import MESSAGE, fields_of, refuse_unusable
 from harbor_refresh.tasks.jobs.nodes import this_node
 from harbor_refresh.tasks.jobs.outcomes import MAX_MESSAGE, Outcome, Run, take
-from harbor_refresh.tasks.models.job import State
+from harbor_refresh.tasks.jobs.sender import has_expired
+from harbor_refresh.tasks.models.job import Job, State
 
 log = logging.getLogger("harbor_refresh")
 
@@ -132,13 +133,14 @@ class TrackedRequest(Request):
 
 
 def on_revoked(request: Any, terminated: bool, expired: bool, **_: Any) -> None:
-    if expired:  # the sender ends it, unless it was resumed since
-        state.revoked.discard(request.id)
+    header = request.get(message_header.NAME)
+    if expired:
+        state.revoked.discard(request.id)  # it may run again, by a message that does not expire
+        end(request.id, header, Status.STOPPED, "it expired before it began", if_expired=True)
     elif terminated:
-        why = "it was revoked while it ran"
-        end(request.id, request.get(message_header.NAME), Status.STOPPED, why, state=State.RUNNING)
+        end(request.id, header, Status.STOPPED, "it was revoked while it ran", state=State.RUNNING)
     else:
-        end(request.id, request.get(message_header.NAME), Status.STOPPED, "it was revoked")
+        end(request.id, header, Status.STOPPED, "it was revoked")
 
 
 def on_unknown(message: Any, name: str, id: str, **_: Any) -> None:
@@ -154,10 +156,13 @@ def _log_dropped(fields: Mapping[str, Any], why: str) -> None:
         log.error("Dropped a message for the task %s: %s", shown(fields.get("task")), why)
 
 
-def end(job: Any, header: Any, status: Status, why: str, *, state: State = State.SENT) -> None:
+def end(
+    job: Any, header: Any, status: Status, why: str, *, state: State = State.SENT, if_expired: bool = False
+) -> None:
     """End the job of a dropped message, if no run has begun: sent -> ended; or the run of a message, whose process
-    is killed: running -> ended. A message that names no job ends none. Log that the database is away, or refuses,
-    and do not raise: no message may end a worker."""
+    is killed: running -> ended. A message that names no job ends none. With `if_expired`, only a job that has
+    expired by its row ends, because a resumed job does not expire. Log that the database is away, or refuses, and
+    do not raise: no message may end a worker."""
     found = message_header.read(header)
     if found is None or not is_text(job, MAX_JOB, at_least=1):
         return
@@ -165,6 +170,10 @@ def end(job: Any, header: Any, status: Status, why: str, *, state: State = State
     its = Run(task_id, job, number) if state == State.SENT else Run(task_id, job, number + 1, node=this_node.id)
     why = made_storable(why)[:MAX_MESSAGE]
     try:
+        if if_expired:
+            row = Job.objects.only("options").filter(pk=task_id).first()
+            if row is None or not has_expired(row.options):
+                return
         take([Outcome(its, status, why, state=state)])
     except (DatabaseAway, DatabaseError) as exc:
         log.warning("Could not write of task %d that %s: %s", task_id, why, exc)

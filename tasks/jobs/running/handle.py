@@ -108,13 +108,13 @@ class Handle:
     def take(self, status: Status, message: str = "", **what: Any) -> None:
         """Have this run end, or wait for another one. It is written soon."""
         message = made_storable(message)[:MAX_MESSAGE]
-        is_needed = self.given.is_needed or is_limited(self._task)
-        outcome = Outcome(self.run, status, message, is_needed=is_needed, queue=self.given.queue, **what)
+        what |= {"is_needed": self.given.is_needed, "is_limited": is_limited(self._task)}
+        outcome = Outcome(self.run, status, message, queue=self.given.queue, **what)
         if mode.is_eager():
             outside_of_the_loop(partial(take, [outcome]))
             outside_of_the_loop(partial(sender.send_behind, [outcome.queue], [outcome]))
         else:
-            writer.of_this_process.get().end(outcome)
+            writer.of_this_process.get().end(outcome, self)
         self.is_settled = True
 
 

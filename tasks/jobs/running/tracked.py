@@ -101,6 +101,8 @@ class TrackedJob(JobTask):
     def _begin(self, task_id: int, number: int) -> Begun:
         node = EAGER if mode.is_eager() else this_node.id
         try:
+            if not mode.is_eager():
+                writer.of_this_process.get()  # before the begin: the writer releases a run whose reply is lost
             begun = begin(task_id, str(self.request.id), number, node, os.getpid())
         except Exception as exc:  # a time limit may end it here as well
             with suppress(Exception):

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -54,6 +55,8 @@ class Writer:
         #: The handles (handle.py) of the runs of this process.
         self.current: dict[Run, Any] = {}
         self._ends: deque[Outcome] = deque()
+        #: Runs whose ends the last try has left.
+        self._left: set[Run] = set()
         self._has_come = threading.Event()
         self._ending = self._is_idle = self._is_logged = False
         self._end_by = self._noted_at = 0.0
@@ -64,6 +67,8 @@ class Writer:
         self._thread.start()
 
     def begin(self, job: Any) -> None:
+        if before := self.current.get(job.run):  # PostgreSQL has lost its begin in a crash
+            before.is_lost = True
         self.current[job.run] = job
         self._begun.add(job.given.queue)
         if self._is_idle:
@@ -72,8 +77,10 @@ class Writer:
     def forget(self, its: Run) -> None:
         self.current.pop(its, None)
 
-    def end(self, outcome: Outcome) -> None:
-        """Write this end soon."""
+    def end(self, outcome: Outcome, job: Any = None) -> None:
+        """Write this end soon, unless a later run has replaced that of this handle."""
+        if self.current.get(outcome.run, job) is not job:
+            return
         self._ends.append(outcome)  # first, so that the run is never in neither place
         self.forget(outcome.run)
         self._has_come.set()
@@ -94,17 +101,20 @@ class Writer:
             try:
                 rest = self._write_ends()
                 self._look()
-                self._is_logged = False
+                self._is_logged = self._is_logged and bool(self._left)
             except (RefreshError, OperationalError) as exc:
                 rest = PAUSE_SECONDS
-                if not self._is_logged:  # once until it goes well again
-                    log.warning("Ends of jobs cannot be written, trying again: %s", exc)
-                self._is_logged = True
+                self._log(exc)
             except Exception:
                 rest = PAUSE_SECONDS
                 log.error("Check-ins of jobs cannot be written", exc_info=True)
             self._rest(rest)
         connection.close()
+
+    def _log(self, why: object) -> None:
+        if not self._is_logged:  # once until it goes well again
+            log.warning("Ends of jobs cannot be written, trying again: %s", why)
+        self._is_logged = True
 
     def _rest(self, seconds: float) -> None:
         """Wait while ends keep coming, until they fill a transaction."""
@@ -121,14 +131,22 @@ class Writer:
         try:
             taken = take_apart(batch)
             why = "its end cannot be written: the database refuses it"
-            take_apart([Outcome(one.run, Status.ERROR, why) for one in taken.refused])
+            errors = [replace(one, status=Status.ERROR, message=why, kept=None) for one in taken.refused]
+            left = [*taken.left, *take_apart(errors).left]
         except RefreshError:
             self._ends.extendleft(reversed(batch))  # what is written changes nothing the second time
             raise
-        self._ends.extend(taken.left)
-        sender.send_behind({one.queue for one in batch}, batch)
-        usual = min(MOMENT + EACH * len(batch), LONGEST)
-        return min(FEW * (len(batch) - 1), usual) if any(one.is_needed for one in batch) else usual
+        self._ends.extend(left)
+        before, self._left = self._left, {one.run for one in left}
+        written = [one for one in batch if one.run not in self._left]
+        if before & self._left:  # else the lock may be free a moment later
+            self._log(f"{len(left)} are locked, or take too long")
+            if not written:
+                self._has_come.wait(PAUSE_SECONDS)
+        sender.send_behind({one.queue for one in written}, written)
+        usual = min(MOMENT + EACH * len(written), LONGEST)
+        is_awaited = any(one.is_needed or one.is_limited for one in written)
+        return min(FEW * (len(written) - 1), usual) if is_awaited else usual
 
     def _look(self) -> None:
         """Show runs that go on, write their check-ins, and ask which stand."""
@@ -159,7 +177,7 @@ class Writer:
             )
         ours = {task_id for (task_id,) in standing}
         for one, heard, _ in said:
-            one.written, one.is_lost = heard, one.run.task_id not in ours
+            one.written, one.is_lost = heard, one.is_lost or one.run.task_id not in ours
 
     def _release_unknown(self) -> None:
         """Release runs which their rows place in this process, and which it neither does nor has ended. One that

@@ -66,7 +66,7 @@ class AtOnce:
     def begin(self, job: Handle) -> None:
         self.current[job.run] = job
 
-    def end(self, outcome: Outcome) -> None:
+    def end(self, outcome: Outcome, _: Handle) -> None:
         self.current.pop(outcome.run, None)
         self.ends.append(outcome)
         take([outcome])

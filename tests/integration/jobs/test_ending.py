@@ -8,7 +8,9 @@ from celery.utils.objects import Bunch
 from celery.worker import state
 from celery.worker.request import Request
 
+from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.jobs.again import resume_stopped
 from harbor_refresh.tasks.jobs.messages import guard
 from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.messages.guard import TrackedRequest
@@ -46,11 +48,17 @@ def revoked(message: Sent, *, terminated: bool = False, expired: bool = False) -
     guard.on_revoked(request_of(message), terminated, expired)
 
 
-def test_a_message_that_has_expired_leaves_its_job_to_the_sender(message: Sent) -> None:
-    """It may have been resumed since. To Celery a job that has expired is revoked, also when it comes again."""
+def test_a_message_that_has_expired_ends_its_job_unless_that_was_resumed_since(
+    message: Sent, outbox: Outbox
+) -> None:
+    """The broker may deliver an old message again. Celery treats a job that has expired as revoked."""
     state.revoked.add(message.job)
     revoked(message, expired=True)
     assert message.job not in state.revoked
+    assert tasks()["j"][0] == "Stopped"
+    assert resume_stopped(Task.objects.get().execution_id) == 1
+    assert outbox.taken() == [("j", 0)]
+    revoked(message, expired=True)
     assert rows() == {"j": ("sent", 0)}
 
 

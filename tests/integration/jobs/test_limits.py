@@ -21,10 +21,10 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import TrackedJob, limits, sender, start
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
-from harbor_refresh.tasks.jobs.reaper import reap
+from harbor_refresh.tasks.jobs.reaper import reap, release_runs_without_node
 from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.models import Limit, LimitPace
-from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from tests.integration.admin_client import act, signed_in
 from tests.integration.jobs.sample_jobs import QUEUE, Outbox, beats, begun
@@ -136,6 +136,29 @@ def test_the_most_urgent_job_of_a_key_is_the_next(declare: Declare, outbox: Outb
     Job.objects.filter(args=["late"]).update(priority=-1)
     ends(outbox.take()[0])
     assert "late" in outbox.messages[0].args
+
+
+def test_the_places_of_a_dead_worker_are_free_with_its_jobs(declare: Declare, outbox: Outbox) -> None:
+    copy = declare(concurrency=2)
+    start("SCAN", jobs=[copy.s(n) for n in range(4)])
+    for message in outbox.take():
+        assert begun(message)
+    Node.objects.all().delete()
+    beats(2, slots=100)
+    assert release_runs_without_node() == 2
+    assert places() == 2
+    assert sorted(one.args for one in outbox.take()) == ["[0]", "[1]"], "released jobs come next"
+
+
+def test_a_stop_gives_the_places_to_others(declare: Declare, outbox: Outbox) -> None:
+    copy = declare(concurrency=2)
+    first = start("SCAN", jobs=[copy.s("a") for _ in range(3)])
+    start("SCAN", jobs=[copy.s("b") for _ in range(3)])
+    outbox.take()
+    first.stop()
+    a_second_passes()
+    sender.send_all()
+    assert [one.args for one in outbox.take()] == ['["b"]'] * 2
 
 
 def test_a_retry_that_waits_gives_its_place_back(declare: Declare, outbox: Outbox) -> None:

@@ -76,9 +76,6 @@ def test_a_key_is_that_of_its_vendor_type() -> None:
 def test_of_two_at_the_same_moment_one_makes_it_and_the_other_waits_for_its_commit(commits: bool) -> None:
     """Without the row of the first there is nothing that a check could find: the constraint decides."""
 
-    class Undone(Exception):
-        pass
-
     def first() -> TrackedExecution:
         started = mirrored()
         if not commits:

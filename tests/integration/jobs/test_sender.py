@@ -179,6 +179,18 @@ def test_while_no_job_begins_jobs_are_sent_again_less_and_less_often(
     assert bool(outbox.take()) == comes
 
 
+def test_a_job_whose_message_was_lost_many_times_is_sent_again_within_seconds(outbox: Outbox) -> None:
+    """Others of its queue have begun in between."""
+    beats()
+    recorded("j")
+    Job.objects.update(resent=8)
+    outbox.take()
+    nothing_has_begun_for(sender.PATIENCE_SECONDS + 1)
+    sent_before(sender.PATIENCE_SECONDS + 1, "j")
+    sender.send_all()
+    assert outbox.taken() == [("j", 0)]
+
+
 @pytest.mark.parametrize(("priority", "comes"), [(0, True), (5, False)])
 def test_a_job_that_was_overtaken_is_sent_again_unless_by_a_more_urgent_one(
     priority: int, comes: bool, outbox: Outbox

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from django.db import ProgrammingError, connection, transaction
 from django.db.models import Q
-from pytest_django import Settings
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.stops import stop
@@ -465,6 +465,15 @@ def test_without_a_report_target_revisions_count_and_with_one_they_go_on_in_unix
     settings.REFRESH_REPORT_URL = ""
     reaper.release(reaper.running(Q()))
     assert next_run(outbox).run.revision == again.revision + 1
+
+
+def test_without_a_target_the_reports_that_are_left_are_applied_here_in_one_statement(
+    settings: Settings, reports: list[JobReport], django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    settings.REFRESH_REPORT_URL = ""
+    with django_assert_max_num_queries(9):
+        assert fire_again() == 5
+    assert (unreported(), statuses()) == ([], ["Success"] * 5)
 
 
 def test_our_own_hook_as_the_target_gives_the_tasks_of_a_system_without_a_target(

@@ -1,17 +1,21 @@
 """The writer with its thread: ends in batches, past trouble, and what a run says and learns while it goes on."""
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from celery.exceptions import Ignore, Reject
 from django.db import connection
+from django.db.models.functions import Now
 
 from harbor_refresh.executions.errors import DatabaseAway
-from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import Handle, sender
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.status import CODES, Status
+from harbor_refresh.tasks.jobs import Handle, outcomes, sender
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node, this_node
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Taken
 from harbor_refresh.tasks.jobs.running import tracked, writer
@@ -268,16 +272,28 @@ def test_a_run_whose_process_was_told_to_end_is_released_if_the_process_goes_on(
     assert tasks() == {"a": ("Pending", 1, 1, "its process died")}
 
 
+def begin_and_lose(*arguments: Any) -> None:
+    """The connection breaks after the commit."""
+    outcomes.begin(*arguments)
+    raise DatabaseAway
+
+
+@pytest.mark.usefixtures("searches")
+def test_a_run_whose_begin_got_no_reply_is_released_by_a_process_that_has_run_nothing_yet(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer.of_this_process.stop()
+    monkeypatch.setattr(tracked, "begin", begin_and_lose)
+    with pytest.raises(Reject):
+        delivered(one(outbox), lambda _: pytest.fail("it has not begun"))
+    wait_for(lambda: rows() == {"a": ("sent", 1)}, "its next message")
+
+
 @pytest.mark.usefixtures("searches")
 def test_a_run_that_has_begun_without_the_knowledge_of_its_process_is_released_and_no_other(
     outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The connection broke after the commit, say. The message that comes again begins nothing."""
-    begin = tracked.begin
-
-    def begin_and_lose(*arguments: Any) -> Any:
-        begin(*arguments)
-        raise DatabaseAway
+    """The message that comes again begins nothing."""
 
     def work(job: Handle) -> None:
         lost = one(outbox, "lost")
@@ -295,13 +311,65 @@ def test_a_run_that_has_begun_without_the_knowledge_of_its_process_is_released_a
     are_written("goes on", "lost")
 
 
-def test_ends_do_not_wait_for_one_whose_task_is_locked(outbox: Outbox, this_writer: Writer) -> None:
+def test_a_run_whose_end_was_lost_by_a_failover_is_released_but_not_at_once(
+    outbox: Outbox, this_writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends(outbox, this_writer, "a", "b")
+    are_written("a", "b")
+    Task.objects.update(status="Running", status_code=CODES["Running"], end_time=None)
+    lost = {"state": "running", "node": this_node.id, "process": os.getpid()}
+    Job.objects.update(**lost)
+    Job.objects.filter(pk=job("a").pk).update(begun_at=Now() - timedelta(seconds=60))
+    monkeypatch.setattr(writer, "UNKNOWN_SECONDS", 30)
+    this_writer._release_unknown()
+    assert rows() == {"a": ("sent", 1), "b": ("running", 1)}, "b may have begun this moment"
+
+
+def test_a_run_that_another_one_with_its_number_has_replaced_learns_it_and_reports_nothing(
+    outbox: Outbox,
+) -> None:
+    """PostgreSQL has crashed and lost the begin, and the next run is in this process as well."""
+    message = one(outbox)
+
+    def work(old: Handle) -> None:
+        Job.objects.update(state="sent", run=0, node=None, process=None)
+        delivered(message, lambda new: replaced(old, new))
+
+    def replaced(old: Handle, new: Handle) -> None:
+        assert (old.run, old.should_stop(), new.should_stop()) == (new.run, True, False)
+        old.take(Status.ERROR, "the old run")
+
+    delivered(message, work)
+    are_written("a")
+    assert tasks()["a"][0] == "Success"
+
+
+def test_ends_do_not_wait_for_one_whose_task_is_locked_and_one_line_says_that_it_waits(
+    outbox: Outbox, this_writer: Writer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    monkeypatch.setattr(sender, "send_behind", lambda _, ended: sent.extend(one.run.job for one in ended))
     tasks_refuse("OLD.job_id = 'a'", LOCK_NOT_AVAILABLE)
     ends(outbox, this_writer, "a", "b", "c")
     are_written("b", "c")
     assert rows()["a"] == ("running", 1)
+    line = "Ends of jobs cannot be written, trying again: 1 are locked, or take too long"
+    wait_for(lambda: line in caplog.messages, "the warning")
     tasks_refuse_no_more()
     are_written("a")
+    wait_for(lambda: len(sent) == 3, "each to be sent behind once")
+    assert caplog.messages.count(line) == 1
+
+
+def test_the_error_that_replaces_a_refused_end_is_tried_again_if_its_task_is_locked(
+    outbox: Outbox, this_writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_apart = writer.take_apart
+    tries = [take_apart, lambda ends: Taken([], ends, []), lambda ends: Taken([], [], ends)]
+    monkeypatch.setattr(writer, "take_apart", lambda ends: (tries.pop() if ends and tries else take_apart)(ends))
+    ends(outbox, this_writer, "a")
+    are_written("a")
+    assert tasks()["a"][0] == "Error"
 
 
 def test_the_end_of_a_run_whose_task_was_deleted_holds_up_no_stop(outbox: Outbox, this_writer: Writer) -> None:
