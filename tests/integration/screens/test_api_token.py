@@ -48,11 +48,13 @@ def test_its_json_has_all_that_was_made() -> None:
 
 def test_a_name_is_given_once() -> None:
     told = "There is a token named 'runner' already. Choose another name."
-    with transaction_held_open(lambda: said("harbor", "token", "runner")) as commit:
-        with in_background(lambda: failing("harbor", "token", "runner")[1]) as finish:
-            wait_until(waiting_for_locks, "the second to wait for the first")
-            commit()
-            assert finish() == told
+    with (
+        transaction_held_open(lambda: said("harbor", "token", "runner")) as commit,
+        in_background(lambda: failing("harbor", "token", "runner")[1]) as finish,
+    ):
+        wait_until(waiting_for_locks, "the second to wait for the first")
+        commit()
+        assert finish() == told
     assert failing("harbor", "token", "runner")[1] == told
     assert ApiToken.objects.count() == 1
 

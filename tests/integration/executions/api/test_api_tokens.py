@@ -64,11 +64,13 @@ def test_the_last_use_is_noted_once_a_minute(database: str) -> None:
 def test_a_use_that_another_request_is_noting_is_not_noted_again(database: str) -> None:
     row, made = api_tokens.make("runners")
     moment = timezone.now()
-    with transaction_held_open(lambda: ApiToken.objects.update(last_used_at=moment)) as commit:
-        with in_background(lambda: api_tokens.recognise(made)) as finish:
-            wait_until(waiting_for_locks, "the request to wait for the row")
-            commit()
-            assert finish() == row
+    with (
+        transaction_held_open(lambda: ApiToken.objects.update(last_used_at=moment)) as commit,
+        in_background(lambda: api_tokens.recognise(made)) as finish,
+    ):
+        wait_until(waiting_for_locks, "the request to wait for the row")
+        commit()
+        assert finish() == row
     row.refresh_from_db()
     assert row.last_used_at == moment
 
