@@ -82,9 +82,7 @@ def _parts(overview: Overview) -> dict[str, str]:
     alive = sorted(overview.state.nodes or (), key=lambda node: node.name)
     context = {"found": found, "told": overview.told, "state": overview.state, "alive": alive}
     parts = {name: render_to_string(f"{PARTS}/{name}.html", context) for name in ("findings", "events", "nodes")}
-    return parts | {
-        "count": plural(len(found), "finding")
-    }  # read out when it changes; the ages change all the time
+    return parts | {"count": plural(len(found), "finding")}
 
 
 UNKNOWN = "?"

@@ -1,5 +1,5 @@
--- Finds the indexes of some tables that PostgreSQL does not use: CREATE INDEX CONCURRENTLY failed, or another statement
--- that made it. An index of a partitioned table (I) may be invalid while its parts are not.
+-- Finds the indexes of some tables that PostgreSQL does not use: CREATE INDEX CONCURRENTLY failed, or another
+-- statement that made it. An index of a partitioned table (I) may be invalid while its parts are not.
 --
 -- :tables  text[]
 -- returns  name, of the tables that this session sees
