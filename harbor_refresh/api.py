@@ -34,7 +34,7 @@ from harbor_refresh.executions.text import MAX_DEPTH, MAX_JSON, refuse_nesting
 from harbor_refresh.tasks.api import actions, jobs, queue, verbs
 
 #: A value may take 3 bytes of a body and 240 bytes of memory. Each but the outermost follows one of these marks.
-MAX_VALUES, MARKS = 500_000, ",[{"
+MAX_MARKS, MARKS = 500_000, ",[{"
 PROBLEM = "#/components/schemas/ProblemDetails"
 JSON, PROBLEM_JSON = "application/json", "application/problem+json"
 #: What each error of the API means, where the operation itself does not say more.
@@ -46,7 +46,7 @@ ERRORS = {
     409: "The state of the row does not allow this; `detail` says why.",
     410: "The row was deleted; do not try again.",
     412: "The execution has not ended.",
-    413: "The body is too large, or holds too many values; `detail` says which.",
+    413: "The body is too large, or has too many commas, `[` and `{`, also in texts; `detail` says which.",
     422: "The request does not match the description; `errors` says where.",
     429: "The token has used up its requests for this minute. `Retry-After` says how long to wait.",
     503: "PostgreSQL or Redis is away, or a row stays locked. Try again after `Retry-After` seconds.",
@@ -55,7 +55,7 @@ ERRORS = {
 LIMITS = (
     ("address with its query, and headers", "262,144 bytes", "431"),
     ("body", f"{settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 1024**2} MiB", "413"),
-    ("commas, `[` and `{` in a body, text included", f"{MAX_VALUES:,}", "413"),
+    ("commas, `[` and `{` in a body, text included", f"{MAX_MARKS:,}", "413"),
     ("nested levels of a body", f"{MAX_DEPTH}", "400"),
     ("`extra_attrs` of a row", f"{MAX_JSON:,} bytes", "400"),
     ("tasks of a request", f"{MAX_TASKS:,}", "422"),
@@ -75,8 +75,9 @@ class BoundedParser(Parser):
 
     def parse_body(self, request: HttpRequest) -> Any:
         text = request.body.decode(json.detect_encoding(request.body), "surrogatepass")
-        if sum(map(text.count, MARKS)) >= MAX_VALUES:
-            raise RequestDataTooBig(f"a body takes at most {MAX_VALUES:,} values: send it in parts")
+        if sum(map(text.count, MARKS)) > MAX_MARKS:
+            most = f"a body takes at most {MAX_MARKS:,} commas, [ and {{, also in texts"
+            raise RequestDataTooBig(f"{most}: send it in parts")
         try:
             data = json.loads(text, parse_constant=_refuse)
             refuse_nesting(data)

@@ -143,6 +143,8 @@ def _checked(url: str, token: str) -> str:
 
 
 def _keyed(key: str | None) -> dict[str, str]:
+    if key is not None and not re.fullmatch(r"[!-~]{1,200}", str(key)):
+        raise Unusable("an Idempotency-Key takes 1 to 200 visible ASCII characters")
     return {"Idempotency-Key": uuid.uuid4().hex if key is None else key}
 
 
@@ -311,13 +313,18 @@ class Client:
             time.sleep(pause)
 
     def _ask(self, method: str, path: str, **request: Any) -> Json:
-        """Send one request. Raises ApiError for a refusal, and Unavailable if the same request may succeed later.
+        """Send one request. Raises ApiError for a refusal, Unavailable if the same request may succeed later, and
+        Unusable if no request can be made of the arguments.
 
         An error of httpx2 is no context of it, because such an error refers to the headers of its request.
         """
         response, trouble, body = None, "", None
         try:
-            response = self._http.request(method, f"{self._url}/api/v1{path}", **request)
+            built = self._http.build_request(method, f"{self._url}/api/v1{path}", **request)
+        except (TypeError, ValueError, AttributeError, httpx2.InvalidURL) as exc:
+            raise Unusable(f"no request can be made of this: {_text_of(exc)}") from None
+        try:
+            response = self._http.send(built)
         except httpx2.HTTPError as exc:
             trouble = _text_of(exc)
         if response is None:
@@ -538,7 +545,7 @@ def _print(given: argparse.Namespace, data: Any, text: str) -> None:
     sys.stdout.flush()
 
 
-def _task_id(text: str) -> int | str:
+def task_id(text: str) -> int | str:
     return text if text == "-" else int(text)
 
 
@@ -572,7 +579,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     report = verb("report", _report, "report the status of a task, or send one report for each line of JSON")
     report.add_argument(
-        "task_id", type=_task_id, metavar="TASK_ID", help="the id of the task, or - for standard input"
+        "task_id", type=task_id, metavar="TASK_ID", help="the id of the task, or - for standard input"
     )
     report.add_argument("status", nargs="?", metavar="STATUS")
     report.add_argument("--revision", type=int, default=0)

@@ -60,7 +60,8 @@ def recognise(token: str) -> ApiToken | None:
     live = Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=Now()))
     row = ApiToken.objects.filter(live, digest=_digest(token)).annotate(now=Now()).first()
     if row and (row.last_used_at is None or row.last_used_at < row.now - NOTED_EVERY):
-        ApiToken.objects.filter(pk=row.pk).update(last_used_at=Now())
+        unnoted = Q(last_used_at=None) | Q(last_used_at__lt=Now() - NOTED_EVERY)
+        ApiToken.objects.filter(unnoted, pk=row.pk).update(last_used_at=Now())
     return row
 
 

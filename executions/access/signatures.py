@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from django.db import IntegrityError
-from django.db.models import Value
-from django.db.models.functions import Greatest, Now
+from django.db.models.functions import Now
 from django.http import HttpRequest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from harbor_refresh.executions.conf import intake_settings
-from harbor_refresh.executions.database import delete_first
+from harbor_refresh.executions.database import delete_first, run
 from harbor_refresh.executions.errors import BadSignature, Refused, Replayed
 from harbor_refresh.executions.models import ReceivedMessage
 
@@ -90,7 +88,5 @@ def receive(message: SignedMessage) -> None:
     If one message comes twice at once, then the second waits for the first, and is refused if that commits.
     """
     delete_first(ReceivedMessage.objects.filter(at__lt=Now() - ReceivedMessage.KEPT).order_by("at"), AT_ONCE)
-    try:
-        ReceivedMessage.objects.create(id=message.id, at=Greatest(Now(), Value(message.at)))
-    except IntegrityError as exc:
-        raise Replayed from exc
+    if not run("receive_message", id=message.id, at=message.at):
+        raise Replayed

@@ -6,12 +6,14 @@ from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.db import IntegrityError
 from django.utils import timezone
 
 from harbor_refresh.executions.access import api_tokens
 from harbor_refresh.executions.access.api_tokens import Scope
 from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note, noted
 from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
+from harbor_refresh.executions.database import violates
 from harbor_refresh.executions.management.command import Subcommand, count
 from harbor_refresh.executions.management.output import (
     Answer,
@@ -101,13 +103,16 @@ def _token(options: dict[str, Any]) -> Answer:
     name, days, may = options["name"], options["days"], sorted(options["may"] or [Scope.READ.value])
     if not is_text(name, MAX_NAME, at_least=1):
         raise Misused(f"the name takes 1 to {MAX_NAME} characters, and got {shown(name)}")
-    if ApiToken.objects.filter(name=name).exists():
-        raise Failed(f"There is a token named {shown(name)} already. Choose another name.")
     expires_at = timezone.now() + timedelta(days=days) if days else None
     scopes = {scope.value: scope.value in may for scope in Scope}
-    with noted(at_terminal(), Word.CREATE, Kind.TOKEN) as entry:
-        row, token = api_tokens.make(name, **scopes, expires_at=expires_at, created_by="manage.py")
-        entry.target, entry.detail = row.pk, f"{name}: {', '.join(may)}"
+    try:
+        with noted(at_terminal(), Word.CREATE, Kind.TOKEN) as entry:
+            row, token = api_tokens.make(name, **scopes, expires_at=expires_at, created_by="manage.py")
+            entry.target, entry.detail = row.pk, f"{name}: {', '.join(may)}"
+    except IntegrityError as exc:
+        if not violates(exc, "execution_api_token_name_key"):
+            raise
+        raise Failed(f"There is a token named {shown(name)} already. Choose another name.") from exc
     return Answer({"id": row.pk, "name": name, "token": token, "may": may, "expires_at": expires_at}, [token])
 
 

@@ -19,12 +19,17 @@ from harbor_refresh.tasks.queue.keys import HARBORS_PATTERN, HARBORS_SET
 
 run = Statements(__package__)
 
-#: The columns that this service reads or writes. Harbor 2.9 and newer have them all.
+#: The columns that this service reads or writes, by table and PostgreSQL's category of their types (number, text,
+#: JSON, time). Harbor 2.9 and newer have them all.
 NEEDED = {
-    "execution": "id vendor_id revision vendor_type status status_message trigger extra_attrs start_time end_time "
-    "update_time",
-    "task": "id execution_id status_code status_revision run_count job_id status status_message vendor_type "
-    "extra_attrs creation_time start_time update_time end_time",
+    ("execution", "N"): "id vendor_id revision",
+    ("execution", "S"): "vendor_type status status_message trigger",
+    ("execution", "U"): "extra_attrs",
+    ("execution", "D"): "start_time end_time update_time",
+    ("task", "N"): "id execution_id status_code status_revision run_count",
+    ("task", "S"): "job_id status status_message vendor_type",
+    ("task", "U"): "extra_attrs",
+    ("task", "D"): "creation_time start_time update_time end_time",
 }
 ATTACH = (Shown.ATTACH,)
 #: What scripts of the queue use in Harbor's Redis. SCRATCH is a key of ours, and no command leaves anything there.
@@ -53,8 +58,8 @@ class AttachFacts(Facts):
 
     @cached_property
     def missing_columns(self) -> list[str]:
-        needed = [f"{table}.{column}" for table, columns in NEEDED.items() for column in columns.split()]
-        return [name for (name,) in run("columns", needed=needed)]
+        needed = {f"{table}.{one}": kind for (table, kind), names in NEEDED.items() for one in names.split()}
+        return [name for (name,) in run("columns", needed=[*needed], kinds=[*needed.values()])]
 
     @cached_property
     def missing_rights(self) -> list[tuple[str, str | None, str]]:
@@ -90,7 +95,7 @@ def columns(facts: AttachFacts) -> Iterator[CheckMessage]:
     """Without the right USAGE no table is seen, which is a problem of its own."""
     if facts.missing_columns and "USAGE" not in {name for name, *_ in facts.missing_rights}:
         yield Error(
-            f"The database has no {', '.join(facts.missing_columns)}.",
+            f"These columns are missing or have another type: {', '.join(facts.missing_columns)}.",
             "Attach to Harbor 2.9 or newer, and name its database in DATABASE_URL.",
         )
 

@@ -81,7 +81,8 @@ def _parts(overview: Overview) -> dict[str, str]:
     # by name, because the order of their heartbeats changes all the time
     alive = sorted(overview.state.nodes or (), key=lambda node: node.name)
     context = {"found": found, "told": overview.told, "state": overview.state, "alive": alive}
-    return {name: render_to_string(f"{PARTS}/{name}.html", context) for name in ("findings", "events", "nodes")}
+    parts = {name: render_to_string(f"{PARTS}/{name}.html", context) for name in ("findings", "events", "nodes")}
+    return parts | {"count": plural(len(found), "finding")}
 
 
 UNKNOWN = "?"

@@ -213,6 +213,8 @@ class Up:
         return self._up(EmbeddedRedis(self._checkout.redis, REDIS_PORT), "redis", REDIS_PORT)
 
     def _up(self, server: EmbeddedServer, log: str, wished: int) -> str:
+        if self._is_stopping:
+            raise StopRequested
         server.log = self._checkout.fresh_log(log)
         self._servers.append(server)
         say(f"start {server.name}")
@@ -239,6 +241,7 @@ class Up:
             if "already taken" in str(exc):
                 return "password forgotten? `make password`"
             raise
+        say(f"note  user {USERNAME}, password {password}")  # at once, because a Ctrl-C would lose it
         return f"password {password}"
 
     def _child(self, service: Service) -> Child:

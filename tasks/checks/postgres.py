@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
+from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, router
 
 from harbor_refresh.executions.declarations import of_project
 from harbor_refresh.executions.errors import DatabaseRefused, PoolerRefused
@@ -13,7 +14,7 @@ from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.retention.rules import Retention
 from harbor_refresh.executions.status import FINAL
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.checks.facts import Facts, place_of, rows, run
+from harbor_refresh.tasks.checks.facts import LABELS, Facts, place_of, rows, run
 from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
 
 LONGEST_TIMEOUT_MS = 60_000
@@ -115,9 +116,21 @@ def migrations(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
+@check("tables.readable", "our tables can be read", Need.DATABASE, shown=PRESENT, answers_for=Need.DATABASE)
+def readable(facts: Facts) -> Iterator[CheckMessage]:
+    reason = facts.state.absent.get("database")
+    if reason and facts.state.is_migrated:
+        yield Error(
+            f"PostgreSQL answers, but does not let this program read its tables in time. {reason}",
+            "Give the right that is missing, or look in pg_locks for what holds the table.",
+        )
+
+
 @check("tables.indexes", "every index is valid", Need.DATABASE)
 def indexes(facts: Facts) -> Iterator[CheckMessage]:
-    for (name,) in run("invalid_indexes"):
+    ours = [model for label in LABELS for model in apps.get_app_config(label).get_models()]
+    tables = [one._meta.db_table for one in ours if router.allow_migrate_model(DEFAULT_DB_ALIAS, one)]
+    for (name,) in run("invalid_indexes", tables=tables):
         yield Error(
             f"The index {name} is not valid, so PostgreSQL does not use it: the statement that made it failed.",
             f"REINDEX INDEX CONCURRENTLY {_quoted(name)};",

@@ -59,16 +59,16 @@ def rows_of_beat(facts: Facts) -> Iterator[CheckMessage]:
                 f"“{row.name}” is disabled in beat's schedule.\nIts work is not done: {planned.description}",
                 "Enable it in the admin, under Periodic tasks.",
             )
-        faults = {
-            f"sends {row.task} and not {planned.task}": row.task != planned.task,
-            "runs once and not again (one-off)": row.is_one_off,
-            f"begins only in {age(row.begins_in or 0)}": (row.begins_in or 0) > 0,
-            f"runs every {row.interval or 0:,.0f} s, and every {planned.seconds:,.0f} s is usual": (
-                (row.interval or 0) > RARE * max(planned.seconds, 1)
-            ),
-        }
-        for what in (what for what, is_so in faults.items() if is_so):
-            yield Error(f"The row {row.name} {what}.", f"Correct it in the admin: Periodic tasks, {row.name}")
+        todo = f"Correct it in the admin: Periodic tasks, {row.name}"
+        if row.task != planned.task:
+            yield Error(f"The row {row.name} sends {row.task} and not {planned.task}.", todo)
+        if row.is_one_off:
+            yield Error(f"The row {row.name} runs once and not again (one-off).", todo)
+        if row.begins_in and row.begins_in > 0:
+            yield Warning(f"The row {row.name} begins only in {age(row.begins_in)}.", todo)
+        if row.interval and row.interval > RARE * max(planned.seconds, 1):
+            usual = f"every {planned.seconds:,.0f} s is usual"
+            yield Warning(f"The row {row.name} runs every {row.interval:,.0f} s, and {usual}.", todo)
 
 
 @check("beat.alive", "a beat sends ticks", Need.DATABASE, shown=PRESENT)

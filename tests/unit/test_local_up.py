@@ -11,6 +11,7 @@ import pytest
 from harbor_refresh.local.__main__ import main
 from harbor_refresh.local.checkout import Checkout
 from harbor_refresh.local.errors import LocalError
+from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.local.services import Service
 from harbor_refresh.local.up import Child, StopRequested, Up, end_all, environment, start_again
 from tests.waiting import wait_for
@@ -137,6 +138,18 @@ def test_a_stop_ends_the_running_step(checkout: Checkout, monkeypatch: pytest.Mo
 
     with pytest.raises(StopRequested):
         up.run_to_end("migrate", "manage.py", "migrate")
+    with pytest.raises(StopRequested):
+        up._up(EmbeddedRedis(checkout.redis), "redis", 0)
+    assert not checkout.redis.exists()
+
+
+def test_the_password_of_a_new_account_is_said_at_once(
+    checkout: Checkout, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A Ctrl-C before the web answers would lose it."""
+    (checkout.root / "manage.py").touch()
+    login = Up(checkout)._make_admin_account()
+    assert f"user admin, {login}\n" in capsys.readouterr().out
 
 
 def test_an_unknown_command_is_misuse(capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,8 +54,10 @@ def test_an_untouched_harbor_is_sound_and_stays_untouched(untouched: None, redis
 def test_what_is_missing_is_named(untouched: None, redis: Redis) -> None:
     sql("ALTER TABLE task DROP COLUMN status_revision")
     sql("ALTER TABLE execution DROP COLUMN revision")
+    sql("ALTER TABLE task ALTER COLUMN end_time TYPE text")
     out, why = failing("attach", "check")
-    assert "attach.columns  The database has no execution.revision, task.status_revision." in out
+    names = "execution.revision, task.end_time, task.status_revision"
+    assert f"attach.columns  These columns are missing or have another type: {names}." in out
     assert why == "1 problem"
 
 

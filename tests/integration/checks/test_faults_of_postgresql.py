@@ -9,8 +9,10 @@ from django.db import connection
 
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.tasks.checks import postgres
+from harbor_refresh.tasks.checks.facts import Facts
+from harbor_refresh.tasks.checks.registry import examine
 from tests import servers
-from tests.integration.checks.examined import E, W, found, problems, reconnect, typed
+from tests.integration.checks.examined import CHECKS, E, W, found, problems, reconnect, typed
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -107,7 +109,19 @@ def test_migrations_that_are_not_applied() -> None:
     assert (level, "not applied to the database: harbor_tasks." in what) == (E, True)
 
 
+def test_a_table_that_cannot_be_read(database: str) -> None:
+    """The checks that look at the state would find nothing."""
+    chosen = [one for one in CHECKS if one.id in ("database.reachable", "tables.readable", "status.deliveries")]
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("LOCK TABLE execution_delivery")
+        results = list(examine(chosen, Facts()))
+    assert [one.verdict for one in results] == ["sound", "error", "not made"]
+    assert [one.verdict for one in examine(chosen, Facts())] == ["sound"] * 3
+
+
 def test_an_index_that_is_not_valid() -> None:
+    sql("CREATE TABLE of_the_project (id int); CREATE INDEX of_the_project_id ON of_the_project (id)")
+    sql("UPDATE pg_index SET indisvalid = FALSE WHERE indexrelid = 'of_the_project_id'::regclass")
     assert found("tables.indexes") == []
     sql("UPDATE pg_index SET indisvalid = FALSE WHERE indexrelid = 'task_rollup'::regclass")
     ((level, what),) = found("tables.indexes")

@@ -70,8 +70,8 @@ def test_rows_that_were_edited_until_they_no_longer_work() -> None:
     later = datetime.now(UTC) + timedelta(days=1)
     PeriodicTask.objects.filter(name="Reap jobs").update(start_time=later)
     assert [(level, what.split(" begins")[0]) for level, what in found("beat.rows")] == [
-        (E, "The row Reconcile runs every 7,200 s, and every 60 s is usual."),
-        (E, "The row Reap jobs"),
+        (W, "The row Reconcile runs every 7,200 s, and every 60 s is usual."),
+        (W, "The row Reap jobs"),
         (E, "The row Deliver runs once and not again (one-off)."),
         (E, "The row Sweep sends tasks.swep and not tasks.sweep."),
     ]

@@ -4,9 +4,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 from pytest_django import Settings
 
+from harbor_refresh.executions.access.signatures import SignedMessage, receive
+from harbor_refresh.executions.errors import Replayed
 from harbor_refresh.executions.models import ReceivedMessage, Task
 from tests.integration.concurrency import at_once
 from tests.integration.executions.hook_requests import NEXT, SIGNING, answer, recorded, signed, wire
@@ -63,6 +66,16 @@ def test_of_one_message_that_comes_twice_at_once_one_is_taken() -> None:
     answers = at_once(*[lambda: answer(BODY, headers=headers)] * 6)
     assert sorted(code for code, _ in answers) == [200, 409, 409, 409, 409, 409]
     assert Task.objects.get().run_count == 1
+
+
+def test_a_message_that_comes_again_is_no_error_of_the_database() -> None:
+    """An error would end this transaction, and fill the log of PostgreSQL."""
+    message = SignedMessage("msg", timezone.now())
+    with transaction.atomic():
+        receive(message)
+        with pytest.raises(Replayed):
+            receive(message)
+        assert ReceivedMessage.objects.count() == 1
 
 
 def _received(**ages: float) -> None:

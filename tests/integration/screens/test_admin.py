@@ -110,6 +110,10 @@ def test_no_list_counts_further_than_the_cap(admin: Client, monkeypatch: pytest.
     assert "The first 3 rows: search or filter for the others" in page
 
 
+def test_facets_are_off_since_they_would_count_every_row(admin: Client) -> None:
+    assert not admin.get(f"{LIST}?_facets=True").context["cl"].add_facets
+
+
 def test_the_tasks_of_one_execution_come_unfinished_first(admin: Client) -> None:
     made()
     execution = made()

@@ -9,6 +9,8 @@ from django.utils import timezone
 from harbor_refresh.executions.access import api_tokens
 from harbor_refresh.executions.models import ApiToken
 from tests.integration.command_output import data, failing, manage, said
+from tests.integration.concurrency import in_background, transaction_held_open, wait_until
+from tests.integration.database_state import waiting_for_locks
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -45,10 +47,15 @@ def test_its_json_has_all_that_was_made() -> None:
 
 
 def test_a_name_is_given_once() -> None:
-    said("harbor", "token", "runner")
-    assert (
-        failing("harbor", "token", "runner")[1] == "There is a token named 'runner' already. Choose another name."
-    )
+    told = "There is a token named 'runner' already. Choose another name."
+    with (
+        transaction_held_open(lambda: said("harbor", "token", "runner")) as commit,
+        in_background(lambda: failing("harbor", "token", "runner")[1]) as finish,
+    ):
+        wait_until(waiting_for_locks, "the second to wait for the first")
+        commit()
+        assert finish() == told
+    assert failing("harbor", "token", "runner")[1] == told
     assert ApiToken.objects.count() == 1
 
 

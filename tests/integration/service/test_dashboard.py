@@ -1,6 +1,7 @@
 """The dashboard: its page, the answers to open pages, who may see it, and what it costs."""
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -95,6 +96,12 @@ def test_an_open_page_is_told_what_has_changed(admin: Client, queue: ExecutionQu
     assert (card(news, "backlog")["value"], card(news, "workers")["value"]) == ("2", "1")
     assert "host-1-a" in news["parts"]["nodes"]
     assert "No worker is alive" not in news["parts"]["findings"]
+
+
+def test_a_screen_reader_is_told_the_number_of_findings_and_no_age(admin: Client) -> None:
+    count = live(admin).json()["parts"]["count"]
+    assert re.fullmatch(r"\d+ findings?", count)
+    assert re.findall(r'role="status"[^>]*>([^<]*)<', admin.get(PAGE).content.decode()) == [count]
 
 
 def test_a_limit_says_how_many_jobs_wait_for_it(admin: Client) -> None:

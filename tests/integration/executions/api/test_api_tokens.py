@@ -9,11 +9,14 @@ from django.contrib.admin.models import LogEntry
 from django.db import IntegrityError
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from harbor_refresh.executions.access import api_tokens
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import ApiToken
 from tests.integration.admin_client import act, signed_in, told
+from tests.integration.concurrency import in_background, transaction_held_open, wait_until
+from tests.integration.database_state import waiting_for_locks
 from tests.integration.executions.api.api_client import Program, token
 
 LIST = "admin:harbor_executions_apitoken_changelist"
@@ -56,6 +59,20 @@ def test_the_last_use_is_noted_once_a_minute(database: str) -> None:
     row.refresh_from_db()
     assert row.last_used_at is not None
     assert row.last_used_at >= first
+
+
+def test_a_use_that_another_request_is_noting_is_not_noted_again(database: str) -> None:
+    row, made = api_tokens.make("runners")
+    moment = timezone.now()
+    with (
+        transaction_held_open(lambda: ApiToken.objects.update(last_used_at=moment)) as commit,
+        in_background(lambda: api_tokens.recognise(made)) as finish,
+    ):
+        wait_until(waiting_for_locks, "the request to wait for the row")
+        commit()
+        assert finish() == row
+    row.refresh_from_db()
+    assert row.last_used_at == moment
 
 
 def test_a_token_that_may_do_nothing_cannot_be_stored(database: str) -> None:

@@ -9,12 +9,13 @@ import sys
 from collections.abc import Iterator
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
 
 from harbor_refresh import client as module
-from harbor_refresh.client import ApiError, Client, Report, TimedOut, Unavailable, main
+from harbor_refresh.client import ApiError, Client, Report, TimedOut, Unavailable, Unusable, main
 from harbor_refresh.local.ports import choose_port
 from tests import pages
 from tests.integration.sample_executions import made
@@ -78,9 +79,26 @@ def test_an_execution_is_created_once_for_a_key(client: Client) -> None:
     keys = [client.create("KEYED", idempotency_key="run-7")["id"] for _ in range(2)]
     assert keys[0] == keys[1]
     assert client.create("KEYED")["id"] != keys[0]
-    for key in ("", "x" * 201, "two words"):
-        with pytest.raises(ApiError, match="Idempotency-Key"):
+    for key in ("", "x" * 201, "two words", "line\r\nX: y"):
+        with pytest.raises(Unusable, match="Idempotency-Key"):
             client.create("KEYED", idempotency_key=key)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"extra_attrs": {"a": object()}},
+        {"extra_attrs": {"a": float("nan")}},
+        {"trigger": "\ud800"},
+        {"idempotency_key": UUID(int=7)},
+    ],
+    ids=["an object", "no number", "half a character", "no text"],
+)
+def test_arguments_of_which_no_request_can_be_made_are_refused_at_once(
+    client: Client, wrong: dict[str, Any]
+) -> None:
+    with pytest.raises(Unusable, match="no request can be made of this"):
+        client.create("X", **wrong)
 
 
 def test_a_long_message_does_not_keep_the_service_from_the_other_reports(
@@ -177,11 +195,15 @@ def test_a_file_of_reports_is_sent_again_after_an_outage_and_counts_once(
     ("words", "told"),
     [
         (["fly"], "invalid choice"),
-        (["report", "x", "Success"], "invalid _task_id value: 'x'"),
+        (["report", "x", "Success"], "invalid task_id value: 'x'"),
         (["report", "7"], "report takes TASK_ID STATUS"),
         (["report", "-", "Success"], "report takes TASK_ID STATUS, or -"),
         (["show", "x"], "invalid int value: 'x'"),
         (["--url", "refresh.example", "show", "1"], "the url takes"),
+        (["create", "X", "--key", "a\nb"], "an Idempotency-Key takes 1 to 200 visible ASCII characters"),
+        (["create", "X", "--attributes", "NaN"], "error: no request can be made of this: ValueError"),
+        (["create", "\udcff"], "error: no request can be made of this: UnicodeEncodeError"),
+        (["--url", "http://999.9.9.9", "show", "1"], "error: no request can be made of this: InvalidURL"),
         (["--token", "hr_x", "show", "1"], "invalid choice"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
