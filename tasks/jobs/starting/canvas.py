@@ -103,11 +103,11 @@ def parts_of(jobs: Any) -> Iterator[Part]:
 class _Jobs(list[NewJob]):
     """The jobs of a part. Their needs are counted as they come: those of 3,000 jobs and 3,000 others fill 1 GB."""
 
-    count = 0
+    needs = 0
 
     def append(self, job: NewJob) -> None:
-        self.count += len(job.needs)
-        if self.count > MOST_NEEDS:
+        self.needs += len(job.needs)
+        if self.needs > MOST_NEEDS:
             raise Refused(
                 f"jobs that belong together have at most {MOST_NEEDS:,} needs in all: put a job between two large "
                 "groups, which hands on what the first has returned"
