@@ -24,7 +24,7 @@ from harbor_refresh.tasks.celery_tasks import run_task
 from harbor_refresh.tasks.jobs import Handle
 from harbor_refresh.tasks.jobs.running import kept_ends as kept
 from harbor_refresh.tasks.jobs.running.coroutines import plain
-from harbor_refresh.tasks.jobs.starting import records as creation
+from harbor_refresh.tasks.jobs.starting import creation
 from harbor_refresh.tasks.jobs.starting.canvas import parts_of
 from harbor_refresh.tasks.jobs.starting.celery_json import native
 from harbor_refresh.tasks.jobs.starting.options import moment_of

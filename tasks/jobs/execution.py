@@ -19,7 +19,7 @@ from harbor_refresh.executions.status import is_final
 from harbor_refresh.tasks.jobs import again
 from harbor_refresh.tasks.jobs.running import kept_ends as kept
 from harbor_refresh.tasks.jobs.running.kept_ends import JobResult
-from harbor_refresh.tasks.jobs.starting import records as creation
+from harbor_refresh.tasks.jobs.starting import creation
 from harbor_refresh.tasks.jobs.starting.canvas import Given, parts_of
 from harbor_refresh.tasks.jobs.starting.fairness import turns_of
 from harbor_refresh.tasks.jobs.stops import stop_jobs

@@ -39,7 +39,7 @@ LEFT = """
 STARTS = """
     from django_celery_beat.models import IntervalSchedule, PeriodicTask
     from harbor_refresh.tasks.jobs.starting.declarations import NewJob
-    from harbor_refresh.tasks.jobs.starting.records import start
+    from harbor_refresh.tasks.jobs.starting.creation import start
 
     every, _ = IntervalSchedule.objects.get_or_create(every=30, period="seconds")
     PeriodicTask.objects.create(name="shop", task="tasks.of_the_shop", interval=every)

@@ -9,7 +9,7 @@ from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.text import shown
 from harbor_refresh.tasks.jobs.end_callbacks import callbacks_of
 from harbor_refresh.tasks.jobs.execution import TrackedExecution, asynchronous
-from harbor_refresh.tasks.jobs.starting import records as creation
+from harbor_refresh.tasks.jobs.starting import creation
 from harbor_refresh.tasks.jobs.starting.canvas import Given, parts_of
 from harbor_refresh.tasks.jobs.starting.fairness import turns_of
 from harbor_refresh.tasks.jobs.terms import terms_of

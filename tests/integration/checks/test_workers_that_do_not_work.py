@@ -11,8 +11,8 @@ from celery import current_app
 
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.checks.facts import Workers
+from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
-from harbor_refresh.tasks.jobs.starting.records import start
 from tests.faults.cluster import Cluster
 from tests.integration.checks.examined import E, found
 from tests.integration.redis_state import Redis

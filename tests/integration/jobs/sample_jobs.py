@@ -24,8 +24,8 @@ from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, Run, begin, take
 from harbor_refresh.tasks.jobs.running.eager import Sent
+from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
-from harbor_refresh.tasks.jobs.starting.records import start
 from harbor_refresh.tasks.models.job import Job, Node, Takes
 
 #: The queue of the jobs of these tests, and the id of their usual node.

@@ -18,8 +18,8 @@ from harbor_refresh.tasks.jobs.nodes import this_node
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.running import tracked
 from harbor_refresh.tasks.jobs.running.eager import Sent
+from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
-from harbor_refresh.tasks.jobs.starting.records import start
 from tests.integration.jobs.sample_jobs import (
     AtOnce,
     Outbox,

@@ -157,7 +157,7 @@ def test_the_jobs_of_a_chain_come_soon_after_those_before_them(copy: Any, outbox
 
 
 def test_the_turns_go_on_over_pages(copy: Any, outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harbor_refresh.tasks.jobs.starting.records.BATCH", 3)
+    monkeypatch.setattr("harbor_refresh.tasks.jobs.starting.creation.BATCH", 3)
     execution = start("SCAN", jobs=[copy.s("a") for _ in range(10)])
     turns = Job.objects.filter(task__execution=execution).order_by("pk").values_list("turn", flat=True)
     assert list(turns) == [1_000_000 * n for n in range(10)]

@@ -16,8 +16,8 @@ from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.admin import execution_actions
 from harbor_refresh.tasks.admin import job as screen
 from harbor_refresh.tasks.admin.task import attempt_of
+from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
-from harbor_refresh.tasks.jobs.starting.records import start
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.operations import bulk
 from tests.integration.admin_client import act, ids_shown, told

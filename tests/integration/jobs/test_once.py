@@ -29,7 +29,7 @@ A_BEAT = """
 import sys, django
 django.setup()
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
-from harbor_refresh.tasks.jobs.starting.records import start_or_find
+from harbor_refresh.tasks.jobs.starting.creation import start_or_find
 from harbor_refresh.tasks.jobs.terms import terms_of
 from harbor_refresh.tasks.jobs import sender
 sender._publish = lambda rows: len(rows)

@@ -14,8 +14,8 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import database, sender
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
+from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
-from harbor_refresh.tasks.jobs.starting.records import start
 from harbor_refresh.tasks.models import Pause
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.operations.pauses import pause, resume

@@ -21,9 +21,8 @@ from harbor_refresh.executions.text import MAX_JSON
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, sender
 from harbor_refresh.tasks.jobs import start as start_signatures
 from harbor_refresh.tasks.jobs.nodes import this_node
-from harbor_refresh.tasks.jobs.starting import records
+from harbor_refresh.tasks.jobs.starting.creation import add, start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, Part
-from harbor_refresh.tasks.jobs.starting.records import add, start
 from harbor_refresh.tasks.models import Job
 from tests.integration.concurrency import at_once
 from tests.integration.jobs.report_receiver import Target
@@ -105,7 +104,7 @@ def test_of_a_unique_job_that_many_start_at_once_one_is_recorded(outbox: Outbox)
 
 
 def test_jobs_with_large_arguments_are_written_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "BATCH_SIZE", 4_000)
+    monkeypatch.setattr(creation, "BATCH_SIZE", 4_000)
     with CaptureQueriesContext(connection) as queries:
         start("SCAN", [[NewJob("a.job", ["x" * 900])] for _ in range(10)])
     inserts = [one["sql"].count("a.job") for one in queries if "INTO execution_job" in one["sql"]]
@@ -447,7 +446,7 @@ def test_jobs_are_waited_for_outside_a_transaction_alone_because_they_begin_afte
 
 @pytest.fixture
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "BATCH", 10)
+    monkeypatch.setattr(creation, "BATCH", 10)
 
 
 def numbered(count: int, read: list[int] | None = None) -> Iterator[Part]:

@@ -12,8 +12,8 @@ from harbor_refresh.executions.errors import AlreadyUnderWay, Contended
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.jobs.again import retry_failed
+from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
-from harbor_refresh.tasks.jobs.starting.records import start
 from harbor_refresh.tasks.jobs.starting.unique_keys import retry_on_conflict
 from harbor_refresh.tasks.models import Job
 from tests import servers

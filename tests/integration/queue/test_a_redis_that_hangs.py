@@ -23,8 +23,8 @@ from harbor_refresh.executions.models import Execution, Quarantine
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
-from harbor_refresh.tasks.jobs.starting.records import start
 from harbor_refresh.tasks.operations.pauses import paused
 from harbor_refresh.tasks.pipeline import marks
 from harbor_refresh.tasks.queue import execution_queue

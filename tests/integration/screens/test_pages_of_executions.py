@@ -19,8 +19,8 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.vendor_keys import number_of
 from harbor_refresh.executions.models import AuditEntry, Delivery, Execution, Subscription, Task, VendorKey
 from harbor_refresh.executions.queries import listing
+from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
-from harbor_refresh.tasks.jobs.starting.records import start
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import ids_shown, signed_in, told
 from tests.integration.jobs.sample_jobs import failed, in_a_row, statuses

@@ -21,8 +21,8 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.monitoring import flights
 from harbor_refresh.monitoring.flights import Flight
+from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
-from harbor_refresh.tasks.jobs.starting.records import start
 from harbor_refresh.tasks.models import Limit, Sample
 from harbor_refresh.tasks.overview import events, samples
 from harbor_refresh.tasks.overview.state import Node, State

@@ -8,8 +8,8 @@ from django.core.management import ManagementUtility
 
 from benchmarks.command import Command as Bench
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
-from harbor_refresh.tasks.jobs.starting.records import start
 from tests import pages
 
 #: The changelog is left out: a command of a past release may be gone.

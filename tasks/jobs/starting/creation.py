@@ -87,7 +87,7 @@ def add(execution_id: int, parts: Iterable[Part], *, once: str = "", turns: Turn
     """Add these jobs to an execution that has not ended; return how many were added. `once`: the key of this
     addition. If it was made before, nothing is added.
 
-    1. Hold the execution, so that it does not end before the commit (executions.creation.hold_open). Raises
+    1. Hold the execution, so that it does not end before the commit (lifecycle.creation.hold_open). Raises
        AlreadyFinal, or ExecutionClosed, if it has ended or is closed.
     2. Leave out parts with a unique job that is queued or running, as `start` does.
     3. Write tasks, jobs and the key in the same transaction. After the commit, publish these jobs.
