@@ -1,4 +1,4 @@
-"""The reaper: every way in which a run is ended or released that does not end by itself. The first is called by the
+"""The reaper: every way in which a run is ended or released that does not end by itself. The first is called by
 nodes, within seconds (nodes.py); the others are an hourly pass (`reap`).
 
 | its job                                            | then                                                  |

@@ -21,6 +21,7 @@ from harbor_refresh.executions.text import MAX_JSON
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, sender
 from harbor_refresh.tasks.jobs import start as start_signatures
 from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.starting import creation
 from harbor_refresh.tasks.jobs.starting.creation import add, start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, Part
 from harbor_refresh.tasks.models import Job
