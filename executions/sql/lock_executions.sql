@@ -4,7 +4,7 @@
 -- :wait    bool      wait for a row that another transaction has locked, or skip it, for a caller that retries it
 -- returns  those that exist, are not in quarantine and are now locked, until the transaction ends
 --
--- The next statement reads the rollup, and its snapshot sees what was committed while this one waited. One statement
+-- The next statement reads the rollup, and its snapshot sees what was committed while this one waited. A statement
 -- for both would write the rollup of the tasks as they were before the wait.
 WITH waited_for AS (
     SELECT e.id
