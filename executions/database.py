@@ -1,14 +1,13 @@
 """Run the statements of the use cases; the one place that translates the database's errors into ours."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, OperationalError, connection
-from django.db.models import Model, Q, QuerySet
-from django.db.models.expressions import RawSQL
+from django.db.models import BooleanField, F, Func, Model, Q, QuerySet, Value
 
 from harbor_refresh.executions import sql
 from harbor_refresh.executions.attached.attachment import is_attached
@@ -88,9 +87,11 @@ def array(values: Iterable[float | str]) -> str:
     return "{" + ",".join(map(str, values)) + "}"
 
 
-def among(ids: Collection[int]) -> Q:
-    """Match the rows with these ids. They are bound as one value, because thousands of them are slow to adapt."""
-    return Q(pk__in=RawSQL("SELECT unnest(%s::bigint[])", [array(ids)]))
+def among(ids: Iterable[int], column: str = "pk") -> Q:
+    """Match the rows with these ids. They are bound as one array, because thousands of them are slow to adapt. An
+    index looks the array up in its order; the ids of a subquery would be hashed, and looked up one by one."""
+    words = {"template": "%(expressions)s::bigint[])", "arg_joiner": " = ANY("}
+    return Q(Func(F(column), Value(array(ids)), output_field=BooleanField(), **words))
 
 
 def allow_long_statements() -> None:

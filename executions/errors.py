@@ -80,7 +80,7 @@ class ExecutionClosed(AlreadyFinal):
 
 
 class NotFinal(Refused):
-    """The execution has not ended; stop it first."""
+    """The execution has not ended; stop it first, or finish it if it has no tasks."""
 
 
 class StillReferenced(Refused):

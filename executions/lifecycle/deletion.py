@@ -52,7 +52,7 @@ def delete_ended(execution_id: int) -> None:
         if not locked:
             raise NoSuchExecution(execution_id)
         if not locked[execution_id]:
-            raise NotFinal(f"execution {execution_id} has not ended: stop or finish it first")
+            raise NotFinal(f"execution {execution_id} has not ended: stop it, or finish it if it has no tasks")
         if column := referenced([execution_id]).get(execution_id):
             raise StillReferenced(execution_id, column)
         _delete_locked(locked)

@@ -20,7 +20,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.database import allow_long_statements, run
+from harbor_refresh.executions.database import allow_long_statements, among, run
 from harbor_refresh.executions.models import Execution, Link, Task
 from harbor_refresh.executions.news.after_commit import tell_touched_after_commit
 from harbor_refresh.executions.status import CODES, Status
@@ -75,7 +75,7 @@ def _levels(execution_ids: Iterable[int], near: str, far: str, step: int) -> dic
     at, level, levels = set(execution_ids), 0, dict[int, int]()
     while at:
         levels |= dict.fromkeys(at, level)
-        at = set(Link.objects.filter(**{f"{near}__in": at}).values_list(far, flat=True))
+        at = set(Link.objects.filter(among(at, near)).values_list(far, flat=True))
         level += step
     return {pk: level for pk, level in sorted(levels.items()) if level or step > 0}
 
@@ -107,7 +107,7 @@ def lock_family(execution_ids: Sequence[int]) -> list[Relative]:
 
 
 def _lock(execution_ids: Collection[int]) -> list[Relative]:
-    rows = Execution.objects.select_for_update(no_key=True).filter(pk__in=execution_ids).order_by("pk")
+    rows = Execution.objects.select_for_update(no_key=True).filter(among(execution_ids)).order_by("pk")
     return [Relative(row.pk, row.vendor_type, row.status) for row in rows]
 
 

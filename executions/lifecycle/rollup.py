@@ -6,7 +6,6 @@ from functools import partial
 from time import perf_counter
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
 
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import (
@@ -21,7 +20,7 @@ from harbor_refresh.executions.database import (
 )
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle import links
-from harbor_refresh.executions.models import Execution, Quarantine
+from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.news import counters, signals
 from harbor_refresh.executions.news.after_commit import tell_changes_written_after_commit
 from harbor_refresh.executions.news.counters import BOUNDS, REFRESH_SECONDS, REPORT_TO_TRUE_SECONDS, labels_of
@@ -76,10 +75,7 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
 def _write(ids: Sequence[int], wait: bool) -> Refreshed:
     began = perf_counter()
     with transaction.atomic():
-        held_back = Quarantine.objects.filter(execution=OuterRef("pk"))
-        rows = Execution.objects.filter(among(ids), ~Exists(held_back)).order_by("pk").values_list("pk", flat=True)
-        # The next statement reads the rollup in a newer snapshot, with what was committed while this one waited
-        held = list(rows.select_for_update(no_key=True, skip_locked=not wait))
+        held = run("lock_executions", ids=ids, wait=wait)[0][0]
         waited = perf_counter() - began
         changed, untold, nested = run(
             "refresh_executions", ids=held, count=len(held), waited=waited, **HISTOGRAMS
@@ -89,7 +85,10 @@ def _write(ids: Sequence[int], wait: bool) -> Refreshed:
         if untold:
             tell_changes_written_after_commit()
         crash_points.reach("deciding", ids)
-    locked = set() if wait or len(held) == len(ids) else {*rows}.difference(held)
+    locked = set[int]()
+    if not wait and len(held) < len(ids):
+        rows = Execution.objects.filter(among(ids), quarantine=None)
+        locked.update({*rows.values_list("pk", flat=True)}.difference(held))
     return Refreshed(succeeded=len(held), changed=changed, locked=locked)
 
 

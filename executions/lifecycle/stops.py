@@ -46,7 +46,7 @@ def stop_many(execution_ids: Sequence[int], message: str | None = None) -> Stopp
     says why, in the tasks that are stopped and in those of the executions that had not ended.
 
     An execution without tasks that is not final becomes Stopped itself. A later report changes a stopped task only
-    if its revision is newer. Executions are locked before tasks, each in id order, as in `delete`. Their
+    if its revision is newer. Executions are locked before tasks, each in id order, as in `delete_ended`. Their
     descendants are stopped with them, and refreshed before them. Executions in quarantine are released in the same
     transaction, because nothing in quarantine is refreshed. If a refresh fails again, its execution is marked like
     any other.

@@ -67,7 +67,8 @@ def bounded(chosen: Filter, rows: QuerySet[Execution]) -> tuple[QuerySet[Executi
     """Return the rows that meet the filter, and how many of the newest were compared if these are not all.
 
     Indexes answer for the vendor, the start, ids and the quarantine. The other conditions are compared with the
-    newest NEWEST of the rows that are left, and MOST ids are passed on, so that no order can make the list slow.
+    newest NEWEST of the rows that are left. Of these, and of those in quarantine, MOST ids are passed on, so that
+    no order can make the list slow.
     """
     by_index = Filter(
         chosen.vendor_type,
@@ -78,10 +79,10 @@ def bounded(chosen: Filter, rows: QuerySet[Execution]) -> tuple[QuerySet[Executi
         quarantined=chosen.quarantined or None,
     )
     left = by_index.apply(rows)
-    if chosen == by_index:
+    if chosen == by_index and not chosen.quarantined:
         return left, None
     compared = NEWEST if chosen.has_jobs is None else NEWEST_WITH_JOBS
-    floor = lowest_of_the_newest(left, compared)
+    floor = None if chosen == by_index else lowest_of_the_newest(left, compared)
     newest = left if floor is None else left.filter(pk__gte=floor)
     ids = list(chosen.apply(newest).order_by("-pk").values_list("pk", flat=True)[:MOST])
     return rows.filter(among(ids)), None if floor is None and len(ids) < MOST else compared

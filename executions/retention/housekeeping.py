@@ -13,13 +13,13 @@ from operator import itemgetter
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS
-from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
+from django.db.models.functions import Greatest, Now
 
 from harbor_refresh.executions import pacing
 from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.database import delete_first
+from harbor_refresh.executions.database import among, delete_first
 from harbor_refresh.executions.deliveries.claims import expire
 from harbor_refresh.executions.lifecycle.deletion import TOMBSTONES_KEPT
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -99,24 +99,16 @@ def shorten_histories(age: timedelta, after_id: int) -> tuple[int, int | None]:
         Execution.objects.filter(pk__gt=after_id).order_by("pk").values_list("pk", "revision")[:HISTORY_PAGE]
     )
     suspects = [pk for pk, revision in page if revision > HISTORY_KEPT or is_attached()]
-    counted = (
-        StatusChange.objects.filter(execution_id__in=suspects).values("execution_id").annotate(rows=Count("pk"))
-    )
-    long = (
-        counted.filter(rows__gt=HISTORY_KEPT)
-        .order_by("execution_id")
-        .values_list("execution_id", flat=True)[:AT_ONCE]
-    )
-    locked = (
-        Execution.objects.filter(pk__in=list(long)).order_by("pk").select_for_update(skip_locked=True, no_key=True)
-    )
-    deleted = {pk: _shorten(pk, age) for pk in locked.values_list("pk", flat=True)}
+    beyond = StatusChange.objects.filter(execution_id=OuterRef("pk"))[HISTORY_KEPT : HISTORY_KEPT + 1]
+    long = Execution.objects.filter(among(suspects), Exists(beyond)).order_by("pk").values_list("pk", flat=True)
+    locked = long.select_for_update(skip_locked=True, no_key=True)[:AT_ONCE]
+    deleted = {pk: _shorten(pk, age) for pk in locked}
     total = sum(deleted.values())
     for pk, count in deleted.items():
         if count == BATCH:
             return total, pk - 1
-    if len(long) == AT_ONCE:
-        return total, max(long)
+    if len(deleted) == AT_ONCE:
+        return total, max(deleted)
     return total, page[-1][0] if len(page) == HISTORY_PAGE else None
 
 
@@ -128,7 +120,9 @@ def _shorten(execution_id: int, age: timedelta) -> int:
     deletable = [revision for revision, _ in takewhile(itemgetter(1), oldest)]
     if deletable:
         changes.filter(revision__lte=deletable[-1])._raw_delete(using=DEFAULT_DB_ALIAS)
-        ShortenedHistory.objects.update_or_create(execution_id=execution_id, defaults={"through": deletable[-1]})
+        through = {"through": deletable[-1]}
+        greatest = {"through": Greatest("through", deletable[-1])}
+        ShortenedHistory.objects.update_or_create(greatest, through, execution_id=execution_id)
     return len(deletable)
 
 
@@ -142,8 +136,8 @@ def forget_orphans(after_id: int) -> tuple[int, int | None]:
         later = rows.filter(execution_id__gt=after_id).order_by("execution_id").distinct()
         known.update(later.values_list("execution_id", flat=True)[:HISTORY_PAGE])
     page = sorted(known)[:HISTORY_PAGE]
-    gone = set(page).difference(Execution.objects.filter(pk__in=page).values_list("pk", flat=True))
-    deleted = sum(rows.filter(execution_id__in=gone)._raw_delete(using=DEFAULT_DB_ALIAS) for rows in ours)
+    gone = set(page).difference(Execution.objects.filter(among(page)).values_list("pk", flat=True))
+    deleted = sum(rows.filter(among(gone, "execution_id"))._raw_delete(using=DEFAULT_DB_ALIAS) for rows in ours)
     return deleted, page[-1] if len(page) == HISTORY_PAGE else None
 
 

@@ -98,10 +98,10 @@ def sweep(
     try:
         if not outcome.held:
             _Sweep(outcome, lease, progress, seconds).work(begin or Place(EXECUTIONS))
-            lease.release()
     except LeaseLost:
         outcome.lease_lost = True
     finally:
+        lease.release()  # another sweep keeps its lease
         signals.swept.send(sender=sweep, outcome=outcome)
         if outcome.refreshed or outcome.left:
             signals.dangling.send(sender=sweep, outcome=outcome)

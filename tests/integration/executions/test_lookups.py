@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from harbor_refresh.executions.database import among
+from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -41,6 +44,8 @@ def test_executions_in_quarantine_are_found_at_any_age(monkeypatch: pytest.Monke
     monkeypatch.setattr(listing, "NEWEST", 1)
 
     assert found(quarantined=True) == (held[::-1], True)
+    monkeypatch.setattr(listing, "MOST", 1)
+    assert found(quarantined=True) == (held[1:], False)
 
 
 def test_a_status_is_found_among_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,3 +96,11 @@ def test_the_indexes_serve_the_queries_that_they_are_there_for() -> None:
     assert "Sort" not in plan(*by_status)
     assert "execution_started" in plan(*by_start)
     assert "Sort" not in plan(*by_start)
+
+
+def test_many_ids_are_one_array_that_an_index_looks_up() -> None:
+    made("Error")
+    assert "Index Cond: (id = ANY (" in plan(*Execution.objects.filter(among([1, 2])).query.sql_with_params())
+    with CaptureQueriesContext(connection) as asked:
+        links.family([1, 2])
+    assert '"parent_id" = ANY(' in asked.captured_queries[0]["sql"]

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
@@ -198,6 +199,15 @@ def test_a_sweep_whose_lease_was_taken_over_deletes_nothing_more(
     assert "Sweep lost its lease to another sweep" in caplog.text
 
 
+def test_a_sweep_that_is_interrupted_releases_its_lease() -> None:
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep(progress=interrupt)
+    assert LeaseRow.objects.get().held_until is None
+
+
 KILLED_AT_THE_THIRD_BATCH = """
 import os, signal, django
 django.setup()
@@ -373,6 +383,18 @@ def test_many_long_histories_are_shortened_page_by_page(page: int, monkeypatch: 
 
 
 @pytest.mark.usefixtures("short_histories")
+def test_no_long_history_is_read_whole() -> None:
+    with_history(2_000, age=timedelta(days=31))
+    with CaptureQueriesContext(connection) as asked, transaction.atomic():
+        housekeeping.shorten_histories(timedelta(days=30), 0)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE execution_status_change")
+        for query in (one["sql"] for one in asked.captured_queries if one["sql"].startswith("SELECT")):
+            cursor.execute(f"EXPLAIN ANALYZE {query}")
+            assert max(map(int, re.findall(r"actual \S+ rows=(\d+)", str(cursor.fetchall())))) <= 6, query
+
+
+@pytest.mark.usefixtures("short_histories")
 def test_no_history_is_shortened_if_that_is_switched_off(settings: Settings) -> None:
     settings.REFRESH_HISTORY_DAYS = 0
     execution = with_history(20, age=timedelta(days=3000))
@@ -504,7 +526,7 @@ def test_many_that_are_passed_cost_no_attempt_each_and_each_message_tells_of_its
         while outcome.stopped_at:
             passed.append(outcome.passed)
             outcome = sweep(begin=outcome.stopped_at, seconds=0)
-    assert not [one for one in asked.captured_queries if "Locks executions" in one["sql"]]
+    assert not [one for one in asked.captured_queries if "Locks the tasks of executions" in one["sql"]]
     assert sum(passed) == 32
     assert caplog.text.count("Sweep passed") == len([one for one in passed if one])
     assert ids() == set(named)
