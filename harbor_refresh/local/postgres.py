@@ -11,7 +11,8 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from harbor_refresh.local.binaries import find_postgres, server_account
+from harbor_refresh.local.binaries import find_postgres
+from harbor_refresh.local.checkout import server_account
 from harbor_refresh.local.errors import LocalError
 from harbor_refresh.local.ports import LOOPBACK
 from harbor_refresh.local.process import end_leftover, spawn, tail

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harbor_refresh.local import binaries
+from harbor_refresh.local import checkout
 from harbor_refresh.local.binaries import find_postgres, find_redis
 
 
@@ -30,7 +30,7 @@ def test_without_variables_the_programs_of_the_wheels_are_run(monkeypatch: pytes
 def test_each_account_can_run_the_postgresql_of_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The programs are copied with a umask that would hide them."""
     home = tmp_path / "home"
-    monkeypatch.setattr(binaries, "_PUBLIC_HOME", home)
+    monkeypatch.setattr(checkout, "_PUBLIC_HOME", home)
     monkeypatch.delenv("POSTGRES_PROGRAMS", raising=False)
     before = os.umask(0o077)
     try:

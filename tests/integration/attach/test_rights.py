@@ -360,6 +360,5 @@ def test_a_command_that_a_script_may_not_run_is_named_and_no_absence(harbor: Res
     assert "'scard'" in done.stderr or "can't run this command" in done.stderr  # as Redis 7.0 says it
     assert done.stderr.strip().endswith(
         "Redis answers, and refuses this program: its user may not use that command, or not on that key. "
-        "The files redis.acl and broker.acl of deploy/attach have all rights that are needed; "
-        "then repeat this command."
+        "`manage.py attach check` names each right that is missing; then repeat this command."
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import psycopg
 from django.db import connection
 
-from harbor_refresh.local.binaries import server_account
+from harbor_refresh.local.checkout import server_account
 from harbor_refresh.local.ports import LOOPBACK, choose_port
 from harbor_refresh.local.process import kill_tree, spawn
 from tests import servers
