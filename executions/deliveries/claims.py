@@ -157,11 +157,12 @@ def record(results: Sequence[Result]) -> list[Ended]:
 
 def expire(before: Any) -> int:
     """Turn some deliveries that were due before that moment into dead letters: they could not be sent since then.
-    Return how many."""
+    Return how many. An error of an earlier attempt stays."""
     names = ["attempts" if one.name == "attempt" else one.name for one in fields(Claimed)]
-    old = Delivery.objects.filter(state=State.PENDING, next_at__lt=before).order_by("pk").values_list(*names)
-    error = "nothing was sent: the receiver was away"
-    return len(record([Result(Claimed(*row), Outcome.DEAD, error) for row in old[:EXPIRED_AT_ONCE]]))
+    old = Delivery.objects.filter(state=State.PENDING, next_at__lt=before).order_by("pk")
+    rows = old.values_list("last_error", *names)[:EXPIRED_AT_ONCE]
+    away = "nothing was sent: the receiver was away"
+    return len(record([Result(Claimed(*row), Outcome.DEAD, error or away) for error, *row in rows]))
 
 
 def _count(ended: Sequence[Ended], unsent: Collection[int] = ()) -> None:

@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models.functions import Now
 
 from harbor_refresh.executions import crash_points
-from harbor_refresh.executions.database import absence_translated, run
+from harbor_refresh.executions.database import LOCK_TIMEOUT, absence_translated, run, sqlstate
 from harbor_refresh.executions.deliveries import answers
 from harbor_refresh.executions.deliveries.answers import MAX_ERROR, backoff
 from harbor_refresh.executions.deliveries.claims import (
@@ -96,15 +96,20 @@ def _sender() -> "AbstractContextManager[Sender | None]":
 def write_deliveries() -> int:
     """Write the deliveries of all untold changes; return how many changes were told.
 
-    Two processes at once: the second waits for the rows that the first has locked, and leaves them out. So the
-    changes of an execution are written in order.
+    Changes that another process has locked are left to the next call, and so are those behind them. So the changes
+    of an execution are written in order, and a run that waits for answers does not wait for locks.
     """
     count = 0
     while True:
-        with absence_translated(), transaction.atomic():
-            told: int = run("write_deliveries", most=BATCH)[0][0]
-            if told:
-                crash_points.reach("listed", ())
+        try:
+            with absence_translated(), transaction.atomic():
+                told: int = run("write_deliveries", most=BATCH)[0][0]
+                if told:
+                    crash_points.reach("listed", ())
+        except OperationalError as exc:
+            if sqlstate(exc) != LOCK_TIMEOUT:
+                raise
+            return count
         count += told
         if told < BATCH:
             return count

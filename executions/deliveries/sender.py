@@ -77,6 +77,8 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
         self._threads = threads
         self._allowed = allowed
         self._inner = httpcore2.AnyIOBackend()
+        #: Requests that resolve one name at the same time share a look-up, so a hanging name takes one thread.
+        self._running: dict[tuple[str, int], asyncio.Future[list[str]]] = {}
 
     async def connect_tcp(self, host: str, port: int, **options: Any) -> httpcore2.AsyncNetworkStream:  # type: ignore[override]
         try:
@@ -94,8 +96,13 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
         raise failure
 
     async def _resolved(self, host: str, port: int) -> list[str]:
+        key = (host, port)
+        if key not in self._running:
+            self._running[key] = asyncio.get_running_loop().run_in_executor(self._threads, look_up, host, port)
+            self._running[key].add_done_callback(lambda _: self._running.pop(key, None))
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, look_up, host, port)
+            # a request that gives up must not cancel the look-up that other requests wait for
+            return await asyncio.shield(self._running[key])
         except (OSError, UnicodeError) as exc:
             raise Forbidden from exc
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import run
@@ -85,11 +86,14 @@ def tell_first_failure(execution_id: int) -> None:
     No status has changed, so the delivery has the same status twice, and the revision 0, which no change has.
     """
     asked = Callback.objects.filter(execution_id=execution_id, statuses=[]).values("handler")
-    listen = Subscription.objects.filter(kind=Kind.CALLBACK, enabled=True, missing_since=None, handler__in=asked)
+    told = Delivery.objects.filter(subscription=OuterRef("pk"), execution_id=execution_id, revision=0)
+    listen = Subscription.objects.filter(
+        ~Exists(told), kind=Kind.CALLBACK, enabled=True, missing_since=None, handler__in=asked
+    )
     execution = {"execution_id": execution_id, "vendor_type": Execution.objects.get(pk=execution_id).vendor_type}
-    told = {"revision": 0, "from_status": Status.RUNNING, "to_status": Status.RUNNING, "changed_at": Now()}
-    new = [Delivery(subscription=one, **execution, **told) for one in listen.order_by("pk")]
-    if Delivery.objects.bulk_create(new, ignore_conflicts=True):
+    change = {"revision": 0, "from_status": Status.RUNNING, "to_status": Status.RUNNING, "changed_at": Now()}
+    new = [Delivery(subscription=one, **execution, **change) for one in listen.order_by("pk")]
+    if Delivery.objects.bulk_create(new):
         tell_changes_written_after_commit()
 
 

@@ -56,11 +56,13 @@ class Chore:
     name: str
     forget: Forget
     age: timedelta
+    deletes: bool = True
 
     def page(self, _: int = 0) -> tuple[int, int | None]:
-        """Delete one batch; return how many, and None after the last one. The moment is one of the database."""
-        deleted = self.forget(Now() - self.age)
-        return deleted, 0 if deleted else None
+        """Do one batch; return how many rows it deleted, and None after the last one. The moment is one of the
+        database."""
+        count = self.forget(Now() - self.age)
+        return count if self.deletes else 0, 0 if count else None
 
 
 def older(rows: QuerySet[Any], column: str) -> Forget:
@@ -80,7 +82,7 @@ HOUSEKEEPING: tuple[Chore, ...] = (
     Chore("tombstones of tasks", older(DeletedTask.objects.all(), "at"), TOMBSTONES_KEPT),
     Chore("ids of signed messages", older(ReceivedMessage.objects.all(), "at"), ReceivedMessage.KEPT),
     Chore("log of actions", audit.forget, timedelta(days=180)),
-    Chore("overdue deliveries", expire, timedelta(seconds=pacing.DELIVER_MAX_AGE_SECONDS)),
+    Chore("overdue deliveries", expire, timedelta(seconds=pacing.DELIVER_MAX_AGE_SECONDS), deletes=False),
     # a dead letter can be sent again until then
     Chore("ended deliveries", older(DELIVERED_OR_DEAD, "ended_at"), timedelta(days=30)),
     Chore("old secrets of webhooks", forget_old_secrets, timedelta(0)),

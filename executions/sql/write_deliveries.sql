@@ -3,9 +3,9 @@
 -- :most int  how many changes at most
 -- returns    how many changes were told
 --
--- The changes are locked in id order, as a deletion locks them. A statement that waited for another one leaves out the
--- changes that the other one has told. An execution's revisions are written under its row lock, so revision r + 1 is
--- never visible without r, and has the higher id. So its deliveries are written in order.
+-- The changes are locked in id order, as a deletion locks them. If another transaction has locked one of them, the
+-- statement fails at once: to skip that change would break the order. An execution's revisions are written under its
+-- row lock, so revision r + 1 is never visible without r, and has the higher id. So its deliveries are written in order.
 --
 -- A flag tells what is done, and not a watermark over the ids, because a row with a lower id may commit later.
 WITH untold AS MATERIALIZED (
@@ -14,7 +14,7 @@ WITH untold AS MATERIALIZED (
     WHERE NOT told
     ORDER BY id
     LIMIT %(most)s
-    FOR NO KEY UPDATE
+    FOR NO KEY UPDATE NOWAIT
 ),
 written AS (
     INSERT INTO execution_delivery (

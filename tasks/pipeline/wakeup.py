@@ -36,6 +36,9 @@ from harbor_refresh.tasks.strategies import strategy
 
 log = logging.getLogger("harbor_refresh")
 
+#: Held while a check that ignores a pending wake is planned: many claims may meet the same locked row.
+_planned = threading.Lock()
+
 
 def send_tick() -> None:
     try:
@@ -68,13 +71,18 @@ def check_after(batch: Batch) -> None:
 
 def check_later(seconds: float, *, ignore_pending_wake: bool = False) -> None:
     """Check after so many seconds. The process waits, because a countdown of a message compares the clocks of two
-    machines. If it dies before, recovery checks within a few seconds."""
+    machines. If it dies before, recovery checks within a few seconds. It plans at most one check that ignores a
+    pending wake."""
+    if ignore_pending_wake and not _planned.acquire(blocking=False):
+        return
     timer = threading.Timer(seconds, _check_now, kwargs={"ignore_pending_wake": ignore_pending_wake})
     timer.daemon = True
     timer.start()
 
 
 def _check_now(*, ignore_pending_wake: bool) -> None:
+    if ignore_pending_wake:
+        _planned.release()
     try:
         check(ignore_pending_wake=ignore_pending_wake)
     except QueueUnavailable as exc:

@@ -9,7 +9,7 @@ A server that answers but does not serve counts as away (`NotServing`).
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import count
@@ -22,6 +22,7 @@ from redis import ConnectionPool, Redis, RedisError, ResponseError, exceptions
 from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.retry import Retry
 from redis.sentinel import (
+    MasterNotFoundError,
     Sentinel,
     SentinelConnectionPool,
     SentinelManagedConnection,
@@ -30,7 +31,7 @@ from redis.sentinel import (
 
 from harbor_refresh.executions.errors import QueueRefused, QueueRightMissing, QueueUnavailable
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.broker.redis_address import Address, read_address
+from harbor_refresh.tasks.broker.redis_address import Address, Place, read_address
 from harbor_refresh.tasks.conf import refresh_settings
 
 #: Another server should be asked: this one is a replica, lost its primary, or was demoted while the client waited.
@@ -65,6 +66,8 @@ PATIENCE = 1.5
 BRIEF_SECONDS = 0.5
 #: The part of the timeout of one answer that a Sentinel has to name the primary.
 SENTINEL_SHARE = 0.5
+#: So many Sentinels are asked for one connection, because each may hang. The others come first the next time.
+MOST_ASKED = 3
 
 
 class NotServing(ResponseError):
@@ -128,14 +131,27 @@ def _with_code(error: ResponseError) -> str:
 
 
 class Sentinels(Sentinel):
-    """Its connections are closed at once, so that a forked process inherits none."""
+    """Each search has its own connections and closes them, because other threads search at the same time, and a
+    forked process must inherit none. A Sentinel that did not name the primary is asked last from then on."""
+
+    def __init__(self, places: Sequence[Place], options: Mapping[str, Any]) -> None:
+        super().__init__([])  # type: ignore[no-untyped-call]
+        self.places, self._options = [*places], options
 
     def discover_master(self, service_name: str) -> Any:
-        try:
-            return super().discover_master(service_name)  # type: ignore[no-untyped-call]
-        finally:
-            for one in self.sentinels:
-                one.close()
+        failures: list[str] = []
+        for place in self.places[:MOST_ASKED]:
+            try:
+                with Redis(*place, **self._options) as asked:
+                    state: Any = asked.sentinel_masters().get(service_name)
+                if state and self.check_master_state(state, service_name):  # type: ignore[no-untyped-call]
+                    return state["ip"], state["port"]
+            except NOT_ADMITTED:
+                raise
+            except (exceptions.ConnectionError, exceptions.TimeoutError) as exc:
+                failures.append(f"{place.host}:{place.port}: {exc}")
+            self.places = [*(one for one in self.places if one != place), place]
+        raise MasterNotFoundError(f"No master found for {service_name!r} ({'; '.join(failures)})")
 
 
 #: After these, an operation is tried again.
@@ -237,9 +253,8 @@ def connect(address: Address | str, timeout: float, *, tries: int) -> Redis:
         made: type[redis.Connection] = ReroutingSSLConnection if has_tls else ReroutingConnection
         return Redis.from_pool(ConnectionPool(**options, **address.places[0]._asdict(), connection_class=made))
     made = ReroutingSentinelSSLConnection if has_tls else ReroutingSentinelConnection
-    asked: Any = Sentinels  # the library gives neither of the two types
-    pooled: Any = SentinelConnectionPool
-    sentinels = asked(address.places, sentinel_kwargs=address.of_sentinels | of_sentinels(timeout))
+    pooled: Any = SentinelConnectionPool  # the library does not give its type
+    sentinels = Sentinels(address.places, address.of_sentinels | of_sentinels(timeout))
     return Redis.from_pool(pooled(address.primary, sentinels, **options, connection_class=made))
 
 

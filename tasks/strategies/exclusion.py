@@ -5,9 +5,10 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from time import monotonic
 from typing import IO, Any
 
-from redis.exceptions import RedisError
+from redis.exceptions import LockNotOwnedError, RedisError
 from redis.lock import Lock
 
 from harbor_refresh.tasks import pacing
@@ -31,15 +32,24 @@ def cycle_lock() -> Iterator[Callable[[], bool] | None]:
         yield None
         return
     done = threading.Event()
+    # by the clock of this process; Redis has granted it before the answer came
+    expires = monotonic() + pacing.NODE_TTL_SECONDS - pacing.REDIS_TIMEOUT_SECONDS
 
     def renew() -> None:
+        nonlocal expires
         while not done.wait(pacing.HEARTBEAT_SECONDS):
-            with suppress(RedisError):
+            asked = monotonic()
+            try:
                 lock.extend(pacing.NODE_TTL_SECONDS, replace_ttl=True)
+                expires = asked + pacing.NODE_TTL_SECONDS
+            except LockNotOwnedError:
+                expires = 0
+                return
+            except RedisError:  # it stays ours for the time that was granted
+                continue
 
     def is_ours() -> bool:
-        with redis_errors_translated():
-            return lock.owned()
+        return monotonic() < expires
 
     renewer = threading.Thread(target=renew, name="lock", daemon=True)
     renewer.start()

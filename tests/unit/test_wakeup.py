@@ -45,6 +45,14 @@ def test_every_planned_check_runs_at_its_time_and_with_its_flag(monkeypatch: pyt
     assert all(at - began >= min(delay for how, delay in plan if how == anyway) for anyway, at in made)
 
 
+def test_one_check_that_ignores_a_pending_wake_is_planned_at_a_time(looks: list[float]) -> None:
+    for number in (1, 2):
+        for _ in range(16):
+            wakeup.check_later(0.2, ignore_pending_wake=True)
+        wait_for(lambda: not timers(), "the look")
+        assert len(looks) == number
+
+
 def test_a_process_does_not_wait_for_its_timers_to_end(looks: list[float]) -> None:
     for delay in (50, 60):
         wakeup.check_later(delay)

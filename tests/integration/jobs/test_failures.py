@@ -12,6 +12,7 @@ from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Callback, Execution
+from harbor_refresh.executions.news import callbacks
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, consequences, start
 from harbor_refresh.tasks.jobs.consequences import FAILED, carry_out, have_carried_out
 from harbor_refresh.tasks.models import Job
@@ -251,6 +252,15 @@ def test_the_first_failure_is_told_once_while_the_others_run(outbox: Outbox) -> 
     fails(execution)
     carry_out()
     assert deliver() == [], "once, also if it is tried again"
+
+
+def test_a_first_failure_that_was_told_wakes_no_run(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    execution = scanned(on_first_error=note.s())
+    woken: list[str] = []
+    monkeypatch.setattr(callbacks, "tell_changes_written_after_commit", lambda: woken.append("woken"))
+    for _ in range(2):
+        callbacks.tell_first_failure(execution.pk)
+    assert woken == ["woken"]
 
 
 def test_a_failure_that_ends_the_execution_is_told_before_its_end(outbox: Outbox) -> None:

@@ -13,16 +13,18 @@ from flower.utils.broker import Broker
 
 from benchmarks.errors import BenchError
 from benchmarks.existing_servers import own_redis
-from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
 from harbor_refresh.local.ports import LOOPBACK, choose_port
 from harbor_refresh.redis_cache import RedisCache
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.overview import of_broker
+from harbor_refresh.tasks.pacing import REDIS_TIMEOUT_SECONDS
 from harbor_refresh.tasks.queue.connection import PATIENCE, SENTINEL_SHARE, connect, redis_errors_translated
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.elsewhere import uses
 from tests.integration.checks.examined import CHECKS_OF_REDIS, sound_checks_of_redis
-from tests.sentinel import BehindSentinel, behind_sentinel
+from tests.integration.concurrency import at_once
+from tests.sentinel import NAME, BehindSentinel, behind_sentinel
 from tests.waiting import slowness, wait_for
 
 TIMEOUT = 5.0
@@ -45,8 +47,29 @@ def with_a_sentinel_first(url: str, port: int) -> str:
 def test_a_sentinel_that_is_away_is_passed_over_and_asked_last_from_then_on(made: BehindSentinel) -> None:
     client = connect(with_a_sentinel_first(made.url, choose_port()), TIMEOUT, tries=1)
     assert client.ping()
-    first = client.connection_pool.sentinel_manager.sentinels[0]  # type: ignore[attr-defined]
-    assert first.connection_pool.connection_kwargs["port"] == made.sentinels[0].port
+    sentinels = client.connection_pool.sentinel_manager  # type: ignore[attr-defined]
+    assert sentinels.places[0].port == made.sentinels[0].port
+
+
+def test_threads_that_ask_the_sentinels_at_once_do_not_disturb_each_other(made: BehindSentinel) -> None:
+    sentinels = connect(made.url, TIMEOUT, tries=1).connection_pool.sentinel_manager  # type: ignore[attr-defined]
+
+    def ask_often() -> None:
+        for _ in range(20):
+            assert sentinels.discover_master(NAME)
+
+    at_once(*[ask_often] * 8)
+
+
+def test_sentinels_that_all_hang_cost_a_bounded_time() -> None:
+    timeout = 1.0 * slowness()
+    with socket.create_server(("", 0)) as silent:
+        places = ",".join(f"127.0.0.{number}:{silent.getsockname()[1]}" for number in range(1, 9))
+        began = monotonic()
+        with pytest.raises(QueueUnavailable), redis_errors_translated():
+            connect(f"redis+sentinel://{places}/{NAME}/0", timeout, tries=4).ping()
+        # the page of troubleshooting says 5 s
+        assert monotonic() - began < 5 / REDIS_TIMEOUT_SECONDS * timeout
 
 
 def test_a_sentinel_that_hangs_costs_its_share_of_the_time_and_no_more(made: BehindSentinel) -> None:
@@ -64,7 +87,7 @@ def test_an_unknown_name_and_a_wrong_password_are_told(made: BehindSentinel) -> 
     with pytest.raises(QueueUnavailable, match="No master found for 'other'"):
         unknown.mark(["1:A"])
     refused = queue_of(f"{made.url}?sentinel_username=unknown&sentinel_password=wrong")
-    with pytest.raises(QueueUnavailable, match="AuthenticationError"):
+    with pytest.raises(QueueRefused):
         refused.mark(["1:A"])
 
 

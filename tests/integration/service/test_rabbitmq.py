@@ -269,6 +269,19 @@ def _notes(send_method: Callable[..., Any], asked: list[Any]) -> Callable[..., A
     return noted
 
 
+def test_a_message_that_rabbitmq_refuses_counts_as_an_error_of_the_broker(broker_in_use: RabbitMQ) -> None:
+    full = {"x-max-length": 1, "x-overflow": "reject-publish"}
+    with broker_in_use.connect() as connection:
+        connection.channel().queue_declare(JOBS, durable=True, auto_delete=False, arguments=full)
+    with current_app.connection_for_write() as connection:
+        producer = connection.Producer()
+        producer.publish({}, routing_key=JOBS)
+        with pytest.raises(connection.channel_errors):
+            producer.publish({}, routing_key=JOBS)
+        assert connection.connected
+    assert broker_in_use.length(JOBS) == 1
+
+
 def test_a_queue_whose_node_is_down_counts_as_there(broker_in_use: RabbitMQ) -> None:
     class OfADownNode:
         def queue_declare(self, queue: str, *, passive: bool) -> None:

@@ -1,13 +1,17 @@
 """The design with a lock: one instance works a cycle, and a lock that is lost ends it."""
 
+import threading
 import time
 
 import pytest
 from pytest_django import Settings
+from redis.exceptions import ConnectionError as NoConnection
+from redis.lock import Lock
 
 from benchmarks.designs import strategy
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.strategies import exclusion
 from tests.integration.concurrency import Pause, in_background, wait_until
 from tests.integration.redis_state import Redis
 from tests.integration.strategies.marked_executions import LOCK, marked
@@ -67,11 +71,32 @@ def test_who_holds_a_lock_that_is_anothers_by_now_stops_at_the_next_execution_an
     with Pause("one") as pause, in_background(strategy().cycle) as outcome:
         pause.wait_until_reached()
         redis.set(LOCK, "another's")
+        wait_until(lambda: all(one.name != "lock" for one in threading.enumerate()), "a refused renewal")
         pause.go_on.set()
         assert outcome().succeeded == 1
     assert redis.get(LOCK) == b"another's"
     assert strategy().backlog() == 4
     assert "Lost the lock in the middle of a cycle" in caplog.text
+
+
+@pytest.mark.parametrize(("away", "succeeded"), [(1, 5), (60, 1)])
+def test_a_lock_that_cannot_be_renewed_or_asked_for_stays_for_the_time_that_was_granted(
+    locking: Settings, monkeypatch: pytest.MonkeyPatch, away: float, succeeded: int
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise NoConnection
+
+    marked(5)
+    now = [1_000.0]
+    monkeypatch.setattr(exclusion, "monotonic", lambda: now[0])
+    for asked in ("extend", "owned"):
+        monkeypatch.setattr(Lock, asked, fail)
+    with Pause("one") as pause, in_background(strategy().cycle) as outcome:
+        pause.wait_until_reached()
+        now[0] += away
+        pause.go_on.set()
+        assert outcome().succeeded == succeeded
+    assert strategy().backlog() == 5 - succeeded
 
 
 def test_nobody_waits_for_the_lock_longer_than_an_interval(locking: Settings, redis: Redis) -> None:

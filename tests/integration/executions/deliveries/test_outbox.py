@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import psycopg
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -17,6 +18,7 @@ from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.models import Delivery, StatusChange, Subscription
 from harbor_refresh.executions.news.after_commit import changes_written
 from harbor_refresh.executions.status import Status
+from tests import servers
 from tests.integration.concurrency import at_once
 from tests.integration.executions.deliveries.changed_executions import end, ended, rerun
 from tests.integration.sample_executions import delete
@@ -107,6 +109,15 @@ def test_writers_at_once_list_each_change_once_and_in_order(
         (subscription.pk, one.pk, revision) for one in executions for revision in (1, 2, 3)
     ]
     assert [one[2] for one in sorted(listed(), key=lambda one: one[1])] == [1, 2, 3] * 60
+
+
+def test_an_outbox_that_is_locked_is_left_and_not_waited_for(database: str, subscribed: Subscribe) -> None:
+    subscribed(URL)
+    ended(2)
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM execution_status_change ORDER BY id DESC LIMIT 1 FOR UPDATE")
+        assert write_deliveries() == 0
+    assert write_deliveries() == 2
 
 
 def test_a_change_of_a_deleted_execution_is_not_told(subscribed: Subscribe) -> None:

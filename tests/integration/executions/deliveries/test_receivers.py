@@ -3,6 +3,7 @@ not wait."""
 
 import json
 import ssl
+import threading
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -21,6 +22,7 @@ from tests.integration.concurrency import in_background, wait_until
 from tests.integration.executions.deliveries.changed_executions import end, ended, move_clock, rerun, states
 from tests.integration.executions.deliveries.receiver import Receiver, free_port, receiver
 from tests.integration.sample_executions import delete
+from tests.waiting import slowness
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -261,6 +263,27 @@ def test_a_name_is_resolved_once_for_check_and_connection(
     assert one().state == "delivered"
 
 
+def test_a_name_that_hangs_takes_one_thread_and_stops_no_other_webhook(
+    good: Receiver, subscribed: Subscribe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers, asked = threading.Event(), list[str]()
+
+    def look_up(host: str, port: int) -> list[str]:
+        asked.append(host)
+        assert host == "good.example" or answers.wait(60)
+        return ["127.0.0.1"]
+
+    monkeypatch.setattr(sender, "RESOLVING", 2)
+    monkeypatch.setattr(sender, "look_up", look_up)
+    monkeypatch.setattr(pacing, "DELIVER_TIMEOUT_SECONDS", 2.0 * slowness())
+    subscribed("http://hangs.example/")
+    subscribed(f"http://good.example:{good.port}/")
+    ended(5)
+    deliverer.deliver()
+    answers.set()
+    assert (len(good.received), asked.count("hangs.example")) == (5, 1)
+
+
 @pytest.mark.parametrize("found", [["127.0.0.2"], ["127.0.0.1", "127.0.0.2"], ["::ffff:127.0.0.2"], ["10.0.0.1"]])
 def test_a_name_that_leads_to_a_forbidden_address_is_not_connected(
     good: Receiver, subscribed: Subscribe, found: list[str], monkeypatch: pytest.MonkeyPatch
@@ -334,6 +357,17 @@ def test_what_is_too_old_is_a_dead_letter(subscribed: Subscribe, deliver: Delive
     move_clock(days=1)
     sweep()
     assert states(subscription=subscription) == {"dead": 8}
+
+
+def test_an_overdue_delivery_keeps_its_error_and_does_not_count_as_a_deleted_row(subscribed: Subscribe) -> None:
+    subscribed("http://127.0.0.1:9/")
+    ended(2)
+    write_deliveries()
+    Delivery.objects.filter(pk=Delivery.objects.earliest("pk").pk).update(last_error="it answered 500")
+    move_clock(days=4)
+    assert sweep().forgotten == {}
+    errors = Delivery.objects.filter(state="dead").order_by("pk").values_list("last_error", flat=True)
+    assert list(errors) == ["it answered 500", "nothing was sent: the receiver was away"]
 
 
 def test_the_attempts_of_a_delivery_are_bounded(
