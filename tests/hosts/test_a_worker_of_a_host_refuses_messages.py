@@ -59,7 +59,11 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "a task that is a list": (message(task=[1]), "Dropped a message for the task [1]: its message names no task"),
     "an unknown task": (message(task="no.task"), "Dropped a message for the task 'no.task': this worker knows no"),
     "limits that are text": (message(timelimit=["a", None]), "time_limit takes a number of seconds, and got 'a'"),
-    "links that are numbers": (message(errbacks=[5]), "errbacks takes a list of mappings, and got [5]"),
+    "links that are numbers": (message(errbacks=[5]), "errbacks takes a list of signatures, and got [5]"),
+    "a link that lacks its arguments": (
+        message(errbacks=[{"task": "a.task"}]),
+        "errbacks takes a list of signatures, and got [{'task': 'a.task'}]",
+    ),
     "an unknown compression": (message(compression="x"), "its message cannot be read: KeyError: 'x'"),
     "no JSON": (b"{", "it is no JSON: JSONDecodeError"),
     "no envelope": (b"{}", "Dropped an entry of the queue 'shop.default', because it is no message: KeyError"),

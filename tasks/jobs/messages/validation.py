@@ -6,7 +6,6 @@ would break a worker, for any task. The message of a tracked job must be what ou
 """
 
 from collections.abc import Mapping
-from functools import partial
 from math import inf
 from typing import Any
 from uuid import UUID
@@ -32,8 +31,14 @@ MAX_JOB = 255
 MAX_LIMIT = 10**15
 
 
-def _is_list_of(kind: type[Any], value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, kind) for one in value)
+def _is_list_of_text(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+
+
+def _is_signature(value: Any) -> bool:
+    """Without one of these parts Celery fails where nothing catches it, and never acknowledges the message."""
+    parts = {"task": str, "args": list | tuple, "options": dict}
+    return isinstance(value, dict) and all(isinstance(value.get(name), kind) for name, kind in parts.items())
 
 
 def _is_limit(value: Any) -> bool:
@@ -48,7 +53,10 @@ COUNT = Takes(
 )
 NOTHING = Takes("nothing", lambda value: False)
 MAPPING = Takes("a mapping", lambda value: isinstance(value, dict))
-MAPPINGS = Takes("a list of mappings", partial(_is_list_of, dict))
+SIGNATURE = Takes("a signature", _is_signature)
+SIGNATURES = Takes(
+    "a list of signatures", lambda value: isinstance(value, list | tuple) and all(map(_is_signature, value))
+)
 ANY_LIMIT = Takes("a number of seconds", _is_limit)
 
 #: The headers that Celery reads, in either process. None means that the header is not set.
@@ -58,11 +66,11 @@ HEADERS = {
     **dict.fromkeys(("retries", "replaced_task_nesting", "group_index"), COUNT),
     **dict.fromkeys(("eta", "expires"), MOMENT),
     "timelimit": Takes("two limits", lambda value: isinstance(value, list | tuple) and len(value) == 2),
-    "stamped_headers": Takes("a list of text", partial(_is_list_of, str)),
+    "stamped_headers": Takes("a list of text", _is_list_of_text),
     **dict.fromkeys(("stamps", "headers"), MAPPING),
 }
 #: The links of a message, to the tasks after it.
-LINKS = {**dict.fromkeys(("callbacks", "errbacks", "chain"), MAPPINGS), "chord": MAPPING}
+LINKS = {**dict.fromkeys(("callbacks", "errbacks", "chain"), SIGNATURES), "chord": SIGNATURE}
 LIMITS = ("time_limit", "soft_time_limit")
 #: The headers of a tracked job that take less. It takes no links, because each of its runs would repeat them.
 OF_A_JOB = {
