@@ -120,9 +120,9 @@ def fire_again() -> int:
     noted = Job.objects.filter(report__isnull=False).select_related("task").order_by("pk")
     with absence_translated(), transaction.atomic():
         if not is_set():
-            reports = [JobReport.of(one) for one in noted[:PAGE]]
-            _apply(reports)
-            _forget(reports)
+            if reports := [JobReport.of(one) for one in noted[:PAGE]]:  # attached, there is none
+                _apply(reports)
+                _forget(reports)
             return len(reports)
         ends = noted.aggregate(first=Min("pk", default=0), last=Max("pk", default=0))
         begin = random.randint(ends["first"], ends["last"])  # noqa: S311  # no secret

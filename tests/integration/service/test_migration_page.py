@@ -45,7 +45,7 @@ def test_each_command_of_the_page_does_what_the_page_says(redis: Redis) -> None:
             assert part in text, (line, text)
 
     expect("harbor marks import --dry-run", "2 marks to take, 0 that cannot be read.")
-    expect("doctor --only redis", "7 sound.")
+    expect("doctor --only redis", "8 sound.")
     expect("migrate")
     expect("harbor status", "backlog")
     expect("harbor marks import", "Took 2 marks onto the queue.")
