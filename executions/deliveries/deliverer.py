@@ -40,7 +40,7 @@ LOOK_SECONDS = 0.1
 MAX_NAME = 200
 #: The name of a handler's subscription begins with that.
 PREFIX = "handler "
-#: A call that goes on for longer than this is made a second time meanwhile. `tasks.run_handlers` ends it before.
+#: A call that goes on for longer than this is made a second time. `tasks.run_handlers` ends it before.
 LEASE_SECONDS = 60.0
 #: So long a handler that another worker was asked to run is left to that worker.
 ASKED_SECONDS = 10.0

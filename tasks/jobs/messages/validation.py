@@ -5,7 +5,7 @@ main process; the broker then gives the message to another worker, which ends as
 would break a worker, for any task. The message of a tracked job must be what our code writes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import inf
 from typing import Any
 from uuid import UUID
@@ -31,8 +31,12 @@ MAX_JOB = 255
 MAX_LIMIT = 10**15
 
 
-def _is_list_of_text(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _list_of(is_one: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list | tuple) and all(map(is_one, value))
 
 
 def _is_signature(value: Any) -> bool:
@@ -45,7 +49,7 @@ def _is_limit(value: Any) -> bool:
     return isinstance(value, int | float) and (0 <= value < MAX_LIMIT or value == inf)
 
 
-TEXT = Takes("text", lambda value: isinstance(value, str))
+TEXT = Takes("text", _is_text)
 NAME = Takes("text, a number or a UUID", lambda value: isinstance(value, str | int | UUID))
 COUNT = Takes(
     f"a whole number from 0 to {message_header.MAX_COUNT:,}",
@@ -54,9 +58,7 @@ COUNT = Takes(
 NOTHING = Takes("nothing", lambda value: False)
 MAPPING = Takes("a mapping", lambda value: isinstance(value, dict))
 SIGNATURE = Takes("a signature", _is_signature)
-SIGNATURES = Takes(
-    "a list of signatures", lambda value: isinstance(value, list | tuple) and all(map(_is_signature, value))
-)
+SIGNATURES = Takes("a list of signatures", _list_of(_is_signature))
 ANY_LIMIT = Takes("a number of seconds", _is_limit)
 
 #: The headers that Celery reads, in either process. None means that the header is not set.
@@ -66,7 +68,7 @@ HEADERS = {
     **dict.fromkeys(("retries", "replaced_task_nesting", "group_index"), COUNT),
     **dict.fromkeys(("eta", "expires"), MOMENT),
     "timelimit": Takes("two limits", lambda value: isinstance(value, list | tuple) and len(value) == 2),
-    "stamped_headers": Takes("a list of text", _is_list_of_text),
+    "stamped_headers": Takes("a list of text", _list_of(_is_text)),
     **dict.fromkeys(("stamps", "headers"), MAPPING),
 }
 #: The links of a message, to the tasks after it.

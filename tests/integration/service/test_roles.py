@@ -44,7 +44,6 @@ PAGES = {
     "user": "/admin/auth/user/",
     "group": "/admin/auth/group/",
 }
-ACTIONS = ("refresh", "stop", "retry", "resume", "remove")
 SUBMITTED = {"confirmed": "yes"}
 
 
