@@ -32,26 +32,30 @@ def cycle_lock() -> Iterator[Callable[[], bool] | None]:
         yield None
         return
     done = threading.Event()
-    # by the clock of this process; Redis has granted it before the answer came
-    expires = monotonic() + pacing.NODE_TTL_SECONDS - pacing.REDIS_TIMEOUT_SECONDS
+    # by the clock of this process, from before Redis was asked; unknown until the first renewal
+    expires = 0.0
 
     def renew() -> None:
         nonlocal expires
-        while not done.wait(pacing.HEARTBEAT_SECONDS):
-            asked = monotonic()
-            try:
-                lock.extend(pacing.NODE_TTL_SECONDS, replace_ttl=True)
-                expires = asked + pacing.NODE_TTL_SECONDS
-            except LockNotOwnedError:
-                expires = 0
-                return
-            except RedisError:  # it stays ours for the time that was granted
-                continue
+        asked = monotonic()
+        try:
+            lock.extend(pacing.NODE_TTL_SECONDS, replace_ttl=True)
+        except LockNotOwnedError:
+            expires = 0.0
+        except RedisError:  # it stays ours for the time that was granted
+            return
+        else:
+            expires = asked + pacing.NODE_TTL_SECONDS
+
+    def renew_until_done() -> None:
+        while expires and not done.wait(pacing.HEARTBEAT_SECONDS):
+            renew()
 
     def is_ours() -> bool:
         return monotonic() < expires
 
-    renewer = threading.Thread(target=renew, name="lock", daemon=True)
+    renew()
+    renewer = threading.Thread(target=renew_until_done, name="lock", daemon=True)
     renewer.start()
     try:
         yield is_ours
