@@ -51,7 +51,7 @@ class RedisServer:
 
     @contextmanager
     def asked(self) -> Iterator[Any]:
-        with redis_errors_translated():
+        with redis_errors_translated(of_queue=self.need == Need.REDIS):
             yield self.client
 
     def ping(self) -> None:

@@ -47,7 +47,7 @@ def messages(queues: Sequence[str] = QUEUES) -> dict[str, int]:
         address()
     except BadAddress:
         raise QueueUnavailable("the broker is no Redis and no RabbitMQ, so its messages are not counted") from None
-    with redis_errors_translated():
+    with redis_errors_translated(of_queue=is_the_same_server()):
         pipeline = _client().pipeline(transaction=False)
         for queue in queues:
             for key in _lists(queue):

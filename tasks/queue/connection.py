@@ -193,14 +193,15 @@ class Patience(Retry):
 
 
 @contextmanager
-def redis_errors_translated() -> Iterator[None]:
-    if _verb.absence:
+def redis_errors_translated(*, of_queue: bool = True) -> Iterator[None]:
+    """`of_queue`: not of a broker on another Redis, whose absence says nothing of the queue's."""
+    if of_queue and _verb.absence:
         raise QueueUnavailable(_verb.absence)
     try:
         yield
     except RedisError as exc:
         absence = f"Redis: {type(exc).__name__}: {exc}"
-        if _verb.remembers_absence:
+        if of_queue and _verb.remembers_absence:
             _verb.absence = absence
         raise _kind_of(exc)(absence) from exc
 

@@ -111,7 +111,9 @@ def test_it_finds_servers_that_do_not_answer(tmp_path: Path, database: str, redi
         settings=f"{SOUND}HARBOR_REFRESH = {{'REDIS_URL': '{servers.redis.url}'}}",
     )
     # a Redis that needs more than two seconds, on a busy machine, counts as away
-    wait_for(lambda: found(broker)[1] == ["broker.reachable", "workers.alive"], "the queue's Redis to answer in time")
+    wait_for(
+        lambda: found(broker)[1] == ["broker.reachable", "workers.alive"], "the queue's Redis to answer in time"
+    )
 
 
 @pytest.mark.parametrize(

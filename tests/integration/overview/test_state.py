@@ -29,11 +29,12 @@ from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.overview import state as state_module
 from harbor_refresh.tasks.overview.state import look
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
-from harbor_refresh.tasks.queue.connection import connect
+from harbor_refresh.tasks.queue.connection import absence_remembered, connect
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from harbor_refresh.tasks.schedule import ROWS
 from settings.base import STATEMENT_TIMEOUTS
 from tests import servers
+from tests.elsewhere import uses
 from tests.integration.redis_state import Redis, queue_with_clock, signs_of_life_come, whole_redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -202,6 +203,11 @@ def test_a_broker_of_another_kind_is_said_to_be_uncounted(monkeypatch: pytest.Mo
     state = look()
     assert (state.messages, state.backlog) == (None, 0)
     assert state.absent == {"broker": "the broker is no Redis and no RabbitMQ, so its messages are not counted"}
+
+
+def test_a_broker_that_is_away_on_a_redis_of_its_own_does_not_hide_the_queue() -> None:
+    with uses(servers.redis.url, f"redis://127.0.0.1:{choose_port()}/0"), absence_remembered():
+        assert [set(look().absent) for _ in range(2)] == [{"broker"}, {"broker"}]
 
 
 @contextmanager
