@@ -17,7 +17,6 @@ from urllib.parse import quote, unquote
 from django.conf import settings
 
 from harbor_refresh.executions.declarations import key_of, of_project
-from harbor_refresh.tasks.broker.amqp_address import amqp_secrets, is_amqp
 from harbor_refresh.tasks.broker.redis_address import read_address
 
 MASK = "***"
@@ -81,11 +80,11 @@ def _secrets() -> Iterator[str]:
         yield from (part.strip() for part in value.split(","))
     for address in _values(*ADDRESSES):
         with suppress(ValueError):
-            yield from amqp_secrets(address) if is_amqp(address) else read_address(address).secrets
-        # an address that cannot be read, or one of Celery's that ours do not cover, such as that of its Sentinels;
-        # a library that takes the ; of a password for the end of an address tells a part of it
+            yield from read_address(address).secrets
+        # an address that cannot be read, RabbitMQ's, or that of Celery's Sentinels; a library that takes the ; of
+        # a password for the end of an address tells a part of it
         for password in PASSWORDS.findall(address):
-            yield from (password, *password.split(";"))
+            yield from (password, unquote(password), *password.split(";"))
     of_broker: Any = getattr(settings, "CELERY_BROKER_TRANSPORT_OPTIONS", {})
     with suppress(AttributeError, TypeError):  # a project may have set anything
         yield str(of_broker.get("sentinel_kwargs", {}).get("password", ""))

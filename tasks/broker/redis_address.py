@@ -82,12 +82,11 @@ def read_address(url: str) -> Address:
     scheme = parts.scheme.replace("rediss", "redis", 1)
     if scheme not in SCHEMES:
         raise BadAddress(f"the scheme {parts.scheme}" if scheme else "no scheme")
-    has_sentinels, uses_tls = scheme == SENTINEL, parts.scheme.startswith("rediss")
+    has_sentinels = scheme == SENTINEL
     login, _, hosts = parts.netloc.rpartition("@")
     username, _, password = login.partition(":")
     given = read_options(parts.query, OPTIONS, DROPPED)
-    if not uses_tls and (useless := sorted(given.keys() & set(TLS))):
-        raise BadAddress(f"{useless[0]} without TLS: begin with rediss")
+    tls = read_tls(given, parts.scheme.partition("+")[0], "rediss")
     if not has_sentinels and (useless := sorted(given.keys() & set(OF_SENTINEL))):
         raise BadAddress(f"{useless[0]} without Sentinel")
     names = [unquote(word) for word in parts.path.split("/") if word]
@@ -97,7 +96,6 @@ def read_address(url: str) -> Address:
     places = tuple(read_place(word, 26379 if has_sentinels else 6379) for word in hosts.split(","))
     if not has_sentinels and len(places) > 1:
         raise BadAddress("several hosts without +sentinel")
-    tls = read_tls(given) if uses_tls else None
     return Address(
         places=places,
         number=_number(names, given.get("db")),
@@ -137,8 +135,13 @@ def read_options(query: str, known: Collection[str], dropped: Collection[str] = 
     return {name: value for name, value in given.items() if name in known}
 
 
-def read_tls(given: dict[str, str]) -> dict[str, Any]:
-    """Return the options of redis-py's connection. The server's certificate is checked if nothing else is said."""
+def read_tls(given: dict[str, str], scheme: str, with_tls: str) -> dict[str, Any] | None:
+    """Return the options of redis-py's connection; None unless the scheme is the one with TLS. The server's
+    certificate is checked if nothing else is said."""
+    if scheme != with_tls:
+        if useless := sorted(given.keys() & set(TLS)):
+            raise BadAddress(f"{useless[0]} without TLS: begin with {with_tls}")
+        return None
     options: dict[str, Any] = {}
     for name in FILES:
         if path := given.get(name):

@@ -51,34 +51,6 @@ def _refuse_place(tag: Any, place: Any) -> None:
         raise ValueError(f"delivery_info takes the names of an exchange and a key, and got {shown(place)}")
 
 
-class OfEntries:
-    """Of a channel: reads each entry."""
-
-    Message: Any = Message
-
-    def _brpop_read(self, **options: Any) -> Any:
-        try:
-            return super()._brpop_read(**options)  # type: ignore[misc]
-        except Exception as exc:
-            return _dropped(exc)
-
-    def _receive(self) -> Any:
-        try:
-            return super()._receive()  # type: ignore[misc]
-        except Exception as exc:
-            return _dropped(exc)
-
-
-class DropsEntries:
-    """Of a transport: gives each entry to the consumer of its queue."""
-
-    def _deliver(self, message: Any, queue: Any) -> None:
-        try:
-            super()._deliver(message, queue)  # type: ignore[misc]
-        except NoMessage as exc:
-            _log_dropped(shown(queue), str(exc))
-
-
 def _dropped(exc: Exception) -> bool:
     """Log that an entry is no JSON. Raise an error that has another cause, such as a broken connection."""
     if not is_raised_in(exc, loads):
@@ -92,17 +64,39 @@ def _log_dropped(queue: str, why: str) -> None:
     log.error("Dropped an entry of the queue %s, because it is no message: %s", queue, why)
 
 
-class Channel(OfEntries, redis.Channel):
+class Channel(redis.Channel):
+    """Reads each entry."""
+
+    Message: Any = Message
+
+    def _brpop_read(self, **options: Any) -> Any:
+        try:
+            return super()._brpop_read(**options)
+        except Exception as exc:
+            return _dropped(exc)
+
+    def _receive(self) -> Any:
+        try:
+            return super()._receive()
+        except Exception as exc:
+            return _dropped(exc)
+
+
+class Transport(redis.Transport):
+    """Gives each entry to the consumer of its queue."""
+
+    Channel: Any = Channel
+
+    def _deliver(self, message: Any, queue: Any) -> None:
+        try:
+            super()._deliver(message, queue)
+        except NoMessage as exc:
+            _log_dropped(shown(queue), str(exc))
+
+
+class SentinelChannel(redis.SentinelChannel, Channel):
     pass
 
 
-class Transport(DropsEntries, redis.Transport):
-    Channel = Channel
-
-
-class SentinelChannel(OfEntries, redis.SentinelChannel):
-    pass
-
-
-class SentinelTransport(DropsEntries, redis.SentinelTransport):
+class SentinelTransport(redis.SentinelTransport, Transport):
     Channel = SentinelChannel

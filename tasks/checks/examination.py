@@ -1,13 +1,11 @@
 """Selections of the registry, and what each finds."""
 
-from collections.abc import Iterator
-
 from django.core.checks import CheckMessage
 
 # each module registers its checks
 from harbor_refresh.tasks.checks import postgres, redis_servers, settings, statuses, workers  # noqa: F401
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.checks.registry import REGISTERED, Check, Result, Shown, examine
+from harbor_refresh.tasks.checks.registry import REGISTERED, Check, Shown, examine
 from harbor_refresh.tasks.overview.state import State
 
 
@@ -16,12 +14,8 @@ def selection(shown: Shown) -> list[Check]:
     return sorted((one for one in REGISTERED.values() if shown in one.shown), key=lambda one: one.place)
 
 
-def results(shown: Shown, facts: Facts | None = None) -> Iterator[Result]:
-    return examine(selection(shown), facts or Facts())
-
-
 def problems(shown: Shown, facts: Facts | None = None) -> list[CheckMessage]:
-    return [problem for result in results(shown, facts) for problem in result.problems]
+    return [problem for result in examine(selection(shown), facts or Facts()) for problem in result.problems]
 
 
 def findings(state: State) -> list[CheckMessage]:

@@ -1,11 +1,9 @@
 """What the checks look at. Each fact is read once, and only if a check asks for it. Reading changes nothing."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from celery import current_app
 from django.db import connection
@@ -28,12 +26,6 @@ run = Statements(__package__)
 REPLY_SECONDS = 1.5
 #: How long one answer of Redis may take for a check. A server that needs longer counts as away.
 REDIS_SECONDS = 2.0
-
-
-def rows(name: str, **values: Any) -> list[SimpleNamespace]:
-    """Run a statement that returns one column of JSON objects."""
-    found = (row for (row,) in run(name, **values))
-    return [SimpleNamespace(**(json.loads(row) if isinstance(row, str) else row)) for row in found]
 
 
 class RedisServer:
@@ -105,6 +97,17 @@ LABELS = ("harbor_executions", "harbor_tasks")
 MIGRATED = frozenset({*LABELS, "django_celery_beat"})
 
 
+class DatabaseState(NamedTuple):
+    """The row of database_state.sql. The timeouts are in milliseconds; 0 is none."""
+
+    is_standby: bool
+    is_read_only: bool
+    lock_timeout: int
+    idle_timeout: int
+    role: str
+    database: str
+
+
 class Facts:
     """`glance`: the state that a page shows already. The checks of the dashboard then ask no server."""
 
@@ -170,9 +173,8 @@ class Facts:
             self.broker.ping()
 
     @cached_property
-    def database(self) -> SimpleNamespace:
-        """The row of database_state.sql. The timeouts are in milliseconds; 0 is none."""
-        return rows("database_state")[0]
+    def database(self) -> DatabaseState:
+        return DatabaseState(*run("database_state")[0])
 
     @cached_property
     def unapplied(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.retention.rules import Retention
 from harbor_refresh.executions.status import FINAL
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.checks.facts import LABELS, Facts, place_of, rows, run
+from harbor_refresh.tasks.checks.facts import LABELS, Facts, place_of, run
 from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
 
 LONGEST_TIMEOUT_MS = 60_000
@@ -96,12 +96,12 @@ def other_roles(facts: Facts) -> Iterator[CheckMessage]:
 
 @check("database.transactions", "no transaction is open for long", Need.DATABASE)
 def long_transactions(facts: Facts) -> Iterator[CheckMessage]:
-    for one in rows("long_transactions", longer_than=LONG_TRANSACTION):
-        since = f"has been open for {timedelta(seconds=round(one.seconds))}"
+    for pid, name, seconds in run("long_transactions", longer_than=LONG_TRANSACTION):
+        since = f"has been open for {timedelta(seconds=round(seconds))}"
         yield Warning(
-            f"A transaction of {one.name} (process {one.pid}) {since}. Until it ends, reconcile reads more in "
-            "each pass, and autovacuum removes no row that it may see.",
-            f"Look for it in pg_stat_activity; to end it: SELECT pg_terminate_backend({one.pid});",
+            f"A transaction of {name} (process {pid}) {since}. Until it ends, reconcile reads more in each pass, "
+            "and autovacuum removes no row that it may see.",
+            f"Look for it in pg_stat_activity; to end it: SELECT pg_terminate_backend({pid});",
         )
 
 

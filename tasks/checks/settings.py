@@ -17,8 +17,8 @@ from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.checks import bad_settings
 from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
 from harbor_refresh.executions.declarations import PREFIX, checked, is_service, key_of, of_project, takes
-from harbor_refresh.tasks.broker.amqp_address import is_amqp
 from harbor_refresh.tasks.broker.celery_queues import ROUTES
+from harbor_refresh.tasks.broker.connecting import is_amqp
 from harbor_refresh.tasks.broker.redis_address import read_address
 from harbor_refresh.tasks.checks.celery_options import CONNECT
 from harbor_refresh.tasks.checks.registry import check
@@ -49,13 +49,6 @@ def _values(conf: Refresh) -> Iterator[CheckMessage]:
             "would stay in its set.",
             hint="Attached, only the strategy claim and an interval above 0 take them.",
             id="harbor_tasks.E004",
-        )
-    if not conf.key_prefix.startswith("cache:execution:refresh:"):
-        yield Warning(
-            f"REFRESH_KEY_PREFIX is {conf.key_prefix!r}: operators look for their keys under "
-            "cache:execution:refresh:",
-            hint="Keep that beginning.",
-            id="harbor_tasks.W001",
         )
 
 
@@ -121,8 +114,6 @@ def _settings() -> Iterator[CheckMessage]:
 
 
 def _nearest(key: str, names: list[str]) -> str | None:
-    if key.startswith(PREFIX) and key_of(key) in names:
-        return f"Leave out {PREFIX}: {key_of(key)!r}."
     near = get_close_matches(key_of(key.upper()), names, n=1, cutoff=0)
     return f"The nearest name is {near[0]!r}." if near else None
 
@@ -159,18 +150,14 @@ def _queue() -> Iterator[CheckMessage]:
 
 
 def _routes() -> Iterator[CheckMessage]:
-    router = current_app.amqp.router
-    queues = {name: _queue_of(router, name) for name in ROUTES}
-    lost = [name for name, route in ROUTES.items() if queues[name] != route["queue"]]
-    if lost:
-        first = lost[0]
-        yield Error(
-            f"{first} goes to the queue {queues[first]}, not to {ROUTES[first]['queue']}, so no execution ends.",
-            hint=CONNECT,
-            id="harbor_refresh.E007",
-        )
-
-
-def _queue_of(router: Any, name: str) -> str:
-    queue = router.route({}, name).get("queue")
-    return str(getattr(queue, "name", queue))
+    """Tell the first task that goes elsewhere."""
+    for name, ours in ROUTES.items():
+        routed = current_app.amqp.router.route({}, name).get("queue")
+        queue = str(getattr(routed, "name", routed))
+        if queue != ours["queue"]:
+            yield Error(
+                f"{name} goes to the queue {queue}, not to {ours['queue']}, so no execution ends.",
+                hint=CONNECT,
+                id="harbor_refresh.E007",
+            )
+            return

@@ -12,7 +12,7 @@ from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import Need, Shown, check
-from harbor_refresh.tasks.pipeline.reconciliation import look_for_drift
+from harbor_refresh.tasks.pipeline.reconciliation import LONG_QUEUE, look_for_drift
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import Token
 from harbor_refresh.tasks.schedule import interval_of
@@ -23,8 +23,6 @@ LOOK_SECONDS = 3.0
 PAGES = 10
 #: A longer backlog is told.
 LONG_BACKLOG = 10_000
-#: Reconcile is postponed beyond this (tasks/pipeline/reconciliation.py).
-POSTPONING_BACKLOG = 50_000
 
 SEEN = (Shown.DOCTOR, Shown.DASHBOARD)
 
@@ -54,22 +52,14 @@ def drift(facts: Facts) -> Iterator[CheckMessage]:
 @check("status.claims", "no claim is too old", Need.REDIS)
 def old_claims(facts: Facts) -> Iterator[CheckMessage]:
     """Claims that recovery should have released. A large `processing` is read in part only."""
-    stats, limit = execution_queue().stats(), 2 * pacing.STALE_SECONDS
-    pages = islice(execution_queue().pages_of_tokens(), PAGES)
-    tokens = [Token.read(raw) for page in pages for raw in page]
-    old = sum(1 for token in tokens if token and stats.now - token.stamp > limit * 1_000_000)
-    unreadable = tokens.count(None)
-    if old:
+    queue, limit = execution_queue(), 2 * pacing.STALE_SECONDS
+    before = queue.stats().now - limit * 1_000_000
+    tokens = (Token.read(raw) for page in islice(queue.pages_of_tokens(), PAGES) for raw in page)
+    if old := sum(1 for token in tokens if token and token.stamp < before):
         yield Error(
             f"Recovery has not released {plural(old, 'claim')}, although more than {limit:,.0f} s have passed.",
             "manage.py harbor repair claims; and look at beat, which should send tasks.recover_stale every few "
             "seconds",
-        )
-    if unreadable:
-        yield Warning(
-            f"{plural(unreadable, 'entry', 'entries')} of the set processing cannot be read, because another "
-            "program wrote there.",
-            "manage.py harbor repair claims (it drops them)",
         )
 
 
@@ -77,7 +67,7 @@ def old_claims(facts: Facts) -> Iterator[CheckMessage]:
 def reconcile_runs(facts: Facts) -> Iterator[CheckMessage]:
     state = facts.state
     since = state.last_reconcile
-    is_postponed = (state.backlog or 0) > POSTPONING_BACKLOG
+    is_postponed = (state.backlog or 0) > LONG_QUEUE
     interval = next((row.interval for row in state.schedule or () if row.task == "tasks.reconcile"), None)
     if since is not None and since > 3 * (interval or 60) + pacing.SLACK_SECONDS and not is_postponed:
         yield Error(

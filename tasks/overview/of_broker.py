@@ -13,8 +13,8 @@ from celery import current_app
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks.broker import rabbitmq
-from harbor_refresh.tasks.broker.amqp_address import is_amqp
 from harbor_refresh.tasks.broker.celery_queues import QUEUES
+from harbor_refresh.tasks.broker.connecting import is_amqp
 from harbor_refresh.tasks.broker.redis_address import Address, BadAddress, from_celery, read_address
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue.connection import BRIEF_SECONDS, brief, connect, redis_errors_translated

@@ -8,12 +8,7 @@ SELECT coalesce(jsonb_agg(jsonb_build_array(
     planned.name,
     planned.task,
     planned.enabled,
-    extract(EPOCH FROM make_interval(
-        days => CASE rhythm.period WHEN 'days' THEN rhythm.every ELSE 0 END,
-        hours => CASE rhythm.period WHEN 'hours' THEN rhythm.every ELSE 0 END,
-        mins => CASE rhythm.period WHEN 'minutes' THEN rhythm.every ELSE 0 END,
-        secs => CASE rhythm.period WHEN 'seconds' THEN rhythm.every WHEN 'microseconds' THEN rhythm.every / 1e6 ELSE 0 END
-    ))::float,
+    extract(EPOCH FROM (rhythm.every || ' ' || rhythm.period)::interval)::float,
     extract(EPOCH FROM now() - planned.last_run_at)::float,
     planned.one_off,
     extract(EPOCH FROM planned.start_time - now())::float

@@ -176,9 +176,8 @@ def test_settings_import_only_the_declarations_of_the_apps() -> None:
         assert forbidden([ROOT / app / "conf.py"], *PACKAGES) == [f"{app}.conf imports executions.declarations"]
     for alone in ("executions/declarations.py", "tasks/broker/redis_address.py"):
         assert forbidden([ROOT / alone], *PACKAGES) == []
-    for address in ("amqp_address", "connecting"):
-        found = forbidden([ROOT / f"tasks/broker/{address}.py"], *PACKAGES)
-        assert {one.split()[-1] for one in found} <= {"tasks.broker.redis_address", "tasks.broker.amqp_address"}
+    found = forbidden([ROOT / "tasks/broker/connecting.py"], *PACKAGES)
+    assert {one.split()[-1] for one in found} == {"tasks.broker.redis_address"}
 
 
 def test_the_examples_import_what_a_host_project_would() -> None:

@@ -13,11 +13,9 @@ from unittest.mock import patch
 
 import pytest
 from psycopg import IsolationLevel
-from pytest_django import Settings
 
 from harbor_refresh.tasks.broker.connecting import TAKES as BROKER_TAKES
 from harbor_refresh.tasks.broker.redis_address import TAKES
-from harbor_refresh.tasks.checks.settings import check_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 DATABASE = "postgresql://u:s3cret@127.0.0.1:1/n"
@@ -96,11 +94,6 @@ def test_an_attached_service_that_would_take_no_marks_is_refused() -> None:
     attached = {"REFRESH_ATTACH": "harbor"}
     assert run(CHECK, **attached).stderr == ""
     assert "harbor_tasks.E004" in run(CHECK, **attached, REFRESH_STRATEGY="scan").stderr
-
-
-def test_an_unusual_prefix_gives_a_warning(settings: Settings) -> None:
-    settings.REFRESH_KEY_PREFIX = "mine:"
-    assert [one.id for one in check_settings()] == ["harbor_tasks.W001"]
 
 
 def test_a_variable_that_no_setting_reads_is_named_at_the_start_and_stops_no_program() -> None:

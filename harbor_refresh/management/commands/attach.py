@@ -11,17 +11,17 @@ from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.management.command import Subcommand, VerbCommand
 from harbor_refresh.executions.management.output import Answer, Failed, bar_shown
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.checks.examination import results as results_of
+from harbor_refresh.tasks.checks.examination import selection
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.output import as_data, as_text
-from harbor_refresh.tasks.checks.registry import Shown
+from harbor_refresh.tasks.checks.registry import Shown, examine
 from harbor_refresh.tasks.management.verbs.repair import repair_drift
 
 
 def _check(options: dict[str, Any]) -> Answer:
     with bar_shown("looked at") as progress:
         facts = AttachFacts(progress, str(options["job_service_redis"]))
-        results = list(results_of(Shown.ATTACH, facts))
+        results = list(examine(selection(Shown.ATTACH), facts))
     errors = [one for result in results for one in result.problems if one.is_serious()]
     *problems, summary = as_text(results)
     found = facts.__dict__.get("dead")  # None: no check has looked
