@@ -9,13 +9,11 @@ the whole process.
 2. An answer that does not come in time, such as the confirmation of a message, would be taken for that to the next
    question. The transport closes such a connection at once: a polite end would wait for two more answers of a
    server that hangs.
-3. A message that the server refuses (`basic.nack`) raises an error that is no error of the broker to kombu, so
-   Celery would not try again. The transport raises an error of the channel.
-4. An error of a channel (a queue that was deleted, a job that took longer than the server's `consumer_timeout`),
+3. An error of a channel (a queue that was deleted, a job that took longer than the server's `consumer_timeout`),
    and an error while kombu connects, would end the worker. The transport counts both as errors of the connection.
-5. With several servers, kombu checks each certificate by the name of the first. The transport uses that of the
+4. With several servers, kombu checks each certificate by the name of the first. The transport uses that of the
    host.
-6. Properties of a message that py-amqp cannot read (text that is no UTF-8, a moment beyond the calendar) would end
+5. Properties of a message that py-amqp cannot read (text that is no UTF-8, a moment beyond the calendar) would end
    the worker, and then the next. The transport reads such a message as one without properties. It names no task,
    so the worker refuses it (tasks/jobs/messages/guard.py).
 """
@@ -25,7 +23,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from amqp.exceptions import ChannelError, MessageNacked, RecoverableChannelError, RecoverableConnectionError
+from amqp.exceptions import ChannelError, RecoverableConnectionError
 from amqp.method_framing import frame_handler
 from amqp.serialization import GenericContent
 from kombu.exceptions import OperationalError
@@ -54,11 +52,7 @@ class GivesUp:
 
 
 class Channel(GivesUp, pyamqp.Channel):
-    def basic_publish_confirm(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return super().basic_publish_confirm(*args, **kwargs)
-        except MessageNacked as exc:
-            raise RecoverableChannelError("RabbitMQ refused a message") from exc
+    pass
 
 
 def reads_any_properties(connection: Any, callback: Any) -> Callable[[Any], bool]:

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from amqp.exceptions import NotFound, RecoverableConnectionError
 from celery import current_app
+from kombu.exceptions import OperationalError
 
 from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.monitoring.liveness import judge_workers
 from harbor_refresh.tasks.broker import rabbitmq
 from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, TICKS
+from harbor_refresh.tasks.broker.connecting import PUBLISHERS
 from harbor_refresh.tasks.broker.pooled import waiting
 from harbor_refresh.tasks.broker.rabbitmq import AWAY
 from harbor_refresh.tasks.checks.facts import Facts
@@ -276,8 +278,11 @@ def test_a_message_that_rabbitmq_refuses_counts_as_an_error_of_the_broker(broker
     with current_app.connection_for_write() as connection:
         producer = connection.Producer()
         producer.publish({}, routing_key=JOBS)
-        with pytest.raises(connection.channel_errors):
+        with pytest.raises(AWAY):
             producer.publish({}, routing_key=JOBS)
+        assert connection.connected
+        with pytest.raises(OperationalError):
+            producer.publish({}, routing_key=JOBS, retry=True, retry_policy=PUBLISHERS)
         assert connection.connected
     assert broker_in_use.length(JOBS) == 1
 
