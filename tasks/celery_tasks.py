@@ -22,7 +22,7 @@ from harbor_refresh.executions.retention.lease import LEASE
 from harbor_refresh.executions.retention.sweep import Place
 from harbor_refresh.executions.retention.sweep import sweep as sweep_executions
 from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, WORK
-from harbor_refresh.tasks.broker.pooled import batch_producer, waiting
+from harbor_refresh.tasks.broker.channels import batch_producer, waiting
 from harbor_refresh.tasks.jobs import consequences
 from harbor_refresh.tasks.jobs.reaper import reap as reap_jobs
 from harbor_refresh.tasks.jobs.report_target import fire_again

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from celery import current_app
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks.broker.rabbitmq import AWAY
+from harbor_refresh.tasks.broker.channels import AWAY
 from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.overview.state import look
 

@@ -12,7 +12,7 @@ from django.db.migrations.executor import MigrationExecutor
 from harbor_refresh.executions.database import Statements, absence_translated
 from harbor_refresh.executions.declarations import is_service
 from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable, RefreshError
-from harbor_refresh.tasks.broker import rabbitmq
+from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.redis_address import Address, read_address
 from harbor_refresh.tasks.checks.registry import Need
 from harbor_refresh.tasks.conf import Refresh, refresh_settings
@@ -167,8 +167,8 @@ class Facts:
     def _ask_broker(self) -> None:
         """The queue's Redis is asked for itself."""
         if self.broker is None:
-            with rabbitmq.glance(REDIS_SECONDS) as channel:
-                rabbitmq.try_rights(channel)
+            with channels.glance(REDIS_SECONDS) as channel:
+                channels.try_rights(channel)
         elif self.broker is not self.redis:
             self.broker.ping()
 

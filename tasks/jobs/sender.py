@@ -31,7 +31,7 @@ from kombu.exceptions import EncodeError
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import said_by
-from harbor_refresh.tasks.broker.pooled import batch_producer
+from harbor_refresh.tasks.broker.channels import batch_producer
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, take

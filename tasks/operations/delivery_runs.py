@@ -21,7 +21,7 @@ from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.retention.lease import Lease
 from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES
-from harbor_refresh.tasks.broker.pooled import waiting
+from harbor_refresh.tasks.broker.channels import waiting
 from harbor_refresh.tasks.operations.pauses import paused
 from harbor_refresh.tasks.pipeline import tick
 from harbor_refresh.tasks.without_redis import agenda, mode

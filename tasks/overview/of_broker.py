@@ -12,7 +12,7 @@ from typing import Any
 from celery import current_app
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks.broker import rabbitmq
+from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.celery_queues import QUEUES
 from harbor_refresh.tasks.broker.connecting import is_amqp
 from harbor_refresh.tasks.broker.redis_address import Address, BadAddress, from_celery, read_address
@@ -41,8 +41,8 @@ def messages(queues: Sequence[str] = QUEUES) -> dict[str, int]:
     """Count the messages that wait in these queues, without those that a worker has fetched. Raises
     QueueUnavailable."""
     if is_rabbitmq():
-        with rabbitmq.glance(BRIEF_SECONDS) as channel:
-            return {queue: rabbitmq.length(channel, queue) for queue in queues}
+        with channels.glance(BRIEF_SECONDS) as channel:
+            return {queue: channels.length(channel, queue) for queue in queues}
     try:
         address()
     except BadAddress:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from celery import Task, current_app
 
 from harbor_refresh.tasks.broker.celery_queues import TICKS
-from harbor_refresh.tasks.broker.pooled import waiting
+from harbor_refresh.tasks.broker.channels import waiting
 
 if TYPE_CHECKING:
     from celery.result import AsyncResult

@@ -12,8 +12,7 @@ from redis import Redis
 
 from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, TICKS, WORK
-from harbor_refresh.tasks.broker.pooled import waiting
-from harbor_refresh.tasks.broker.rabbitmq import AWAY
+from harbor_refresh.tasks.broker.channels import AWAY, waiting
 from harbor_refresh.tasks.jobs import start
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.operations.pauses import pause, resume

@@ -15,11 +15,10 @@ from kombu.exceptions import OperationalError
 from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.monitoring.liveness import judge_workers
-from harbor_refresh.tasks.broker import rabbitmq
+from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, TICKS
+from harbor_refresh.tasks.broker.channels import AWAY, waiting
 from harbor_refresh.tasks.broker.connecting import PUBLISHERS
-from harbor_refresh.tasks.broker.pooled import waiting
-from harbor_refresh.tasks.broker.rabbitmq import AWAY
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.overview.state import look
@@ -295,7 +294,7 @@ def test_a_queue_whose_node_is_down_counts_as_there(broker_in_use: RabbitMQ) -> 
             )
 
     with pytest.raises(AWAY):
-        rabbitmq.length(OfADownNode(), JOBS)
+        channels.length(OfADownNode(), JOBS)
 
 
 def test_looks_at_a_rabbitmq_that_hangs_give_up_and_those_after_them_work(broker: RabbitMQ) -> None:

@@ -16,7 +16,7 @@ from pytest_django import Settings
 
 from harbor_refresh.celery import app as celery_app
 from harbor_refresh.tasks.broker.celery_queues import TICKS, WORK
-from harbor_refresh.tasks.broker.pooled import waiting
+from harbor_refresh.tasks.broker.channels import waiting
 from harbor_refresh.tasks.celery_tasks import claim_batch, reap, reconcile, recover_stale, sweep
 from harbor_refresh.tasks.pipeline.beat import PatientScheduler
 from harbor_refresh.tasks.schedule import follow_setting, restore_rows

@@ -6,7 +6,7 @@ import pytest
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.tasks.broker.celery_queues import TICKS
-from harbor_refresh.tasks.broker.pooled import waiting
+from harbor_refresh.tasks.broker.channels import waiting
 from harbor_refresh.tasks.operations.bulk import MAX_OPEN
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.operations.actions.sample_bulk import statuses, with_jobs

@@ -19,7 +19,7 @@ from harbor_refresh.executions.news.after_commit import changes_written
 from harbor_refresh.executions.news.handlers import Change, on_execution
 from harbor_refresh.executions.retention.lease import Lease
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES
-from harbor_refresh.tasks.broker.pooled import waiting
+from harbor_refresh.tasks.broker.channels import waiting
 from harbor_refresh.tasks.celery_tasks import deliver, recover_stale, run_handlers
 from harbor_refresh.tasks.operations import delivery_runs
 from harbor_refresh.tasks.operations.pauses import pause, resume
