@@ -18,7 +18,6 @@ from harbor_refresh.tasks.broker.redis_address import (
     BadAddress,
     OfCelery,
     for_celery,
-    read_address,
     read_options,
     read_place,
     read_tls,
@@ -60,10 +59,7 @@ def is_amqp(url: str) -> bool:
 
 def check_broker(url: str) -> None:
     """Raise BadAddress, or another ValueError, if no broker can be meant."""
-    if is_amqp(url):
-        _rabbitmq(url)
-    else:
-        read_address(url)
+    broker_of_celery(url, visibility_timeout=1)
 
 
 def broker_of_celery(url: str, visibility_timeout: float) -> OfCelery:

@@ -21,8 +21,6 @@ from harbor_refresh.tasks.schedule import interval_of
 LOOK_SECONDS = 3.0
 #: Pages of claims that are looked at for old ones.
 PAGES = 10
-#: A longer backlog is told.
-LONG_BACKLOG = 10_000
 
 SEEN = (Shown.DOCTOR, Shown.DASHBOARD)
 
@@ -85,12 +83,6 @@ def waiting(facts: Facts) -> Iterator[CheckMessage]:
             "late. There are too few workers, or they hang, or they wait for locks.",
             "Look at the log of the workers, and add workers. To see what an execution waits for: "
             "manage.py harbor why ID",
-        )
-    elif backlog is not None and backlog > LONG_BACKLOG:
-        yield Warning(
-            f"{backlog:,} executions wait.\nThe workers refresh them one batch after another. A long backlog "
-            "loses nothing.",
-            "Add workers if it grows.",
         )
 
 

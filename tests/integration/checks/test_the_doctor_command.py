@@ -4,24 +4,26 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from harbor_refresh.local.ports import choose_port
-from harbor_refresh.tasks.checks import statuses
+from harbor_refresh.tasks.broker.celery_queues import JOBS
 from tests.integration.checks.examined import CHECKS
 from tests.integration.command_output import data, failing, manage, said
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
-def test_a_problem_is_a_line_of_what_is_wrong_and_one_of_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_problem_is_a_line_of_what_is_wrong_and_one_of_what_to_do() -> None:
     """A warning fails only if that is asked for."""
-    monkeypatch.setattr(statuses, "LONG_BACKLOG", -1)
-    lines = [line.rstrip() for line in said("doctor", "--only", "status.waiting").splitlines()]
+    call_command("harbor", "pause", JOBS)
+    lines = [line.rstrip() for line in said("doctor", "--only", "status.paused").splitlines()]
     assert lines[0] == (
-        "warning  status.waiting  0 executions wait. The workers refresh them one batch after another. A long "
-        "backlog loses nothing."
+        "warning  status.paused  An operator has paused the queue harbor_refresh.jobs. New work waits until it is "
+        "resumed. Nothing is lost."
     )
-    assert lines[1] == "         what to do: Add workers if it grows."
+    assert lines[1] == (
+        "         what to do: Resume it on the queue page, or with: manage.py harbor unpause harbor_refresh.jobs"
+    )
     assert lines[-1].endswith(" sound, 1 warning.")
-    assert failing("doctor", "--only", "status.waiting", "--fail-level", "warning")[1] == "1 problem"
+    assert failing("doctor", "--only", "status.paused", "--fail-level", "warning")[1] == "1 problem"
 
 
 def test_json_has_each_check_with_its_verdict() -> None:
