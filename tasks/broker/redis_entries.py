@@ -71,13 +71,13 @@ class Channel(redis.Channel):
 
     def _brpop_read(self, **options: Any) -> Any:
         try:
-            return super()._brpop_read(**options)
+            return super()._brpop_read(**options)  # type: ignore[misc]
         except Exception as exc:
             return _dropped(exc)
 
     def _receive(self) -> Any:
         try:
-            return super()._receive()
+            return super()._receive()  # type: ignore[misc]
         except Exception as exc:
             return _dropped(exc)
 
