@@ -6,12 +6,12 @@
 import json
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from ninja import NinjaAPI
 from ninja.errors import ValidationError, ValidationErrorContext
 from ninja.openapi.docs import Swagger
@@ -135,9 +135,7 @@ class Page(Swagger):
     """The page of the API, with Ninja's files from this service. Ninja itself would take them from another site,
     because it is no installed app here (settings/base.py)."""
 
-    def render_page(self, request: HttpRequest, api: NinjaAPI, **kwargs: Any) -> HttpResponse:
-        told = self.settings | {"url": self.get_openapi_url(api, kwargs)}
-        return render(request, self.template, {"api": api, "swagger_settings": json.dumps(told, indent=1)})
+    template_cdn = str(Path(__file__).with_name("replaced_templates") / "ninja/swagger.html")
 
 
 class Api(NinjaAPI):
