@@ -6,13 +6,12 @@
 import json
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.urls import URLPattern
 from ninja import NinjaAPI
 from ninja.errors import ValidationError, ValidationErrorContext
 from ninja.openapi.docs import Swagger
@@ -35,6 +34,8 @@ from harbor_refresh.tasks.api import actions, jobs, queue, verbs
 
 #: A value may take 3 bytes of a body and 240 bytes of memory. Each but the outermost follows one of these marks.
 MAX_MARKS, MARKS = 500_000, ",[{"
+#: Pydantic makes all errors of a request or none, and each takes a kilobyte.
+MAX_NAMED = 50_000
 PROBLEM = "#/components/schemas/ProblemDetails"
 JSON, PROBLEM_JSON = "application/json", "application/problem+json"
 #: What each error of the API means, where the operation itself does not say more.
@@ -115,16 +116,10 @@ class Description(OpenAPISchema):
 
     def operation_security(self, operation: Operation) -> list[dict[str, Any]] | None:
         """Name each scheme and the scopes that the operation needs, which Ninja leaves empty."""
-        found = []
         callbacks: Any = operation.auth_callbacks
         for one in callbacks:
-            scheme = dict(one.openapi_security_schema)
-            name = scheme.pop("name", type(one).__name__)
-            if header := getattr(one, "param_name", None):  # of a key in a header; other schemes have no name
-                scheme["name"] = header
-            self.securitySchemes[name] = scheme
-            found.append({name: [one.scope.value]})
-        return found or None
+            self.securitySchemes[one.openapi_name] = one.openapi_security_schema
+        return [{one.openapi_name: [one.scope.value]} for one in callbacks]
 
 
 class Renderer(BaseRenderer):
@@ -140,16 +135,18 @@ class Page(Swagger):
     """The page of the API, with Ninja's files from this service. Ninja itself would take them from another site,
     because it is no installed app here (settings/base.py)."""
 
-    def render_page(self, request: HttpRequest, api: NinjaAPI, **kwargs: Any) -> HttpResponse:
-        told = self.settings | {"url": self.get_openapi_url(api, kwargs)}
-        return render(request, self.template, {"api": api, "swagger_settings": json.dumps(told, indent=1)})
+    template_cdn = str(Path(__file__).with_name("replaced_templates") / "ninja/swagger.html")
 
 
 class Api(NinjaAPI):
     def validation_error_from_error_contexts(
         self, error_contexts: list[ValidationErrorContext[Any]]
     ) -> ValidationError:
-        problems.refuse_many_errors(error_contexts)
+        """Refuse a request with so many errors that to name them would take more memory than the request."""
+        count = sum(one.pydantic_validation_error.error_count() for one in error_contexts)
+        if count > MAX_NAMED:
+            told = f"{count:,} values are not as described, too many to name one"
+            raise problems.Problem(422, problems.NOT_AS_DESCRIBED, told)
         return super().validation_error_from_error_contexts(error_contexts)
 
     def get_openapi_schema(
@@ -180,7 +177,8 @@ api = Api(
 # actions before executions: /executions/stop is also an address of the form /executions/ID
 for module in (actions, executions, verbs, jobs, tasks_of_executions, subscriptions, deliveries, queue):
     api.add_router("", module.router)
-problems.register(api)
+for kind in problems.MAKERS:
+    api.add_exception_handler(kind, problems.answer)
 
 
 def _without_bare_errors(view: Callable[..., Any]) -> Callable[..., Any]:
@@ -198,13 +196,12 @@ def _without_bare_errors(view: Callable[..., Any]) -> Callable[..., Any]:
     return answer
 
 
-def urls() -> tuple[list[Any], str, str]:
+def urls() -> Any:
     """The addresses of the API, for urls.py."""
-    patterns, app, namespace = api.urls
-    addresses = [one for one in patterns if isinstance(one, URLPattern)]
-    for one in addresses:
+    found: Any = api.urls
+    for one in found[0]:
         one.callback = _without_bare_errors(one.callback)
-    return addresses, app, namespace
+    return found
 
 
 def unknown_path(request: HttpRequest, path: str) -> HttpResponse:

@@ -45,7 +45,6 @@ MAX_MESSAGE = 10_000
 LINGER = 0.5
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 15.0
 MAX_RETRY_AFTER = 300.0
-UNFINISHED = frozenset({"Pending", "Scheduled", "Running"})
 
 
 class ClientError(Exception):
@@ -128,12 +127,9 @@ class Report:
             raise Unusable("it is not a report as JSON") from None
 
 
-HOST = r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d+)?"
-
-
 def _checked(url: str, token: str) -> str:
     """Return the address of the service. Raises Unusable, without the token."""
-    if not re.fullmatch(HOST + r"(/[^?#\s]*)?", url):
+    if not re.fullmatch(r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d+)?(/[^?#\s]*)?", url):
         takes = "http://host[:port] or https://host[:port], without a user"
         raise Unusable(f"the url takes {takes}; commands read it from HARBOR_REFRESH_URL")
     if not re.fullmatch(r"[!-~]+", token):
@@ -198,9 +194,9 @@ class Client:
         #: Guards everything below, and is notified of each change.
         self._changed = threading.Condition()
         self._lines: deque[bytes] = deque()
-        #: How many reports were appended and removed since the start, and up to which one a flush waits.
-        self._appended, self._removed, self._flushed = 0, 0, 0
+        #: The results of the reports that were removed, and how many are removed when a flush has ended.
         self._counts: Counter[str] = Counter()
+        self._flushed = 0
         #: Failed requests in a row, and the reason of the last one; whether a flush has begun since its batch.
         self._failures, self._trouble, self._is_asked = 0, "no request has been made", False
         #: How many reports the next batch may have.
@@ -361,7 +357,6 @@ class Client:
             if len(self._lines) + len(lines) > self._max:
                 raise QueueFull(f"{len(self._lines):,} reports wait in memory, which holds {self._max:,}")
             self._lines.extend(lines)
-            self._appended += len(lines)
             self._changed.notify_all()
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name="harbor-refresh-reports", daemon=True)
@@ -379,11 +374,11 @@ class Client:
 
     def _flush(self, timeout: float) -> bool:
         with self._changed:
-            self._flushed = end = self._appended
+            self._flushed = end = self._counts.total() + len(self._lines)
             self._is_asked = True
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._removed >= end or self._ended, min(timeout, 1e6))
-            return self._removed >= end
+            self._changed.wait_for(lambda: self._counts.total() >= end or self._ended, min(timeout, 1e6))
+            return self._counts.total() >= end
 
     def close(self, timeout: float | None = None) -> None:
         """Send the waiting reports, for `timeout` seconds at most. The rest is lost: NotSent is raised, and its
@@ -422,7 +417,8 @@ class Client:
         with self._changed:
             self._changed.wait_for(lambda: self._lines or self._ended)
             self._changed.wait_for(
-                lambda: len(self._lines) >= self._size or self._removed < self._flushed or self._ended, LINGER
+                lambda: len(self._lines) >= self._size or self._counts.total() < self._flushed or self._ended,
+                LINGER,
             )
             lines = [] if self._ended else [*islice(self._lines, self._size)]
             self._is_asked = False
@@ -462,7 +458,6 @@ class Client:
         with self._changed:
             self._failures = 0
             self._counts.update(result for result, _ in results)
-            self._removed += len(lines)
             for _ in lines:
                 self._lines.popleft()
             self._changed.notify_all()

@@ -2,10 +2,9 @@
 needs."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from django.core.cache import cache
 from django.db import transaction
@@ -64,11 +63,12 @@ def count_request(token_id: int) -> None:
 class _TokenWith(HttpBearer):
     """An API token with a scope, as `Authorization: Bearer TOKEN`."""
 
-    openapi_name = "token"
     openapi_description = "An API token, made in the admin. Each operation names the scope that the token needs."
 
     def __init__(self, scope: Scope) -> None:
         super().__init__()
+        # after the description was made, in which only the scheme of a header has a name
+        self.openapi_name = "token"
         self.scope = scope
 
     def authenticate(self, request: HttpRequest, token: str) -> Caller:
@@ -83,17 +83,11 @@ class _TokenWith(HttpBearer):
         return caller
 
 
-def may(scope: Scope) -> Callable[[HttpRequest], Any]:
-    """The `auth` of an operation that needs this scope."""
-    return _tokens[scope]
-
-
 class _Signature(APIKeyHeader):
     """A signed request, with the headers of Standard Webhooks. A wrong signature is refused, whatever token comes
     with it."""
 
     param_name = "webhook-signature"
-    openapi_name = "signature"
     openapi_description = "Signed as Standard Webhooks says, with webhook-id and webhook-timestamp."
     scope = Scope.REPORT
 
@@ -104,10 +98,9 @@ class _Signature(APIKeyHeader):
 
 
 @contextmanager
-def taken_once(request: HttpRequest) -> Iterator[None]:
-    """Carry out a signed request only once: its id is kept in the transaction of the work. Raises Replayed if it
-    was received before."""
-    message = request.auth.message  # type: ignore[attr-defined]
+def taken_once(message: SignedMessage | None) -> Iterator[None]:
+    """Carry out a request only once, if it is signed: its id is kept in the transaction of the work. Raises
+    Replayed if it was received before."""
     if message is None:
         yield
         return
@@ -116,7 +109,6 @@ def taken_once(request: HttpRequest) -> Iterator[None]:
         yield
 
 
-_tokens = {scope: _TokenWith(scope) for scope in Scope}
-
-#: The `auth` of an operation that takes signed reports as well.
-may_report = [_Signature(), may(Scope.REPORT)]
+#: The `auth` of an operation, by the scope that it needs; and of one that takes signed reports as well.
+may = {scope: _TokenWith(scope) for scope in Scope}
+may_report = [_Signature(), may[Scope.REPORT]]

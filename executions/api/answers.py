@@ -2,26 +2,21 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Annotated, Any, Self
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from ninja import Header
-from pydantic import BaseModel, Field, StringConstraints, TypeAdapter, ValidationInfo, model_validator
-from pydantic_core import to_json
+from pydantic import BaseModel, Field, StringConstraints, ValidationInfo, model_validator
 
 from harbor_refresh.executions.api.access import Scope, may, may_report
 from harbor_refresh.executions.api.problems import Problem, ProblemDetails
-from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionOut, Given, as_dict
+from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionOut, Given, as_dict, page_of
 from harbor_refresh.executions.errors import NoSuchExecution, Refused
 from harbor_refresh.executions.models import Execution, IdempotencyKey
 from harbor_refresh.executions.queries.progress import progress
 from harbor_refresh.executions.status import MAX_ID
-
-#: Any operation may answer with these.
-EVERYWHERE = (401, 403, 422, 429, 503)
 
 
 def needs(
@@ -34,8 +29,8 @@ def needs(
 ) -> dict[str, Any]:
     """What an operation needs: a token with the scope, or a signature; its summary; and its answers: the good one,
     and the problems, each of the one shape."""
-    bad = dict.fromkeys((*EVERYWHERE, *problems), ProblemDetails)
-    auth = may_report if signed else may(scope)
+    bad = dict.fromkeys((401, 403, 422, 429, 503, *problems), ProblemDetails)
+    auth = may_report if signed else may[scope]
     return {"auth": auth, "summary": summary, "response": {status: good, **bad}}
 
 
@@ -128,27 +123,29 @@ class PageIn(Given):
         return int(self.cursor)
 
 
-def page(rows: QuerySet[Any], query: PageIn, schema: type[BaseModel], by: str = "pk") -> HttpResponse:
-    """Answer the page of these rows that follows the place, in the order of a column; `-pk`: the newest first."""
+def page(
+    rows: QuerySet[Any],
+    query: PageIn,
+    schema: type[BaseModel],
+    by: str = "pk",
+    shown: Callable[[Any], Any] = lambda row: row,
+) -> HttpResponse:
+    """Answer the page of these rows that follows the place, in the order of a column; `-pk`: the newest first.
+    `shown` makes an item of a row that has not the fields of the schema."""
     column = by.removeprefix("-")
     if query.place is not None:
         rows = rows.filter(**{f"{column}__{'gt' if by == column else 'lt'}": query.place})
-    items = list(rows.order_by(by)[: query.limit])
-    return answer(items, schema, getattr(items[-1], column) if len(items) == query.limit else None)
+    found = list(rows.order_by(by)[: query.limit])
+    place = getattr(found[-1], column) if len(found) == query.limit else None
+    return answer([shown(row) for row in found], schema, place)
 
 
 def answer(items: Sequence[Any], schema: type[BaseModel], place: int | None) -> HttpResponse:
     """Answer a page. Pydantic writes it from the rows at once. Ninja would make a model, a dict and then the text
     of each of up to 500 items."""
-    found = _adapter(schema).validate_python(items, from_attributes=True)
-    text = _adapter(schema).dump_json(found, by_alias=True)
-    next_page = to_json(None if place is None else str(place))
-    return HttpResponse(b'{"items":%b,"next":%b}' % (text, next_page), content_type="application/json")
-
-
-@cache
-def _adapter(schema: type[BaseModel]) -> TypeAdapter[list[Any]]:
-    return TypeAdapter(list[schema])  # type: ignore[valid-type]
+    given = {"items": items, "next": None if place is None else str(place)}
+    found = page_of(schema).model_validate(given, from_attributes=True)
+    return HttpResponse(found.model_dump_json(by_alias=True), content_type="application/json")
 
 
 #: Described a little narrower than Filter takes it.

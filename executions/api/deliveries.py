@@ -11,7 +11,7 @@ from harbor_refresh.executions.access.audit import Kind, Word, note, noted, pers
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import PageIn, needs, page
 from harbor_refresh.executions.api.problems import Problem
-from harbor_refresh.executions.api.schemas import Given, Id, Page
+from harbor_refresh.executions.api.schemas import Given, Id, page_of
 from harbor_refresh.executions.deliveries import claims
 from harbor_refresh.executions.errors import NoSuchSubscription
 from harbor_refresh.executions.models import Delivery, Subscription
@@ -42,10 +42,6 @@ class DeliveryOut(Schema):
     ended_at: datetime | None
 
 
-class DeliveryPage(Page):
-    items: list[DeliveryOut]
-
-
 class ResendIn(Given):
     subscription: Id | None = Field(None, description="Default: every subscription.")
     state: Literal["dead"] = "dead"
@@ -56,7 +52,9 @@ class ResentOut(Schema):
 
 
 @router.get(
-    "/deliveries", **needs(Scope.READ, "List deliveries, the newest first", DeliveryPage, 400), by_alias=True
+    "/deliveries",
+    **needs(Scope.READ, "List deliveries, the newest first", page_of(DeliveryOut), 400),
+    by_alias=True,
 )
 def list_deliveries(request: HttpRequest, query: Query[DeliveriesIn]) -> Any:
     chosen = {"state": query.state, "subscription_id": query.subscription, "execution_id": query.execution}
@@ -82,9 +80,8 @@ def resend_delivery(
 ) -> Any:
     with noted(person_of(request), Word.RESEND, Kind.DELIVERY, delivery_id) as entry:
         entry.count = claims.resend([delivery_id])
-        entry.skip = not entry.count
-    if not entry.count:
-        if not Delivery.objects.filter(pk=delivery_id).exists():
+        if not entry.count:
+            if Delivery.objects.filter(pk=delivery_id).exists():
+                raise Problem(409, "It is not dead", f"delivery {delivery_id} is not a dead letter")
             raise Problem(404, "Not found", f"there is no delivery {delivery_id}")
-        raise Problem(409, "It is not dead", f"delivery {delivery_id} is not a dead letter")
     return {"resent": 1}

@@ -29,15 +29,14 @@ from harbor_refresh.executions.api.schemas import (
     ExecutionId,
     ExecutionItem,
     ExecutionOut,
-    ExecutionPage,
     FinishIn,
-    HistoryPage,
     Moment,
     NewExecutionIn,
     StatusChangeOut,
     StatusName,
     VendorId,
     as_dict,
+    page_of,
 )
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.lifecycle import creation, deletion, stops
@@ -96,7 +95,7 @@ def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key
     return Status(201, once(request, idempotency_key, make))
 
 
-@router.get("/executions", **needs(Scope.READ, "List executions, the newest first", ExecutionPage, 400))
+@router.get("/executions", **needs(Scope.READ, "List executions, the newest first", page_of(ExecutionItem), 400))
 def list_executions(request: HttpRequest, query: Query[ListIn]) -> Any:
     """The items leave out `extra_attrs`, which *Show one execution* returns. A page ends after 20,000 executions
     were compared with the filter, so a page with few items need not be the last. Continue until `next` is null."""
@@ -133,7 +132,9 @@ def delete_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
 
 @router.get(
     "/executions/{execution_id}/history",
-    **needs(Scope.READ, "List the status changes of an execution, the oldest first", HistoryPage, 400, 404),
+    **needs(
+        Scope.READ, "List the status changes of an execution, the oldest first", page_of(StatusChangeOut), 400, 404
+    ),
     by_alias=True,
 )
 def list_history(request: HttpRequest, execution_id: ExecutionId, query: Query[PageIn]) -> Any:

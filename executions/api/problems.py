@@ -1,24 +1,24 @@
 """Problems: every error of the API has the shape of RFC 9457, as application/problem+json."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
 from django.db import DatabaseError
 from django.http import HttpRequest, JsonResponse
-from ninja import NinjaAPI, Schema
-from ninja.errors import AuthenticationError, HttpError, ValidationError, ValidationErrorContext
+from ninja import Schema
+from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import Field
 
 from harbor_refresh.executions import errors
 from harbor_refresh.executions.database import LOCK_TIMEOUT, absence_translated, sqlstate
 from harbor_refresh.executions.news.counters import add_later
 
-#: Seconds, for what passes by itself.
-RETRY_AFTER = 5
-#: At most so many errors are named. Pydantic makes all of a request or none, and each takes a kilobyte.
-MAX_ERRORS, MAX_NAMED = 20, 50_000
+#: For what passes by itself, in seconds.
+LATER = {"Retry-After": "5"}
+#: At most so many errors are named.
+MAX_ERRORS = 20
 #: A row stayed locked, a deadlock, a statement that was cancelled because it took too long.
 PASSING = (LOCK_TIMEOUT, "40P01", "57014")
 
@@ -26,27 +26,28 @@ NOT_AS_DESCRIBED, TOO_LARGE = "The request is not as described", "The request is
 #: The refusals that are counted: the caller is at fault, or was too quick.
 COUNTED = (400, 401, 403, 409, 413, 422, 429)
 
-#: Each error of ours, with its status and title. The first that fits an error counts.
-STATUSES: Sequence[tuple[type[Exception], int, str]] = (
-    (errors.NoSuchExecution, 404, "Not found"),
-    (errors.NoSuchTask, 404, "Not found"),
-    (errors.NoSuchSubscription, 404, "Not found"),
-    (errors.NoSuchQueue, 404, "Not found"),
-    (errors.TooManyActions, 409, "Too many actions are open"),
-    (errors.BadSignature, 401, "Not authorized"),
-    (errors.Replayed, 409, "Received before"),
-    (errors.OwnedByHarbor, 403, "Harbor does this"),
-    (errors.HasTasks, 409, "It has tasks"),
-    (errors.AlreadyFinal, 409, "It has ended"),
-    (errors.StillReferenced, 409, "A row names it"),
-    (errors.NotFinal, 412, "It has not ended"),
-    (errors.TooManyStreams, 503, "Too many streams"),
-    (errors.AlreadyUnderWay, 409, "It is under way"),
-    (errors.Refused, 400, "It cannot be used"),
-    (errors.Contended, 503, "Try again"),
-    (errors.DatabaseAway, 503, "The database is away"),
-    (errors.QueueUnavailable, 503, "Redis is away"),
-)
+#: The status and the title of each error of ours.
+STATUSES: Mapping[type[Exception], tuple[int, str]] = {
+    errors.NoSuchExecution: (404, "Not found"),
+    errors.NoSuchTask: (404, "Not found"),
+    errors.NoTaskYet: (404, "Not found"),
+    errors.TaskDeleted: (410, "Deleted"),
+    errors.NoSuchSubscription: (404, "Not found"),
+    errors.NoSuchQueue: (404, "Not found"),
+    errors.TooManyActions: (409, "Too many actions are open"),
+    errors.Replayed: (409, "Received before"),
+    errors.OwnedByHarbor: (403, "Harbor does this"),
+    errors.HasTasks: (409, "It has tasks"),
+    errors.AlreadyFinal: (409, "It has ended"),
+    errors.StillReferenced: (409, "A row names it"),
+    errors.NotFinal: (412, "It has not ended"),
+    errors.TooManyStreams: (503, "Too many streams"),
+    errors.AlreadyUnderWay: (409, "It is under way"),
+    errors.Refused: (400, "It cannot be used"),
+    errors.Contended: (503, "Try again"),
+    errors.DatabaseAway: (503, "The database is away"),
+    errors.QueueUnavailable: (503, "Redis is away"),
+}
 
 
 class Problem(Exception):
@@ -75,7 +76,9 @@ class ProblemDetails(Schema):
     errors: list[Wrong] | None = Field(None, description="Only if the request does not match the description.")
 
 
-def answer(request: HttpRequest, problem: Problem) -> JsonResponse:
+def answer(request: HttpRequest, exc: Any) -> JsonResponse:
+    """Answer an error: a problem, or one of which `problem_of` makes a problem."""
+    problem = problem_of(exc)
     if problem.status in COUNTED:
         source = {"service": "hook", "metrics": "metrics"}.get(request.path.split("/")[1], "api")
         add_later({("requests_refused", f"source={source},status={problem.status}"): 1})
@@ -84,23 +87,8 @@ def answer(request: HttpRequest, problem: Problem) -> JsonResponse:
     return JsonResponse(body | problem.more, status=problem.status, headers=problem.headers, content_type=kind)
 
 
-def register(api: NinjaAPI) -> None:
-    """Have the API answer every error as a problem."""
-    kinds: dict[type[Exception], Callable[[Any], Problem]] = {
-        Problem: lambda exc: exc,
-        HttpError: _unusable,
-        RequestDataTooBig: lambda exc: Problem(413, TOO_LARGE, str(exc)),
-        ValidationError: _invalid,
-        AuthenticationError: lambda exc: unauthorized(),
-        DatabaseError: _of_the_database,
-    }
-    kinds |= {kind: partial(_ours, status, title) for kind, status, title in STATUSES}
-    for kind, made in kinds.items():
-        api.add_exception_handler(kind, partial(_answer_error, made))
-
-
-def _answer_error(made: Callable[[Any], Problem], request: HttpRequest, exc: Exception) -> JsonResponse:
-    return answer(request, made(exc))
+def problem_of(exc: Exception) -> Problem:
+    return next(MAKERS[kind] for kind in type(exc).__mro__ if kind in MAKERS)(exc)
 
 
 def unauthorized(detail: str = "no valid token was sent; takes `Authorization: Bearer TOKEN`") -> Problem:
@@ -108,13 +96,10 @@ def unauthorized(detail: str = "no valid token was sent; takes `Authorization: B
 
 
 def _ours(status: int, title: str, exc: Exception) -> Problem:
-    headers = {"Retry-After": str(RETRY_AFTER)} if status == 503 else {}
-    return Problem(status, title, str(exc), headers, **type_of(exc))
-
-
-def type_of(exc: Exception) -> dict[str, str]:
-    """The field `type` of the only problem that a program should tell from others of the same status."""
-    return {"type": "urn:harbor-refresh:owned-by-harbor"} if isinstance(exc, errors.OwnedByHarbor) else {}
+    headers = LATER if status == 503 or isinstance(exc, errors.NoTaskYet) else {}
+    # the only problem that a program should tell from others of the same status
+    more = {"type": "urn:harbor-refresh:owned-by-harbor"} if isinstance(exc, errors.OwnedByHarbor) else {}
+    return Problem(status, title, str(exc), headers, **more)
 
 
 def _of_the_database(exc: DatabaseError) -> Problem:
@@ -123,18 +108,11 @@ def _of_the_database(exc: DatabaseError) -> Problem:
         with absence_translated():
             raise exc
     except errors.DatabaseAway as away:
-        return _ours(503, "The database is away", away)
+        return problem_of(away)
     except DatabaseError:
         if sqlstate(exc) not in PASSING:
             raise
-        return _ours(503, "Try again", exc)
-
-
-def refuse_many_errors(found: Sequence[ValidationErrorContext[Any]]) -> None:
-    """Raise Problem for so many errors that to name them would take more memory than the request."""
-    count = sum(one.pydantic_validation_error.error_count() for one in found)
-    if count > MAX_NAMED:
-        raise Problem(422, NOT_AS_DESCRIBED, f"{count:,} values are not as described, too many to name one")
+        return Problem(503, "Try again", str(exc), LATER)
 
 
 def _unusable(exc: HttpError) -> Problem:
@@ -154,3 +132,16 @@ def _invalid(exc: ValidationError) -> Problem:
         wrong.append({"where": where, "what": one["msg"].removeprefix("Value error, ")[:200]})
     first = f"{wrong[0]['where']}: {wrong[0]['what']}" if wrong else "it is not as described"
     return Problem(422, NOT_AS_DESCRIBED, first, errors=wrong)
+
+
+#: What makes a problem of each kind of error; the class nearest to the error counts.
+MAKERS: Mapping[type[Exception], Callable[[Any], Problem]] = {
+    Problem: lambda exc: exc,
+    HttpError: _unusable,
+    RequestDataTooBig: lambda exc: Problem(413, TOO_LARGE, str(exc)),
+    ValidationError: _invalid,
+    AuthenticationError: lambda exc: unauthorized(),
+    errors.BadSignature: lambda exc: unauthorized(str(exc)),
+    DatabaseError: _of_the_database,
+    **{kind: partial(_ours, status, title) for kind, (status, title) in STATUSES.items()},
+}

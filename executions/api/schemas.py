@@ -6,6 +6,7 @@ reports took two thirds longer.
 
 import re
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from ninja import Path
@@ -18,9 +19,9 @@ from pydantic import (
     JsonValue,
     StringConstraints,
     WithJsonSchema,
+    create_model,
 )
 
-from harbor_refresh.executions.deliveries.subscriptions import MAX_OLD_SECRET_SECONDS
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle import vendor_keys
 from harbor_refresh.executions.status import MAX_EARLIER_RUNS, MAX_ID, MAX_REVISION, MAX_VENDOR, Status
@@ -83,7 +84,6 @@ VendorId = Annotated[
         }
     ),
 ]
-OldSecretSeconds = Annotated[int, Field(strict=False, ge=0, le=MAX_OLD_SECRET_SECONDS), BeforeValidator(_a_number)]
 #: A date and a time with its zone. Pydantic alone would also take a number, as seconds since 1970.
 Moment = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_not_a_number)]
 StatusName = Literal["Pending", "Scheduled", "Running", "Stopped", "Error", "Success"]
@@ -274,16 +274,11 @@ class Page(BaseModel):
     )
 
 
-class ExecutionPage(Page):
-    items: list[ExecutionItem]
-
-
-class TaskPage(Page):
-    items: list[TaskItem]
-
-
-class HistoryPage(Page):
-    items: list[StatusChangeOut]
+@cache
+def page_of(item: type[BaseModel]) -> type[BaseModel]:
+    """Make the model of a page of such items. The description of the API names it: TaskPage for TaskItem."""
+    name = "HistoryPage" if item is StatusChangeOut else re.sub("(Item|Out)$", "Page", item.__name__)
+    return create_model(name, __base__=Page, items=list[item])  # type: ignore[valid-type]
 
 
 def as_dict(row: Any, schema: type[BaseModel]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import PageIn, needs, page
-from harbor_refresh.executions.api.schemas import Body, Id, OldSecretSeconds, Page, StatusName, as_dict
+from harbor_refresh.executions.api.schemas import Body, Id, StatusName, Whole, page_of
 from harbor_refresh.executions.deliveries import addresses, subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import MAX_LISTED, MAX_NAME, OLD_SECRET_SECONDS, Wish
 from harbor_refresh.executions.errors import NoSuchSubscription
@@ -92,15 +92,13 @@ class CreatedSubscription(SubscriptionOut):
 
 
 class RotateIn(Body):
-    old_secret_seconds: OldSecretSeconds = Field(
+    old_secret_seconds: Whole = Field(
         OLD_SECRET_SECONDS,
+        ge=0,
+        le=subscriptions.MAX_OLD_SECRET_SECONDS,
         examples=[OLD_SECRET_SECONDS],
         description="How long the old secret still signs requests. 0: the old secret expires now.",
     )
-
-
-class SubscriptionPage(Page):
-    items: list[SubscriptionOut]
 
 
 class TrialOut(Schema):
@@ -122,10 +120,10 @@ def create_subscription(request: HttpRequest, body: SubscriptionIn) -> Any:
         row = subscriptions.create(Wish(**body.model_dump()))
         entry.target, entry.detail = row.pk, row.name
     row.refresh_from_db()
-    return Status(201, {**as_dict(row, SubscriptionOut), "secret": row.secret})
+    return Status(201, row)
 
 
-@router.get("/subscriptions", **needs(Scope.READ, "List subscriptions", SubscriptionPage, 400))
+@router.get("/subscriptions", **needs(Scope.READ, "List subscriptions", page_of(SubscriptionOut), 400))
 def list_subscriptions(request: HttpRequest, query: Query[PageIn]) -> Any:
     return page(Subscription.objects.all(), query, _seen_by(request))
 
@@ -151,7 +149,7 @@ def change_subscription(request: HttpRequest, subscription_id: SubscriptionId, b
     with _noted(request, audit.Word.CHANGE, subscription_id) as entry:
         row = subscriptions.change(subscription_id, **changes)
         entry.detail = ", ".join(changes)
-    return as_dict(row, SubscriptionOut)
+    return row
 
 
 @router.delete(
@@ -175,7 +173,7 @@ def rotate_secret(request: HttpRequest, subscription_id: SubscriptionId, body: R
     with _noted(request, audit.Word.ROTATE, subscription_id) as entry:
         row = subscriptions.rotate(subscription_id, body.old_secret_seconds)
         entry.detail = subscriptions.in_words(row)
-    return {**as_dict(row, SubscriptionOut), "secret": row.secret}
+    return row
 
 
 @router.post(

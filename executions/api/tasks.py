@@ -32,8 +32,8 @@ from harbor_refresh.executions.api.schemas import (
     TaskId,
     TaskItem,
     TaskOut,
-    TaskPage,
     as_dict,
+    page_of,
 )
 from harbor_refresh.executions.errors import NoSuchTask, Refused
 from harbor_refresh.executions.lifecycle import creation
@@ -52,7 +52,7 @@ class TasksIn(PageIn):
 
 @router.get(
     "/executions/{execution_id}/tasks",
-    **needs(Scope.READ, "List the tasks of an execution, the oldest first", TaskPage, 400, 404),
+    **needs(Scope.READ, "List the tasks of an execution, the oldest first", page_of(TaskItem), 400, 404),
 )
 def list_tasks(request: HttpRequest, execution_id: ExecutionId, query: Query[TasksIn]) -> Any:
     """The items leave out `extra_attrs`, which *Show one task* returns."""
@@ -99,9 +99,10 @@ def change_task(request: HttpRequest, task_id: TaskId, body: AttributesIn) -> An
 def report_task(request: HttpRequest, task_id: TaskId, body: OneReportIn) -> Any:
     """A report that is repeated, late or out of order changes nothing; its result is `unchanged`. A signed body
     must name its task (`task_id`), because the signature does not cover the address."""
-    if request.auth.message:  # type: ignore[attr-defined]
+    message = request.auth.message  # type: ignore[attr-defined]
+    if message:
         refuse_another_task(body.task_id, task_id)
-    with taken_once(request):
+    with taken_once(message):
         outcome = report(
             [Report(task_id, body.status, body.revision, body.message, body.earlier_runs)], Source.API
         )
@@ -122,7 +123,7 @@ def report_many(request: HttpRequest, body: ReportsIn) -> Any:
     `refused`, with the reason. A refused report does not stop the others. Reports are applied in the given
     order."""
     given = [Report(one.task_id, one.status, one.revision, one.message, one.earlier_runs) for one in body.reports]
-    with taken_once(request):
+    with taken_once(request.auth.message):  # type: ignore[attr-defined]
         outcome = report(given, Source.API)
     results = [
         {"position": place, "task_id": one.task_id, "result": "unchanged"} for place, one in enumerate(given)

@@ -16,7 +16,8 @@ least once: a sender that got no answer tries again.
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import transaction
@@ -55,23 +56,13 @@ class StatusChange:
     task_id: int = 0
 
     @property
-    def code(self) -> int:
-        return CODES[self.status]
-
-    @property
     def is_firing(self) -> bool:
         return bool(self.upstream_id) and self.upstream_id != self.job_id
 
 
 def read(body: bytes) -> StatusChange:
-    """Read a status change. Raises Refused with the reason if it cannot be used."""
-    change = _read(_json(body))
-    if not change.check_in and change.status not in CODES:
-        raise Refused(f"unknown status {shown(change.status)}; takes {', '.join(CODES)}")
-    return change
-
-
-def _json(body: bytes) -> dict[str, Any]:
+    """Read a status change. An absent field has the default that Go's decoder would give it. Raises Refused with
+    the reason if it cannot be used."""
     try:
         data = json.loads(body)
         refuse_nesting(data, at_most=MAX_VALUES)
@@ -81,49 +72,43 @@ def _json(body: bytes) -> dict[str, Any]:
         raise Refused(f"the body cannot be read as JSON: {shown(str(exc))}") from None
     if not isinstance(data, dict):
         raise Refused(f"the body takes an object, and got {shown(data)}")
-    return data
-
-
-def _read(data: dict[str, Any]) -> StatusChange:
-    """Read the fields. An absent field has the default that Go's decoder would give it."""
-    metadata = data.get("metadata")
-    if metadata is None:
-        metadata = {}
-    if not isinstance(metadata, dict):
-        raise Refused(f"metadata takes an object, and got {shown(metadata)}")
-    return StatusChange(
+    metadata = _field(data, "metadata", {}, lambda value: isinstance(value, dict), "an object")
+    change = StatusChange(
         job_id=_text(data, "job_id", MAX_JOB_ID),
         status=_text(data, "status"),
         revision=_whole(metadata, "revision", MAX_REVISION),
-        message=_text(data, "status_message") if data.get("status_message") is not None else None,
+        message=_text(data, "status_message", absent=None),
         check_in=_text(data, "check_in"),
         check_in_at=_whole(metadata, "check_in_at", MAX_REVISION),
         upstream_id=_text(metadata, "upstream_job_id", MAX_JOB_ID),
         task_id=_whole(data, "task_id", MAX_ID),
     )
+    if not change.check_in and change.status not in CODES:
+        raise Refused(f"unknown status {shown(change.status)}; takes {', '.join(CODES)}")
+    return change
 
 
-def _text(data: dict[str, Any], name: str, at_most: int = MAX_BODY) -> str:
+def _text(data: dict[str, Any], name: str, at_most: int = MAX_BODY, absent: str | None = "") -> Any:
+    limit = f"of at most {at_most} characters " if at_most < MAX_BODY else ""
+    return _field(data, name, absent, lambda value: is_text(value, at_most), f"text {limit}without NUL")
+
+
+def _whole(data: dict[str, Any], name: str, at_most: int) -> Any:
+    takes = f"a whole number from 0 to {at_most}"
+    return _field(data, name, 0, lambda value: is_whole(value, 0, at_most), takes)
+
+
+def _field(data: dict[str, Any], name: str, absent: Any, is_good: Callable[[Any], bool], takes: str) -> Any:
     value = data.get(name)
     if value is None:
-        return ""
-    if not is_text(value, at_most):
-        limit = f"of at most {at_most} characters " if at_most < MAX_BODY else ""
-        raise Refused(f"{name} takes text {limit}without NUL, and got {shown(value)}")
-    return str(value)
+        return absent
+    if not is_good(value):
+        raise Refused(f"{name} takes {takes}, and got {shown(value)}")
+    return value
 
 
-def _whole(data: dict[str, Any], name: str, at_most: int) -> int:
-    value = data.get(name)
-    if value is None:
-        return 0
-    if not is_whole(value, 0, at_most):
-        raise Refused(f"{name} takes a whole number from 0 to {at_most}, and got {shown(value)}")
-    return int(value)
-
-
-def report_by_job(change: StatusChange, task_id: int = NO_TASK) -> bool:
-    """Apply the report to the task of its job. True if it changed the task. Raises NoTaskYet or TaskDeleted.
+def report_by_job(change: StatusChange, task_id: int = NO_TASK) -> None:
+    """Apply the report to the task of its job. Raises NoTaskYet or TaskDeleted.
 
     The job id finds the task. If no task has it, the id in the address does, unless that task belongs to another
     job: so a report that comes before the job id of its task is stored is not lost.
@@ -137,18 +122,15 @@ def report_by_job(change: StatusChange, task_id: int = NO_TASK) -> bool:
         job_id=change.job_id,
         task_id=task_id,
         status=change.status,
-        code=change.code,
+        code=CODES[change.status],
         revision=change.revision,
         message=change.message,
     )
     if not found:
         raise missing(change, task_id)
     _, execution_id, vendor_type = found[0]
-    if execution_id is None:
-        return False
-    has_stopped = change.status == "Stopped"
-    after_commit([(execution_id, vendor_type)], [execution_id] if has_stopped else [])
-    return True
+    if execution_id is not None:  # it has changed the task
+        after_commit([(execution_id, vendor_type)], [execution_id] if change.status == "Stopped" else [])
 
 
 def missing(change: StatusChange, task_id: int) -> NoTaskYet | TaskDeleted:
@@ -164,7 +146,8 @@ def report_firing(change: StatusChange, task_id: int) -> None:
     1. Lock the task of the schedule. So if several reports of a firing come at once, it is created once: the
        second report waits, and then finds the task that the first has created.
     2. Create the execution of the firing, for the vendor of the schedule, with one task.
-    3. Apply the report to both tasks. A check-in creates the execution, too, and changes no status.
+    3. Apply the report to both tasks, the older first, as all lock rows in the order of ids. A check-in creates
+       the execution, too, and changes no status.
 
     A firing that a person has deleted is not created again. If the schedule was deleted, the firings that it has
     created still get their reports.
@@ -174,8 +157,14 @@ def report_firing(change: StatusChange, task_id: int) -> None:
         schedule = of_upstream.order_by("pk").first()
         if schedule and not _exists(change.job_id):
             _create(change, schedule.execution)
-        if not change.check_in:
-            _apply(change, task_id, schedule)
+        if change.check_in:
+            return
+        if schedule is None:
+            report_by_job(change, task_id)
+            return
+        report_by_job(replace(change, job_id=change.upstream_id))
+        with suppress(NoTaskYet, TaskDeleted):  # a person has deleted the firing
+            report_by_job(change)
 
 
 def _exists(job_id: str) -> bool:
@@ -204,18 +193,6 @@ def _vendor(schedule: Execution, attributes: dict[str, Any]) -> tuple[str, int |
     if is_named and is_whole(vendor_id, 0, MAX_ID):
         return vendor_type, vendor_id
     return schedule.vendor_type, schedule.vendor_key
-
-
-def _apply(change: StatusChange, task_id: int, schedule: Task | None) -> None:
-    """Apply the report to both tasks; the lower id is locked first, and the schedule is older than its firings."""
-    of_schedule = StatusChange(change.upstream_id, change.status, change.revision, change.message)
-    if schedule:
-        report_by_job(of_schedule)
-    try:
-        report_by_job(change, task_id if schedule is None else NO_TASK)
-    except (NoTaskYet, TaskDeleted):
-        if schedule is None:
-            raise
 
 
 @dataclass(frozen=True)

@@ -5,25 +5,16 @@ job service takes only 200 for success. A signed message may report, Harbor's ow
 scope `report`.
 """
 
-from collections.abc import Mapping
-from contextlib import nullcontext
-
 from django.core.exceptions import RequestDataTooBig
-from django.db import OperationalError, transaction
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.http.request import UnreadablePostError
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.csrf import csrf_exempt
 
-from harbor_refresh.executions.access.signatures import (
-    SignedMessage,
-    is_signed,
-    receive,
-    refuse_another_task,
-    verify,
-)
-from harbor_refresh.executions.api.access import Scope, may
-from harbor_refresh.executions.api.problems import RETRY_AFTER, Problem, answer, type_of, unauthorized
+from harbor_refresh.executions.access.signatures import SignedMessage, is_signed, refuse_another_task, verify
+from harbor_refresh.executions.api.access import Scope, may, taken_once
+from harbor_refresh.executions.api.problems import LATER, TOO_LARGE, Problem, answer, unauthorized
 from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.database import absence_translated
@@ -58,24 +49,9 @@ def may_report(request: HttpRequest) -> SignedMessage | None:
         secret = intake_settings().harbor_secret
         if not secret or not constant_time_compare(credentials, secret):
             raise unauthorized("the secret is wrong, or none is set here")
-    elif not may(Scope.REPORT)(request):
+    elif not may[Scope.REPORT](request):
         raise unauthorized(f"no valid authorization was sent; {TAKES}")
     return None
-
-
-LATER = {"Retry-After": str(RETRY_AFTER)}
-TOO_LARGE = "The request is too large"
-#: The errors that say something about the request; the first that fits counts. A detail replaces the error's own,
-#: which is for the log and not for the sender.
-PROBLEMS: Mapping[type[Exception], tuple[int, str, dict[str, str], str]] = {
-    TaskDeleted: (410, "Deleted", {}, ""),
-    NoTaskYet: (404, "Not found", LATER, ""),
-    Replayed: (409, "Received before", {}, ""),
-    OwnedByHarbor: (403, "Harbor does this", {}, ""),
-    RequestDataTooBig: (413, TOO_LARGE, {}, ""),
-    DatabaseAway: (503, "Try again", LATER, "the database is away"),
-    OperationalError: (503, "Try again", LATER, "another transaction has held the row for too long"),
-}
 
 
 @csrf_exempt
@@ -91,19 +67,19 @@ def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
         with absence_translated():
             message = may_report(request)
             _take(read(request.body), _id(task_id), message)
-    except Problem as problem:
-        return answer(request, problem)
-    except BadSignature as exc:
-        return answer(request, unauthorized(str(exc)))
-    except tuple(PROBLEMS) as exc:
-        status, title, headers, detail = next(one for kind, one in PROBLEMS.items() if isinstance(exc, kind))
-        if isinstance(exc, TaskDeleted | NoTaskYet | OwnedByHarbor):
-            count_refused(Source.HOOK, 1)
-        return answer(request, Problem(status, title, detail or str(exc), headers, **type_of(exc)))
+    except (DatabaseAway, OperationalError) as exc:  # its text is for the log, and not for the sender
+        locked = "another transaction has held the row for too long"
+        why = "the database is away" if isinstance(exc, DatabaseAway) else locked
+        return answer(request, Problem(503, "Try again", why, LATER))
+    except (Problem, RequestDataTooBig, BadSignature, Replayed) as exc:
+        return answer(request, exc)
+    except (TaskDeleted, NoTaskYet, OwnedByHarbor) as exc:
+        count_refused(Source.HOOK, 1)
+        return answer(request, exc)
     except (Refused, UnreadablePostError) as exc:  # the second: the sender has closed the connection
         count_refused(Source.HOOK, 1)
         signals.refused.send(sender=status_hook, refusals=[Refusal(0, Report(0, ""), str(exc))])
-        return answer(request, Problem(400, "It cannot be used", str(exc)))
+        return answer(request, Refused(str(exc)))
     return HttpResponse()
 
 
@@ -111,9 +87,7 @@ def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
 def _take(change: StatusChange, task_id: int, message: SignedMessage | None) -> None:
     if message and task_id != job_reports.NO_TASK:
         refuse_another_task(change.task_id, task_id)
-    with transaction.atomic() if message else nullcontext():
-        if message:
-            receive(message)
+    with taken_once(message):
         if change.is_firing:
             job_reports.report_firing(change, task_id)
         if change.check_in:

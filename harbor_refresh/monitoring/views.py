@@ -22,7 +22,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from harbor_refresh.executions.api.access import Scope, may
-from harbor_refresh.executions.api.problems import RETRY_AFTER, Problem, answer, unauthorized
+from harbor_refresh.executions.api.problems import Problem, answer, unauthorized
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
@@ -148,13 +148,10 @@ def metrics(request: HttpRequest) -> HttpResponse:
     notices."""
     try:
         with absence_translated():
-            if not _is_near(request) and not may(Scope.READ)(request):
+            if not _is_near(request) and not may[Scope.READ](request):
                 raise unauthorized()
-    except Problem as problem:
-        return answer(request, problem)
-    except DatabaseAway as exc:
-        later = {"Retry-After": str(RETRY_AFTER)}
-        return answer(request, Problem(503, "The database is away", str(exc), later))
+    except (Problem, DatabaseAway) as exc:
+        return answer(request, exc)
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Collector())
     return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_PLAIN_0_0_4)

@@ -8,8 +8,8 @@ from ninja import Query, Router
 from pydantic import BaseModel, Field, JsonValue
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.api.answers import PageIn, answer, needs, require_execution
-from harbor_refresh.executions.api.schemas import ExecutionId, Page, TaskId
+from harbor_refresh.executions.api.answers import PageIn, needs, page, require_execution
+from harbor_refresh.executions.api.schemas import ExecutionId, TaskId, page_of
 from harbor_refresh.executions.errors import NoSuchTask
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.queries import check_in_of
@@ -17,6 +17,9 @@ from harbor_refresh.tasks.jobs.running.kept_ends import PAGE, end_of, results_of
 from harbor_refresh.tasks.models.job import Job, JobEnd
 
 router = Router(tags=["Tasks"])
+
+#: Without the columns that may be large.
+JOBS = Job.objects.select_related("task").defer("args", "kwargs", "result", "task__extra_attrs")
 
 
 class CheckInOut(BaseModel):
@@ -36,10 +39,6 @@ class JobOut(BaseModel):
     )
 
 
-class JobPage(Page):
-    items: list[JobOut]
-
-
 class ResultOut(BaseModel):
     task_id: int = Field(examples=[91])
     name: str = Field(examples=["mirror.replicate"], description="The Celery task.")
@@ -56,53 +55,44 @@ class JobDetail(JobOut):
     )
 
 
-class ResultPage(Page):
-    items: list[ResultOut]
-
-
 class ResultsIn(PageIn):
     limit: int = Field(PAGE, ge=1, le=PAGE, description="The maximum number of items on the page.")
 
 
 @router.get(
     "/executions/{execution_id}/results",
-    **needs(Scope.READ, "List the kept results of an execution, the oldest job first", ResultPage, 400, 404),
+    **needs(
+        Scope.READ, "List the kept results of an execution, the oldest job first", page_of(ResultOut), 400, 404
+    ),
 )
 def list_results(request: HttpRequest, execution_id: ExecutionId, query: Query[ResultsIn]) -> Any:
     """A job has a kept result if it has succeeded and its task keeps results."""
     require_execution(execution_id)
-    rows = results_of(execution_id).filter(pk__gt=query.place or 0).order_by("pk")[: query.limit]
-    found = [_result(end) for end in rows]
-    return answer(found, ResultOut, found[-1]["task_id"] if len(found) == query.limit else None)
+    return page(results_of(execution_id), query, ResultOut, shown=_result)
 
 
 @router.get(
     "/executions/{execution_id}/jobs",
-    **needs(Scope.READ, "List the jobs of an execution, the oldest first", JobPage, 400, 404),
+    **needs(Scope.READ, "List the jobs of an execution, the oldest first", page_of(JobOut), 400, 404),
 )
 def list_jobs(request: HttpRequest, execution_id: ExecutionId, query: Query[PageIn]) -> Any:
     """Tasks of other runners have no job; their progress is in the message of the task."""
     require_execution(execution_id)
-    rows = Job.objects.filter(task__execution_id=execution_id, pk__gt=query.place or 0)
-    found = _shown(rows.order_by("pk")[: query.limit])
-    return answer(found, JobOut, found[-1]["task_id"] if len(found) == query.limit else None)
+    return page(JOBS.filter(task__execution_id=execution_id), query, JobOut, shown=_job)
 
 
 @router.get("/tasks/{task_id}/job", **needs(Scope.READ, "Show the job of one task", JobDetail, 404))
 def get_job(request: HttpRequest, task_id: TaskId) -> Any:
-    for found in _shown(Job.objects.filter(pk=task_id)):
-        end = end_of(task_id)
-        result = _result(end) if end and not end.traceback else None
-        return found | {"result": result, "traceback": end.traceback if end else ""}
-    raise NoSuchTask(task_id)
+    job = JOBS.filter(pk=task_id).first()
+    if job is None:
+        raise NoSuchTask(task_id)
+    end = end_of(task_id)
+    result = _result(end) if end and not end.traceback else None
+    return _job(job) | {"result": result, "traceback": end.traceback if end else ""}
 
 
-def _shown(rows: Any) -> list[dict[str, Any]]:
-    jobs = rows.select_related("task").defer("args", "kwargs", "result", "task__extra_attrs")
-    return [
-        {"task_id": job.task_id, "name": job.name, "status": job.task.status, "check_in": _check_in(job)}
-        for job in jobs
-    ]
+def _job(job: Job) -> dict[str, Any]:
+    return {"task_id": job.pk, "name": job.name, "status": job.task.status, "check_in": _check_in(job)}
 
 
 def _result(end: JobEnd) -> dict[str, Any]:
