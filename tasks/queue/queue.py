@@ -35,10 +35,6 @@ TOKENS_PAGE = 4_000
 
 class ExecutionQueue(Verbs):
     @property
-    def _longest_rest_us(self) -> int:
-        return round(pacing.LONGEST_REST_SECONDS * 1_000_000)
-
-    @property
     def size(self) -> int:
         """The most executions of a subtask."""
         return self.conf.fanout or pacing.CHUNK
@@ -65,7 +61,7 @@ class ExecutionQueue(Verbs):
         raw, failed = first.members, first.failed_before
         # if hot members rest, a short queue gets no second page, because only the first page lets them rest
         while (
-            (first.backlog > pacing.SMALL or not self._longest_rest_us)
+            (first.backlog > pacing.SMALL or not pacing.LONGEST_REST_SECONDS)
             and len(raw) < min(most, first.backlog)
             and page.room > 0
             and page.members
@@ -75,7 +71,7 @@ class ExecutionQueue(Verbs):
             raw, failed = raw + page.members, failed | page.failed_before
         taken, dropped = names.sorted_out(raw)
         for part in pages(dropped):
-            self._run("complete", *part, suffix=claim.suffix, share=0, ttl=self._ttl_us, is_last=0)
+            self._run("complete", *part, suffix=claim.suffix, share=0, is_last=0)
         return Batch(
             claim.only(taken),
             attempts={text: times for member, times in failed.items() if (text := names.readable(member))},
@@ -95,8 +91,6 @@ class ExecutionQueue(Verbs):
                 most=min(PAGE, most),
                 worth=self.size,
                 share=share,
-                ttl=self._ttl_us,
-                longest_rest=self._longest_rest_us,
                 further=further,
                 cursor=cursor,
                 once=True,
@@ -119,7 +113,7 @@ class ExecutionQueue(Verbs):
         for page in pages(claim.members):
             left -= len(page)
             count, wake = self._run(
-                "complete", *page, suffix=claim.suffix, share=self.share, ttl=self._ttl_us, is_last=int(not left)
+                "complete", *page, suffix=claim.suffix, share=self.share, is_last=int(not left)
             )
             total += count
         return Completed(total, len(claim) - total, bool(wake))
@@ -169,11 +163,11 @@ class ExecutionQueue(Verbs):
                 self._redis.set(self.keys.pause, 1, px=milliseconds)
 
     def heartbeat(self, node: str) -> Heartbeat:
-        return Heartbeat(*self._run("heartbeat", node=node, ttl=self._ttl_us, is_last=0))
+        return Heartbeat(*self._run("heartbeat", node=node, is_last=0))
 
     def leave(self, node: str) -> None:
         """Note that this node stops by itself, so that its silence is no death."""
-        self._run("heartbeat", node=node, ttl=self._ttl_us, is_last=1)
+        self._run("heartbeat", node=node, is_last=1)
 
     def tick_ran(self) -> None:
         """Note that a tick looked for work; a claim notes that by itself."""
@@ -182,7 +176,7 @@ class ExecutionQueue(Verbs):
             self._redis.set(self.keys.ticked, now)
 
     def stats(self) -> Stats:
-        numbers, nodes, dead = self._run("look", ttl=self._ttl_us)
+        numbers, nodes, dead = self._run("look")
         return Stats(_pairs(nodes), _pairs(dead), *map(int, numbers))
 
     def oldest_waiting(self, most: int) -> list[tuple[str, int]]:

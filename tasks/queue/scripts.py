@@ -97,7 +97,6 @@ class Verbs:
         self._single = single
         self._edited = edited
         self._registered: dict[str, Registered] = {}
-        self._ttl_us = round(pacing.NODE_TTL_SECONDS * 1_000_000)
 
     def _run(self, name: str, *items: Any, once: bool = False, **named: Any) -> Any:
         taken = SCRIPTS[name]

@@ -9,10 +9,8 @@
 --                       claimed, because many small claims cost more than they gain
 -- ARGV[5] share         members a node may have in flight; the limit is share times the number of live nodes. For a
 --                       further page, the limit
--- ARGV[6] ttl           node ttl, us
--- ARGV[7] longest_rest  the longest rest of a hot member, us; 0 for none
--- ARGV[8] further       the stamp of the claim, for its further pages; empty for the first
--- ARGV[9] cursor        where the page before stopped scanning
+-- ARGV[6] further       the stamp of the claim, for its further pages; empty for the first
+-- ARGV[7] cursor        where the page before stopped scanning
 -- returns {stamp, cursor, backlog before, live nodes, room left, wait (us), {members}, {failures}}; the backlog and the
 --         nodes are those of the first page; wait is the time until the first resting member may be claimed, 0 if no
 --         member rests; failures is empty if no member failed ever
@@ -23,13 +21,13 @@
 -- include _ticks
 -- include _tokens
 -- include _waiting
--- from tasks/pacing.py: SMALL, FIRST_REST_US, MANY_MARKS, MOST_COUNTERS
+-- from tasks/pacing.py: SMALL, FIRST_REST_US, LONGEST_REST_SECONDS, MANY_MARKS, MOST_COUNTERS
 local queue, processing, attempts, nodes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wake, pause, stamp_key, cursor_key, heat, marks = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local waiting, ticked = KEYS[11], KEYS[12]
 local node, holder, most, worth = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local share, ttl, longest_rest = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local stamp, cursor = ARGV[8], ARGV[9]
+local share, stamp, cursor = tonumber(ARGV[5]), ARGV[6], ARGV[7]
+local longest_rest = LONGEST_REST_SECONDS * 1000000
 local is_first = stamp == ''
 
 -- Take up to `most` members off the queue, by scanning it from the cursor.
@@ -105,7 +103,7 @@ local backlog, live = math.huge, 1
 if is_first then
     heartbeat(nodes, node)
     redis.call('SET', ticked, text(now_us()))
-    backlog, live = redis.call('SCARD', queue), live_nodes(nodes, ttl)
+    backlog, live = redis.call('SCARD', queue), live_nodes(nodes)
 end
 local in_flight = redis.call('SCARD', processing)
 local room = live * share - in_flight
