@@ -4,10 +4,13 @@ The rules of a claim: a member on the queue may be claimed; a claimed member has
 can be completed or released.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from redis import Redis
 
 from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import Refresh
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue import sets
 from harbor_refresh.tasks.queue.claim import (
@@ -22,10 +25,13 @@ from harbor_refresh.tasks.queue.claim import (
     Whereabouts,
 )
 from harbor_refresh.tasks.queue.connection import redis_errors_translated
-from harbor_refresh.tasks.queue.keys import EXPIRING, HARBORS_SET, KINDS
+from harbor_refresh.tasks.queue.keys import EXPIRING, HARBORS_SET, KINDS, Keys
 from harbor_refresh.tasks.queue.members import WAITING, Token
-from harbor_refresh.tasks.queue.scripts import Verbs
+from harbor_refresh.tasks.queue.scripts import SCRIPTS
 from harbor_refresh.tasks.queue.sets import PAGE, pages
+
+if TYPE_CHECKING:
+    from redis.commands.core import Script as Registered
 
 #: What PTTL says of a key without an expiry.
 NO_EXPIRY = -1
@@ -33,7 +39,27 @@ NO_EXPIRY = -1
 TOKENS_PAGE = 4_000
 
 
-class ExecutionQueue(Verbs):
+class ExecutionQueue:
+    def __init__(
+        self, conf: Refresh, patient: Redis, single: Redis, edited: Callable[[str], str] = lambda text: text
+    ) -> None:
+        """The `patient` client may send a command twice, `single` does not. `edited` may change the text of each
+        script: a test inserts its clock."""
+        self.conf = conf
+        self.keys = Keys(conf.key_prefix)
+        self._redis = patient
+        self._single = single
+        self._edited = edited
+        self._registered: dict[str, Registered] = {}
+
+    def _run(self, name: str, *items: Any, once: bool = False, **named: Any) -> Any:
+        taken = SCRIPTS[name]
+        if (script := self._registered.get(name)) is None:
+            script = self._registered[name] = self._redis.register_script(self._edited(taken.source()))
+        client = self._single if once else self._redis
+        with redis_errors_translated():
+            return script(self.keys.named(*taken.keys), taken.arguments(named, items), client)
+
     @property
     def size(self) -> int:
         """The most executions of a subtask."""
