@@ -54,15 +54,10 @@ def send_tick() -> None:
         log.warning("Could not wake a tick, the next one of the schedule will do: %s", exc)
 
 
-def check(*, ignore_pending_wake: bool = False, ignore_empty_queue: bool = False) -> bool:
-    """Send a tick if members wait and no tick was sent yet; return whether one was sent. With
-    `ignore_pending_wake`, a tick that was sent may have been lost. With `ignore_empty_queue`, marks may wait that
-    only a tick takes onto the queue."""
-    if strategy().runs_cycles:
-        return False
-    is_needed = execution_queue().must_send_tick(
-        ignore_pending_wake=ignore_pending_wake, ignore_empty_queue=ignore_empty_queue
-    )
+def check(**ignored: bool) -> bool:
+    """Send a tick if members wait and no tick was sent yet; return whether one was sent. `ignored`: see
+    ExecutionQueue.must_send_tick."""
+    is_needed = not strategy().runs_cycles and execution_queue().must_send_tick(**ignored)
     if is_needed:
         send_tick()
     return is_needed

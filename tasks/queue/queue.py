@@ -115,7 +115,6 @@ class ExecutionQueue:
                 node=node,
                 holder=WAITING + node,
                 most=min(PAGE, most),
-                worth=self.size,
                 share=share,
                 further=further,
                 cursor=cursor,
@@ -172,7 +171,9 @@ class ExecutionQueue:
         return sorted(missing)
 
     def must_send_tick(self, *, ignore_pending_wake: bool = False, ignore_empty_queue: bool = False) -> bool:
-        """Return whether the caller must send a tick (pipeline/wakeup.py)."""
+        """Return whether the caller must send a tick (pipeline/wakeup.py). With `ignore_pending_wake`, a tick that
+        was sent may have been lost. With `ignore_empty_queue`, marks may wait that only a tick takes onto the
+        queue."""
         pending, empty = int(ignore_pending_wake), int(ignore_empty_queue)
         return bool(self._run("wake", ignore_pending_wake=pending, ignore_empty_queue=empty))
 
