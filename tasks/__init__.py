@@ -1,7 +1,6 @@
 """The queue in Redis, the pipeline that refreshes its executions, tracked jobs, and the older designs.
 
-`celery_tasks` has every Celery task, and `pipeline/tick` the bases of them. `heartbeat` sends the heartbeats of a
-process; `schedule` keeps beat's rows.
+`celery_tasks` has every Celery task. `heartbeat` sends the heartbeats of a process; `schedule` keeps beat's rows.
 """
 
 if __name__ == "tasks":

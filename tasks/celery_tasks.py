@@ -7,9 +7,9 @@ silent node, sends `recover_stale`, and a commit with notifications `deliver`.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from celery import shared_task
+from celery import Task, shared_task
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import connections
 from django.utils.module_loading import import_string
@@ -21,7 +21,7 @@ from harbor_refresh.executions.lifecycle import gates
 from harbor_refresh.executions.retention.lease import LEASE
 from harbor_refresh.executions.retention.sweep import Place
 from harbor_refresh.executions.retention.sweep import sweep as sweep_executions
-from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, WORK
+from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, TICKS, WORK
 from harbor_refresh.tasks.broker.channels import batch_producer, waiting
 from harbor_refresh.tasks.jobs import consequences
 from harbor_refresh.tasks.jobs.reaper import reap as reap_jobs
@@ -37,11 +37,16 @@ from harbor_refresh.tasks.pipeline import reconciliation
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
-from harbor_refresh.tasks.pipeline.tick import EXPIRES_SECONDS, Actor, Tick
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.strategies import strategy
 from harbor_refresh.tasks.strategies.exclusion import worker_mutex
+
+if TYPE_CHECKING:
+    from celery.result import AsyncResult
+
+MAX_WAITING = 4
+EXPIRES_SECONDS = 3_600
 
 #: A run of handlers ends before the lease of its claim does, so that a call that hangs takes one process, and not
 #: another one with each lease. It begins its last call within RUN_SECONDS, so each has CALL_SECONDS at least. Then
@@ -50,6 +55,39 @@ from harbor_refresh.tasks.strategies.exclusion import worker_mutex
 SOFT_SECONDS = int(LEASE_SECONDS) - 10
 HARD_SECONDS = int(LEASE_SECONDS) - 5
 CALL_SECONDS = SOFT_SECONDS - int(RUN_SECONDS)
+
+
+class Actor(Task):  # type: ignore[type-arg]
+    """Its options do not depend on the settings of the project. A message is acknowledged when its task has ended,
+    and goes back to the broker when its process dies. No result is stored."""
+
+    abstract = True
+    acks_late = True
+    reject_on_worker_lost = True
+    #: It would override the option above, and drop the message after a few deaths.
+    retry_on_worker_lost = False
+    ignore_result = True
+
+
+class Tick(Actor):
+    """A scheduled task. It is not sent while `most_waiting` messages wait in its queue of the broker, so ticks do
+    not pile up, however many beats run and however many workers are away. It expires late, because expiry compares
+    the clocks of two machines, and a clock that is a minute off must not stop the schedule."""
+
+    abstract = True
+    waits_in = TICKS
+    most_waiting = MAX_WAITING
+
+    def apply_async(self, *args: Any, **options: Any) -> "AsyncResult[Any] | None":  # type: ignore[override]
+        if waiting(self.waits_in) >= self.most_waiting:
+            return None
+        options.setdefault("expires", EXPIRES_SECONDS)
+        result: AsyncResult[Any] = super().apply_async(*args, **options)
+        return result
+
+    def go_on(self, *args: Any, after: float = 0) -> None:
+        """Send the rest of the running tick, however many ticks wait: it takes the place of the running one."""
+        super().apply_async(args, countdown=after, expires=EXPIRES_SECONDS)
 
 
 @shared_task(name="tasks.claim_batch", base=Tick)

@@ -53,7 +53,8 @@ def _on_configured(sender: Any, source: Any, **_: Any) -> None:
 def _add_to(conf: Any) -> None:
     _write(conf, "task_routes", with_ours(conf.task_routes))
     if not has_rows():
-        _write(conf, "beat_schedule", schedule() | dict(conf.beat_schedule or {}))
+        schedule = {row.name: {"task": row.task, "schedule": row.seconds} for row in ROWS}
+        _write(conf, "beat_schedule", schedule | dict(conf.beat_schedule or {}))
 
 
 def _write(conf: Any, name: str, value: Any) -> None:
@@ -70,10 +71,6 @@ def with_ours(routes: Any) -> list[Any]:
     theirs = list(routes) if isinstance(routes, list | tuple) else [routes] if routes else []
     named = {name for one in theirs if isinstance(one, Mapping) for name in one}
     return [{name: route for name, route in ROUTES.items() if name not in named}, *theirs]
-
-
-def schedule() -> dict[str, dict[str, Any]]:
-    return {row.name: {"task": row.task, "schedule": row.seconds} for row in ROWS}
 
 
 def tell_problems(**_: Any) -> None:

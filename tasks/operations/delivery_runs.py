@@ -23,7 +23,7 @@ from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES
 from harbor_refresh.tasks.broker.channels import waiting
 from harbor_refresh.tasks.operations.pauses import paused
-from harbor_refresh.tasks.pipeline import tick
+from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.without_redis import agenda, mode
 
 log = logging.getLogger("harbor_refresh")
@@ -40,11 +40,11 @@ def on_changes_written(**_: Any) -> None:
     if mode.is_on():
         agenda.add_written()
     else:
-        _try(partial(tick.send, NAME))
+        _try(partial(wakeup.send, NAME))
 
 
 def on_worker_ready(**_: Any) -> None:
-    tick.send(NAME)
+    wakeup.send(NAME)
 
 
 def is_paused() -> bool:
@@ -54,7 +54,7 @@ def is_paused() -> bool:
 def recover() -> None:
     """Wake a run for retries whose moment has come, for deliveries of dead processes, and for lost wake-ups."""
     if with_due().exists() or StatusChange.objects.filter(told=False).exists():
-        _try(partial(tick.send, NAME))
+        _try(partial(wakeup.send, NAME))
 
 
 def run() -> None:

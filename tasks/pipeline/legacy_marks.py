@@ -27,14 +27,13 @@ from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
 from harbor_refresh.tasks.pacing import EXPORT_LOOK_SECONDS, EXPORT_PASSES, LOOK, LOOKS_A_TICK, ROUND_SECONDS
 from harbor_refresh.tasks.pipeline import wakeup
-from harbor_refresh.tasks.queue import execution_queue, sets
 from harbor_refresh.tasks.queue import members as names
+from harbor_refresh.tasks.queue import sets
 from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.queue.connection import patient, redis_errors_translated, single
 from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_PATTERN, HARBORS_SET, member_of_harbors
 from harbor_refresh.tasks.queue.members import Token
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from harbor_refresh.tasks.queue.scripts import Verbs
 from harbor_refresh.tasks.queue.sets import pages
 from harbor_refresh.tasks.strategies import strategy
 
@@ -50,7 +49,9 @@ class Imported:
         return Imported(self.taken + page.taken, self.unreadable + page.unreadable)
 
 
-class LegacyMarks(Verbs):
+class LegacyMarks(ExecutionQueue):
+    """The queue, and Harbor's marks beside it."""
+
     @property
     def is_set_the_queue(self) -> bool:
         """Whether the queue is Harbor's own set, so that its members are marks of Harbor as they are."""
@@ -106,17 +107,17 @@ class LegacyMarks(Verbs):
                 crash_points.reach("imported", [])
         return Imported(taken, len(marks) - len(found))
 
-    def export(self, queue: ExecutionQueue, *, as_set: bool) -> Iterator[int]:
+    def export(self, *, as_set: bool) -> Iterator[int]:
         """Release the claims, and then turn the queue into Harbor's marks, page by page. Yields how many members
         each page moved. A member that is claimed or marked meanwhile may be left. If Harbor's set is to be
         written and is the queue, it is enough to release the claims."""
         is_turned = as_set and self.is_set_the_queue
         claims: dict[tuple[str, str], set[str]] = defaultdict(set)  # a scan may yield a token twice
-        for token in queue.tokens():
+        for token in self.tokens():
             if isinstance(token, Token):
                 claims[token.holder, str(token.stamp)].add(token.member)
         for (holder, stamp), members in claims.items():
-            count = queue.release(Claim(holder, stamp, tuple(members))).returned
+            count = self.release(Claim(holder, stamp, tuple(members))).returned
             if is_turned:
                 with redis_errors_translated():  # its failures are nothing to Harbor
                     for part in pages(members, LOOK):
@@ -124,7 +125,7 @@ class LegacyMarks(Verbs):
                 yield count
         if is_turned:
             return
-        for page in queue.pages_of_members():
+        for page in self.pages_of_members():
             for part in pages(names.sorted_out(page)[0], LOOK):
                 yield self._run("give_legacy", *part, key="" if as_set else HARBORS_KEY, set=HARBORS_SET)
 
@@ -135,7 +136,6 @@ def legacy_marks() -> LegacyMarks:
 
 
 def keys_of_server() -> int:
-    """Return how many keys there are, of all programs."""
     with redis_errors_translated():
         return int(patient().dbsize())
 
@@ -155,31 +155,23 @@ def take_some() -> None:
         signals.legacy_unread.send(sender=take_some, error=str(exc))
 
 
-def import_marks(on_page: Callable[[int], None] = lambda _: None) -> Imported:
-    """Take all of Harbor's marks onto the queue. `on_page` is told how many keys of the server were looked at.
-    Raises Refused with an older design, because these keys are its own marks, and without a queue."""
+def import_marks(on_page: Callable[[int], None] = lambda _: None, *, is_dry_run: bool = False) -> Imported:
+    """Take all of Harbor's marks onto the queue, and return how many; a dry run only counts. `on_page` is told how
+    many keys of the server were looked at. Raises Refused with an older design, because these keys are its own
+    marks, and without a queue."""
     _refuse_where_nothing_moves()
-    if refresh_settings().in_process:
+    if refresh_settings().in_process and not is_dry_run:
         raise Refused(
             "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS is 0 or less: there is no queue. Import with an interval "
             "above 0, and set it to 0 when the queue is empty"
         )
     done = Imported()
-    for count, (_, page) in enumerate(legacy_marks().pages(), start=1):
+    for count, (_, page) in enumerate(legacy_marks().pages(is_dry_run=is_dry_run), start=1):
         done += page
-        if page.taken:
+        if page.taken and not is_dry_run:
             wakeup.check()
         on_page(count * LOOK)
     return done
-
-
-def count_marks() -> Imported:
-    """Return what an import would take, and what it would leave. Changes nothing."""
-    _refuse_where_nothing_moves()
-    found = Imported()
-    for _, page in legacy_marks().pages(is_dry_run=True):
-        found += page
-    return found
 
 
 def export_marks(
@@ -197,13 +189,12 @@ def export_marks(
     refreshes the execution once more. Marks of a program that still marks stay on the queue.
     """
     _refuse_where_nothing_moves()
-    queue = execution_queue()
     if not force:
-        _refuse_beside_workers(queue)
+        _refuse_beside_workers()
     total = 0
     for _ in range(EXPORT_PASSES):
         before = total
-        for count in legacy_marks().export(queue, as_set=as_set):
+        for count in legacy_marks().export(as_set=as_set):
             total += count
             if count:
                 crash_points.reach("exported", [])
@@ -215,16 +206,16 @@ def export_marks(
 
 def count_left(*, as_set: bool) -> int:
     """Return how many marks of ours there are that an export would turn, or could not read."""
-    stats = execution_queue().stats()
-    is_queue_ours = not (as_set and legacy_marks().is_set_the_queue)
+    marks = legacy_marks()
+    stats, is_queue_ours = marks.stats(), not (as_set and marks.is_set_the_queue)
     return stats.in_flight + (stats.backlog if is_queue_ours else 0)
 
 
-def _refuse_beside_workers(queue: ExecutionQueue) -> None:
+def _refuse_beside_workers() -> None:
     """Raise Refused if workers are alive and refreshing is not paused. A killed process counts as live until it
     has been silent for NODE_TTL_SECONDS, so wait until each node is silent or has given another sign of life."""
-    heard = queue.working_nodes()
-    while (live := queue.working_nodes()) and not is_refreshing_paused():
+    heard = legacy_marks().working_nodes()
+    while (live := legacy_marks().working_nodes()) and not is_refreshing_paused():
         if any(moment != heard.get(node) for node, moment in live.items()):
             raise Refused(
                 f"the ticks of {plural(len(live), 'live process', 'live processes')} of workers would take the "

@@ -167,8 +167,7 @@ def _look(
 def _treat(drifts: Sequence[Drift], outcome: Reconciled, lease: Lease | None) -> None:
     if not drifts:
         return
-    names = [member(one.execution_id, one.vendor_type) for one in drifts]
-    lost = _lost(drifts, names)
+    lost = _lost(drifts)
     if lease and lost:
         lease.extend()
         if not mark(lost):
@@ -185,14 +184,14 @@ def _find_drift(ids: Sequence[int]) -> list[Drift]:
     return [Drift(*row) for row in run("find_drift", ids=ids, dangling=dangling)]
 
 
-def _lost(drifts: Sequence[Drift], names: Sequence[str]) -> list[str]:
+def _lost(drifts: Sequence[Drift]) -> list[str]:
     """Return the drifted members that are neither on the queue nor in flight, after reading the database once
     more: a claim may have been completed between the first read of the database and the read of the queue."""
+    ids = {member(one.execution_id, one.vendor_type): one.execution_id for one in drifts}
     if refresh_settings().in_process:
-        return list(names)
-    missing = set(strategy().lost(names))
-    ids = [one.execution_id for one, name in zip(drifts, names, strict=True) if name in missing]
-    still = _find_drift(ids) if ids else []
+        return list(ids)
+    missing = [ids[name] for name in strategy().lost(list(ids))]
+    still = _find_drift(missing) if missing else []
     return [member(one.execution_id, one.vendor_type) for one in still]
 
 

@@ -21,15 +21,16 @@ causes it (queue/lua/_ticks.lua), so no mark falls between two states. A tick th
 
 If the process dies between the event and the tick, or the tick cannot be sent, the key ends after WAKE_TTL_MS, and
 the next event, recovery (5 s) or the schedule sends one. A tick is not sent while enough ticks wait in the broker
-(tick.py). The older designs wait for their schedule.
+(`Tick`). The older designs wait for their schedule.
 """
 
 import logging
 import threading
 
+from celery import current_app
+
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks.pacing import GATHERING_SECONDS, SMALL
-from harbor_refresh.tasks.pipeline import tick
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Batch
 from harbor_refresh.tasks.strategies import strategy
@@ -40,22 +41,23 @@ log = logging.getLogger("harbor_refresh")
 _planned = threading.Lock()
 
 
+def send(name: str) -> None:
+    """Send the tick of the Celery task of that name. The task is not imported, because it imports the modules
+    that send ticks."""
+    current_app.tasks[name].apply_async(retry=False)
+
+
 def send_tick() -> None:
     try:
-        tick.send("tasks.claim_batch")
+        send("tasks.claim_batch")
     except Exception as exc:  # a tick is only a hint: no error of the broker's client may fail the caller
         log.warning("Could not wake a tick, the next one of the schedule will do: %s", exc)
 
 
-def check(*, ignore_pending_wake: bool = False, ignore_empty_queue: bool = False) -> bool:
-    """Send a tick if members wait and no tick was sent yet; return whether one was sent. With
-    `ignore_pending_wake`, a tick that was sent may have been lost. With `ignore_empty_queue`, marks may wait that
-    only a tick takes onto the queue."""
-    if strategy().runs_cycles:
-        return False
-    is_needed = execution_queue().must_send_tick(
-        ignore_pending_wake=ignore_pending_wake, ignore_empty_queue=ignore_empty_queue
-    )
+def check(**ignored: bool) -> bool:
+    """Send a tick if members wait and no tick was sent yet; return whether one was sent. `ignored`: see
+    ExecutionQueue.must_send_tick."""
+    is_needed = not strategy().runs_cycles and execution_queue().must_send_tick(**ignored)
     if is_needed:
         send_tick()
     return is_needed

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from itertools import count
 from time import monotonic
 from typing import Any
 
@@ -168,20 +167,16 @@ class Patience(Retry):
         self._seconds = PATIENCE * timeout
 
     def call_with_retry(
-        self,
-        do: Callable[[], Any],
-        fail: Callable[..., Any],
-        *further: Any,
-        with_failure_count: bool = False,
-        **options: Any,
+        self, do: Callable[[], Any], fail: Callable[..., Any], *further: Any, **options: Any
     ) -> Any:
-        """`further`, `options`: arguments that versions of the library after 6.1 add."""
+        """`further`, `options`: arguments that versions of the library after 6.1 add. With some of them, it also
+        counts the failures for `fail`."""
         if _verb.is_trying:
             return do()
-        began, failures = monotonic(), count(1)
+        began = monotonic()
 
-        def failed(error: Exception) -> None:
-            fail(error, *([next(failures)] if with_failure_count else []))
+        def failed(error: Exception, *count: int) -> None:
+            fail(error, *count)
             if monotonic() - began > self._seconds:
                 raise error
 

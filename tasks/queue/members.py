@@ -23,10 +23,6 @@ def execution_id(text: str) -> int:
     return int(text.partition(":")[0])
 
 
-def vendor_type(text: str) -> str:
-    return text.partition(":")[2]
-
-
 def readable(raw: bytes) -> str | None:
     """Return the member as text; None if it is not UTF-8, has no vendor, or no id that fits a bigint."""
     try:

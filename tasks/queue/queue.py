@@ -4,10 +4,13 @@ The rules of a claim: a member on the queue may be claimed; a claimed member has
 can be completed or released.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from redis import Redis
 
 from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import Refresh
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue import sets
 from harbor_refresh.tasks.queue.claim import (
@@ -22,10 +25,13 @@ from harbor_refresh.tasks.queue.claim import (
     Whereabouts,
 )
 from harbor_refresh.tasks.queue.connection import redis_errors_translated
-from harbor_refresh.tasks.queue.keys import EXPIRING, HARBORS_SET, KINDS
+from harbor_refresh.tasks.queue.keys import EXPIRING, HARBORS_SET, KINDS, Keys
 from harbor_refresh.tasks.queue.members import WAITING, Token
-from harbor_refresh.tasks.queue.scripts import Verbs
+from harbor_refresh.tasks.queue.scripts import SCRIPTS
 from harbor_refresh.tasks.queue.sets import PAGE, pages
+
+if TYPE_CHECKING:
+    from redis.commands.core import Script as Registered
 
 #: What PTTL says of a key without an expiry.
 NO_EXPIRY = -1
@@ -33,10 +39,26 @@ NO_EXPIRY = -1
 TOKENS_PAGE = 4_000
 
 
-class ExecutionQueue(Verbs):
-    @property
-    def _longest_rest_us(self) -> int:
-        return round(pacing.LONGEST_REST_SECONDS * 1_000_000)
+class ExecutionQueue:
+    def __init__(
+        self, conf: Refresh, patient: Redis, single: Redis, edited: Callable[[str], str] = lambda text: text
+    ) -> None:
+        """The `patient` client may send a command twice, `single` does not. `edited` may change the text of each
+        script: a test inserts its clock."""
+        self.conf = conf
+        self.keys = Keys(conf.key_prefix)
+        self._redis = patient
+        self._single = single
+        self._edited = edited
+        self._registered: dict[str, Registered] = {}
+
+    def _run(self, name: str, *items: Any, once: bool = False, **named: Any) -> Any:
+        taken = SCRIPTS[name]
+        if (script := self._registered.get(name)) is None:
+            script = self._registered[name] = self._redis.register_script(self._edited(taken.source()))
+        client = self._single if once else self._redis
+        with redis_errors_translated():
+            return script(self.keys.named(*taken.keys), taken.arguments(named, items), client)
 
     @property
     def size(self) -> int:
@@ -65,7 +87,7 @@ class ExecutionQueue(Verbs):
         raw, failed = first.members, first.failed_before
         # if hot members rest, a short queue gets no second page, because only the first page lets them rest
         while (
-            (first.backlog > pacing.SMALL or not self._longest_rest_us)
+            (first.backlog > pacing.SMALL or not pacing.LONGEST_REST_SECONDS)
             and len(raw) < min(most, first.backlog)
             and page.room > 0
             and page.members
@@ -75,7 +97,7 @@ class ExecutionQueue(Verbs):
             raw, failed = raw + page.members, failed | page.failed_before
         taken, dropped = names.sorted_out(raw)
         for part in pages(dropped):
-            self._run("complete", *part, suffix=claim.suffix, share=0, ttl=self._ttl_us, is_last=0)
+            self._run("complete", *part, suffix=claim.suffix, share=0, is_last=0)
         return Batch(
             claim.only(taken),
             attempts={text: times for member, times in failed.items() if (text := names.readable(member))},
@@ -93,10 +115,7 @@ class ExecutionQueue(Verbs):
                 node=node,
                 holder=WAITING + node,
                 most=min(PAGE, most),
-                worth=self.size,
                 share=share,
-                ttl=self._ttl_us,
-                longest_rest=self._longest_rest_us,
                 further=further,
                 cursor=cursor,
                 once=True,
@@ -119,7 +138,7 @@ class ExecutionQueue(Verbs):
         for page in pages(claim.members):
             left -= len(page)
             count, wake = self._run(
-                "complete", *page, suffix=claim.suffix, share=self.share, ttl=self._ttl_us, is_last=int(not left)
+                "complete", *page, suffix=claim.suffix, share=self.share, is_last=int(not left)
             )
             total += count
         return Completed(total, len(claim) - total, bool(wake))
@@ -152,7 +171,9 @@ class ExecutionQueue(Verbs):
         return sorted(missing)
 
     def must_send_tick(self, *, ignore_pending_wake: bool = False, ignore_empty_queue: bool = False) -> bool:
-        """Return whether the caller must send a tick (pipeline/wakeup.py)."""
+        """Return whether the caller must send a tick (pipeline/wakeup.py). With `ignore_pending_wake`, a tick that
+        was sent may have been lost. With `ignore_empty_queue`, marks may wait that only a tick takes onto the
+        queue."""
         pending, empty = int(ignore_pending_wake), int(ignore_empty_queue)
         return bool(self._run("wake", ignore_pending_wake=pending, ignore_empty_queue=empty))
 
@@ -169,11 +190,11 @@ class ExecutionQueue(Verbs):
                 self._redis.set(self.keys.pause, 1, px=milliseconds)
 
     def heartbeat(self, node: str) -> Heartbeat:
-        return Heartbeat(*self._run("heartbeat", node=node, ttl=self._ttl_us, is_last=0))
+        return Heartbeat(*self._run("heartbeat", node=node, is_last=0))
 
     def leave(self, node: str) -> None:
         """Note that this node stops by itself, so that its silence is no death."""
-        self._run("heartbeat", node=node, ttl=self._ttl_us, is_last=1)
+        self._run("heartbeat", node=node, is_last=1)
 
     def tick_ran(self) -> None:
         """Note that a tick looked for work; a claim notes that by itself."""
@@ -182,7 +203,7 @@ class ExecutionQueue(Verbs):
             self._redis.set(self.keys.ticked, now)
 
     def stats(self) -> Stats:
-        numbers, nodes, dead = self._run("look", ttl=self._ttl_us)
+        numbers, nodes, dead = self._run("look")
         return Stats(_pairs(nodes), _pairs(dead), *map(int, numbers))
 
     def oldest_waiting(self, most: int) -> list[tuple[str, int]]:

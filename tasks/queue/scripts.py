@@ -1,4 +1,4 @@
-"""The Lua scripts of the folder `lua`, and the base of the classes that run them.
+"""The Lua scripts of the folder `lua`.
 
 The header of a script declares what it takes and what it uses:
 
@@ -9,20 +9,12 @@ The header of a script declares what it takes and what it uses:
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from redis import Redis
+from typing import Any, NamedTuple
 
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.conf import Refresh
-from harbor_refresh.tasks.queue.connection import redis_errors_translated
-from harbor_refresh.tasks.queue.keys import Keys
-
-if TYPE_CHECKING:
-    from redis.commands.core import Script as Registered
 
 FOLDER = files(__package__) / "lua"
 
@@ -30,7 +22,6 @@ _KEY = re.compile(r"KEYS\[\d+\] (\w+)")
 _ARGUMENT = re.compile(r"^-- ARGV\[\d+\] (\w+)  ", re.MULTILINE)
 _INCLUDE = re.compile(r"^-- include (\w+)$", re.MULTILINE)
 _CONSTANTS = re.compile(r"^-- from tasks/pacing\.py: (.+)$", re.MULTILINE)
-_FILE = re.compile(r"([a-z]\w*)-(\d+)\.lua")
 
 
 class Script(NamedTuple):
@@ -38,27 +29,16 @@ class Script(NamedTuple):
 
     keys: tuple[str, ...]
     args: tuple[str, ...]
+    file: str = ""
 
     def arguments(self, named: dict[str, Any], items: tuple[Any, ...]) -> list[Any]:
         if named.keys() != set(self.args):
             raise TypeError(f"a script takes {self.args}, and got {tuple(named)}")
         return [*(named[name] for name in self.args), *items]
 
-
-class Scripts(dict[str, Script]):
-    """The files `NAME-COUNT.lua`, by name; COUNT is the number of keys."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        found = (_FILE.fullmatch(path.name) for path in FOLDER.iterdir())
-        self._files = {match[1]: f"{match[1]}-{match[2]}" for match in found if match}
-        for name, file in self._files.items():
-            header = _text(file).partition("\nlocal ")[0]
-            self[name] = Script(tuple(_KEY.findall(header)), tuple(_ARGUMENT.findall(header)))
-
-    def source(self, name: str) -> str:
+    def source(self) -> str:
         """Return the text of the script, with what it includes before it."""
-        parts = dict(_parts(self._files[name]))
+        parts = dict(_parts(self.file))
         lists = [names for text in parts.values() for names in _CONSTANTS.findall(text)]
         constants = sorted({name for names in lists for name in names.split(", ")})
         return "".join([*map(_as_local, constants), *parts.values()])
@@ -81,28 +61,14 @@ def _text(file: str) -> str:
     return FOLDER.joinpath(f"{file}.lua").read_text(encoding="utf-8")
 
 
-SCRIPTS = Scripts()
+def _read(file: str) -> Script:
+    header = _text(file).partition("\nlocal ")[0]
+    return Script(tuple(_KEY.findall(header)), tuple(_ARGUMENT.findall(header)), file)
 
 
-class Verbs:
-    """Runs scripts over the keys, by one of two clients: `patient` may send a command twice, `single` does not."""
-
-    def __init__(
-        self, conf: Refresh, patient: Redis, single: Redis, edited: Callable[[str], str] = lambda text: text
-    ) -> None:
-        """`edited` may change the text of each script: a test inserts its clock."""
-        self.conf = conf
-        self.keys = Keys(conf.key_prefix)
-        self._redis = patient
-        self._single = single
-        self._edited = edited
-        self._registered: dict[str, Registered] = {}
-        self._ttl_us = round(pacing.NODE_TTL_SECONDS * 1_000_000)
-
-    def _run(self, name: str, *items: Any, once: bool = False, **named: Any) -> Any:
-        taken = SCRIPTS[name]
-        if (script := self._registered.get(name)) is None:
-            script = self._registered[name] = self._redis.register_script(self._edited(SCRIPTS.source(name)))
-        client = self._single if once else self._redis
-        with redis_errors_translated():
-            return script(self.keys.named(*taken.keys), taken.arguments(named, items), client)
+#: The files `NAME-COUNT.lua`, by name; COUNT is the number of keys.
+SCRIPTS = {
+    path.name.partition("-")[0]: _read(path.name.removesuffix(".lua"))
+    for path in FOLDER.iterdir()
+    if "-" in path.name
+}

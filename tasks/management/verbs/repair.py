@@ -97,12 +97,12 @@ def _import_arguments(parser: CommandParser) -> None:
 
 def _import(options: dict[str, Any]) -> Answer:
     """An interrupted import or export is typed again: it takes the rest."""
-    if options["dry_run"]:
-        found = legacy_marks.count_marks()
+    is_dry_run = options["dry_run"]
+    with bar_shown("keys", legacy_marks.keys_of_server()) as show:
+        found = legacy_marks.import_marks(show, is_dry_run=is_dry_run)
+    if is_dry_run:
         shown = [f"{plural(found.taken, 'mark')} to take, {found.unreadable:,} that cannot be read."]
     else:
-        with bar_shown("keys", legacy_marks.keys_of_server()) as show:
-            found = legacy_marks.import_marks(show)
         _note(Word.IMPORT, found.taken)
         shown = [f"Took {plural(found.taken, 'mark')} onto the queue."]
         if found.unreadable:

@@ -1,12 +1,15 @@
 -- Heartbeats of nodes, and the rule that tells whether a silent node is dead.
 -- include _clock
+-- from tasks/pacing.py: NODE_TTL_SECONDS
+
+local ttl = NODE_TTL_SECONDS * 1000000
 
 local function heartbeat(nodes, node)
     redis.call('ZADD', nodes, text(now_us()), node)
 end
 
 -- Count the nodes with a heartbeat within `ttl`. A heartbeat from the future does not count: the clock went back.
-local function live_nodes(nodes, ttl)
+local function live_nodes(nodes)
     local now = now_us()
     return redis.call('ZCOUNT', nodes, text(now - ttl), text(now + ttl))
 end
@@ -23,7 +26,7 @@ local function this_server()
     return server
 end
 
-local function presence_of(presence, ttl)
+local function presence_of(presence)
     local since, heard, of_server = unpack(redis.call('HMGET', presence, 'since', 'heard', 'server'))
     since, heard = number(since), number(heard)
     local now = now_us()
@@ -39,7 +42,7 @@ end
 
 -- Whether a node or a run that has been silent for `ttl` is dead: heartbeats have come without a gap for longer than
 -- `ttl`, so every live node has had time to send one.
-local function is_settled(presence, ttl)
-    local since = presence_of(presence, ttl)
+local function is_settled(presence)
+    local since = presence_of(presence)
     return since ~= nil and now_us() - since > ttl
 end

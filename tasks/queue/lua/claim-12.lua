@@ -5,14 +5,10 @@
 -- ARGV[1] node          the node that claims
 -- ARGV[2] holder        the node as its tokens name it: `waiting@NODE`, because the claim waits for a worker
 -- ARGV[3] most          most members of this page
--- ARGV[4] worth         smallest room worth a claim: if there is less room and other claims are in flight, nothing is
---                       claimed, because many small claims cost more than they gain
--- ARGV[5] share         members a node may have in flight; the limit is share times the number of live nodes. For a
+-- ARGV[4] share         members a node may have in flight; the limit is share times the number of live nodes. For a
 --                       further page, the limit
--- ARGV[6] ttl           node ttl, us
--- ARGV[7] longest_rest  the longest rest of a hot member, us; 0 for none
--- ARGV[8] further       the stamp of the claim, for its further pages; empty for the first
--- ARGV[9] cursor        where the page before stopped scanning
+-- ARGV[5] further       the stamp of the claim, for its further pages; empty for the first
+-- ARGV[6] cursor        where the page before stopped scanning
 -- returns {stamp, cursor, backlog before, live nodes, room left, wait (us), {members}, {failures}}; the backlog and the
 --         nodes are those of the first page; wait is the time until the first resting member may be claimed, 0 if no
 --         member rests; failures is empty if no member failed ever
@@ -23,13 +19,13 @@
 -- include _ticks
 -- include _tokens
 -- include _waiting
--- from tasks/pacing.py: SMALL, FIRST_REST_US, MANY_MARKS, MOST_COUNTERS
+-- from tasks/pacing.py: DEPTH, SMALL, FIRST_REST_US, LONGEST_REST_SECONDS, MANY_MARKS, MOST_COUNTERS
 local queue, processing, attempts, nodes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wake, pause, stamp_key, cursor_key, heat, marks = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local waiting, ticked = KEYS[11], KEYS[12]
-local node, holder, most, worth = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local share, ttl, longest_rest = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local stamp, cursor = ARGV[8], ARGV[9]
+local node, holder, most, share = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local stamp, cursor = ARGV[5], ARGV[6]
+local longest_rest = LONGEST_REST_SECONDS * 1000000
 local is_first = stamp == ''
 
 -- Take up to `most` members off the queue, by scanning it from the cursor.
@@ -105,11 +101,12 @@ local backlog, live = math.huge, 1
 if is_first then
     heartbeat(nodes, node)
     redis.call('SET', ticked, text(now_us()))
-    backlog, live = redis.call('SCARD', queue), live_nodes(nodes, ttl)
+    backlog, live = redis.call('SCARD', queue), live_nodes(nodes)
 end
 local in_flight = redis.call('SCARD', processing)
 local room = live * share - in_flight
-if is_first and in_flight > 0 and room < math.min(worth, backlog) then
+-- With room for less than a subtask nothing is claimed, because many small claims cost more than they gain.
+if is_first and in_flight > 0 and room < math.min(share / DEPTH, backlog) then
     room = 0 -- the next process that completes finds more room
 end
 most = math.min(most, room)

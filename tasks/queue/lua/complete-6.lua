@@ -3,9 +3,8 @@
 -- KEYS[1] queue  KEYS[2] processing  KEYS[3] attempts  KEYS[4] nodes  KEYS[5] wake  KEYS[6] pause
 -- ARGV[1] suffix   of the claim, NODE:TIMESTAMP
 -- ARGV[2] share    members a node may have in flight
--- ARGV[3] ttl      node ttl, us
--- ARGV[4] is_last  1 if this is the last page of the claim, so that a tick may be due
--- ARGV[5..] members
+-- ARGV[3] is_last  1 if this is the last page of the claim, so that a tick may be due
+-- ARGV[4..] members
 -- returns {completed, wake}; a token that is no longer live changes nothing and is not counted; wake is 1 if the caller
 --         must send a tick
 --
@@ -17,8 +16,8 @@
 -- include _tokens
 -- from tasks/pacing.py: ENOUGH_ROOM
 local queue, processing, attempts, nodes, wake, pause = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local suffix, share, ttl, is_last = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
-local members = { unpack(ARGV, 5) }
+local suffix, share, is_last = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
+local members = { unpack(ARGV, 4) }
 
 local completed
 if redis.call('EXISTS', attempts) == 0 then
@@ -39,7 +38,7 @@ end
 
 local must_wake = 0
 if is_last and redis.call('EXISTS', queue) == 1 and redis.call('EXISTS', pause) == 0 then
-    local most = math.max(live_nodes(nodes, ttl), 1) * share
+    local most = math.max(live_nodes(nodes), 1) * share
     if redis.call('SCARD', processing) <= most * (1 - ENOUGH_ROOM) then
         must_wake = tick_if_none(wake)
     end

@@ -2,9 +2,8 @@
 -- exactly one heartbeat of another node, which gets their number; its process then asks for recovery at once.
 --
 -- KEYS[1] nodes  KEYS[2] presence  KEYS[3] left  KEYS[4] dead
--- ARGV[1] node  the node that is alive
--- ARGV[2] ttl   node ttl, us
--- ARGV[3] is_last  1 if the node stops by itself, so that its silence is no death
+-- ARGV[1] node     the node that is alive
+-- ARGV[2] is_last  1 if the node stops by itself, so that its silence is no death
 -- returns {live nodes, nodes that this heartbeat found dead}
 --
 -- A silent node that said that it stops is not dead. If it were, a pool that ends each process after a task would recover
@@ -16,7 +15,7 @@
 -- include _nodes
 -- from tasks/pacing.py: MOST_DEAD, MOST_LEFT
 local nodes, presence, left, dead_nodes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local node, ttl, is_last = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
+local node, is_last = ARGV[1], ARGV[2] == '1'
 
 if is_last then
     redis.call('ZADD', left, text(now_us()), node)
@@ -41,12 +40,12 @@ local function bury(from, to)
 end
 
 heartbeat(nodes, node)
-if not presence_of(presence, ttl) then
+if not presence_of(presence) then
     begin_presence(presence)
 end
 local now, dead = now_us(), 0
 redis.call('HSET', presence, 'heard', text(now))
-if is_settled(presence, ttl) then
+if is_settled(presence) then
     dead = bury('-inf', '(' .. text(now - ttl)) + bury('(' .. text(now + ttl), '+inf')
 end
-return { live_nodes(nodes, ttl), dead }
+return { live_nodes(nodes), dead }

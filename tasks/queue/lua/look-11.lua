@@ -2,7 +2,6 @@
 --
 -- KEYS[1] queue  KEYS[2] processing  KEYS[3] attempts  KEYS[4] nodes  KEYS[5] pause  KEYS[6] waiting  KEYS[7] ticked
 -- KEYS[8] stamp  KEYS[9] left  KEYS[10] dead  KEYS[11] presence
--- ARGV[1] ttl  node ttl, us
 -- returns {{now (us), backlog, in flight, members that failed before, pause left (ms), since when the oldest noted
 --         member waits (us; 0 if none is noted), last tick (us), last stamp (us), last heartbeat (us), since when
 --         heartbeats have come without a gap (us), 1 if a silent node is dead},
@@ -12,7 +11,7 @@
 -- from tasks/pacing.py: MOST_DEAD
 local queue, processing, attempts, nodes, pause = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local waiting, ticked, stamp, left, dead, presence = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local now, ttl = now_us(), tonumber(ARGV[1])
+local now = now_us()
 
 -- An entry outlives its member only if a program took the member off the queue without these scripts.
 local since = '0'
@@ -26,7 +25,7 @@ end
 
 -- The next heartbeat of another node buries those that are silent now.
 local gone = redis.call('ZREVRANGE', dead, 0, MOST_DEAD - 1, 'WITHSCORES')
-local are_dead = is_settled(presence, ttl)
+local are_dead = is_settled(presence)
 if are_dead then
     local oldest_sign = text(now - ttl)
     local silent = redis.call('ZRANGEBYSCORE', nodes, '-inf', '(' .. oldest_sign, 'WITHSCORES', 'LIMIT', 0, MOST_DEAD)
@@ -50,7 +49,7 @@ return {
         text(number(last_tick)),
         text(number(last_stamp)),
         text(number(last_sign)),
-        text(presence_of(presence, ttl) or now),
+        text(presence_of(presence) or now),
         are_dead and 1 or 0,
     },
     redis.call('ZRANGEBYSCORE', nodes, text(now - ttl), text(now + ttl), 'WITHSCORES'),

@@ -56,7 +56,7 @@ def test_an_export_to_a_set_that_redis_refuses_to_write_leaves_the_claims(redis:
     before = redis.smembers(f"{OURS}processing")
     redis.set(HARBORS_SET, "of another program")
     with pytest.raises(QueueUnavailable, match="WRONGTYPE"):
-        list(legacy_marks().export(queue, as_set=True))
+        list(legacy_marks().export(as_set=True))
     assert redis.smembers(f"{OURS}processing") == before
 
 

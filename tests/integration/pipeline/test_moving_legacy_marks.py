@@ -137,7 +137,7 @@ def test_an_export_moves_the_queue_and_the_claims_and_forgets_their_failures(red
     redis.hset(f"{PREFIX}attempts", mapping={"1:A": 2, "3:C": 1, "4:D": 1})
     redis.sadd(f"{PREFIX}processing", "unreadable")
     redis.sadd(f"{PREFIX}queue:v2", "unreadable")
-    assert sum(transfer.export(queue, as_set=False)) == 3
+    assert sum(transfer.export(as_set=False)) == 3
     assert others(redis) == {HARBORS_KEY.encode() % one for one in ((b"1", b"A"), (b"2", b"B"), (b"3", b"C"))}
     after = whole_redis(redis, observed=True)
     assert (after["queue:v2"], after["processing"], after["attempts"]) == (
@@ -153,7 +153,7 @@ def test_what_a_worker_has_completed_meanwhile_is_not_exported(redis: Redis) -> 
     queue, transfer = queue_with(redis), transfer_with(redis)
     queue.mark(["1:A"])
     claim = queue.claim("node", 1).claim
-    steps = transfer.export(queue, as_set=False)
+    steps = transfer.export(as_set=False)
     queue.complete(claim)
     queue.mark(["2:B"])
     assert transfer._run("give_legacy", "1:A", "3:C", key=HARBORS_KEY, set=HARBORS_SET) == 0

@@ -13,7 +13,7 @@ from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING
 from harbor_refresh.executions.retention.lease import LEASE, Lease
 from harbor_refresh.tasks import celery_tasks
 from harbor_refresh.tasks.broker.celery_queues import TICKS
-from harbor_refresh.tasks.pipeline.tick import MAX_WAITING
+from harbor_refresh.tasks.celery_tasks import MAX_WAITING
 from tests.integration.executions.old_executions import ended
 from tests.integration.redis_state import Redis
 

@@ -31,7 +31,7 @@ def test_a_report_is_applied_and_logged_whatever_error_a_wake_up_raises(
     def away(queue: str) -> int:
         raise error("the broker is away")
 
-    monkeypatch.setattr("harbor_refresh.tasks.pipeline.tick.waiting", away)
+    monkeypatch.setattr("harbor_refresh.tasks.celery_tasks.waiting", away)
     execution, tasks = made(1)
     with caplog.at_level(logging.INFO, "harbor_refresh"):
         assert report([Report(tasks[0], "Running")]).applied == 1

@@ -17,8 +17,8 @@ from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.monitoring import liveness
 from harbor_refresh.monitoring.liveness import Verdict, Worker, judge_beat, judge_workers
 from harbor_refresh.tasks.broker.celery_queues import JOBS, TICKS
-from harbor_refresh.tasks.pipeline import tick
-from harbor_refresh.tasks.pipeline.tick import MAX_WAITING
+from harbor_refresh.tasks.celery_tasks import MAX_WAITING
+from harbor_refresh.tasks.pipeline import wakeup
 from tests import servers
 from tests.faults.cluster import ROOT, Cluster, Member
 from tests.faults.conftest import cluster  # noqa: F401  # a fixture
@@ -45,7 +45,7 @@ def test_a_worker_must_answer_and_take_work(cluster: Cluster) -> None:  # noqa: 
     for child in children(worker):
         os.kill(child, signal.SIGSTOP)
     for _ in range(MAX_WAITING):
-        tick.send("tasks.recover_stale")
+        wakeup.send("tasks.recover_stale")
     idle: list[Verdict] = []
 
     def is_blamed() -> bool:

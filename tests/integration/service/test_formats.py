@@ -24,7 +24,7 @@ from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, TICKS, W
 from harbor_refresh.tasks.celery_tasks import publish as publish_claims
 from harbor_refresh.tasks.celery_tasks import run_handlers, sweep
 from harbor_refresh.tasks.jobs import sender
-from harbor_refresh.tasks.pipeline import tick
+from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.queue.members import Token, member, readable
 from harbor_refresh.tasks.schedule import ROWS
@@ -69,7 +69,7 @@ def message(redis: Redis) -> Any:
 def messages(redis: Redis) -> dict[str, Any]:
     found = {}
     for name in sorted({row.task for row in ROWS}):
-        tick.send(name)
+        wakeup.send(name)
         found[name] = message(redis)
     sweep.go_on("executions", [7, "a place"])
     found["tasks.sweep, the rest of one"] = message(redis)

@@ -47,7 +47,7 @@ def test_a_broker_that_is_away_fails_no_caller(
     def away(_: str) -> None:
         raise ConnectionError("no broker")
 
-    monkeypatch.setattr("harbor_refresh.tasks.operations.delivery_runs.tick.send", away)
+    monkeypatch.setattr("harbor_refresh.tasks.operations.delivery_runs.wakeup.send", away)
     changes_written.send(sender=None)
     assert "Could not wake a deliverer, the schedule will: ConnectionError: no broker" in caplog.text
 
