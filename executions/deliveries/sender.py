@@ -54,9 +54,6 @@ class Forbidden(Exception):
     """The name leads to no address that webhooks may reach. Which of the two is at fault is not told, because it
     would tell which names the network inside has."""
 
-    def __init__(self) -> None:
-        super().__init__("the name leads to no address that webhooks may reach")
-
 
 @cache
 def tls() -> ssl.SSLContext:
@@ -128,8 +125,8 @@ class _Receiver:
                 return await self._send(message)
         except TimeoutError:
             return Answer(None, f"no answer within {timeout:g} s")
-        except Forbidden as exc:
-            return Answer(None, str(exc))
+        except Forbidden:
+            return Answer(None, "the name leads to no address that webhooks may reach")
         except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException, ssl.SSLError) as exc:
             return Answer(None, f"{type(exc).__name__}: {exc}")
         except Exception as exc:  # a fault of the library must not stop the deliveries of others
