@@ -75,7 +75,6 @@ class Ended:
     execution_id: int
     revision: int
     state: str
-    error: str
 
 
 def with_due() -> QuerySet[Subscription]:

@@ -31,7 +31,7 @@ grown AS (
 )
 SELECT slot.begins, g.backlog, g.seconds, g.changes, g.latencies
 FROM generate_series(
-    date_bin(%(slot)s::interval, now() - %(span)s::interval, timestamptz '2000-01-01 00:00Z') + %(slot)s::interval,
+    date_bin(%(slot)s::interval, now() - %(span)s::interval, timestamptz '2000-01-01 00:00Z'),
     (SELECT max(begins) FROM sampled),
     %(slot)s::interval
 ) AS slot (begins)
