@@ -27,7 +27,7 @@ class TasksConfig(AppConfig):
         for check in (settings.check_settings, celery_options.check_celery, settings.check_project):
             register(check, OURS)
         router.routers.insert(0, WriterOnly(self.label))
-        callbacks.find_by(end_callbacks.find)
+        callbacks.find = end_callbacks.find
         post_migrate.connect(schedule.restore_rows, sender=self)
         events.connect()
         report_target.reports_taken.connect(sender.send_behind)

@@ -26,7 +26,7 @@ from harbor_refresh.executions.admin.formatters import (
 )
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.deliveries import addresses, claims, subscriptions
-from harbor_refresh.executions.deliveries.subscriptions import MAX_OLD_SECRET_SECONDS, OLD_SECRET_SECONDS, Wish
+from harbor_refresh.executions.deliveries.subscriptions import FIELDS, MAX_OLD_SECRET_SECONDS, OLD_SECRET_SECONDS
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.models.notifications import Kind
@@ -50,7 +50,7 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Subscription
-        fields = tuple(Wish.__dataclass_fields__)
+        fields = FIELDS
         help_texts = {  # noqa: RUF012
             "vendor_types": "Separated by commas. Empty: all.",
             "triggers": "Separated by commas. Empty: all.",
@@ -61,14 +61,10 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]
         values: dict[str, Any] = super().clean() or {}
         if not self.errors:
             try:
-                subscriptions.refuse_unusable(self.wish(values), was=self.instance.name)
+                subscriptions.refuse_unusable(Subscription(**values), was=self.instance.name)
             except Refused as exc:
                 raise ValidationError(str(exc)) from exc
         return values
-
-    @staticmethod
-    def wish(values: dict[str, Any]) -> Wish:
-        return Wish(**{name: values[name] for name in Wish.__dataclass_fields__})
 
 
 class RotationForm(forms.Form):
@@ -81,7 +77,7 @@ class RotationForm(forms.Form):
 class SubscriptionAdmin(ReadOnlyAdmin):
     form = SubscriptionForm
     list_display = ("name", "kind", "target", "chooses", "state", "since")
-    fields = (*Wish.__dataclass_fields__, "secrets")
+    fields = (*FIELDS, "secrets")
     readonly_fields = ("target", "secrets")
     search_fields = ("name__icontains",)
     search_help_text = "Name"
@@ -107,10 +103,10 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         return [name if name != "url" else "target" for name in self.fields]
 
     def save_model(self, request: HttpRequest, obj: Subscription, form: Any, change: bool) -> None:
-        wish = SubscriptionForm.wish(form.cleaned_data)
+        fields = form.cleaned_data
         verb = Word.CHANGE if change else Word.CREATE
         with noted(person_of(request), verb, Target.SUBSCRIPTION) as entry:
-            made = subscriptions.change(obj.pk, **wish.columns()) if change else subscriptions.create(wish)
+            made = subscriptions.change(obj.pk, **fields) if change else subscriptions.create(**fields)
             entry.target, entry.detail = made.pk, made.name
         obj.pk, obj.secret = made.pk, made.secret
 

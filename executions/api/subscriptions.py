@@ -12,7 +12,7 @@ from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import PageIn, needs, page
 from harbor_refresh.executions.api.schemas import Body, Id, StatusName, Whole, page_of
 from harbor_refresh.executions.deliveries import addresses, subscriptions
-from harbor_refresh.executions.deliveries.subscriptions import MAX_LISTED, MAX_NAME, OLD_SECRET_SECONDS, Wish
+from harbor_refresh.executions.deliveries.subscriptions import MAX_LISTED, MAX_NAME, OLD_SECRET_SECONDS
 from harbor_refresh.executions.errors import NoSuchSubscription
 from harbor_refresh.executions.models import Subscription
 
@@ -117,7 +117,7 @@ def _noted(request: HttpRequest, word: audit.Word, target: int | str = "") -> An
 @router.post("/subscriptions", **needs(Scope.MANAGE, "Subscribe a webhook", CreatedSubscription, 400, status=201))
 def create_subscription(request: HttpRequest, body: SubscriptionIn) -> Any:
     with _noted(request, audit.Word.CREATE) as entry:
-        row = subscriptions.create(Wish(**body.model_dump()))
+        row = subscriptions.create(**body.model_dump())
         entry.target, entry.detail = row.pk, row.name
     row.refresh_from_db()
     return Status(201, row)

@@ -2,9 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, fields
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -33,6 +32,11 @@ EXPIRED_AT_ONCE = 1_000
 MAX_FAILURES = 5
 MAX_MESSAGE = 500
 MAX_ATTRIBUTES = 10_000
+#: What claim_deliveries.sql returns, as fields of a Delivery.
+CLAIMED = (
+    *("id", "subscription_id", "execution_id", "vendor_type", "revision"),
+    *("from_status", "to_status", "changed_at", "attempts"),
+)
 #: What read_changes.sql returns after the id, as fields of a Change.
 COLUMNS = (  # noqa: SIM905  # a list would be ten lines
     "vendor_id vendor_key status_message trigger extra_attrs start_time update_time end_time counts first_failures"
@@ -40,26 +44,6 @@ COLUMNS = (  # noqa: SIM905  # a list would be ten lines
 #: Dead letters that one transaction sends again, and one call. The caller may call again.
 PAGE = 1_000
 MOST = 100_000
-
-
-@dataclass(frozen=True)
-class Claimed:
-    """A delivery that this process may send until its lease ends. `attempt` is the token of the claim."""
-
-    id: int
-    subscription_id: int
-    execution_id: int
-    vendor_type: str
-    revision: int
-    from_status: str
-    to_status: str
-    changed_at: datetime
-    attempt: int
-
-    @property
-    def message_id(self) -> str:
-        """The same for every attempt, so that a receiver knows what it has had."""
-        return f"status_{self.execution_id}_{self.revision}_{self.subscription_id}"
 
 
 class Outcome(StrEnum):
@@ -75,7 +59,7 @@ class Result:
     """What became of a claimed delivery. `delay`: seconds until it is tried again, if it is. `answered`: whether
     the receiver works, or None if nothing is known of it."""
 
-    claimed: Claimed
+    claimed: Delivery
     outcome: Outcome
     error: str = ""
     delay: float = 0.0
@@ -91,7 +75,6 @@ class Ended:
     execution_id: int
     revision: int
     state: str
-    error: str
 
 
 def with_due() -> QuerySet[Subscription]:
@@ -102,10 +85,10 @@ def with_due() -> QuerySet[Subscription]:
     return Subscription.objects.filter(is_free, Exists(due), enabled=True, missing_since=None)
 
 
-def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence[int] = ()) -> list[Claimed]:
+def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence[int] = ()) -> list[Delivery]:
     """Claim up to `room` due deliveries of each webhook, or of the handler `only`. `sending` are the subscriptions
     of deliveries that the caller is sending: each of them takes one of the room. If the process dies afterwards,
-    they are due again when the lease ends.
+    they are due again when the lease ends. The caller may send them until then; `attempts` is the claim's token.
 
     What was tried as often as it may be is given up, because its last process ended or hung in it, and the
     deliveries behind it are claimed instead. If that last attempt ends after all, its claim was overtaken, and it
@@ -116,16 +99,17 @@ def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence
             rows = run(
                 "claim_deliveries", only=only, room=room, sending=list(sending), opens=CIRCUIT_OPENS, lease=lease
             )
-        claimed = sorted((Claimed(*row) for row in rows), key=lambda one: one.id)
+        found = (Delivery(**dict(zip(CLAIMED, row, strict=True))) for row in rows)
+        claimed = sorted(found, key=lambda one: one.id)
         if claimed:
             crash_points.reach("leased", [one.execution_id for one in claimed])
-        lost = [one for one in claimed if one.attempt > MAX_ATTEMPTS]
+        lost = [one for one in claimed if one.attempts > MAX_ATTEMPTS]
         if not lost:
             return claimed
         why = f"given up after {MAX_ATTEMPTS} attempts: its process ended or hung in the last one"
         record([Result(one, Outcome.LOST, why) for one in lost])
         if len(lost) < len(claimed):
-            return [one for one in claimed if one.attempt <= MAX_ATTEMPTS]
+            return [one for one in claimed if one.attempts <= MAX_ATTEMPTS]
 
 
 def record(results: Sequence[Result]) -> list[Ended]:
@@ -139,7 +123,7 @@ def record(results: Sequence[Result]) -> list[Ended]:
             "record_results",
             subscriptions=sorted({one.claimed.subscription_id for one in results}),
             ids=[one.claimed.id for one in results],
-            attempts=[one.claimed.attempt for one in results],
+            attempts=[one.claimed.attempts for one in results],
             outcomes=[str(one.outcome) for one in results],
             delays=[one.delay for one in results],
             errors=[one.error for one in results],
@@ -150,34 +134,26 @@ def record(results: Sequence[Result]) -> list[Ended]:
             most_pause=MAX_CIRCUIT_PAUSE,
         )
         ended = [Ended(*row) for row in rows]
-        _count(ended, {one.claimed.id for one in results if one.outcome == Outcome.UNSENT})
+        unsent = {one.claimed.id for one in results if one.outcome == Outcome.UNSENT}
+        counts = Counter(
+            "retried" if one.state == State.PENDING else one.state for one in ended if one.id not in unsent
+        )
+        counters.add({("deliveries", f"result={result}"): count for result, count in counts.items()})
     crash_points.reach("recorded", [one.claimed.execution_id for one in results])
-    return _told_of_the_dead(ended)
+    if dead := [one for one in ended if one.state == State.DEAD]:
+        signals.deliveries_died.send(sender=record, deliveries=dead)
+    return ended
 
 
 def expire(before: Any) -> int:
     """Turn some deliveries that were due before that moment into dead letters: they could not be sent since then.
     Return how many. An error of an earlier attempt stays."""
-    names = ["attempts" if one.name == "attempt" else one.name for one in fields(Claimed)]
-    old = Delivery.objects.filter(state=State.PENDING, next_at__lt=before).order_by("pk")
-    rows = old.values_list("last_error", *names)[:EXPIRED_AT_ONCE]
+    old = Delivery.objects.filter(state=State.PENDING, next_at__lt=before).order_by("pk")[:EXPIRED_AT_ONCE]
     away = "nothing was sent: the receiver was away"
-    return len(record([Result(Claimed(*row), Outcome.DEAD, error or away) for error, *row in rows]))
+    return len(record([Result(one, Outcome.DEAD, one.last_error or away) for one in old]))
 
 
-def _count(ended: Sequence[Ended], unsent: Collection[int] = ()) -> None:
-    """Count these results, in their transaction. What was claimed and not sent has no result."""
-    results = Counter("retried" if one.state == "pending" else one.state for one in ended if one.id not in unsent)
-    counters.add({("deliveries", f"result={result}"): count for result, count in results.items()})
-
-
-def _told_of_the_dead(ended: list[Ended]) -> list[Ended]:
-    if dead := [one for one in ended if one.state == Outcome.DEAD]:
-        signals.deliveries_died.send(sender=record, deliveries=dead)
-    return ended
-
-
-def read_changes(claimed: Sequence[Claimed]) -> dict[int, Change]:
+def read_changes(claimed: Sequence[Delivery]) -> dict[int, Change]:
     """Return the change of each delivery, by the delivery's id, with one statement for all of them.
 
     Status, revision and time are those of the change; all else is as it is now. Of an execution that was deleted

@@ -14,16 +14,8 @@ from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import LOCK_TIMEOUT, absence_translated, run, sqlstate
 from harbor_refresh.executions.deliveries import answers
 from harbor_refresh.executions.deliveries.answers import MAX_ERROR, backoff
-from harbor_refresh.executions.deliveries.claims import (
-    Claimed,
-    Outcome,
-    Result,
-    claim,
-    read_changes,
-    record,
-    with_due,
-)
-from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.deliveries.claims import Outcome, Result, claim, read_changes, record, with_due
+from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.news import callbacks, signals
 from harbor_refresh.executions.news.handlers import Change, handlers
@@ -132,22 +124,15 @@ def keep_rows() -> None:
             ),
             ignore_conflicts=True,
         )
-        missing = []
-        for row in rows.select_for_update().order_by("pk"):
-            one = wanted.get(row.handler)
-            if one is None:
-                if row.missing_since is None:
-                    missing.append(row.handler)
-                    rows.filter(pk=row.pk).update(missing_since=Now())
-                continue
-            values = {
-                "vendor_types": list(one.vendors),
-                "statuses": list(one.statuses),
-                "triggers": list(one.triggers),
-                "missing_since": None,
-            }
-            if any(getattr(row, name) != value for name, value in values.items()):
-                rows.filter(pk=row.pk).update(**values)
+        known = list(rows.select_for_update().order_by("pk"))
+        missing = [row.handler for row in known if row.handler not in wanted and row.missing_since is None]
+        for row in known:
+            if one := wanted.get(row.handler):
+                row.vendor_types, row.statuses, row.triggers = map(list, (one.vendors, one.statuses, one.triggers))
+                row.missing_since = None
+            elif row.missing_since is None:
+                row.missing_since = Now()
+        Subscription.objects.bulk_update(known, ["vendor_types", "statuses", "triggers", "missing_since"])
     if missing:
         signals.handlers_missing.send(sender=keep_rows, handlers=missing)
 
@@ -199,7 +184,7 @@ def _function_of(subscription: Subscription) -> Function | None:
 
 
 def _results(
-    name: str, function: Function | None, claimed: list[Claimed], until: float, around: Around
+    name: str, function: Function | None, claimed: list[Delivery], until: float, around: Around
 ) -> list[Result]:
     if function is None:
         error = "a worker was asked that does not have the code of this handler"
@@ -213,12 +198,12 @@ def _results(
     ]
 
 
-def _call(name: str, function: Function, claimed: Claimed, change: Change, around: Around) -> Result:
+def _call(name: str, function: Function, claimed: Delivery, change: Change, around: Around) -> Result:
     try:
         with around():
             function(change)
     except Exception as exc:
         error = made_storable(said_by(exc))[:MAX_ERROR]
         signals.handler_failed.send(sender=run_handler, handler=name, change=change, error=error)
-        return Result(claimed, Outcome.AGAIN, error, backoff(claimed.attempt))
+        return Result(claimed, Outcome.AGAIN, error, backoff(claimed.attempts))
     return Result(claimed, Outcome.DELIVERED)

@@ -23,9 +23,9 @@ from harbor_refresh.executions import pacing
 from harbor_refresh.executions.deliveries import addresses, answers, claims
 from harbor_refresh.executions.deliveries.addresses import Network, is_allowed, mask
 from harbor_refresh.executions.deliveries.answers import Answer
-from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result, read_changes
+from harbor_refresh.executions.deliveries.claims import Outcome, Result, read_changes
 from harbor_refresh.executions.deliveries.messages import Message, message, trial
-from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.models.notifications import Kind
 
 #: How long results wait to be recorded together, while requests are under way.
@@ -53,9 +53,6 @@ RESOLVING = 32
 class Forbidden(Exception):
     """The name leads to no address that webhooks may reach. Which of the two is at fault is not told, because it
     would tell which names the network inside has."""
-
-    def __init__(self) -> None:
-        super().__init__("the name leads to no address that webhooks may reach")
 
 
 @cache
@@ -128,8 +125,8 @@ class _Receiver:
                 return await self._send(message)
         except TimeoutError:
             return Answer(None, f"no answer within {timeout:g} s")
-        except Forbidden as exc:
-            return Answer(None, str(exc))
+        except Forbidden:
+            return Answer(None, "the name leads to no address that webhooks may reach")
         except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException, ssl.SSLError) as exc:
             return Answer(None, f"{type(exc).__name__}: {exc}")
         except Exception as exc:  # a fault of the library must not stop the deliveries of others
@@ -214,7 +211,7 @@ class Sender:
         """Send a test, which is no delivery."""
         return self._runner.run(self._receivers[webhook.pk].send(trial(webhook), seconds))
 
-    async def _send(self, claimed: Claimed, message: Message, send_before: float) -> Result:
+    async def _send(self, claimed: Delivery, message: Message, send_before: float) -> Result:
         receiver = self._receivers[claimed.subscription_id]
         async with receiver.free_connections:
             if receiver.fails or self._is_ending or time.monotonic() > send_before:

@@ -6,9 +6,6 @@ signatures, as Standard Webhooks allows.
 
 import base64
 import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -21,7 +18,7 @@ from harbor_refresh.executions.deliveries import addresses, answers, deliverer
 from harbor_refresh.executions.deliveries.answers import Answer
 from harbor_refresh.executions.errors import ExtraMissing, NoSuchSubscription, Refused
 from harbor_refresh.executions.models import Callback, Delivery, Subscription
-from harbor_refresh.executions.models.notifications import Kind, Payload, final_statuses
+from harbor_refresh.executions.models.notifications import Kind, Payload
 from harbor_refresh.executions.news import callbacks
 from harbor_refresh.executions.status import MAX_VENDOR, Status
 from harbor_refresh.executions.text import is_text, shown
@@ -42,55 +39,43 @@ TEST_SECONDS = 5.0
 NAME_IS_UNIQUE = "execution_subscription_name_key"
 
 
-@dataclass(frozen=True)
-class Wish:
-    """What a webhook's subscription is to be. An empty list matches all."""
-
-    name: str
-    url: str
-    vendor_types: Sequence[str] = ()
-    statuses: Sequence[str] = tuple(final_statuses())
-    triggers: Sequence[str] = ()
-    payload: str = Payload.STANDARD
-    enabled: bool = True
-
-    def columns(self) -> dict[str, Any]:
-        lists = ("vendor_types", "statuses", "triggers")
-        return {**vars(self), **{name: list(getattr(self, name)) for name in lists}}
+#: What a caller chooses of a webhook. An empty list matches all.
+FIELDS = ("name", "url", "vendor_types", "statuses", "triggers", "payload", "enabled")
 
 
-def create(wish: Wish) -> Subscription:
+def create(name: str, url: str, **fields: Any) -> Subscription:
     """Make a subscription with a new secret. Its first change is one that is refreshed after the commit."""
     if not answers.is_installed():
         raise ExtraMissing
-    refuse_unusable(wish)
+    row = Subscription(kind=Kind.WEBHOOK, secret=new_secret(), name=name, url=url, **fields)
+    refuse_unusable(row)
     if Subscription.objects.count() >= MAX_SUBSCRIPTIONS:
         raise Refused(f"there are {MAX_SUBSCRIPTIONS} subscriptions already, which is the most")
-    with _unique(wish):
-        return Subscription.objects.create(kind=Kind.WEBHOOK, secret=new_secret(), **wish.columns())
+    _save(row)
+    return row
 
 
 def change(subscription_id: int, **fields: Any) -> Subscription:
     """Change these fields of a webhook. Its circuit is closed, because the change may have repaired it."""
     with transaction.atomic():
         row = webhook(subscription_id, for_update=True)
-        wish = replace(Wish(**{name: getattr(row, name) for name in Wish.__dataclass_fields__}), **fields)
-        refuse_unusable(wish, was=row.name)
-        closed = {"failures": 0, "failing_since": None, "retry_at": None}
-        with _unique(wish):
-            Subscription.objects.filter(pk=row.pk).update(**wish.columns(), **closed)
-    return webhook(subscription_id)
+        was = row.name
+        values = {**fields, "failures": 0, "failing_since": None, "retry_at": None}
+        for name, value in values.items():
+            setattr(row, name, value)
+        refuse_unusable(row, was)
+        _save(row, update_fields=values)
+    return row
 
 
-@contextmanager
-def _unique(wish: Wish) -> Iterator[None]:
+def _save(row: Subscription, **options: Any) -> None:
     try:
         with transaction.atomic():
-            yield
+            row.save(**options)
     except IntegrityError as exc:
         if not violates(exc, NAME_IS_UNIQUE):
             raise
-        raise Refused(f"there is a subscription with the name {shown(wish.name)} already") from exc
+        raise Refused(f"there is a subscription with the name {shown(row.name)} already") from exc
 
 
 def rotate(subscription_id: int, old_secret_seconds: int = OLD_SECRET_SECONDS) -> Subscription:
@@ -161,19 +146,19 @@ def new_secret() -> str:
     return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
-def refuse_unusable(wish: Wish, was: str = "") -> None:
+def refuse_unusable(row: Subscription, was: str = "") -> None:
     """`was`: the name that the webhook has already, which stays allowed."""
-    if not is_text(wish.name, MAX_NAME, at_least=1) or wish.name != wish.name.strip():
+    if not is_text(row.name, MAX_NAME, at_least=1) or row.name != row.name.strip():
         raise Refused(f"name takes 1 to {MAX_NAME} characters, and no space at its ends")
     for prefix, owner in RESERVED.items():
-        if wish.name.startswith(prefix) and wish.name != was:
+        if row.name.startswith(prefix) and row.name != was:
             raise Refused(f"a name that begins with {prefix!r} is that of a {owner}")
-    addresses.refuse_unusable(wish.url)
+    addresses.refuse_unusable(row.url)
     for name, most in (("vendor_types", MAX_VENDOR), ("triggers", MAX_TRIGGER)):
-        given = getattr(wish, name)
+        given = getattr(row, name)
         if len(given) > MAX_LISTED or not all(is_text(one, most, at_least=1) for one in given):
             raise Refused(f"{name} takes at most {MAX_LISTED} words of 1 to {most} characters")
-    if unknown := [one for one in wish.statuses if one not in Status.values]:
+    if unknown := [one for one in row.statuses if one not in Status.values]:
         raise Refused(f"unknown status {shown(unknown[0])}; takes {', '.join(Status.values)}")
-    if wish.payload not in Payload.values:
-        raise Refused(f"unknown payload {shown(wish.payload)}; takes {', '.join(Payload.values)}")
+    if row.payload not in Payload.values:
+        raise Refused(f"unknown payload {shown(row.payload)}; takes {', '.join(Payload.values)}")

@@ -177,6 +177,11 @@ class Delivery(models.Model):
     def __str__(self) -> str:
         return f"revision {self.revision} of execution {self.execution_id} for subscription {self.subscription_id}"
 
+    @property
+    def message_id(self) -> str:
+        """The same for every attempt, so that a receiver knows what it has had."""
+        return f"status_{self.execution_id}_{self.revision}_{self.subscription_id}"
+
 
 class Callback(OwnRow):
     """What is called when one execution ends with one of these statuses: a function, by its name, and its

@@ -2,8 +2,7 @@
 
 A callback is recorded with its execution. Its function has a subscription of the kind `callback`, so its
 deliveries are rows like those of handlers. A change is delivered to it only if the execution has a callback of
-this function for that status. `Find` is given by the app that knows how a function is found by its name and
-called.
+this function for that status.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,17 +39,8 @@ class NewCallback:
 
 #: Calls a function for an end.
 Call = Callable[[Change, Callback], object]
-#: Returns how to call the function of this name; None if this process does not have its code.
-Find = Callable[[str], Call | None]
-
-
-_find: Find = lambda _: None  # noqa: E731
-
-
-def find_by(find: Find) -> None:
-    """Say how functions are found, before workers start."""
-    global _find  # noqa: PLW0603
-    _find = find
+#: Returns how to call the function of this name; None if its code is not here. `tasks/apps.py` sets it.
+find: Callable[[str], Call | None] = lambda _: None  # noqa: E731
 
 
 def record(execution_id: int, callbacks: Sequence[NewCallback]) -> None:
@@ -104,7 +94,7 @@ def _held(handlers: set[str]) -> set[str]:
 
 def function_of(handler: str) -> Callable[[Change], None] | None:
     """Return what calls the callbacks of this function for a change; None if its code is not here."""
-    call = _find(handler)
+    call = find(handler)
     if call is None:
         return None
 

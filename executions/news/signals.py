@@ -1,15 +1,17 @@
 """Signals of what happens to executions, and the log line of each. No other module of this app writes a log.
+A signal is sent with the parameters of the function that logs it, or with the names that `logged` lists, where
+execution_ids may be sent instead of a count.
 
 Operators grep for these lines and docs/reference/log.md lists them, so their words do not change.
 """
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from logging import INFO, WARNING
 from typing import Any
 
-from django.dispatch import Signal, receiver
+from django.dispatch import Signal
 
 log = logging.getLogger("harbor_refresh")
 
@@ -19,10 +21,18 @@ MAX_LINES = 5
 MAX_IDS = 20
 
 
+def logged_by(write: Callable[..., None]) -> Signal:
+    """Return a signal that this function logs."""
+    signal = Signal()
+    signal.connect(write, weak=False)
+    return signal
+
+
 def logged(level: int, text: str, *names: str) -> Signal:
     """Return a signal that writes the text with these of its values; `count`: the number of its ids."""
 
-    def write(execution_ids: Sequence[int] = (), **values: Any) -> None:
+    @logged_by
+    def signal(execution_ids: Sequence[int] = (), **values: Any) -> None:
         values.setdefault("count", len(execution_ids))
         shown = (", ".join(one) if isinstance(one, list | tuple) else one for one in map(values.get, names))
         extra: dict[str, Any] = {"task_id": values["task_id"]} if "task_id" in values else {}
@@ -30,47 +40,25 @@ def logged(level: int, text: str, *names: str) -> Signal:
             extra["execution_ids"] = execution_ids[:MAX_IDS]
         log.log(level, text, *shown, extra=extra)
 
-    signal = Signal()
-    signal.connect(write, weak=False)
     return signal
 
 
-#: PostgreSQL was away; a claim is released uncounted. With: count, error.
+#: A claim is released, and its attempt is not counted.
 database_away = logged(WARNING, "The database is away, %d executions wait for it: %s", "count", "error")
-#: Executions left quarantine for another try. With: execution_ids.
 released_from_quarantine = logged(INFO, "Released %d executions from quarantine for another try", "count")
-#: Open executions were closed by their time limit. With: execution_ids.
 closed_overdue = logged(
     WARNING, "Closed %d open executions at their time limit: their producers did not close them", "count"
 )
-#: The cache was away, so a request was not counted. With: error.
 rate_unknown = logged(
     WARNING, "Could not count the requests of API tokens, they are not limited meanwhile: %s", "error"
 )
-#: A check-in came for a vendor type with no function. With: vendor_type, task_id.
 check_in_dropped = logged(
     WARNING, "Dropped a check-in of task %d: no function is registered for %s", "task_id", "vendor_type"
 )
-#: The executions of a claim were refreshed. With: outcome.
-refreshed = Signal()
-#: Reports could not be used. With: refusals.
-refused = Signal()
-#: Executions failed too often and were quarantined. With: execution_ids, reason.
-quarantined = Signal()
-#: Deliveries were given up: they are dead letters now. With: deliveries.
-deliveries_died = Signal()
-#: A handler raised; it is called again later. With: handler, change, error.
-handler_failed = Signal()
-#: Handlers have no code here any more, and rest. With: handlers.
-handlers_missing = Signal()
-#: A sweep has ended, or found another one running. With: outcome.
-swept = Signal()
-#: A sweep found executions without an end. With: outcome.
-dangling = Signal()
 
 
-@receiver(refreshed)
-def on_refreshed(outcome: Any, **_: Any) -> None:
+@logged_by
+def refreshed(outcome: Any, **_: Any) -> None:
     log.info(
         "Refresh outdate execution status done, %d succeed, %d failed", outcome.succeeded, len(outcome.failed)
     )
@@ -80,8 +68,8 @@ def on_refreshed(outcome: Any, **_: Any) -> None:
         )
 
 
-@receiver(quarantined)
-def on_quarantined(execution_ids: Sequence[int], reason: str, **_: Any) -> None:
+@logged_by
+def quarantined(execution_ids: Sequence[int], reason: str, **_: Any) -> None:
     for execution_id in execution_ids:
         log.error(
             "Quarantined execution %d: %s. Release it with: manage.py harbor quarantine --release %d",
@@ -92,8 +80,8 @@ def on_quarantined(execution_ids: Sequence[int], reason: str, **_: Any) -> None:
         )
 
 
-@receiver(refused)
-def on_refused(refusals: Sequence[Any], **_: Any) -> None:
+@logged_by
+def refused(refusals: Sequence[Any], **_: Any) -> None:
     for refusal in refusals[:MAX_LINES]:
         log.warning(
             "Refused report %d of a batch: %s",
@@ -105,8 +93,8 @@ def on_refused(refusals: Sequence[Any], **_: Any) -> None:
         log.warning("Refused %d more reports of that batch", len(refusals) - MAX_LINES)
 
 
-@receiver(deliveries_died)
-def on_deliveries_died(deliveries: Sequence[Any], **_: Any) -> None:
+@logged_by
+def deliveries_died(deliveries: Sequence[Any], **_: Any) -> None:
     by_name = Counter(one.subscription for one in deliveries)
     for name, count in by_name.most_common(MAX_LINES):
         first = next(one for one in deliveries if one.subscription == name)
@@ -122,8 +110,8 @@ def on_deliveries_died(deliveries: Sequence[Any], **_: Any) -> None:
         log.error("Gave up deliveries to %d more subscriptions", len(by_name) - MAX_LINES)
 
 
-@receiver(handler_failed)
-def on_handler_failed(handler: str, change: Any, error: str, **_: Any) -> None:
+@logged_by
+def handler_failed(handler: str, change: Any, error: str, **_: Any) -> None:
     log.warning(
         "Handler %s failed for %s, it is called again later: %s",
         handler,
@@ -133,14 +121,14 @@ def on_handler_failed(handler: str, change: Any, error: str, **_: Any) -> None:
     )
 
 
-@receiver(handlers_missing)
-def on_handlers_missing(handlers: Sequence[str], **_: Any) -> None:
+@logged_by
+def handlers_missing(handlers: Sequence[str], **_: Any) -> None:
     for handler in handlers:
         log.warning("Handler %s has no code in this worker: it is told nothing until its code is back", handler)
 
 
-@receiver(swept)
-def on_swept(outcome: Any, **_: Any) -> None:
+@logged_by
+def swept(outcome: Any, **_: Any) -> None:
     if outcome.held:
         log.info(
             "Sweep is running already, left alone: %s has the lease until %s",
@@ -166,8 +154,8 @@ def on_swept(outcome: Any, **_: Any) -> None:
         log.error("Sweep left its step %r, which failed: %s", step, error, exc_info=error)
 
 
-@receiver(dangling)
-def on_dangling(outcome: Any, **_: Any) -> None:
+@logged_by
+def dangling(outcome: Any, **_: Any) -> None:
     log.warning(
         "Sweep refreshed %d executions of which no task had moved for %g hours, and left %d: %s",
         outcome.refreshed,

@@ -8,7 +8,7 @@
 -- :answered bool[]  the receiver answered in a way that shows that it works; NULL says nothing of it
 -- :max_attempts int  :max_age float  a delivery with so many attempts, or older than that at its next one, is dead
 -- :opens int  :most_pause float  the circuit: after so many failures in a row it waits, so many seconds at most
--- returns  id, subscription, execution_id, revision, state, last_error of each result that was recorded
+-- returns  id, subscription, execution_id, revision, state of each result that was recorded
 --
 -- Rows are locked in id order: first the subscriptions, so that none is deleted meanwhile, then the deliveries. The
 -- pause of a circuit is half of the time since the first failure, so it grows by half with each probe that fails.
@@ -62,7 +62,7 @@ recorded AS (
         last_error = CASE WHEN j.outcome = 'unsent' THEN d.last_error ELSE j.error END
     FROM judged j
     WHERE d.id = j.id AND d.state = 'pending' AND d.attempts = j.attempts
-    RETURNING d.id, d.subscription_id, d.execution_id, d.revision, d.state, d.last_error, j.answered, j.delay
+    RETURNING d.id, d.subscription_id, d.execution_id, d.revision, d.state, j.answered
 ),
 receivers AS (
     SELECT subscription_id, bool_or(answered) AS answered, count(*) FILTER (WHERE NOT answered) AS failed
@@ -85,7 +85,7 @@ moved AS (
     FROM receivers r
     WHERE s.id = r.subscription_id AND s.kind = 'webhook' AND (NOT r.answered OR s.failures > 0)
 )
-SELECT r.id, s.name, r.execution_id, r.revision, r.state, r.last_error
+SELECT r.id, s.name, r.execution_id, r.revision, r.state
 FROM recorded r
 JOIN execution_subscription s ON s.id = r.subscription_id
 ORDER BY r.id

@@ -12,6 +12,7 @@ from harbor_refresh.tasks.broker.redaction import redacted
 
 #: The fields of `extra=` that are written, and no others: a library may add arguments of a task to its records.
 IDS = ("execution_id", "execution_ids", "task_id", "job_id", "claim", "subscription", "change")
+HOST = gethostname()
 LONGEST_MESSAGE = 8_000
 LONGEST_TRACEBACK = 32_000
 #: Characters that would end the line, or that a terminal would obey.
@@ -61,10 +62,6 @@ class JSONLines(logging.Formatter):
     """One JSON object a line. `line` is the text before its values are put in, as log.md lists it, so that
     lines can be grouped by it."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._host = gethostname()
-
     def format(self, record: logging.LogRecord) -> str:
         event = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
@@ -72,7 +69,7 @@ class JSONLines(logging.Formatter):
             "logger": record.name,
             "message": _message(record),
             **_ids(record),
-            "host": self._host,
+            "host": HOST,
             "process": record.process,
         }
         if record.args and isinstance(record.msg, str):
@@ -85,9 +82,6 @@ class JSONLines(logging.Formatter):
 
 class TextLines(logging.Formatter):
     """`time level logger: message`, then the ids in brackets; a traceback follows on lines of its own."""
-
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
         head = f"{self.formatTime(record)} {record.levelname:<7} {record.name}: {_one_line(_message(record))}"

@@ -54,12 +54,14 @@ class Counted(Metric):
 
 @dataclass(frozen=True)
 class Gauge(Metric):
-    """A value of the present. `read` takes it from the state, in which it has the name of the metric otherwise."""
+    """A value of the present. `read` takes it from the state; otherwise it has the metric's name there, without
+    the unit of an age."""
 
     read: Callable[[State], Known] | None = field(default=None, kw_only=True)
 
     def value(self, state: State) -> Known:
-        found: Known = self.read(state) if self.read else getattr(state, self.metric)
+        name = self.metric.removesuffix("_seconds").removesuffix("_age")
+        found: Known = self.read(state) if self.read else getattr(state, name)
         return found
 
 
@@ -100,11 +102,7 @@ def _number(items: Sequence[object] | None) -> float | None:
 GAUGES = (
     Gauge("backlog", "executions that wait for a refresh"),
     Gauge("in_flight", "executions that are claimed and not refreshed yet"),
-    Gauge(
-        "oldest_waiting_seconds",
-        "the minimum waiting time of the oldest execution on the queue",
-        read=lambda state: state.oldest_waiting,
-    ),
+    Gauge("oldest_waiting_seconds", "the minimum waiting time of the oldest execution on the queue"),
     Gauge("failed_before", "waiting or claimed executions whose refresh failed before"),
     Gauge("quarantined", "executions in quarantine, counted up to 10,000"),
     Gauge(
@@ -119,14 +117,8 @@ GAUGES = (
         {"node": ()},
         read=lambda state: {node.name: node.silent for node in state.nodes or ()},
     ),
-    Gauge(
-        "last_tick_age_seconds", "the time since a worker last looked for work", read=lambda state: state.last_tick
-    ),
-    Gauge(
-        "last_reconcile_age_seconds",
-        "the time since the last complete pass of reconcile began",
-        read=lambda state: state.last_reconcile,
-    ),
+    Gauge("last_tick_age_seconds", "the time since a worker last looked for work"),
+    Gauge("last_reconcile_age_seconds", "the time since the last complete pass of reconcile began"),
     Gauge(
         "schedule_age_seconds",
         "the time since beat last sent this task of its schedule",

@@ -17,9 +17,9 @@ from ipaddress import ip_address, ip_network
 from itertools import accumulate
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.registry import Collector
 
 from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.problems import Problem, answer, unauthorized
@@ -76,20 +76,11 @@ def troubles() -> dict[str, str]:
     return found
 
 
-def _totals() -> Totals | None:
-    """Return the counters; None if the database is away, or not migrated."""
-    try:
-        with absence_translated():
-            return totals()
-    except DatabaseAway:
-        return None
-
-
 looks = Flight(look)
-counts = Flight(_totals)
+counts = Flight(absence_translated()(totals))
 
 
-class Collector:
+class Scrape(Collector):
     """Collect the metrics for one scrape. Unknown values are left out, because a 0 would be wrong; `server_up`
     says which server is away."""
 
@@ -105,9 +96,8 @@ class Collector:
                 if value is not None:
                     family.add_metric([label] if gauge.labels else [], value)
             yield family
-        with suppress(Late):
-            if (found := counts.answer(SECONDS)) is not None:
-                yield from _counted(found)
+        with suppress(Late, DatabaseAway):
+            yield from _counted(counts.answer(SECONDS))
 
 
 def _counted(found: Totals) -> Iterator[Metric]:
@@ -152,9 +142,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
                 raise unauthorized()
     except (Problem, DatabaseAway) as exc:
         return answer(request, exc)
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(Collector())
-    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_PLAIN_0_0_4)
+    return HttpResponse(generate_latest(Scrape()), content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
 VIEWS: Mapping[str, View] = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics}

@@ -8,7 +8,6 @@ import pytest
 from pytest_django import Settings
 
 from harbor_refresh.executions.deliveries import subscriptions
-from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.models import StatusChange
 from tests.faults.cluster import Cluster
 from tests.integration.executions.deliveries.changed_executions import ended, rerun, states
@@ -48,7 +47,7 @@ def assert_in_order(receivers_ids: list[str]) -> None:
 def test_sigkill_of_the_deliverer_leaves_nothing_undelivered(
     point: str, cluster: Cluster, one: Receiver, holds: Callable[..., None], tmp_path: Path
 ) -> None:
-    subscription = subscriptions.create(Wish("receiver", one.url, statuses=()))
+    subscription = subscriptions.create("receiver", one.url, statuses=())
     act = {"point": point, "act": "kill_group", "once": str(tmp_path / "acted")}
     victim = cluster.worker("victim", sabotage=act, **QUICK)
     executions = ended(COUNT)
@@ -73,7 +72,7 @@ def test_sigkill_of_the_deliverer_leaves_nothing_undelivered(
 
 def test_a_change_arrives_by_its_wake_up_and_not_by_the_schedule(cluster: Cluster, one: Receiver) -> None:
     """No beat runs: the refresh in the worker wakes a run."""
-    subscriptions.create(Wish("receiver", one.url))
+    subscriptions.create("receiver", one.url)
     worker = cluster.worker(**PATIENT)
     ended(1)
     wait_for(lambda: len(one.received) == 1, "the first change", log=worker.log)

@@ -112,7 +112,6 @@ LINES: tuple[tuple[Signal, dict[str, Any], list[tuple[str, str]]], ...] = (
         [("INFO", "Reconcile postponed: the queue is long, and its workers need the database")],
     ),
     (signals.reaped, {"outcome": Reaped()}, []),
-    (signals.runs_released, {"count": 0}, []),
     (
         signals.reaped,
         {"outcome": Reaped(reported=1, failed=2)},
@@ -146,6 +145,6 @@ def test_unusable_members_and_reports_are_logged_a_few_at_a_time(
         ("WARNING", "Dropped keys that another program has written: a:heat, a:pause")
     ]
     refusal = Refusal(3, Report(1, "Nope"), "unknown status 'Nope'")
-    told = lines(caplog, signals.refused, refusals=[refusal] * 7)
+    told = lines(caplog, signals_of_executions.refused, refusals=[refusal] * 7)
     assert told[0] == ("WARNING", "Refused report 3 of a batch: unknown status 'Nope'")
     assert told[-1] == ("WARNING", "Refused 2 more reports of that batch")

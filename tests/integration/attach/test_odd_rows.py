@@ -9,10 +9,11 @@ from pytest_django import Settings
 
 from examples.simulation.invariants import violations
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.deliveries.claims import Claimed, read_changes
+from harbor_refresh.executions.deliveries.claims import read_changes
 from harbor_refresh.executions.deliveries.messages import body_of
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.models import Delivery
 from harbor_refresh.executions.models.notifications import Payload
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import examine
@@ -123,8 +124,12 @@ def test_every_command_goes_on(rows: dict[str, int]) -> None:
 def test_a_notification_tells_of_them(rows: dict[str, int]) -> None:
     """The rows of what is told, for a webhook of every status."""
     moment = T1.replace(tzinfo=UTC)
+    values = {"vendor_type": "A", "revision": 1, "from_status": "", "to_status": "Error", "changed_at": moment}
     told = read_changes(
-        [Claimed(number, 1, pk, "A", 1, "", "Error", moment, 1) for number, pk in enumerate(rows.values())]
+        [
+            Delivery(id=number, subscription_id=1, execution_id=pk, **values)
+            for number, pk in enumerate(rows.values())
+        ]
     )
     assert len(told) == len(rows)
     for change in told.values():

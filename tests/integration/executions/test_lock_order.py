@@ -11,7 +11,6 @@ from django.db.models.functions import Now
 from harbor_refresh.executions.deliveries import claims, subscriptions
 from harbor_refresh.executions.deliveries.claims import Outcome, Result, claim, record
 from harbor_refresh.executions.deliveries.deliverer import write_deliveries
-from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create, create_many
 from harbor_refresh.executions.lifecycle.deletion import delete_ended, delete_final, delete_many_ended
@@ -34,7 +33,7 @@ ROUNDS = 12
 
 @pytest.fixture
 def webhook() -> Subscription:
-    return subscriptions.create(Wish("pager", "https://hooks.example.com/", statuses=()))
+    return subscriptions.create("pager", "https://hooks.example.com/", statuses=())
 
 
 @pytest.fixture

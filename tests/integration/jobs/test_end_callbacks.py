@@ -274,10 +274,10 @@ def test_a_webhook_with_the_name_of_a_callback_is_told_and_keeps_start_from_no_a
 
 @pytest.mark.parametrize("owner", ["callback", "handler"])
 def test_a_webhook_gets_no_name_of_a_callback_or_handler_and_one_that_has_it_can_be_changed(owner: str) -> None:
-    wish = subscriptions.Wish(name=f"{owner} callbacks.note", url="https://x.example/")
+    name, url = f"{owner} callbacks.note", "https://x.example/"
     with pytest.raises(Refused, match=f"a name that begins with '{owner} ' is that of a {owner}"):
-        subscriptions.create(wish)
-    old = Subscription.objects.create(kind=Kind.WEBHOOK, name=wish.name, url=wish.url, secret="whsec_eA==")
+        subscriptions.create(name, url)
+    old = Subscription.objects.create(kind=Kind.WEBHOOK, name=name, url=url, secret="whsec_eA==")
     assert not subscriptions.change(old.pk, enabled=False).enabled
     with pytest.raises(Refused, match=f"a name that begins with '{owner} '"):
         subscriptions.change(old.pk, name=f"{owner} of another")

@@ -8,7 +8,6 @@ from django.db import connection, transaction
 from pytest_django import Settings
 
 from harbor_refresh.executions.deliveries import subscriptions
-from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.tasks.jobs.again import retry_failed
 from tests.integration.jobs.sample_jobs import ends, recorded
@@ -26,7 +25,7 @@ def job(status: str = "") -> int:
 
 
 def subscription() -> int:
-    return subscriptions.create(Wish("x", "https://receiver.example/")).pk
+    return subscriptions.create("x", "https://receiver.example/").pk
 
 
 #: The table whose rows it changes, and the act, after what it needs.

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.dispatch import Signal
 
 from harbor_refresh.executions.news import signals as of_executions
 from harbor_refresh.tasks import pacing
@@ -55,7 +56,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, dict[str, 
     monkeypatch.setattr(wakeup, "check_later", later)
     listeners = []
     for name, one in (vars(of_executions) | vars(signals)).items():
-        if isinstance(one, signals.Signal):
+        if isinstance(one, Signal):
 
             def listen(sender: Any, signal: Any, name: str = name, **values: Any) -> None:
                 heard.append((name, values))

@@ -13,7 +13,6 @@ from harbor_refresh.executions.access import api_tokens
 from harbor_refresh.executions.access.audit import at_terminal
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.deliveries import subscriptions
-from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -118,10 +117,10 @@ def sample(database: str) -> Sample:
     stop(one["STOPPED"].pk)
     report([Report(one["DRIFTED"].tasks.get().pk, "Success", 1)])
     quarantine([one["HELD"].pk], 5)
-    subscription = subscriptions.create(Wish("chat", "https://hooks.example.com/harbor"))
+    subscription = subscriptions.create("chat", "https://hooks.example.com/harbor")
     made, _ = api_tokens.make("of a program")
     dead = Delivery.objects.create(
-        subscription=subscriptions.create(Wish("pager", "https://hooks.example.com/pager")),
+        subscription=subscriptions.create("pager", "https://hooks.example.com/pager"),
         execution_id=one["ENDED"].pk,
         vendor_type="ENDED",
         from_status="Running",

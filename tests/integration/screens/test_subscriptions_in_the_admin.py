@@ -7,7 +7,6 @@ from pytest_django import Settings
 
 from harbor_refresh.executions import pacing
 from harbor_refresh.executions.deliveries import deliverer, subscriptions
-from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.models import AuditEntry, Delivery, Subscription
 from harbor_refresh.executions.news.callbacks import NewCallback, record
 from tests.integration.admin_client import act, signed_in, told
@@ -93,7 +92,7 @@ def test_a_handler_is_shown_and_not_changed(admin: Client) -> None:
 
 def test_a_webhook_is_tested_and_deleted(admin: Client) -> None:
     with receiver() as one:
-        row = subscriptions.create(Wish("pager", one.url))
+        row = subscriptions.create("pager", one.url)
         ended(1)
         deliverer.deliver()
         assert told(act(admin, SUBSCRIPTIONS, "send_test", [row.pk])) == ["success: pager answered 204."]
@@ -117,7 +116,7 @@ def test_the_subscription_of_a_callback_that_executions_have_is_not_deleted(admi
 
 def test_dead_letters_are_shown_and_sent_again(admin: Client) -> None:
     with receiver(status=410) as one:
-        subscriptions.create(Wish("pager", one.url))
+        subscriptions.create("pager", one.url)
         ended(3)
         deliverer.deliver()
     first = Delivery.objects.earliest("pk")
@@ -133,7 +132,7 @@ def test_dead_letters_are_shown_and_sent_again(admin: Client) -> None:
 
 def test_to_see_is_not_to_change(database: str) -> None:
     client = signed_in("view_subscription", "view_delivery")
-    row = subscriptions.create(Wish("pager", "http://127.0.0.1:9/"))
+    row = subscriptions.create("pager", "http://127.0.0.1:9/")
     for page in (SUBSCRIPTIONS, DELIVERIES, f"{SUBSCRIPTIONS}{row.pk}/change/"):
         assert client.get(page).status_code == 200
     assert client.get(f"{SUBSCRIPTIONS}add/").status_code == 403
@@ -145,7 +144,7 @@ def test_to_see_is_not_to_change(database: str) -> None:
 
 def test_only_the_form_shows_the_path_of_an_address(database: str) -> None:
     """A path or a query may be a secret. The list and the page of a person who may not change it show the host."""
-    row = subscriptions.create(Wish("chat", "http://127.0.0.1:9/services/x7Zq9vKp?token=a1b2c3"))
+    row = subscriptions.create("chat", "http://127.0.0.1:9/services/x7Zq9vKp?token=a1b2c3")
     form = f"{SUBSCRIPTIONS}{row.pk}/change/"
     viewer, admin = signed_in("view_subscription", "view_delivery"), Client()
     admin.force_login(User.objects.create_superuser("admin"))
@@ -160,14 +159,14 @@ def test_only_the_form_shows_the_path_of_an_address(database: str) -> None:
 @pytest.mark.parametrize("lookup", ["url__contains", "url", "secret__startswith", "old_secret__contains"])
 def test_no_filter_tells_what_an_address_or_a_secret_holds(database: str, lookup: str) -> None:
     """By whether the row is still listed it could be guessed, a character at a time. The page has no filter."""
-    subscriptions.create(Wish("chat", "http://127.0.0.1:9/services/x7Zq9vKp"))
+    subscriptions.create("chat", "http://127.0.0.1:9/services/x7Zq9vKp")
     viewer = signed_in("view_subscription")
     answer = viewer.get(SUBSCRIPTIONS, {lookup: "x7Zq9vKp"})
     assert (answer.status_code, answer.headers["Location"]) == (302, f"{SUBSCRIPTIONS}?e=1")
 
 
 def test_a_secret_is_rotated_after_a_question_and_shown_once(admin: Client) -> None:
-    old = subscriptions.create(Wish("pager", "http://127.0.0.1:9/"))
+    old = subscriptions.create("pager", "http://127.0.0.1:9/")
     page = f"{SUBSCRIPTIONS}{old.pk}/"
     assert "Rotate the secret" in admin.get(f"{page}change/").content.decode()
     asked = admin.get(f"{page}rotate/").content.decode()
@@ -189,7 +188,7 @@ def test_a_secret_is_rotated_after_a_question_and_shown_once(admin: Client) -> N
 
 
 def test_a_rotation_with_a_time_that_is_not_offered_asks_again(admin: Client) -> None:
-    row = subscriptions.create(Wish("pager", "http://127.0.0.1:9/"))
+    row = subscriptions.create("pager", "http://127.0.0.1:9/")
     chosen = {"confirmed": "yes", "old_secret_seconds": "5"}
     asked = admin.post(f"{SUBSCRIPTIONS}{row.pk}/rotate/", chosen)
     assert "The old secret signs as well" in asked.content.decode()
@@ -198,7 +197,7 @@ def test_a_rotation_with_a_time_that_is_not_offered_asks_again(admin: Client) ->
 
 def test_only_webhooks_are_rotated_and_only_by_users_who_may_change_them(admin: Client) -> None:
     handler = Subscription.objects.create(kind="handler", name="handler x.y", handler="x.y")
-    webhook = subscriptions.create(Wish("pager", "http://127.0.0.1:9/"))
+    webhook = subscriptions.create("pager", "http://127.0.0.1:9/")
     form = {"confirmed": "yes", "old_secret_seconds": "0"}
     assert "Rotate the secret" not in admin.get(f"{SUBSCRIPTIONS}{handler.pk}/change/").content.decode()
     refused = admin.post(f"{SUBSCRIPTIONS}{handler.pk}/rotate/", form)

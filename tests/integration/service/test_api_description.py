@@ -26,7 +26,6 @@ from schemathesis.config import SchemathesisConfig
 
 from harbor_refresh.api import api
 from harbor_refresh.executions.deliveries import subscriptions
-from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.stops import finish
@@ -111,9 +110,9 @@ def sample_rows(web: Web) -> None:
     for _ in range(ENDED[0], ENDED[1] + 1):
         finish(create(NewExecution("SLACK", 7)).pk, Status.SUCCESS)
     for number in range(FEW[0], FEW[1] + 1):
-        subscriptions.create(Wish(f"webhook {number}", NOWHERE))
+        subscriptions.create(f"webhook {number}", NOWHERE)
     _continue_at(TRIED[0], Subscription._meta.db_table)
-    subscriptions.create(Wish("tried", NOWHERE))
+    subscriptions.create("tried", NOWHERE)
     for model in (Execution, Task, Subscription):
         _continue_at(CREATED, model._meta.db_table)
     Token.text = web.token

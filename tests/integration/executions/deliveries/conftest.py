@@ -7,7 +7,6 @@ from pytest_django import Settings
 
 from harbor_refresh.executions import pacing
 from harbor_refresh.executions.deliveries import deliverer, subscriptions
-from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.models import Subscription
 from harbor_refresh.executions.news import handlers as registry
 from harbor_refresh.executions.news.after_commit import execution_changed
@@ -46,7 +45,7 @@ def subscribed(database: str) -> Callable[..., Subscription]:
     def subscribe(one: Receiver | str, **wish: object) -> Subscription:
         url = one if isinstance(one, str) else one.url
         name = wish.pop("name", f"receiver {Subscription.objects.count() + 1}")
-        return subscriptions.create(Wish(str(name), url, **wish))  # type: ignore[arg-type]
+        return subscriptions.create(str(name), url, **wish)  # type: ignore[arg-type]
 
     return subscribe
 

@@ -8,7 +8,6 @@ from pytest_django import Settings
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.addresses import is_allowed, networks, refuse_unusable
 from harbor_refresh.executions.deliveries.answers import Answer
-from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.errors import NoSuchSubscription, Refused
 from harbor_refresh.executions.models import Subscription
 from tests.integration.executions.deliveries.receiver import Receiver
@@ -100,25 +99,25 @@ def test_a_usable_address_is_taken(url: str) -> None:
 )
 def test_a_subscription_that_cannot_be_stored_is_refused(database: str, wish: dict[str, object]) -> None:
     with pytest.raises(Refused):
-        subscriptions.create(Wish(**{"name": "x", "url": "http://127.0.0.1/", **wish}))  # type: ignore[arg-type]
+        subscriptions.create(**{"name": "x", "url": "http://127.0.0.1/", **wish})  # type: ignore[arg-type]
     assert not Subscription.objects.exists()
 
 
 def test_a_name_is_taken_once(database: str) -> None:
-    subscriptions.create(Wish("x", "http://127.0.0.1/"))
+    subscriptions.create("x", "http://127.0.0.1/")
     with pytest.raises(Refused, match="'x' already"):
-        subscriptions.create(Wish("x", "http://127.0.0.1/"))
+        subscriptions.create("x", "http://127.0.0.1/")
 
 
 def test_the_number_of_subscriptions_is_bounded(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subscriptions, "MAX_SUBSCRIPTIONS", 1)
-    subscriptions.create(Wish("x", "http://127.0.0.1/"))
+    subscriptions.create("x", "http://127.0.0.1/")
     with pytest.raises(Refused, match="the most"):
-        subscriptions.create(Wish("y", "http://127.0.0.1/"))
+        subscriptions.create("y", "http://127.0.0.1/")
 
 
 def test_a_change_closes_the_circuit_and_keeps_the_secret(database: str) -> None:
-    made = subscriptions.create(Wish("x", "http://127.0.0.1/"))
+    made = subscriptions.create("x", "http://127.0.0.1/")
     Subscription.objects.update(failures=9, failing_since="2026-01-01T00:00Z", retry_at="2099-01-01T00:00Z")
     row = subscriptions.change(made.pk, url="http://127.0.0.1/other")
     assert (row.url, row.failures, row.failing_since, row.retry_at, row.secret) == (
@@ -136,14 +135,14 @@ def test_a_test_tells_not_which_names_there_are(database: str, settings: Setting
     """The first is a name of this machine, whose address is not allowed; the second is no name."""
     settings.REFRESH_DELIVER_NETWORKS = ("192.0.2.0/24",)
     answers = {
-        subscriptions.test(subscriptions.create(Wish(host, f"http://{host}:9/")).pk)
+        subscriptions.test(subscriptions.create(host, f"http://{host}:9/").pk)
         for host in ("localhost", "no-such-name.invalid")
     }
     assert answers == {Answer(None, "the name leads to no address that webhooks may reach")}
 
 
 def test_a_test_is_signed_and_changes_no_row(database: str, good: Receiver) -> None:
-    made = subscriptions.create(Wish("x", good.url))
+    made = subscriptions.create("x", good.url)
     assert subscriptions.test(made.pk).status == 204
     good.status = 500
     assert (subscriptions.test(made.pk).status, subscriptions.test(made.pk).error) == (500, "it answered 500")
@@ -169,6 +168,6 @@ def test_an_answer_that_names_the_path_is_stored_without_it(
     database: str, good: Receiver, said: str, shown: str
 ) -> None:
     """Those who may not see the path of an address see the error of a delivery."""
-    made = subscriptions.create(Wish("x", f"{good.url}/x7Zq9vKp2mWs4LdE?key=a1b2c3&to=x%20y"))
+    made = subscriptions.create("x", f"{good.url}/x7Zq9vKp2mWs4LdE?key=a1b2c3&to=x%20y")
     good.status, good.body = 404, said.encode()
     assert subscriptions.test(made.pk).error == f"it answered 404: {shown}"

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from harbor_refresh.executions.deliveries import deliverer, subscriptions
 from harbor_refresh.executions.deliveries.deliverer import write_deliveries
-from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import finish
@@ -164,7 +163,10 @@ def test_a_filter_chooses_as_its_words_say(
 ) -> None:
     Delivery.objects.all().delete()
     Subscription.objects.all().delete()
-    made = [subscriptions.create(Wish(str(number), URL, *wish)) for number, wish in enumerate(wishes)]
+    made = [
+        subscriptions.create(str(number), URL, vendor_types=vendors, statuses=statuses, triggers=triggers)
+        for number, (vendors, statuses, triggers) in enumerate(wishes)
+    ]
     executions = [ended(vendor=vendor, trigger=trigger, status=status)[0] for vendor, trigger, status in happened]
     write_deliveries()
     expected = {

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 
 from harbor_refresh.executions.deliveries import answers, deliverer, subscriptions
-from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.errors import ExtraMissing
 from harbor_refresh.executions.models import Delivery, Subscription
 from tests.integration.executions.deliveries.changed_executions import ended, states
@@ -44,7 +43,7 @@ def test_it_refuses_a_new_webhook_and_says_what_to_install(
     there = subscribed(good)
     without(True)
     with pytest.raises(ExtraMissing, match=r'pip install "harbor-refresh\[http\]"'):
-        subscriptions.create(Wish("another", good.url))
+        subscriptions.create("another", good.url)
     assert Subscription.objects.count() == 1
     answer = subscriptions.test(there.pk)
     assert (answer.status, answer.is_good) == (None, False)

@@ -12,7 +12,6 @@ from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.executions.deliveries import deliverer, subscriptions
 from harbor_refresh.executions.deliveries.claims import with_due
 from harbor_refresh.executions.deliveries.deliverer import due_handlers
-from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.news.after_commit import changes_written
@@ -53,7 +52,7 @@ def test_a_broker_that_is_away_fails_no_caller(
 
 
 def test_handlers_that_wait_keep_no_run_away() -> None:
-    subscriptions.create(Wish("x", "http://127.0.0.1:9/"))
+    subscriptions.create("x", "http://127.0.0.1:9/")
     for _ in range(delivery_runs.MAX_WAITING):
         run_handlers.apply_async((0,))
     ended(1)
@@ -93,7 +92,7 @@ def test_one_run_looks_at_a_time_and_finds_what_comes_meanwhile(monkeypatch: pyt
 
     monkeypatch.setattr(delivery_runs, "deliver", noted)
     with receiver(answer_of=answer) as good:
-        subscriptions.create(Wish("x", good.url))
+        subscriptions.create("x", good.url)
         ended(1)
         monkeypatch.setattr(Lease, "release", end_another_and_release)
         deliver()
@@ -105,7 +104,7 @@ def test_one_run_looks_at_a_time_and_finds_what_comes_meanwhile(monkeypatch: pyt
 def test_a_run_whose_time_is_over_goes_on_in_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery_runs, "RUN_SECONDS", 0.001)
     with receiver() as good:
-        subscriptions.create(Wish("x", good.url))
+        subscriptions.create("x", good.url)
         deliver()
     assert waiting(DELIVERIES) == 1
 
@@ -123,7 +122,7 @@ def test_a_database_that_is_away_fails_no_run(
 
 @pytest.mark.parametrize("what", ["a change", "a delivery"])
 def test_recovery_wakes_a_run_for_what_is_due_and_for_nothing_else(redis: Redis, what: str) -> None:
-    subscriptions.create(Wish("x", "http://127.0.0.1:9/"))
+    subscriptions.create("x", "http://127.0.0.1:9/")
     ended(1)
     if what == "a delivery":
         deliverer.write_deliveries()
@@ -138,7 +137,7 @@ def test_recovery_wakes_a_run_for_what_is_due_and_for_nothing_else(redis: Redis,
 
 
 def test_nothing_is_due_behind_an_open_circuit_and_for_a_webhook_that_is_disabled() -> None:
-    subscriptions.create(Wish("x", "http://127.0.0.1:9/"))
+    subscriptions.create("x", "http://127.0.0.1:9/")
     ended(1)
     deliverer.write_deliveries()
     assert with_due().exists()
@@ -185,7 +184,7 @@ def test_while_deliveries_are_paused_nothing_is_delivered_and_recovery_wakes_the
         told.append(change)
 
     with receiver() as good:
-        subscriptions.create(Wish("x", good.url))
+        subscriptions.create("x", good.url)
         deliver()
         handler = Subscription.objects.get(kind="handler").pk
         pause(DELIVERIES, person)
