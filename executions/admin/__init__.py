@@ -4,6 +4,6 @@ They observe; no screen edits a status. No screen counts a whole table, so none 
 tasks/admin adds the actions on the queue and on jobs.
 """
 
-from harbor_refresh.executions.admin import access, execution, subscription
+from harbor_refresh.executions.admin import access, execution_page, subscription
 
-__all__ = ["access", "execution", "subscription"]
+__all__ = ["access", "execution_page", "subscription"]

@@ -63,8 +63,6 @@ class AuditEntryAdmin(ReadOnlyAdmin):
             return rows
         return rows.filter(by=text) | rows.filter(kind__in=[kind.value for kind in Kind], target=text)
 
-    when = column("at", "When")
-
     @admin.display(description="To what")
     def what(self, entry: AuditEntry) -> SafeString | str:
         by = ", by execution" if entry.kind == Kind.EXECUTIONS and entry.target else ""
@@ -78,13 +76,9 @@ class AuditEntryAdmin(ReadOnlyAdmin):
             return named
         return link(url, named)
 
-    @admin.display(description="Rows")
-    def how_many(self, entry: AuditEntry) -> str:
-        return NOTHING if entry.count is None else f"{entry.count:,}"
-
-    @admin.display(description="Outcome")
-    def shown_outcome(self, entry: AuditEntry) -> SafeString:
-        return label(entry.outcome.capitalize(), COLOURS[entry.outcome])
+    when = column("at", "When")
+    how_many = column("count", "Rows", lambda count: NOTHING if count is None else f"{count:,}")
+    shown_outcome = column("outcome", "Outcome", lambda one: label(one.capitalize(), COLOURS[one]))
 
 
 @page(ApiToken)

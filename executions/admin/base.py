@@ -103,9 +103,8 @@ class ModelAdmin(DjangosModelAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.act_on_row)
-        name = f"{self.opts.app_label}_{self.opts.model_name}"
         own = [
-            path(f"<path:object_id>/{one}/", view, {"name": one}, name=f"{name}_{one}")
+            path(f"<path:object_id>/{one}/", view, {"name": one}, name=f"{self.url_name}_{one}")
             for one in self.page_actions
         ]
         return [*own, *super().get_urls()]
@@ -124,8 +123,13 @@ class ModelAdmin(DjangosModelAdmin):
         is_there = rows.all().exists()  # asked anew, because the action may have read the rows
         return HttpResponseRedirect(self._page("change", object_id) if is_there else self._page("changelist"))
 
+    @property
+    def url_name(self) -> str:
+        """How the names of the addresses of these pages begin."""
+        return f"{self.opts.app_label}_{self.opts.model_name}"
+
     def _page(self, name: str, *args: Any) -> str:
-        return admin_url(f"{self.opts.app_label}_{self.opts.model_name}_{name}", *args)
+        return admin_url(f"{self.url_name}_{name}", *args)
 
     def _allowed_page_actions(self, request: HttpRequest) -> dict[str, tuple[Any, str, str]]:
         found = [self.get_action(name) for name in self.page_actions]

@@ -33,7 +33,8 @@ NOTHING = "-"
 #: The parameter that narrows a list to a status.
 STATUS_PARAMETER = "status__exact"
 BREAK = SafeString("_<wbr>")
-#: The parameter that narrows the list of jobs to those of one execution.
+#: The parameters that narrow the list of tasks, and that of jobs, to those of one execution.
+TASK_EXECUTION_PARAMETER = "execution__id__exact"
 JOB_EXECUTION_PARAMETER = "task__execution__id__exact"
 
 
@@ -111,7 +112,7 @@ def list_url(name: str, **query: Any) -> str:
 
 def tasks_url(execution_id: int, status: str = "") -> str:
     of_status = {STATUS_PARAMETER: status} if status else {}
-    return list_url("executions_task", execution__id__exact=execution_id, **of_status)
+    return list_url("executions_task", **{TASK_EXECUTION_PARAMETER: execution_id}, **of_status)
 
 
 def task_url(task_id: int) -> str:
@@ -130,12 +131,8 @@ def execution_link(execution_id: int) -> SafeString:
     return link(admin_url("harbor_executions_execution_change", execution_id), execution_id)
 
 
-def is_quarantined(execution: Execution) -> bool:
-    return hasattr(execution, "quarantine")
-
-
 def held_label(execution: Execution) -> SafeString | str:
-    if not is_quarantined(execution):
+    if not hasattr(execution, "quarantine"):
         return ""
     url = list_url("executions_quarantine", q=execution.pk)
     return label("Quarantined", "danger", href=url, title=execution.quarantine.reason)

@@ -5,11 +5,15 @@ They are registered on the default site (`admin.site`). A project with a site of
 of our models.
 
 The links of a page stay on the site of the page, because two sites may have our pages and let in different people.
+
+An open page asks for its parts, and static/executions/live.js shows them without a reload. The answer is JSON:
+`parts` are pieces of the page by name, and `every` is the time to the next question in milliseconds. An answer
+that cannot be made has an error status: the page keeps what it shows, and asks again.
 """
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +21,11 @@ from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.sites import all_sites
 from django.db.models import Model
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import URLPattern, reverse
+
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import DatabaseAway, RefreshError
 
 if TYPE_CHECKING:
     from django.contrib.admin import AdminSite, ModelAdmin
@@ -79,3 +87,33 @@ def admin_url(name: str, *args: Any) -> str:
     """The address of a page of ours, on the site of the page that is made, or else on any site that has it."""
     sites = (site.name for site in all_sites if PAGES.keys() & site._registry.keys())
     return reverse(f"admin:{name}", args=args, current_app=_site_name.get() or next(sites, None))
+
+
+#: What an open page shows for a 503 of ours; a proxy also answers 503.
+AWAY = {"X-Trouble": "PostgreSQL is unavailable"}
+NOT_STORED = {"Cache-Control": "private, no-store"}
+
+
+def answer(may_view: Callable[[], bool], news: Callable[[], dict[str, Any]]) -> HttpResponse:
+    """Answer with the news: 403 if the user may not view them, because a redirect to the login would put its form
+    into the page; 404 for a row that is gone, 503 without the database."""
+    try:
+        with absence_translated():
+            return JsonResponse(news(), headers=NOT_STORED) if may_view() else HttpResponse(status=403)
+    except DatabaseAway:
+        return HttpResponse(status=503, headers=AWAY)
+    except RefreshError:
+        return HttpResponse(status=404)
+
+
+def live_view(admin: "ModelAdmin[Any]", news: Callable[..., dict[str, Any]]) -> Callable[..., HttpResponse]:
+    """Return a view that answers with these news to users who may view the rows of this admin."""
+
+    @wraps(news)
+    def view(request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+        return answer(
+            lambda: admin.admin_site.has_permission(request) and admin.has_view_permission(request),
+            partial(news, request, *args, **options),
+        )
+
+    return view

@@ -187,10 +187,6 @@ class SubscriptionAdmin(ReadOnlyAdmin):
                 continue
             messages.success(request, f"{row.name} is deleted.")
 
-    @admin.display(description="Receiver")
-    def target(self, row: Subscription) -> str:
-        return addresses.origin(row.url) or row.handler
-
     @admin.display(description="Told of")
     def chooses(self, row: Subscription) -> str:
         words = (", ".join(words) for words in (row.vendor_types, row.statuses, row.triggers))
@@ -214,6 +210,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
             return label("Waits" if waits else "Failing", "danger", title=f"{row.failures:,} failures in a row")
         return label("Works", "success")
 
+    target = column(lambda row: addresses.origin(row.url) or row.handler, "Receiver")
     since = column("failing_since", "Failing since")
 
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from harbor_refresh.dashboard.latest import CHARTS, SERIES, Overview, all_data, data, latest, points_of, told
-from harbor_refresh.executions.admin import live as live_page
+from harbor_refresh.executions.admin.site_pages import answer
 from harbor_refresh.executions.durations import age, ago
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.registry import told as told_of
@@ -54,14 +54,14 @@ def index_context(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
 
 @require_safe
 def live(request: HttpRequest) -> HttpResponseBase:
-    return live_page.answer(partial(_may_view, request), lambda: _news(latest()))
+    return answer(partial(_may_view, request), lambda: _news(latest()))
 
 
 @require_safe
 def chart_data(request: HttpRequest, span: str) -> HttpResponseBase:
     if span not in SERIES:
         return HttpResponse(status=404)
-    return live_page.answer(partial(_may_view, request), lambda: all_data(points_of(span)))
+    return answer(partial(_may_view, request), lambda: all_data(points_of(span)))
 
 
 def _may_view(request: HttpRequest) -> bool:

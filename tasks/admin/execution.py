@@ -1,138 +1,144 @@
-"""The screen of executions with the queue, the jobs and the actions. ExecutionAdmin has the columns
-(executions/admin/execution.py).
+"""The screen of executions. The list and the page of one have the same actions, and each asks first."""
 
-The list and the page of one execution have the same actions. Each asks first. Of the list, it acts on the rows
-chosen in the request, or workers act on all that match.
-"""
+from typing import Any, ClassVar
+from urllib.parse import urlencode
 
-from collections.abc import Callable
-from typing import Any
-
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, QueryDict
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
-from harbor_refresh.executions.access.audit import person_of
-from harbor_refresh.executions.admin.base import may
-from harbor_refresh.executions.admin.confirmation import Question, ask, asks_first, is_confirmed
-from harbor_refresh.executions.admin.execution import ExecutionAdmin
-from harbor_refresh.executions.admin.filters import filter_of, parse_id
+from harbor_refresh.executions.access.audit import Word
+from harbor_refresh.executions.admin.base import CappedChangeList, may
+from harbor_refresh.executions.admin.confirmation import Question, asks_first
+from harbor_refresh.executions.admin.execution_page import panel, sections
+from harbor_refresh.executions.admin.filters import (
+    STARTED_PARAMETER,
+    HasJobsFilter,
+    QuarantinedFilter,
+    StartedFilter,
+    StatusFilter,
+    TriggerFilter,
+    VendorFilter,
+    VendorIdFilter,
+    add_bound,
+    filter_of,
+    parse_id,
+)
 from harbor_refresh.executions.admin.formatters import (
     JOB_EXECUTION_PARAMETER,
     column,
-    is_quarantined,
+    elapsed,
+    held_label,
     list_url,
+    name_in_column,
     once,
+    status_bar,
+    status_label,
     table,
+    task_labels,
     task_link,
 )
-from harbor_refresh.executions.admin.live import live_view
-from harbor_refresh.executions.admin.site_pages import admin_url, page
-from harbor_refresh.executions.errors import QueueUnavailable, Refused
+from harbor_refresh.executions.admin.page_parts import LegendAdmin, task_counts
+from harbor_refresh.executions.admin.site_pages import admin_url, live_view, page
+from harbor_refresh.executions.errors import NoSuchExecution, QueueUnavailable, Refused
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.executions.queries.chosen_pages import Counted, chooses_bulk, count, highest_id
+from harbor_refresh.executions.queries.listing import MOST, bounded
+from harbor_refresh.executions.queries.progress import progress as progress_of
 from harbor_refresh.executions.status import Status, is_final
-from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.admin.execution_actions import (
-    MAX_CHOSEN,
     act_now,
-    harbors,
-    may_delete,
+    execution_action,
     may_run_again,
-    release_now,
+    may_unless_harbors,
 )
-from harbor_refresh.tasks.admin.job_graph import drawn
-from harbor_refresh.tasks.admin.task import check_in_bar, heard_at
+from harbor_refresh.tasks.admin.job_formatters import check_in_bar, drawn, heard_at
 from harbor_refresh.tasks.jobs.queries import executions_with_jobs, running_jobs
 from harbor_refresh.tasks.jobs.terms import described
 from harbor_refresh.tasks.operations import bulk
 from harbor_refresh.tasks.pipeline.diagnosis import diagnose
 
-#: A confirmation counts no further, and no longer.
-MAX_COUNTED, COUNT_SECONDS = 10_000, 1.0
 #: So many running jobs are shown on the page of an execution.
 MOST_RUNNING = 20
 
 
-def execution_action(verb: Verb, description: str, title: str, effect: str) -> Callable[..., HttpResponse | None]:
-    """An action on executions: the request does the verb to a few, and workers do it to many."""
-    is_deletion = verb == Verb.DELETE
-    question = Question(title, effect, is_deletion)
-
-    @admin.action(description=description, permissions=["remove" if is_deletion else "refresh"])
-    def act(self: Any, request: HttpRequest, queryset: QuerySet[Execution]) -> HttpResponse | None:
-        if request.POST.get("select_across") == "1" and "action" in request.POST:  # of the list
-            return _on_all_that_match(self, request, verb, question)
-        ids = list(queryset.order_by("pk").values_list("pk", flat=True)[: MAX_CHOSEN + 1])
-        if not is_confirmed(request):
-            return ask(self, request, question, rows=[(pk, pk) for pk in ids])
-        act_now(request, verb, ids)
-        return None
-
-    return act
-
-
-def _on_all_that_match(
-    screen: "ExecutionWithActionsAdmin", request: HttpRequest, verb: Verb, question: Question
-) -> HttpResponse | None:
-    try:
-        matching = filter_of(request.GET)
-        if is_confirmed(request):
-            return _in_background(request, verb, matching)
-        counted = count(matching, seconds=COUNT_SECONDS, at_most=MAX_COUNTED)
-    except Refused as exc:
-        messages.error(request, f"Nothing was done: {exc}.")
-        return None
-    if counted.is_complete and not counted.count:
-        messages.warning(request, "Nothing was done: no execution matches any more.")
-        return None
-    chosen = matching.as_text() or "none, so all executions"
-    return ask(
-        screen, request, question, of=how_many(counted), hidden=[("highest", counted.highest)], matching=chosen
-    )
-
-
-def _in_background(request: HttpRequest, verb: Verb, matching: Any) -> HttpResponse:
-    """Ask for the verb for the executions that were counted, and not for later ones."""
-    if verb in (Verb.RETRY, Verb.RESUME) and chooses_bulk(matching) and not may_delete(request):
-        raise Refused("a deletion of many may be among them, and you may not delete executions")
-    counted = parse_id(request.POST.get("highest", ""))
-    highest = None if counted is None else min(counted, highest_id())
-    execution = bulk.ask(verb, matching, person_of(request), everything=True, highest=highest)
-    return HttpResponseRedirect(admin_url("harbor_executions_execution_change", execution.pk))
-
-
-def how_many(counted: Counted) -> str:
-    if counted.is_complete:
-        return plural(counted.count, "execution")
-    return f"more than {counted.count:,} executions" if counted.count else "an unknown number of executions"
+class CountedChangeList(CappedChangeList):
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        counts = task_counts(execution.pk for execution in self.result_list)
+        for execution in self.result_list:
+            execution.__dict__["task_counts"] = counts.get(execution.pk, {})
 
 
 its_terms = once("its_terms", described)
 
 
 @page(Execution)
-class ExecutionWithActionsAdmin(ExecutionAdmin):
+class ExecutionAdmin(LegendAdmin):
+    list_display = ("number", "shown_status", "vendor", "progress", "started", "duration")
+    list_filter = (
+        VendorFilter,
+        VendorIdFilter,
+        StartedFilter,
+        QuarantinedFilter,
+        StatusFilter,
+        TriggerFilter,
+        HasJobsFilter,
+    )
+    form_head = "executions/admin/execution_head.html"
+    form_tail = "executions/admin/execution_sections.html"
+    #: The index execution_started serves the order of the starts.
+    sortable_by = ("started",)
+    search_fields = ("pk",)
+    search_help_text = (
+        "Execution id, vendor, vendor id that is text, job id, or one path=value of the attributes "
+        "(repository.name=library/app)"
+    )
+    its_fields = (("vendor_type", "vendor_object"), ("trigger", "revision"), "status_message", "attributes")
+    its_times = (("started", "ended"), ("duration", "updated"))
+    fieldsets = ((None, {"fields": its_fields}), ("Times", {"fields": its_times}))
+    large = ("extra_attrs",)
+    changelist = CountedChangeList
+    meanings: ClassVar[dict[Status, str]] = {
+        Status.RUNNING: "a task is not finished",
+        Status.ERROR: "all finished, a task failed",
+        Status.STOPPED: "none failed, a task was stopped",
+        Status.SUCCESS: "every task succeeded",
+    }
     actions = ("refresh", "stop", "retry", "resume", "remove")
     page_actions = ("refresh", "release", "stop", "retry", "resume", "remove")
     acts_on_all = True
     has_refresh_permission = may("harbor_executions.change_execution")
-    has_remove_permission = may("harbor_executions.delete_execution")
+    has_run_permission = may_unless_harbors("harbor_executions.change_execution")
+    has_remove_permission = may_unless_harbors("harbor_executions.delete_execution")
     has_release_permission = may("harbor_executions.change_quarantine")
-    terms_of_it = column(its_terms, "Terms")
 
     def get_urls(self) -> list[URLPattern]:
-        name = "harbor_executions_execution"
-        place = path("<path:object_id>/place/", live_view(self, self.place), name=f"{name}_place")
-        running = path("<path:object_id>/running/", live_view(self, self.running), name=f"{name}_running")
-        return [place, running, *super().get_urls()]
+        parts = {"panel": self.panel, "place": self.place, "running": self.running}
+        live = [
+            path(f"<path:object_id>/{name}/", live_view(self, part), name=f"{self.url_name}_{name}")
+            for name, part in parts.items()
+        ]
+        return [*live, *super().get_urls()]
 
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        left_out = harbors()
-        return {name: one for name, one in super().get_actions(request).items() if name not in left_out}
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        """Between two dates, show the latest starts first, which is the order of the index that finds them."""
+        dated = any(request.GET.get(f"{STARTED_PARAMETER}_{side}_0") for side in ("from", "to"))
+        return ("-start_time", "-pk") if dated else ("-pk",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Execution]:
+        return super().get_queryset(request).select_related("quarantine", "text_key")
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        execution = super().get_object(request, object_id, from_field)
+        if execution is not None and self.has_view_permission(request, execution):  # it reads each task
+            execution.made = progress_of(execution.pk)
+        return execution
 
     def get_fieldsets(self, request: HttpRequest, obj: Execution | None = None) -> Any:
         (title, options), *others = super().get_fieldsets(request, obj)
@@ -142,7 +148,7 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
     def useful(self, request: HttpRequest, row: Any) -> dict[str, bool]:
         """A quarantined execution is released, and not refreshed."""
         again = row.made.counts if row.has_jobs and may_run_again(request, row) else {}
-        has_ended, is_held = is_final(row.status), is_quarantined(row)
+        has_ended, is_held = is_final(row.status), hasattr(row, "quarantine")
         return {
             "refresh": not is_held,
             "release": is_held,
@@ -150,7 +156,63 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
             "retry": bool(again.get(Status.ERROR)),
             "resume": bool(again.get(Status.STOPPED)),
             "remove": has_ended,
-        } | harbors()
+        }
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **options: Any) -> Any:
+        execution = options["obj"]
+        execution.has_jobs = bool(executions_with_jobs([execution.pk]))
+        context |= sections(execution)
+        context["where_url"] = admin_url("harbor_executions_execution_place", execution.pk)
+        if execution.has_jobs:
+            context["its_jobs_url"] = list_url("tasks_job", **{JOB_EXECUTION_PARAMETER: execution.pk})
+            context["running_url"] = admin_url("harbor_executions_execution_running", execution.pk)
+        return super().render_change_form(request, context, *args, **options)
+
+    def panel(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
+        execution = self.get_object(request, object_id)
+        if execution is None:
+            raise NoSuchExecution(parse_id(object_id) or 0)
+        return panel(execution)
+
+    def place(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
+        """Where it is: on the queue, claimed by a node, or in neither; and what ends that. It is loaded after the
+        page, because it asks Redis, which may hang."""
+        context: dict[str, Any] = {}
+        try:
+            context["found"] = diagnose(parse_id(object_id) or 0)
+        except QueueUnavailable as exc:
+            context["error"] = f"Redis is away, so this is unknown. {exc}"
+        return {"parts": {"place": render_to_string("tasks/admin/execution_place.html", context)}}
+
+    def running(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
+        """Its jobs that run now, and what each said last, and which jobs need which, loaded after the page."""
+        execution_id = parse_id(object_id) or 0
+        found = running_jobs(execution_id, MOST_RUNNING)
+        rows = [
+            [task_link(one.task_id), one.name, check_in_bar(one, with_message=True), heard_at(one)]
+            for one in found
+        ]
+        more = "" if len(found) < MOST_RUNNING else f", the first {MOST_RUNNING}"
+        context = {
+            "graph": drawn(execution_id),
+            "table": table(f"Jobs that run now{more}", ["Task", "Job", "Progress", "Last heard of"], rows),
+            "totals": bulk.totals_of(execution_id),
+        }
+        return {"parts": {"running": render_to_string("tasks/admin/running_jobs.html", context)}}
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Execution], search_term: str
+    ) -> tuple[QuerySet[Execution], bool]:
+        """All parameters of the list narrow it at once. A page that completes an id has its term alone."""
+        query = request.GET if "term" not in request.GET else QueryDict(urlencode({"q": search_term}))
+        try:
+            rows, compared = bounded(filter_of(query), queryset)
+        except Refused as exc:
+            add_bound(request, f"Nothing is listed: {exc}.")
+            return queryset.none(), False
+        if compared is not None:
+            add_bound(request, f"Of the newest {compared:,} executions, {MOST:,} at most.")
+        return rows, False
 
     refresh = execution_action(
         Verb.REFRESH,
@@ -196,39 +258,29 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
         )
     )
     def release(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
-        release_now(request, list(queryset.values_list("pk", flat=True)))
+        act_now(request, Word.RELEASE, list(queryset.values_list("pk", flat=True)))
 
-    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **options: Any) -> Any:
-        execution = options["obj"]
-        execution.has_jobs = bool(executions_with_jobs([execution.pk]))
-        context["where_url"] = admin_url("harbor_executions_execution_place", execution.pk)
-        if execution.has_jobs:
-            context["its_jobs_url"] = list_url("tasks_job", **{JOB_EXECUTION_PARAMETER: execution.pk})
-            context["running_url"] = admin_url("harbor_executions_execution_running", execution.pk)
-        return super().render_change_form(request, context, *args, **options)
+    @admin.display(description="Status")
+    def shown_status(self, execution: Execution) -> SafeString:
+        status, held = status_label(execution.status), held_label(execution)
+        return format_html('<span class="inline-flex flex-wrap gap-1">{}{}</span>', status, held)
 
-    def place(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
-        """Where it is: on the queue, claimed by a node, or in neither; and what ends that. It is loaded after the
-        page, because it asks Redis, which may hang."""
-        context: dict[str, Any] = {}
-        try:
-            context["found"] = diagnose(parse_id(object_id) or 0)
-        except QueueUnavailable as exc:
-            context["error"] = f"Redis is away, so this is unknown. {exc}"
-        return {"parts": {"place": render_to_string("tasks/admin/execution_place.html", context)}}
+    @admin.display(description="Tasks")
+    def progress(self, execution: Execution) -> SafeString | str:
+        counts = execution.__dict__["task_counts"]
+        if not counts:
+            return "none"
+        return format_html(
+            '<div class="flex flex-col gap-1.5 py-1">{}{}</div>',
+            status_bar(counts),
+            task_labels(execution.pk, counts),
+        )
 
-    def running(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
-        """Its jobs that run now, and what each said last, and which jobs need which, loaded after the page."""
-        execution_id = parse_id(object_id) or 0
-        found = running_jobs(execution_id, MOST_RUNNING)
-        rows = [
-            [task_link(one.task_id), one.name, check_in_bar(one, with_message=True), heard_at(one)]
-            for one in found
-        ]
-        more = "" if len(found) < MOST_RUNNING else f", the first {MOST_RUNNING}"
-        context = {
-            "graph": drawn(execution_id),
-            "table": table(f"Jobs that run now{more}", ["Task", "Job", "Progress", "Last heard of"], rows),
-            "totals": bulk.totals_of(execution_id),
-        }
-        return {"parts": {"running": render_to_string("tasks/admin/running_jobs.html", context)}}
+    duration = column(lambda execution: elapsed(execution.start_time, execution.end_time), "Took")
+    number = column("pk", "Execution", int)
+    vendor = column("vendor_type", "Vendor", name_in_column)
+    vendor_object = column(lambda execution: execution.vendor_key, "Vendor id")
+    started = column("start_time", "Started", ordering="start_time")
+    ended = column("end_time", "Ended")
+    updated = column("update_time", "Updated")
+    terms_of_it = column(its_terms, "Terms")

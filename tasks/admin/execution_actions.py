@@ -6,32 +6,39 @@ Each execution has a transaction of its own, with its entries in the logs. Work 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from harbor_refresh.executions.access.audit import Kind, Outcome, Word, noted, person_of
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin, may
+from harbor_refresh.executions.admin.confirmation import Question, ask, is_confirmed
+from harbor_refresh.executions.admin.filters import filter_of, parse_id
 from harbor_refresh.executions.admin.formatters import column, execution_link, moment, status_label
-from harbor_refresh.executions.admin.site_pages import page
+from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import Contended, DatabaseAway, NoSuchTask, OwnedByHarbor, QueueUnavailable
+from harbor_refresh.executions.errors import Contended, DatabaseAway, NoSuchTask, QueueUnavailable, Refused
 from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.executions.queries.chosen_pages import BULK
+from harbor_refresh.executions.queries.chosen_pages import BULK, Counted, chooses_bulk, count, highest_id
 from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.operations import bulk
 from harbor_refresh.tasks.operations.bulk import VERBS, Done, done_of
 from harbor_refresh.tasks.queue.connection import absence_remembered
 
 #: The most executions that one request acts on, and the most ids that a message lists.
 MAX_CHOSEN, MAX_LISTED = 100, 5
-#: The actions that Harbor does while this service is attached to it.
-OF_HARBOR = ("stop", "retry", "resume", "remove")
+RELEASED = "released from quarantine and will be refreshed soon"
+#: The permissions of the verbs that need others than `run`.
+PERMISSIONS: dict[str, str] = {Verb.REFRESH: "refresh", Verb.DELETE: "remove"}
+#: A confirmation counts no further, and no longer.
+MAX_COUNTED, COUNT_SECONDS = 10_000, 1.0
 
 
 def may_delete(request: HttpRequest) -> bool:
@@ -44,45 +51,89 @@ def may_run_again(request: HttpRequest, execution: Execution) -> bool:
     return not is_deletion or may_delete(request)
 
 
-def harbors() -> dict[str, bool]:
-    """The actions that the pages leave out, because Harbor does them (ModelAdmin.useful)."""
-    return dict.fromkeys(OF_HARBOR, False) if is_attached() else {}
+def may_unless_harbors(permission: str) -> Callable[..., bool]:
+    """Like `may`, for actions that Harbor does while this service is attached to it."""
+    return lambda self, request, obj=None: not is_attached() and request.user.has_perm(permission)
 
 
-def act_now(request: HttpRequest, verb: Verb, ids: Sequence[int]) -> None:
-    _act(request, ids, Word(verb), _refresh if verb == Verb.REFRESH else VERBS[verb].act, VERBS[verb].did)
+def execution_action(verb: Verb, description: str, title: str, effect: str) -> Callable[..., HttpResponse | None]:
+    """An action on executions: the request does the verb to a few, and workers do it to many."""
+    question = Question(title, effect, is_deletion=verb == Verb.DELETE)
+
+    @admin.action(description=description, permissions=[PERMISSIONS.get(verb, "run")])
+    def act(self: Any, request: HttpRequest, queryset: QuerySet[Execution]) -> HttpResponse | None:
+        if request.POST.get("select_across") == "1" and "action" in request.POST:  # of the list
+            return _on_all_that_match(self, request, verb, question)
+        ids = list(queryset.order_by("pk").values_list("pk", flat=True)[: MAX_CHOSEN + 1])
+        if not is_confirmed(request):
+            return ask(self, request, question, rows=[(pk, pk) for pk in ids])
+        act_now(request, verb, ids)
+        return None
+
+    return act
 
 
-def _refresh(ids: Sequence[int]) -> Done:
-    """Unlike that of an action on many, it waits for rows that another transaction has locked."""
-    outcome = refresh(ids)
-    return done_of(outcome.changed, ids, outcome.failed)
+def _on_all_that_match(
+    screen: ReadOnlyAdmin, request: HttpRequest, verb: Verb, question: Question
+) -> HttpResponse | None:
+    try:
+        matching = filter_of(request.GET)
+        if is_confirmed(request):
+            return _in_background(request, verb, matching)
+        counted = count(matching, seconds=COUNT_SECONDS, at_most=MAX_COUNTED)
+    except Refused as exc:
+        messages.error(request, f"Nothing was done: {exc}.")
+        return None
+    if counted.is_complete and not counted.count:
+        messages.warning(request, "Nothing was done: no execution matches any more.")
+        return None
+    chosen = matching.as_text() or "none, so all executions"
+    return ask(
+        screen, request, question, of=how_many(counted), hidden=[("highest", counted.highest)], matching=chosen
+    )
 
 
-def release_now(request: HttpRequest, ids: Sequence[int]) -> None:
-    _act(request, ids, Word.RELEASE, _release, "released from quarantine and will be refreshed soon")
+def _in_background(request: HttpRequest, verb: Verb, matching: Any) -> HttpResponse:
+    """Ask for the verb for the executions that were counted, and not for later ones."""
+    if verb in (Verb.RETRY, Verb.RESUME) and chooses_bulk(matching) and not may_delete(request):
+        raise Refused("a deletion of many may be among them, and you may not delete executions")
+    counted = parse_id(request.POST.get("highest", ""))
+    highest = None if counted is None else min(counted, highest_id())
+    execution = bulk.ask(verb, matching, person_of(request), everything=True, highest=highest)
+    return HttpResponseRedirect(admin_url("harbor_executions_execution_change", execution.pk))
 
 
-def _release(ids: Sequence[int]) -> Done:
-    return done_of(len(release(ids)), ids)
+def how_many(counted: Counted) -> str:
+    if counted.is_complete:
+        return plural(counted.count, "execution")
+    return f"more than {counted.count:,} executions" if counted.count else "an unknown number of executions"
 
 
-def _act(
-    request: HttpRequest, ids: Sequence[int], word: Word, act: Callable[[Sequence[int]], Done], did: str
-) -> None:
+def _do(verb: str, ids: Sequence[int]) -> Done:
+    """Unlike that of an action on many, a refresh waits for rows that another transaction has locked."""
+    if verb == Word.RELEASE:
+        return done_of(len(release(ids)), ids)
+    if verb == Word.REFRESH:
+        outcome = refresh(ids)
+        return done_of(outcome.changed, ids, outcome.failed)
+    return VERBS[verb].act(ids)
+
+
+def act_now(request: HttpRequest, verb: str, ids: Sequence[int]) -> None:
+    """Release these executions from quarantine, or do the verb to them."""
     if len(ids) > MAX_CHOSEN:
         most = f"{MAX_CHOSEN:,} at once is the most"
         messages.error(request, f"Nothing was done: {most}. Choose all that match, and workers do it.")
         return
-    kind = Kind.QUARANTINE if word == Word.RELEASE else Kind.EXECUTION
+    kind, did = (Kind.QUARANTINE, RELEASED) if verb == Word.RELEASE else (Kind.EXECUTION, VERBS[verb].did)
     total, left = Done(), []
     with errors_shown(request):
         for execution in Execution.objects.filter(pk__in=ids).order_by("pk"):
-            if word in (Word.RETRY, Word.RESUME) and not may_run_again(request, execution):
+            if verb in (Verb.RETRY, Verb.RESUME) and not may_run_again(request, execution):
                 left.append(execution.pk)
                 continue
-            with noted(person_of(request), word, kind, execution.pk) as entry:
-                done = act([execution.pk])
+            with noted(person_of(request), verb, kind, execution.pk) as entry:
+                done = _do(verb, [execution.pk])
                 entry.detail = done.failed.get(execution.pk, "")
                 entry.outcome = (
                     Outcome.FAILED if done.failed else Outcome.DONE if done.changed else Outcome.UNCHANGED
@@ -110,8 +161,6 @@ def errors_shown(request: HttpRequest) -> Iterator[None]:
             yield
     except (QueueUnavailable, DatabaseAway) as exc:
         messages.error(request, f"{exc}. The rest was left as it is: try again when it is back.")
-    except OwnedByHarbor as exc:
-        messages.error(request, f"{exc}.")
     except (NoSuchTask, Task.DoesNotExist):
         messages.warning(request, "Nothing was done: the task does not exist any more.")
     except Contended as exc:
@@ -135,7 +184,7 @@ class QuarantineAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Release", permissions=["release"])
     def release(self, request: HttpRequest, queryset: QuerySet[Quarantine]) -> None:
-        release_now(request, list(queryset.values_list("pk", flat=True)))
+        act_now(request, Word.RELEASE, list(queryset.values_list("pk", flat=True)))
 
     execution_number = column("execution_id", "Execution", execution_link)
     vendor = column(lambda row: row.execution.vendor_type, "Vendor")

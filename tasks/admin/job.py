@@ -28,7 +28,7 @@ from harbor_refresh.executions.database import among
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.admin.task import attempt_of, waits_for
+from harbor_refresh.tasks.admin.job_formatters import attempt_of, waits_for
 from harbor_refresh.tasks.jobs import limits
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.models import Job, Limit

@@ -21,8 +21,7 @@ from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
 from harbor_refresh.executions.admin.base import ModelAdmin, never
 from harbor_refresh.executions.admin.confirmation import Question, ask, is_confirmed
 from harbor_refresh.executions.admin.formatters import NOTHING, execution_link, label, table
-from harbor_refresh.executions.admin.live import live_view
-from harbor_refresh.executions.admin.site_pages import admin_url, page
+from harbor_refresh.executions.admin.site_pages import admin_url, live_view, page
 from harbor_refresh.executions.durations import age, ago, duration
 from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.executions.text import plural

@@ -1,139 +1,132 @@
-"""The screen of tasks with the job of a task: its work, what it does at this moment, and the actions."""
+"""The screen of tasks, of all executions or of one, with the job of each; and the page of errors."""
 
-import json
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
 from django.utils import timezone
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 
 from harbor_refresh.executions.access.audit import Kind, Word, noted, person_of
-from harbor_refresh.executions.admin.base import may
 from harbor_refresh.executions.admin.confirmation import Question, asks_first
+from harbor_refresh.executions.admin.execution_page import error_table
+from harbor_refresh.executions.admin.filters import StatusFilter, add_bound
 from harbor_refresh.executions.admin.formatters import (
-    NOTHING,
+    STATUS_PARAMETER,
+    TASK_EXECUTION_PARAMETER,
     column,
+    elapsed,
+    execution_link,
     status_label,
-    task_link,
 )
+from harbor_refresh.executions.admin.page_parts import LegendAdmin
 from harbor_refresh.executions.admin.site_pages import page
-from harbor_refresh.executions.admin.task import TaskAdmin
-from harbor_refresh.executions.durations import duration
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.queries.error_groups import COMPARED, group_errors
+from harbor_refresh.executions.queries.listing import NEWEST, lowest_of_the_newest
 from harbor_refresh.executions.status import Status, is_final
-from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.admin.execution_actions import errors_shown, harbors, may_run_again
+from harbor_refresh.tasks.admin.execution_actions import errors_shown, may_run_again, may_unless_harbors
+from harbor_refresh.tasks.admin.job_formatters import (
+    attempt_of,
+    check_in_bar,
+    folded,
+    job_result,
+    last_heard,
+    needed_jobs,
+    node_label,
+    pretty,
+)
 from harbor_refresh.tasks.jobs.again import run_job_again
 from harbor_refresh.tasks.jobs.queries import check_in_of, why
 from harbor_refresh.tasks.jobs.running.handle import CheckIn
 from harbor_refresh.tasks.jobs.running.kept_ends import end_of
 from harbor_refresh.tasks.jobs.stops import stop_job_of
-from harbor_refresh.tasks.models.job import Job, JobEnd, Node, State
+from harbor_refresh.tasks.models.job import Job, State
 
-#: JSON of at most so many characters is shown in one line.
-LINE = 36
-#: Of more needs, the first are shown.
-MOST_NEEDS = 20
-#: Longer JSON is folded.
-SCREEN = 4_000
+#: The choices of the page of errors, and what each means in hours.
+SINCE = {"hour": ("Last hour", 1), "day": ("Last day", 24), "week": ("Last week", 168), "": ("All", None)}
 
 
-def attempt_of(job: Job) -> SafeString:
-    """Show the number of the attempt that waits, runs or has ended, and how many there may be."""
-    begun = job.run - job.runs_before
-    now = max(1, begun + (job.state in (State.WAITING, State.SENT)))
-    return format_html('<span class="whitespace-nowrap">{} of {}</span>', now, job.max_attempts)
+class TaskStatusFilter(StatusFilter):
+    """The index task_by_status answers for all tasks, but for those that have succeeded: of these, the newest are
+    compared, and so are all tasks of a running Harbor. Within one execution, the index task_rollup answers."""
 
-
-def waits_for(job: Job) -> str:
-    if not job.waits_for or is_final(job.task.status):
-        return NOTHING
-    return plural(job.waits_for, "job")
-
-
-def needed_jobs(job: Job) -> SafeString | str:
-    """Show the jobs that it needs, with their statuses. `need_count` is of the query that has read the job."""
-    if not job.need_count:  # type: ignore[attr-defined]
-        return NOTHING
-    rows = job.needs.order_by("is_met", "place").values_list("needed_id", "needed__task__status")
-    shown = format_html_join(
-        " ",
-        '<span class="inline-flex gap-2 items-center">{} {}</span>',
-        ((task_link(pk), status_label(status)) for pk, status in rows[:MOST_NEEDS]),
-    )
-    more = job.need_count - MOST_NEEDS  # type: ignore[attr-defined]
-    return format_html("{} and {} more", shown, f"{more:,}") if more > 0 else shown
-
-
-def pretty(value: Any) -> SafeString | str:
-    return pretty_result(value) if value else NOTHING
-
-
-def pretty_result(value: Any) -> SafeString:
-    """Show the value as JSON, also one that is empty."""
-    text = json.dumps(value, ensure_ascii=False)
-    if len(text) > LINE:
-        text = json.dumps(value, indent=2, ensure_ascii=False)
-    if len(text) > SCREEN:
-        return folded(f"Show {len(text):,} characters", text)
-    return format_html('<pre class="text-sm" style="white-space: pre-wrap; word-break: break-all">{}</pre>', text)
-
-
-def job_result(end: JobEnd) -> SafeString | str:
-    return f"It was not kept: {end.why_not}." if end.why_not else pretty_result(end.result)
-
-
-def folded(summary: str, text: str) -> SafeString:
-    return format_html(
-        '<details><summary class="cursor-pointer">{}</summary>'
-        '<pre class="text-sm mt-2" style="white-space: pre-wrap; overflow-wrap: anywhere">{}</pre></details>',
-        summary,
-        text,
-    )
-
-
-def node_label(job: Job) -> str:
-    name = Node.objects.filter(pk=job.node or 0).values_list("name", flat=True).first()
-    return f"{name or 'a worker that is dead; the job is given to another one in seconds'}, process {job.process}"
-
-
-def last_heard(job: Job) -> str:
-    said = check_in_of(job)
-    return f"{heard_at(job)}: {said.message}" if said and said.message else heard_at(job)
-
-
-def heard_at(job: Job) -> str:
-    seconds = (timezone.now() - job.heard_at).total_seconds() if job.heard_at else 0
-    return f"{duration(round(max(0, seconds)))} ago"
-
-
-def check_in_bar(job: Job, *, with_message: bool = False) -> SafeString | str:
-    said = check_in_of(job) or CheckIn()
-    message = said.message if with_message else ""
-    if said.done is None or said.of is None:
-        return message or NOTHING
-    # a bar of 0 of 0 would have no end
-    value, most = (said.done, said.of) if said.of else (1, 1)
-    return format_html(
-        '<div class="harbor-job-bar"><progress value="{}" max="{}" aria-label="Progress of the job">'
-        '</progress> <span class="whitespace-nowrap">{} of {}</span>{}</div>',
-        value,
-        most,
-        f"{said.done:,}",
-        f"{said.of:,}",
-        format_html("<div>{}</div>", message) if message else "",
-    )
+    def having(self, request: HttpRequest, queryset: QuerySet[Task], status: str) -> QuerySet[Task]:
+        has_index = status != Status.SUCCESS and not is_attached()
+        if not has_index and TASK_EXECUTION_PARAMETER not in request.GET:
+            add_bound(request, f"{status}: of the newest {NEWEST:,} tasks.")
+            queryset = queryset.filter(pk__gte=lowest_of_the_newest(queryset, NEWEST) or 0)
+        return queryset.filter(status=status)
 
 
 @page(Task)
-class TaskWithJobAdmin(TaskAdmin):
+class TaskAdmin(LegendAdmin):
+    list_display = (
+        "id",
+        "execution_number",
+        "shown_status",
+        "vendor_type",
+        "job_id",
+        "runs",
+        "started",
+        "duration",
+        "short_message",
+    )
+    list_filter = (TaskStatusFilter,)
+    lookups_of_links = (TASK_EXECUTION_PARAMETER,)
+    its_fields = (
+        ("shown_status", "execution_number"),
+        ("vendor_type", "job_id"),
+        ("status_revision", "runs"),
+        "status_message",
+        "attributes",
+    )
+    its_times = (("created", "updated"), ("started", "ended"), "duration")
+    fieldsets = ((None, {"fields": its_fields}), ("Times", {"fields": its_times}))
+    large = ("extra_attrs",)
+    search_fields = ("pk", "job_id__exact")
+    search_help_text = "Task id or job id"
+    form_head = "executions/admin/harbors_note.html"
     page_actions = ("stop", "retry")
     #: A task is a part of its execution, so acting on it takes the permission to act on executions.
-    has_act_permission = may("harbor_executions.change_execution")
+    has_act_permission = may_unless_harbors("harbor_executions.change_execution")
+
+    def get_urls(self) -> list[URLPattern]:
+        errors = path("errors/", self.admin_site.admin_view(self.errors), name="harbor_executions_task_errors")
+        return [errors, *super().get_urls()]
+
+    def errors(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        chosen = request.GET.get("since", "day")
+        hours = SINCE.get(chosen, SINCE["day"])[1]
+        found = group_errors(since=timezone.now() - timedelta(hours=hours) if hours else None)
+        tables = [
+            error_table("By message", "Message", found.messages),
+            error_table("By vendor", "Vendor", found.vendors),
+            error_table("By hour of their end", "Hour", found.hours),
+        ]
+        return self.own_page(
+            request,
+            "executions/admin/errors.html",
+            "Errors",
+            choices=[(f"?since={name}", title, name == chosen) for name, (title, _) in SINCE.items()],
+            bound=f"The errors of the newest {COMPARED:,} tasks that failed." if found.is_capped else "",
+            tables=tables if found.messages else [],
+        )
+
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        """Within one execution, show unfinished tasks first, which is the order of the index task_rollup. By
+        status, show those of the newest executions first, which is the order of the index task_by_status."""
+        if TASK_EXECUTION_PARAMETER in request.GET:
+            return ("status_code", "-pk")
+        return ("-execution_id", "-pk") if request.GET.get(STATUS_PARAMETER) else ("-pk",)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """Read with the task its job, and what is kept of the end of that."""
@@ -161,7 +154,7 @@ class TaskWithJobAdmin(TaskAdmin):
     def useful(self, request: HttpRequest, row: Any) -> dict[str, bool]:
         is_over = row.its_job is not None and row.status in (Status.ERROR, Status.STOPPED)
         retry = is_over and may_run_again(request, row.execution)
-        return {"stop": not is_final(row.status), "retry": retry} | harbors()
+        return {"stop": not is_final(row.status), "retry": retry}
 
     @admin.action(description="Stop", permissions=["act"])
     @asks_first(
@@ -203,6 +196,15 @@ class TaskWithJobAdmin(TaskAdmin):
                 jobs = "Its job" if entry.count == 1 else f"{entry.count:,} jobs of its chain"
                 messages.success(request, f"{jobs} will run once more.")
 
+    duration = column(lambda task: elapsed(task.start_time, task.end_time), "Took")
+    execution_number = column("execution_id", "Execution", execution_link)
+    shown_status = column("status", "Status", status_label)
+    runs = column(lambda task: task.run_count, "Earlier runs")
+    created = column("creation_time", "Created")
+    updated = column("update_time", "Updated")
+    started = column("start_time", "Started")
+    ended = column("end_time", "Ended")
+    short_message = column("status_message", "Message", lambda text: Truncator(text).chars(80))
     name = column("its_job.name", "Name", str)
     attempt = column("its_job", "Attempt", attempt_of)
     arguments = column("its_job.args", "Arguments", pretty)

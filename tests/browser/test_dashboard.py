@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from harbor_refresh.executions.admin.live import AWAY
+from harbor_refresh.executions.admin.site_pages import AWAY
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from tests.browser.acting import started, status_becomes
 from tests.browser.conftest import OpenPage

@@ -157,3 +157,13 @@ def test_the_admin_shows_no_button_that_is_harbors(redis: Redis, admin: Client) 
         assert [path for path in ("stop", "retry", "resume", "remove") if f"/{pk}/{path}" in one] == []
     ((task,), _) = sql("SELECT id FROM task ORDER BY id")
     assert f"/{task}/stop" not in page(admin, "task_change", task)
+
+
+def test_a_request_for_an_action_that_is_harbors_is_refused(redis: Redis, admin: Client) -> None:
+    pk = execution("Running", None, "Running")
+    ((task,),) = sql("SELECT id FROM task")
+    before = everything()
+    for model, row in (("execution", pk), ("task", task)):
+        address = reverse(f"admin:harbor_executions_{model}_stop", args=[row])
+        assert admin.post(address, {"confirmed": "yes"}).status_code == 403
+    assert everything() == before

@@ -15,7 +15,7 @@ from harbor_refresh.executions.lifecycle.stops import Stopped
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.admin import execution_actions
 from harbor_refresh.tasks.admin import job as screen
-from harbor_refresh.tasks.admin.task import attempt_of
+from harbor_refresh.tasks.admin.job_formatters import attempt_of
 from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models.job import Job, Node

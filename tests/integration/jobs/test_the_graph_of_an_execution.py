@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.tasks.admin import job_graph
+from harbor_refresh.tasks.admin import job_formatters
 from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from tests.integration.jobs.sample_jobs import failed, in_a_row, recorded
@@ -81,5 +81,5 @@ def test_a_graph_that_is_too_large_says_so(admin: Client, monkeypatch: pytest.Mo
     execution = start("BUILD", [chord(40)])
     for name in ("MOST_NEEDS", "MOST_BOXES"):
         with monkeypatch.context() as patch:
-            patch.setattr(job_graph, name, 1)
+            patch.setattr(job_formatters, name, 1)
             assert "There are too many jobs with needs to draw them." in picture(admin, execution)

@@ -16,7 +16,7 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import AuditEntry, Execution, Quarantine, Task
 from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.tasks.admin import execution as screen
+from harbor_refresh.tasks.admin import execution_actions
 from tests.integration.admin_client import act, signed_in, told
 from tests.integration.database_state import rows
 from tests.integration.operations.actions.sample_bulk import reported, statuses, with_jobs
@@ -135,7 +135,7 @@ def test_all_that_match_are_stopped_in_the_background(admin: Client) -> None:
 
 
 def test_a_confirmation_counts_no_further_than_its_bound(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(screen, "MAX_COUNTED", 4)
+    monkeypatch.setattr(execution_actions, "MAX_COUNTED", 4)
     executions = with_jobs(7)
     page = ask(admin, "stop", [executions[0].pk], across=True)
     assert "Stop more than 4 executions?" in said(page)

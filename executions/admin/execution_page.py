@@ -1,0 +1,172 @@
+"""The parts of the page of one execution, tables of errors, and the screen of the history.
+
+Every part reads a bounded number of rows.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.template.loader import render_to_string
+from django.utils.text import Truncator
+
+from harbor_refresh.executions.admin.base import ReadOnlyAdmin
+from harbor_refresh.executions.admin.formatters import (
+    column,
+    delivery_label,
+    elapsed,
+    execution_link,
+    held_label,
+    link,
+    list_url,
+    moment,
+    status_bar,
+    status_label,
+    table,
+    task_labels,
+    task_link,
+    tasks_url,
+)
+from harbor_refresh.executions.admin.site_pages import admin_url, page
+from harbor_refresh.executions.durations import duration
+from harbor_refresh.executions.models import Delivery, Execution, StatusChange, Subscription, Task
+from harbor_refresh.executions.queries.error_groups import Group, group_errors
+from harbor_refresh.executions.queries.progress import Progress
+from harbor_refresh.executions.status import Status, is_final
+
+CHANGES, TASKS, DELIVERIES, MAX_SUBSCRIPTIONS = 6, 20, 10, 1_000
+#: Milliseconds between two questions of an open page. An ended execution may be tried again.
+WHILE_GOING_MS, AFTER_THE_END_MS = 2_000, 15_000
+
+
+def sections(execution: Any) -> dict[str, Any]:
+    """What the templates of the page show above its form and below it."""
+    return {
+        "panel_url": admin_url("harbor_executions_execution_panel", execution.pk),
+        "panel": panel(execution),
+        "its_tasks": _tasks(execution),
+        "its_errors": _errors(execution),
+        "its_deliveries": _deliveries(execution),
+    }
+
+
+def panel(execution: Any) -> dict[str, Any]:
+    """What changes while the execution makes progress. The time that it takes comes after its end: before, each
+    answer would differ from the last one."""
+    made, quarantine = execution.made, getattr(execution, "quarantine", None)
+    has_ended = is_final(execution.status)
+    context = {
+        "made": made,
+        "status": status_label(execution.status),
+        "held": held_label(execution),
+        "text": _text(made),
+        "took": elapsed(execution.start_time, execution.end_time) if has_ended else "",
+        "bar": status_bar(made.counts),
+        "counts": task_labels(execution.pk, made.counts),
+        "tasks_url": tasks_url(execution.pk),
+        "changes": _changes(execution),
+        "history_url": list_url("executions_statuschange", q=execution.pk),
+        "quarantine": quarantine,
+        "quarantined_at": moment(quarantine.at) if quarantine else "",
+        "quarantine_url": list_url("executions_quarantine", q=execution.pk),
+    }
+    return {
+        "parts": {"panel": render_to_string("executions/admin/execution_panel.html", context)},
+        "every": AFTER_THE_END_MS if has_ended else WHILE_GOING_MS,
+    }
+
+
+def _text(made: Progress) -> str:
+    if not made.total:
+        return "It has no tasks: its status is set by hand."
+    tasks = "task has" if made.total == 1 else "tasks have"
+    text = f"{made.done:,} of {made.total:,} {tasks} ended"
+    if failed := made.counts.get(Status.ERROR):
+        text += f", {failed:,} with an error"
+    if stopped := made.counts.get(Status.STOPPED):
+        text += f", {stopped:,} stopped"
+    left = f" About {duration(round(made.eta.total_seconds()))} left." if made.eta else ""
+    return f"{text}.{left}"
+
+
+def _changes(execution: Execution) -> list[dict[str, Any]]:
+    """The last changes of its status, the newest first, and how long each status lasted."""
+    rows = list(StatusChange.objects.filter(execution_id=execution.pk).order_by("-revision")[:CHANGES])
+    until = [None if not is_final(execution.status) else rows[0].at if rows else None, *(row.at for row in rows)]
+    return [
+        {
+            "when": moment(row.at),
+            "was": status_label(row.from_status),
+            "became": status_label(row.to_status),
+            "lasted": "" if index == 0 else elapsed(row.at, until[index]),
+        }
+        for index, row in enumerate(rows)
+    ]
+
+
+def _errors(execution: Any) -> dict[str, Any] | None:
+    if not execution.made.counts.get(Status.ERROR):
+        return None
+    found = group_errors(execution_id=execution.pk).messages
+    return error_table("Errors by message", "Message", found, with_execution=False) if found else None
+
+
+def _tasks(execution: Execution) -> dict[str, Any]:
+    """Its first tasks, unfinished ones first, which is the order of the index task_rollup."""
+    rows = Task.objects.defer("extra_attrs").filter(execution_id=execution.pk).order_by("status_code", "-pk")
+    cells = (
+        [
+            task_link(task.pk),
+            status_label(task.status),
+            task.job_id or "-",
+            moment(task.start_time),
+            elapsed(task.start_time, task.end_time),
+            Truncator(task.status_message).chars(80),
+        ]
+        for task in rows[:TASKS]
+    )
+    headers = ["Task", "Status", "Job id", "Started", "Took", "Message"]
+    footer = link(tasks_url(execution.pk), "All its tasks")
+    return table("Its tasks, unfinished ones first", headers, cells, footer=footer)
+
+
+def _deliveries(execution: Execution) -> dict[str, Any] | None:
+    """Its last deliveries; None if there are none. The index begins with the subscription, so each is asked."""
+    subscriptions = Subscription.objects.values("pk")[:MAX_SUBSCRIPTIONS]
+    rows = Delivery.objects.filter(subscription_id__in=subscriptions, execution_id=execution.pk)
+    cells = [
+        [
+            row.subscription.name,
+            f"{row.from_status} → {row.to_status}, revision {row.revision}",
+            delivery_label(row.state),
+            row.attempts,
+            Truncator(row.last_error).chars(80) or "-",
+        ]
+        for row in rows.select_related("subscription").order_by("-revision", "-pk")[:DELIVERIES]
+    ]
+    headers = ["Subscription", "Change", "State", "Attempts", "Last error"]
+    footer = link(list_url("executions_delivery", q=execution.pk), "All its deliveries")
+    return table("Its last deliveries", headers, cells, footer=footer) if cells else None
+
+
+def error_table(title: str, by: str, groups: Sequence[Group], *, with_execution: bool = True) -> dict[str, Any]:
+    def cells(one: Group) -> list[Any]:
+        known = moment(one.key) if isinstance(one.key, datetime) else Truncator(one.key).chars(160)
+        last = moment(one.last_end), task_link(one.task_id), execution_link(one.execution_id)
+        return [known or "(no message)", f"{one.count:,}", *last]
+
+    headers, columns = [by, "Errors", "Last", "Newest task", "Execution"], 5 if with_execution else 4
+    return table(title, headers[:columns], (cells(one)[:columns] for one in groups))
+
+
+@page(StatusChange)
+class StatusChangeAdmin(ReadOnlyAdmin):
+    list_display = ("id", "execution_number", "revision", "was", "became", "when")
+    fields = ("execution_number", "revision", "was", "became", "when")
+    search_fields = ("execution_id",)
+    search_help_text = "Execution id"
+
+    execution_number = column("execution_id", "Execution", execution_link)
+    was = column("from_status", "From", status_label)
+    became = column("to_status", "To", status_label)
+    when = column("at", "When")

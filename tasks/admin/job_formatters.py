@@ -1,0 +1,212 @@
+"""Render a job: its attempt, its needs, its arguments, its result and what it said last; and the graph of the jobs
+of an execution."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+
+from harbor_refresh.executions.admin.formatters import COLOURS, NOTHING, status_label, task_link, task_url
+from harbor_refresh.executions.durations import duration
+from harbor_refresh.executions.status import is_final
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.jobs.queries import check_in_of
+from harbor_refresh.tasks.jobs.running.handle import CheckIn
+from harbor_refresh.tasks.models.job import Job, JobEnd, Need, Node, State
+
+#: JSON of at most so many characters is shown in one line.
+LINE = 36
+#: Of more needs, the first are shown.
+MOST_NEEDS = 20
+#: Longer JSON is folded.
+SCREEN = 4_000
+#: Larger graphs are not drawn. More jobs than FOLDED_FROM are folded.
+MOST_NEEDS, MOST_BOXES, FOLDED_FROM = 20_000, 100, 30
+WIDTH, HEIGHT, GAP, SPACE = 190, 46, 60, 14
+MOST_TEXT = 26
+
+Needs = Mapping[int, set[int]]
+
+
+def attempt_of(job: Job) -> SafeString:
+    """Show the number of the attempt that waits, runs or has ended, and how many there may be."""
+    begun = job.run - job.runs_before
+    now = max(1, begun + (job.state in (State.WAITING, State.SENT)))
+    return format_html('<span class="whitespace-nowrap">{} of {}</span>', now, job.max_attempts)
+
+
+def waits_for(job: Job) -> str:
+    if not job.waits_for or is_final(job.task.status):
+        return NOTHING
+    return plural(job.waits_for, "job")
+
+
+def needed_jobs(job: Job) -> SafeString | str:
+    """Show the jobs that it needs, with their statuses. `need_count` is of the query that has read the job."""
+    if not job.need_count:  # type: ignore[attr-defined]
+        return NOTHING
+    rows = job.needs.order_by("is_met", "place").values_list("needed_id", "needed__task__status")
+    shown = format_html_join(
+        " ",
+        '<span class="inline-flex gap-2 items-center">{} {}</span>',
+        ((task_link(pk), status_label(status)) for pk, status in rows[:MOST_NEEDS]),
+    )
+    more = job.need_count - MOST_NEEDS  # type: ignore[attr-defined]
+    return format_html("{} and {} more", shown, f"{more:,}") if more > 0 else shown
+
+
+def pretty(value: Any) -> SafeString | str:
+    return pretty_result(value) if value else NOTHING
+
+
+def pretty_result(value: Any) -> SafeString:
+    """Show the value as JSON, also one that is empty."""
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) > LINE:
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+    if len(text) > SCREEN:
+        return folded(f"Show {len(text):,} characters", text)
+    return format_html('<pre class="text-sm" style="white-space: pre-wrap; word-break: break-all">{}</pre>', text)
+
+
+def job_result(end: JobEnd) -> SafeString | str:
+    return f"It was not kept: {end.why_not}." if end.why_not else pretty_result(end.result)
+
+
+def folded(summary: str, text: str) -> SafeString:
+    return format_html(
+        '<details><summary class="cursor-pointer">{}</summary>'
+        '<pre class="text-sm mt-2" style="white-space: pre-wrap; overflow-wrap: anywhere">{}</pre></details>',
+        summary,
+        text,
+    )
+
+
+def node_label(job: Job) -> str:
+    name = Node.objects.filter(pk=job.node or 0).values_list("name", flat=True).first()
+    return f"{name or 'a worker that is dead; the job is given to another one in seconds'}, process {job.process}"
+
+
+def last_heard(job: Job) -> str:
+    said = check_in_of(job)
+    return f"{heard_at(job)}: {said.message}" if said and said.message else heard_at(job)
+
+
+def heard_at(job: Job) -> str:
+    seconds = (timezone.now() - job.heard_at).total_seconds() if job.heard_at else 0
+    return f"{duration(round(max(0, seconds)))} ago"
+
+
+def check_in_bar(job: Job, *, with_message: bool = False) -> SafeString | str:
+    said = check_in_of(job) or CheckIn()
+    message = said.message if with_message else ""
+    if said.done is None or said.of is None:
+        return message or NOTHING
+    # a bar of 0 of 0 would have no end
+    value, most = (said.done, said.of) if said.of else (1, 1)
+    return format_html(
+        '<div class="harbor-job-bar"><progress value="{}" max="{}" aria-label="Progress of the job">'
+        '</progress> <span class="whitespace-nowrap">{} of {}</span>{}</div>',
+        value,
+        most,
+        f"{said.done:,}",
+        f"{said.of:,}",
+        format_html("<div>{}</div>", message) if message else "",
+    )
+
+
+def drawn(execution_id: int) -> str:
+    """Return the graph as HTML; nothing if no job needs another one. Of many jobs, those that are alike are one
+    box: they have one name, and need and are needed by jobs that are alike."""
+    rows = Need.objects.filter(job__task__execution_id=execution_id).values_list("job_id", "needed_id")
+    pairs = list(rows[: MOST_NEEDS + 1])
+    if not pairs:
+        return ""
+    context = _picture(pairs) if len(pairs) <= MOST_NEEDS else {}
+    return render_to_string("tasks/admin/job_graph.html", context)
+
+
+def _picture(pairs: list[tuple[int, int]]) -> dict[str, Any]:
+    needs, needed_by = defaultdict[int, set[int]](set), defaultdict[int, set[int]](set)
+    for job, needed in pairs:
+        needs[job].add(needed)
+        needed_by[needed].add(job)
+    ids = sorted({*needs, *needed_by})  # what is needed has a lower id
+    rows = Job.objects.filter(pk__in=ids).values_list("pk", "name", "task__status")
+    names, statuses = {}, {}
+    for pk, name, status in rows:
+        names[pk], statuses[pk] = name, status
+    kinds = _kinds(ids, names, needs, needed_by) if len(ids) > FOLDED_FROM else {pk: pk for pk in ids}
+    members: dict[Hashable, list[int]] = defaultdict(list)
+    layers: dict[Hashable, int] = {}
+    columns: dict[int, list[Hashable]] = defaultdict(list)
+    for pk in ids:
+        kind = kinds[pk]
+        if kind not in members:
+            layers[kind] = max((layers[kinds[one]] + 1 for one in needs[pk]), default=0)
+            columns[layers[kind]].append(kind)
+        members[kind].append(pk)
+    if len(members) > MOST_BOXES:
+        return {}
+    most = max(map(len, columns.values()))
+    at = {
+        kind: (layer * (WIDTH + GAP), place * (HEIGHT + SPACE) + (most - len(column)) * (HEIGHT + SPACE) // 2)
+        for layer, column in columns.items()
+        for place, kind in enumerate(column)
+    }
+    return {
+        "width": len(columns) * (WIDTH + GAP) - GAP,
+        "height": most * (HEIGHT + SPACE) - SPACE,
+        "boxes": [
+            _box(pks, names, Counter(statuses[pk] for pk in pks), at[kind]) for kind, pks in members.items()
+        ],
+        "lines": sorted({_line(at[kinds[needed]], at[kinds[job]]) for job, needed in pairs}),
+        "count": len(ids),
+        "box": {"width": WIDTH, "height": HEIGHT},
+    }
+
+
+def _kinds(ids: list[int], names: Mapping[int, str], needs: Needs, needed_by: Needs) -> dict[int, Hashable]:
+    """Return what tells jobs that are not alike apart."""
+    down, up = _numbers(ids, names, needs), _numbers(reversed(ids), names, needed_by)
+    return {pk: (down[pk], up[pk]) for pk in ids}
+
+
+def _numbers(ids: Iterable[int], names: Mapping[int, str], before: Needs) -> dict[int, int]:
+    """Number the jobs by their name and the numbers of those before them."""
+    numbers: dict[Hashable, int] = {}
+    found: dict[int, int] = {}
+    for pk in ids:
+        key = names[pk], frozenset(found[one] for one in before[pk])
+        found[pk] = numbers.setdefault(key, len(numbers))
+    return found
+
+
+def _box(pks: list[int], names: Mapping[int, str], counts: Counter[str], at: tuple[int, int]) -> dict[str, Any]:
+    first, *others = pks
+    worst = next(
+        status for status in ("Error", "Stopped", "Running", "Scheduled", "Pending", "Success") if counts[status]
+    )
+    text = Truncator(names[first].rpartition(".")[2]).chars(MOST_TEXT)
+    shown = ", ".join(f"{count:,} {status}" for status, count in counts.most_common())
+    return {
+        "x": at[0],
+        "y": at[1],
+        "text": f"{text} ({len(pks):,})" if others else text,
+        "title": names[first],
+        "status": shown if others else worst,
+        "colour": f"harbor-graph-{COLOURS[worst]}",
+        "url": "" if others else task_url(first),
+    }
+
+
+def _line(begin: tuple[int, int], end: tuple[int, int]) -> str:
+    (x, y), (to_x, to_y) = (begin[0] + WIDTH, begin[1] + HEIGHT // 2), (end[0], end[1] + HEIGHT // 2)
+    middle = (x + to_x) // 2
+    return f"M{x} {y} C{middle} {y} {middle} {to_y} {to_x} {to_y}"
