@@ -34,6 +34,7 @@ from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import Counted, chooses_bulk, count, highest_id
+from harbor_refresh.executions.queries.filters import has_jobs
 from harbor_refresh.executions.status import Status, is_final
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.admin.execution_actions import (
@@ -46,7 +47,7 @@ from harbor_refresh.tasks.admin.execution_actions import (
 )
 from harbor_refresh.tasks.admin.job_graph import drawn
 from harbor_refresh.tasks.admin.task import check_in_bar, heard_at
-from harbor_refresh.tasks.jobs.queries import executions_with_jobs, running_jobs
+from harbor_refresh.tasks.jobs.queries import running_jobs
 from harbor_refresh.tasks.jobs.terms import described
 from harbor_refresh.tasks.operations import bulk
 from harbor_refresh.tasks.pipeline.diagnosis import diagnose
@@ -200,7 +201,7 @@ class ExecutionWithActionsAdmin(ExecutionAdmin):
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **options: Any) -> Any:
         execution = options["obj"]
-        execution.has_jobs = bool(executions_with_jobs([execution.pk]))
+        execution.has_jobs = Execution.objects.filter(has_jobs(), pk=execution.pk).exists()
         context["where_url"] = admin_url("harbor_executions_execution_place", execution.pk)
         if execution.has_jobs:
             context["its_jobs_url"] = list_url("tasks_job", **{JOB_EXECUTION_PARAMETER: execution.pk})
