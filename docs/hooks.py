@@ -33,7 +33,7 @@ from harbor_refresh.tasks.checks.registry import GROUPS as CHECKED
 from harbor_refresh.tasks.checks.registry import REGISTERED
 from harbor_refresh.tasks.conf import DECLARED as OF_TASKS
 from harbor_refresh.tasks.management.commands import harbor
-from harbor_refresh.tasks.management.verbs.executions import add_filter
+from harbor_refresh.tasks.management.verbs.executions import FILTER
 from harbor_refresh.tasks.queue.keys import CATALOGUE, queue_key
 from settings import base, env
 
@@ -165,7 +165,8 @@ def _command(parser: "Parser", name: str, text: str | None = None) -> Iterator[s
 
 def _filter() -> Sequence[argparse.Action]:
     parser = argparse.ArgumentParser(add_help=False)
-    add_filter(parser)  # type: ignore[arg-type]
+    for add_to in FILTER:
+        add_to(parser)
     return parser._actions
 
 

@@ -18,6 +18,7 @@ import django
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
+from harbor_refresh.executions.lifecycle.creation import NewExecution
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.celery_tasks import run_task
@@ -95,7 +96,7 @@ class TrackedBackend(backends.BaseTaskBackend):  # type: ignore[misc]
         result = _result(task, job.job_id, list(args), dict(kwargs), enqueued_at=timezone.now())
         execution_id = _execution.get()
         if execution_id is None:
-            creation.start(self.vendor_type, [[job]], trigger="MANUAL")
+            creation.start_or_find(NewExecution(self.vendor_type, trigger="MANUAL"), [[job]])
         else:
             creation.add(execution_id, [[job]])
         signals.task_enqueued.send(sender=type(self), task_result=result)

@@ -2,7 +2,7 @@
 
 import re
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -37,7 +37,7 @@ class Subcommand:
 
     help: str
     answer: Callable[[dict[str, Any]], Answer] | None = None
-    arguments: Callable[[CommandParser], None] = lambda parser: None
+    arguments: Sequence[Callable[[Any], object]] = ()
     parts: Mapping[str, "Subcommand"] = field(default_factory=dict)
 
 
@@ -59,9 +59,26 @@ def _add_verbs(parser: CommandParser, verbs: Mapping[str, Subcommand], dest: str
         if verb.parts:
             _add_verbs(sub, verb.parts, "part")
         else:
-            verb.arguments(sub)
+            for add_to in verb.arguments:
+                add_to(sub)
             sub.set_defaults(act=verb.answer)
             sub.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+
+def argument(*names: str, **options: Any) -> Callable[[Any], object]:
+    """Return what adds this argument to a parser, or to a group of one."""
+    return lambda parser: parser.add_argument(*names, **options)
+
+
+def one_of(*arguments: Callable[[Any], object], required: bool = False) -> Callable[[CommandParser], None]:
+    """Return what adds these arguments, of which one may be given."""
+
+    def add_to(parser: CommandParser) -> None:
+        group = parser.add_mutually_exclusive_group(required=required)
+        for add in arguments:
+            add(group)
+
+    return add_to
 
 
 def count(at_least: int, at_most: int) -> Callable[[str], int]:

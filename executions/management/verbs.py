@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import CommandParser
 from django.db import IntegrityError
 from django.utils import timezone
 
@@ -14,7 +13,7 @@ from harbor_refresh.executions.access.api_tokens import Scope
 from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note, noted
 from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.database import violates
-from harbor_refresh.executions.management.command import Subcommand, count
+from harbor_refresh.executions.management.command import Subcommand, argument, count
 from harbor_refresh.executions.management.output import (
     Answer,
     Failed,
@@ -27,10 +26,6 @@ from harbor_refresh.executions.models import ApiToken
 from harbor_refresh.executions.retention import rules
 from harbor_refresh.executions.retention.sweep import Swept, sweep
 from harbor_refresh.executions.text import is_text, plural, shown
-
-
-def _sweep_arguments(parser: CommandParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="only count what would be deleted; write nothing")
 
 
 def _sweep(options: dict[str, Any]) -> Answer:
@@ -87,17 +82,6 @@ def _told(found: int, outcome: Swept) -> Iterator[str]:
 MAX_NAME = ApiToken._meta.get_field("name").max_length or 0
 
 
-def _token_arguments(parser: CommandParser) -> None:
-    parser.add_argument("name", help="a unique name that says what uses the token")
-    parser.add_argument(
-        "--may",
-        action="append",
-        choices=[scope.value for scope in Scope],
-        help="a scope; may be repeated (default: read)",
-    )
-    parser.add_argument("--days", type=count(1, 3_650), help="expire after this many days (default: never)")
-
-
 def _token(options: dict[str, Any]) -> Answer:
     """Make a token and print it. It is not stored, so it cannot be printed again."""
     name, days, may = options["name"], options["days"], sorted(options["may"] or [Scope.READ.value])
@@ -117,7 +101,14 @@ def _token(options: dict[str, Any]) -> Answer:
 
 
 SWEEP = "delete what retention does not keep; refresh executions whose tasks no longer change"
+DRY_RUN = "only count what would be deleted; write nothing"
+SCOPES = [scope.value for scope in Scope]
+OF_A_TOKEN = (
+    argument("name", help="a unique name that says what uses the token"),
+    argument("--may", action="append", choices=SCOPES, help="a scope; may be repeated (default: read)"),
+    argument("--days", type=count(1, 3_650), help="expire after this many days (default: never)"),
+)
 VERBS = {
-    "sweep": Subcommand(SWEEP, _sweep, _sweep_arguments),
-    "token": Subcommand("create an API token and print it once", _token, _token_arguments),
+    "sweep": Subcommand(SWEEP, _sweep, [argument("--dry-run", action="store_true", help=DRY_RUN)]),
+    "token": Subcommand("create an API token and print it once", _token, OF_A_TOKEN),
 }

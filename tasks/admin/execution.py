@@ -47,6 +47,7 @@ from harbor_refresh.executions.admin.site_pages import admin_url, live_view, pag
 from harbor_refresh.executions.errors import NoSuchExecution, QueueUnavailable, Refused
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
+from harbor_refresh.executions.queries.filters import has_jobs
 from harbor_refresh.executions.queries.listing import MOST, bounded
 from harbor_refresh.executions.queries.progress import progress as progress_of
 from harbor_refresh.executions.status import Status, is_final
@@ -57,7 +58,7 @@ from harbor_refresh.tasks.admin.execution_actions import (
     may_unless_harbors,
 )
 from harbor_refresh.tasks.admin.job_formatters import check_in_bar, drawn, heard_at
-from harbor_refresh.tasks.jobs.queries import executions_with_jobs, running_jobs
+from harbor_refresh.tasks.jobs.queries import running_jobs
 from harbor_refresh.tasks.jobs.terms import described
 from harbor_refresh.tasks.operations import bulk
 from harbor_refresh.tasks.pipeline.diagnosis import diagnose
@@ -160,7 +161,7 @@ class ExecutionAdmin(LegendAdmin):
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **options: Any) -> Any:
         execution = options["obj"]
-        execution.has_jobs = bool(executions_with_jobs([execution.pk]))
+        execution.has_jobs = Execution.objects.filter(has_jobs(), pk=execution.pk).exists()
         context |= sections(execution)
         context["where_url"] = admin_url("harbor_executions_execution_place", execution.pk)
         if execution.has_jobs:

@@ -21,6 +21,7 @@ from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.text import is_text, is_whole, said_by, shown
 from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.jobs.starting.options import Takes, refuse
 from harbor_refresh.tasks.models.terms import MAX_KEY, UNITS, Limit, LimitPace
 
 MOST = 1_000_000
@@ -29,6 +30,11 @@ MOST_COUNTED = 10_000
 #: The next look admits jobs: it does not count how long ago the last one was.
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 RATE = re.compile(r"([1-9][0-9]{0,6})/([smhd])")
+CONCURRENCY = Takes(f"a whole number from 1 to {MOST:,}", lambda value: is_whole(value, 1, MOST))
+A_RATE = Takes(
+    'text as "10/s", "100/m", "1000/h" or "5/d"',
+    lambda value: isinstance(value, str) and bool(RATE.fullmatch(value)),
+)
 
 
 def is_limited(task: Any) -> bool:
@@ -37,15 +43,10 @@ def is_limited(task: Any) -> bool:
 
 def refuse_limit(task: Any) -> None:
     """Raise Refused if the limit that the task declares is none."""
-    if task.concurrency is not None and not is_whole(task.concurrency, 1, MOST):
-        takes = f"a whole number from 1 to {MOST:,}"
-        raise Refused(f"{task.name}: concurrency takes {takes}, and got {shown(task.concurrency)}")
-    if task.rate is not None and not (isinstance(task.rate, str) and RATE.fullmatch(task.rate)):
-        takes = 'text as "10/s", "100/m", "1000/h" or "5/d"'
-        raise Refused(f"{task.name}: rate takes {takes}, and got {shown(task.rate)}")
     key = _key_function(task)
-    if key is not None and not callable(key):
-        raise Refused(f"{task.name}: key takes a function of the job, and got {shown(key)}")
+    refuse(task.name, "concurrency", task.concurrency, CONCURRENCY)
+    refuse(task.name, "rate", task.rate, A_RATE)
+    refuse(task.name, "key", key, Takes("a function of the job", callable))
     if key is not None and not is_limited(task):
         raise Refused(f"{task.name}: key is that of a limit: write concurrency=... or rate=... as well")
 
@@ -71,21 +72,13 @@ def _key_function(task: Any) -> Any:
     return found.__func__ if isinstance(found, staticmethod) else found
 
 
-def write_missing(names: Iterable[str]) -> None:
-    """Write the rows of these limits that are not there, in the transaction of the jobs."""
-    _write(names, if_changed=False)
-
-
-def write_declared() -> None:
-    """Write the limits of all tasks of this app as its code has them. Raises DatabaseAway."""
-    with absence_translated():
-        _write([name for name, task in current_app.tasks.items() if is_limited(task)], if_changed=True)
-
-
-def _write(names: Iterable[str], *, if_changed: bool) -> None:
-    declared = [_declared(current_app.tasks[name]) for name in sorted(names) if name in current_app.tasks]
-    if declared:
-        run("write_limits", limits=json.dumps(declared), if_changed=if_changed)
+def write_declared(names: Iterable[str] | None = None) -> None:
+    """Write the limits of all tasks of this app as its code has them. `names`: only the rows of these that are not
+    there."""
+    tasks = current_app.tasks
+    of = [name for name, task in tasks.items() if is_limited(task)] if names is None else names
+    if declared := [_declared(tasks[name]) for name in sorted(of) if name in tasks]:
+        run("write_limits", limits=json.dumps(declared), if_changed=names is None)
 
 
 def _declared(task: Any) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.tasks.jobs import consequences, limits, sender
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.jobs.messages import header
+from harbor_refresh.tasks.jobs.messages.validation import HEADER, run_of
 from harbor_refresh.tasks.jobs.reaper import release, release_runs_without_node, running
 from harbor_refresh.tasks.models.job import Job, Node, State
 from harbor_refresh.tasks.news import signals
@@ -197,7 +197,7 @@ class ThisNode:
     def _kill_stopped(self) -> None:
         """Kill the processes of runs that were stopped (`stop(kill_after=…)`) and go on, as Celery terminates a
         task: its message is acknowledged, and the pool starts another process."""
-        tasks = {request: header.read(request.request_dict.get(header.NAME)) for request in list(active_requests)}
+        tasks = {request: run_of(request.request_dict.get(HEADER)) for request in list(active_requests)}
         ids = [found[0] for found in tasks.values() if found]
         with absence_translated():
             rows = Job.objects.filter(pk__in=ids, state=State.ENDED, kill_at__lte=Now())

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 from django.db import OperationalError, transaction
@@ -168,38 +169,25 @@ class Taken(NamedTuple):
 def take_apart(outcomes: Sequence[Outcome]) -> Taken:
     """Write these outcomes so that none holds up others: one whose task another transaction has locked is left,
     and if the database refuses them together, each is written by itself. Raises DatabaseAway."""
-    taken = Taken([], [], [])
+    if not outcomes:
+        return Taken([], [], [])
     try:
-        _take_free(outcomes, taken)
-        return taken
+        task_ids = [one.run.task_id for one in outcomes]
+        with absence_translated(), transaction.atomic():
+            found = run("lock_free_tasks", task_ids=task_ids, breaking=_breaking(outcomes))
+            free = {task_id for (task_id,) in found}
+            stood = take([one for one in outcomes if one.run.task_id in free])
+        return Taken(stood, [one for one in outcomes if one.run.task_id not in free], [])
     except RefreshError:
         raise
-    except OperationalError:  # a lock, or a limit of time
-        pass
-    except Exception:
-        log.error("%d ends of jobs cannot be written", len(outcomes), exc_info=True)
-    for one in outcomes:
-        try:
-            _take_free([one], taken)
-        except RefreshError:
-            raise
-        except OperationalError:
-            taken.left.append(one)
-        except Exception as exc:
-            log.error("The end of task %d cannot be written: %s", one.run.task_id, exc)
-            taken.refused.append(one)
-    return taken
-
-
-def _take_free(outcomes: Sequence[Outcome], taken: Taken) -> None:
-    if not outcomes:
-        return
-    task_ids = [one.run.task_id for one in outcomes]
-    with absence_translated(), transaction.atomic():
-        free = {task_id for (task_id,) in run("lock_free_tasks", task_ids=task_ids, breaking=_breaking(outcomes))}
-        stood = take([one for one in outcomes if one.run.task_id in free])
-    taken.stood.extend(stood)
-    taken.left.extend(one for one in outcomes if one.run.task_id not in free)
+    except Exception as exc:
+        if len(outcomes) > 1:
+            apart = [take_apart([one]) for one in outcomes]
+            return Taken(*(list(chain.from_iterable(several)) for several in zip(*apart, strict=True)))
+        if isinstance(exc, OperationalError):  # a lock, or a limit of time
+            return Taken([], [*outcomes], [])
+        log.error("The end of task %d cannot be written: %s", task_ids[0], exc, exc_info=True)
+        return Taken([], [], [*outcomes])
 
 
 def _in_its_revision(outcome: Outcome, of_job: int, of_task: int) -> Outcome:

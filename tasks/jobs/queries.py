@@ -1,12 +1,9 @@
 """What is asked of jobs: how many are where, what a job does now, and why it does not run. Nothing is changed."""
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.queries.filters import has_jobs
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.running.handle import CheckIn
 from harbor_refresh.tasks.models.job import Job, Node, State
@@ -59,9 +56,3 @@ def why(job: Job) -> str:
     with absence_translated():
         [(reason,)] = run("why", task_id=job.pk)
     return str(reason)
-
-
-def executions_with_jobs(execution_ids: Sequence[int]) -> list[int]:
-    """Return those of the executions that have a job or a child. The query probes for one job of each."""
-    there = Execution.objects.filter(has_jobs(), pk__in=execution_ids)
-    return list(there.values_list("pk", flat=True))

@@ -35,7 +35,7 @@ EAGER = 0
 PAGE = 500
 
 
-@dataclass
+@dataclass(frozen=True)
 class Reaped:
     """What a pass did."""
 
@@ -46,11 +46,11 @@ class Reaped:
 def reap() -> Reaped:
     """Do one pass. If the process dies on any line, then the next pass does the rest."""
     hours = refresh_settings().job_hours
-    done = Reaped(reported=report_target.fire_again())
+    reported = report_target.fire_again()
     limits.forget_paces()
     why = f"nothing was heard of it for {hours:g} hours"
     silent = running(Q(heard_at__lt=Now() - timedelta(hours=hours)))
-    done.failed = len(_end(silent, lambda job: (Status.ERROR, why)))
+    done = Reaped(reported, failed=len(_end(silent, lambda job: (Status.ERROR, why))))
     signals.reaped.send(sender=reap, outcome=done)
     return done
 

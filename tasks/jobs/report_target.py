@@ -119,13 +119,15 @@ def fire_again() -> int:
     target is set any more, apply them here."""
     noted = Job.objects.filter(report__isnull=False).select_related("task").order_by("pk")
     with absence_translated(), transaction.atomic():
+        first, last = noted.aggregate(Min("pk"), Max("pk")).values()
+        if first is None:
+            return 0
         if not is_set():
-            if reports := [JobReport.of(one) for one in noted[:PAGE]]:  # attached, there is none
-                _apply(reports)
-                _forget(reports)
+            reports = [JobReport.of(one) for one in noted[:PAGE]]
+            _apply(reports)
+            _forget(reports)
             return len(reports)
-        ends = noted.aggregate(first=Min("pk", default=0), last=Max("pk", default=0))
-        begin = random.randint(ends["first"], ends["last"])  # noqa: S311  # no secret
+        begin = random.randint(first, last)  # noqa: S311  # no secret
         late = noted.filter(report__since__lt=time.time() - LATE_SECONDS)
         page = [*late.filter(pk__gte=begin)[:PAGE], *late.filter(pk__lt=begin)[:PAGE]][:PAGE]
         found = [(JobReport.of(job), job.task) for job in page]
@@ -179,16 +181,14 @@ def _is_given_up(report: JobReport, why: str) -> bool:
 class Poster(BatchThread[JobReport]):
     """One thread in each process that posts the reports of its jobs."""
 
-    def _do(self, reports: Sequence[JobReport]) -> None:
-        """Log that some are left, once until none is any more: they are fired again (`fire_again`)."""
+    def _do(self, reports: Sequence[JobReport]) -> str:
+        """Those that are left are fired again (`fire_again`)."""
         try:
             posted = _settle(reports)
             left, why = len(reports) - len(posted.accepted) - len(posted.unwanted), posted.why_left
         except Exception as exc:  # the database is away
             left, why = len(reports), said_by(exc)
-        if left and not self._is_logged:
-            log.warning("%d turns of jobs cannot be reported, trying again: %s", left, why)
-        self._is_logged = bool(left)
+        return f"{left} turns of jobs cannot be reported, trying again: {why}" if left else ""
 
 
 of_this_process = PerProcess(Poster)

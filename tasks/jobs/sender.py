@@ -33,10 +33,9 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks.broker.channels import batch_producer
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.jobs.messages import header as message_header
+from harbor_refresh.tasks.jobs.messages.validation import header_of
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, take
 from harbor_refresh.tasks.jobs.running import eager
-from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.running.per_process import BatchThread, PerProcess
 from harbor_refresh.tasks.models.job import Job, State
 from harbor_refresh.tasks.without_redis import mode
@@ -55,6 +54,7 @@ MOST, MOST_STARTED = 1_000, 200
 PATIENCE_SECONDS, LONG_SECONDS = 5.0, 600.0
 #: Another process picks for the queue, which takes a few milliseconds.
 TURN_SECONDS = 0.02
+LATE = "Could not send jobs, they will be a few seconds later: %s"
 #: What makes a message impossible. Any other error is one of the broker, or of the process.
 OF_A_MESSAGE = (EncodeError, TypeError, ValueError, KeyError)
 
@@ -165,21 +165,19 @@ def send_behind(queues: Iterable[str], ended: Sequence[Outcome] = (), **_: Any) 
 
 
 def _log_late(exc: Exception) -> None:
-    log.warning("Could not send jobs, they will be a few seconds later: %s", said_by(exc))
+    log.warning(LATE, said_by(exc))
 
 
 class Publisher(BatchThread[Row]):
     """One thread in each process of a worker, which publishes what its other threads have picked. Its database is
     only asked about messages that cannot be made."""
 
-    def _do(self, rows: Sequence[Row]) -> None:
+    def _do(self, rows: Sequence[Row]) -> str:
         try:
             _publish(rows)
-            self._is_logged = False
         except Exception as exc:  # any error of the broker's client: they are sent again when they are overdue
-            if not self._is_logged:
-                _log_late(exc)
-            self._is_logged = True
+            return LATE % said_by(exc)
+        return ""
 
 
 publisher = PerProcess(Publisher)
@@ -190,26 +188,26 @@ def _publish(rows: Sequence[Row]) -> None:
     impossible: list[Outcome] = []
     router = Router((), current_app.amqp.queues, app=current_app)  # each row names its queue
     with batch_producer() as producer:
-        for one in map(_sent, rows):
-            its = Run(one.task_id, one.job, one.number)
-            if has_expired(one.options):
+        for task_id, job, number, name, queue, given, retries, args, kwargs in rows:
+            its, options = Run(task_id, job, number), json.loads(given)
+            if has_expired(options):
                 why = "it expired before it began"
                 impossible.append(Outcome(its, Status.STOPPED, why, state=State.SENT))
                 continue
             try:
                 current_app.send_task(
-                    one.name,
-                    task_id=one.job,
-                    root_id=one.job,
+                    name,
+                    task_id=job,
+                    root_id=job,
                     add_to_parent=False,
-                    headers=message_header.of(one.task_id, one.number),
-                    argsrepr=one.args,
-                    kwargsrepr=one.kwargs,
-                    retries=one.retries,
+                    headers=header_of(task_id, number),
+                    argsrepr=args,
+                    kwargsrepr=kwargs,
+                    retries=retries,
                     producer=producer,
                     router=router,
                     retry=False,
-                    **{**one.options, "queue": one.queue},
+                    **{**options, "queue": queue},
                 )
             except QueueNotFound as exc:  # a KeyError: another Celery app of the project has the queue
                 _log_late(exc)
@@ -222,11 +220,3 @@ def _publish(rows: Sequence[Row]) -> None:
 def has_expired(options: Mapping[str, Any]) -> bool:
     expires = options.get("expires")
     return isinstance(expires, str) and datetime.fromisoformat(expires) < datetime.now(UTC)
-
-
-def _sent(row: Row) -> Sent:
-    task_id, job, number, name, queue, options, retries, args, kwargs = row
-    options = json.loads(options)
-    for later in ("countdown", "eta"):  # that of a job in a chain is over, and the row waits for a moment
-        options.pop(later, None)
-    return Sent(task_id, job, number, name, queue, options, retries, args, kwargs)

@@ -16,7 +16,7 @@ from harbor_refresh.executions.errors import AlreadyUnderWay
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.jobs import start
-from harbor_refresh.tasks.jobs.messages import header
+from harbor_refresh.tasks.jobs.messages.validation import header_of
 from harbor_refresh.tasks.models import Job
 from tests.faults import jobs as team
 from tests.faults.cluster import Member
@@ -101,7 +101,7 @@ def test_a_worker_leaves_the_message_of_another_database_alone(worker: Callable[
     Job.objects.update(state="sent", sent_at=timezone.now())
     foreign, expired = str(uuid4()), str(uuid4())
     for job, options in ((foreign, {}), (expired, {"expires": 0.01})):
-        headers = header.of(ours.tasks.get().pk, 0)
+        headers = header_of(ours.tasks.get().pk, 0)
         app.send_task("tests.copy", ["foreign"], task_id=job, queue=JOBS, headers=headers, **options)
     wait_for(lambda: f"[{foreign}] ignored" in member.text(), "the message to be ignored", log=member.log)
     wait_for(lambda: f"[{expired}] received" in member.text(), "the other message", log=member.log)

@@ -16,12 +16,12 @@ from harbor_refresh.executions.errors import AlreadyUnderWay
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.broker.celery_queues import JOBS, TICKS, WORK
 from harbor_refresh.tasks.jobs import sender, start
-from harbor_refresh.tasks.jobs.starting.creation import start as record
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models import Job
 from tests import servers
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
+from tests.started import start as record
 from tests.waiting import wait_for
 
 Start = Callable[..., Member]

@@ -15,7 +15,7 @@ from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.jobs.execution import TrackedExecution
-from harbor_refresh.tasks.jobs.messages import header
+from harbor_refresh.tasks.jobs.messages.validation import header_of
 from harbor_refresh.tasks.jobs.nodes import this_node
 from harbor_refresh.tasks.jobs.running import writer
 from harbor_refresh.tasks.models.job import Job, State
@@ -41,7 +41,7 @@ def work_off(most: int = 1_000) -> None:
                 break
             task = current_app.tasks[job.name]
             request = {"id": job.task.job_id, "called_directly": False, "delivery_info": {}}
-            task.push_request(**request, **header.of(job.pk, job.run))
+            task.push_request(**request, **header_of(job.pk, job.run))
             try:
                 with suppress(SomeFailed, Retry):
                     task()

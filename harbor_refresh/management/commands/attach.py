@@ -67,12 +67,12 @@ VERBS = {
     "check": Subcommand(
         "check whether this service can be attached to the Harbor that its settings name",
         _check,
-        dead_tasks.add_job_service,
+        [dead_tasks.add_job_service],
     ),
     "repair": Subcommand(
         "mark all executions whose status is wrong, or end the tasks whose job is gone",
         _repair,
-        _arguments_of_repair,
+        [_arguments_of_repair],
     ),
 }
 

@@ -33,8 +33,7 @@ from django.db import DatabaseError, connection
 from harbor_refresh.executions.errors import DatabaseAway, Refused
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_text, made_storable, said_by, shown
-from harbor_refresh.tasks.jobs.messages import header as message_header
-from harbor_refresh.tasks.jobs.messages.validation import MESSAGE, fields_of, refuse_unusable
+from harbor_refresh.tasks.jobs.messages.validation import HEADER, MESSAGE, fields_of, refuse_unusable, run_of
 from harbor_refresh.tasks.jobs.nodes import this_node
 from harbor_refresh.tasks.jobs.outcomes import MAX_MESSAGE, Outcome, Run, take
 from harbor_refresh.tasks.jobs.sender import has_expired
@@ -86,7 +85,7 @@ def refuse(consumer: Any, message: Any, exc: Exception) -> None:
     except Exception:
         fields = message.headers
     _log_dropped(fields, why)
-    end(fields.get("id"), fields.get(message_header.NAME), Status.ERROR, why)
+    end(fields.get("id"), fields.get(HEADER), Status.ERROR, why)
     _reject(consumer, message)
     signals.task_rejected.send(sender=consumer, message=message, exc=exc)
 
@@ -121,7 +120,7 @@ class TrackedRequest(Request):
         """Write a hard limit before Celery acknowledges the message. If this process dies in between, the run is
         released."""
         if not soft and not state.should_terminate:
-            header, why = self.request_dict.get(message_header.NAME), said_by(TimeLimitExceeded(timeout))
+            header, why = self.request_dict.get(HEADER), said_by(TimeLimitExceeded(timeout))
             end(self.id, header, Status.ERROR, why, state=State.RUNNING)
         return super().on_timeout(soft, timeout)
 
@@ -133,7 +132,7 @@ class TrackedRequest(Request):
 
 
 def on_revoked(request: Any, terminated: bool, expired: bool, **_: Any) -> None:
-    header = request.get(message_header.NAME)
+    header = request.get(HEADER)
     if expired:
         state.revoked.discard(request.id)  # it may run again, by a message that does not expire
         end(request.id, header, Status.STOPPED, "it expired before it began", if_expired=True)
@@ -145,12 +144,12 @@ def on_revoked(request: Any, terminated: bool, expired: bool, **_: Any) -> None:
 
 def on_unknown(message: Any, name: str, id: str, **_: Any) -> None:
     why = f"the worker that got it knows no task {name!r}"
-    end(id, message.headers.get(message_header.NAME), Status.ERROR, why)
+    end(id, message.headers.get(HEADER), Status.ERROR, why)
 
 
 def _log_dropped(fields: Mapping[str, Any], why: str) -> None:
     why = made_storable(" ".join(why[:MAX_MESSAGE].split()))
-    if message_header.NAME in fields:
+    if HEADER in fields:
         log.error("Dropped the message of job %s: %s", shown(fields.get("id")), why)
     else:
         log.error("Dropped a message for the task %s: %s", shown(fields.get("task")), why)
@@ -163,7 +162,7 @@ def end(
     is killed: running -> ended. A message that names no job ends none. With `if_expired`, only a job that has
     expired by its row ends, because a resumed job does not expire. Log that the database is away, or refuses, and
     do not raise: no message may end a worker."""
-    found = message_header.read(header)
+    found = run_of(header)
     if found is None or not is_text(job, MAX_JOB, at_least=1):
         return
     task_id, number = found

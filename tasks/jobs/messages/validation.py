@@ -13,8 +13,8 @@ from uuid import UUID
 from celery.app.task import Context
 
 from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.status import MAX_ID
 from harbor_refresh.executions.text import is_text, is_whole, refuse_nesting, shown
-from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.starting.options import (
     LIMIT,
     MOMENT,
@@ -24,6 +24,10 @@ from harbor_refresh.tasks.jobs.starting.options import (
     refuse_options_of_task,
 )
 
+#: The header of a job's message: which run of which task. The row knows all else.
+HEADER = "harbor_job"
+#: No counter of ours gets larger.
+MAX_COUNT = 2**31 - 1
 #: The name of the message in an error, which becomes the status message of the task.
 MESSAGE = "its message"
 MAX_JOB = 255
@@ -51,10 +55,7 @@ def _is_limit(value: Any) -> bool:
 
 TEXT = Takes("text", _is_text)
 NAME = Takes("text, a number or a UUID", lambda value: isinstance(value, str | int | UUID))
-COUNT = Takes(
-    f"a whole number from 0 to {message_header.MAX_COUNT:,}",
-    lambda value: is_whole(value, 0, message_header.MAX_COUNT),
-)
+COUNT = Takes(f"a whole number from 0 to {MAX_COUNT:,}", lambda value: is_whole(value, 0, MAX_COUNT))
 NOTHING = Takes("nothing", lambda value: False)
 MAPPING = Takes("a mapping", lambda value: isinstance(value, dict))
 SIGNATURE = Takes("a signature", _is_signature)
@@ -88,6 +89,18 @@ OF_A_REQUEST = {name for name in dir(Context) if callable(getattr(Context, name)
 }
 
 
+def header_of(task_id: int, number: int) -> dict[str, Any]:
+    return {HEADER: {"task": task_id, "run": number}}
+
+
+def run_of(header: Any) -> tuple[int, int] | None:
+    """Return the task and the run. None if the header, which may hold anything, names none."""
+    if not isinstance(header, dict):
+        return None
+    task, number = header.get("task"), header.get("run")
+    return (task, number) if is_whole(task, 1, MAX_ID) and is_whole(number, 0, MAX_COUNT) else None  # type: ignore[return-value]
+
+
 def fields_of(message: Any) -> Mapping[str, Any]:
     """Return what Celery takes for the headers of a message. Those of its first protocol are in the body, and
     headers beside it replace them. Raises Refused if the message names no task, and any error of the library that
@@ -105,7 +118,7 @@ def refuse_unusable(task: Any, message: Any) -> None:
     """Raise Refused if Celery cannot use the message, or the error of the library that cannot decode it. `task` is
     None if the worker knows no task of that name."""
     fields = fields_of(message)
-    is_tracked = message_header.NAME in fields
+    is_tracked = HEADER in fields
     refuse_nesting(message.properties)
     _refuse_fields(fields, is_tracked=is_tracked)
     if task is not None:  # an option that the task sets would break all its messages
@@ -135,9 +148,9 @@ def _refuse_fields(fields: Mapping[str, Any], *, is_tracked: bool) -> None:
             refuse(MESSAGE, name, value, takes[name])
     for name, limit in zip(LIMITS, fields.get("timelimit") or (), strict=False):
         refuse(MESSAGE, name, limit, LIMIT if is_tracked else ANY_LIMIT)
-    if is_tracked and message_header.read(header := fields[message_header.NAME]) is None:
+    if is_tracked and run_of(header := fields[HEADER]) is None:
         takes_run = "takes the id of a task and the number of a run"
-        raise Refused(f"{MESSAGE}: {message_header.NAME} {takes_run}, and got {shown(header)}")
+        raise Refused(f"{MESSAGE}: {HEADER} {takes_run}, and got {shown(header)}")
 
 
 def _refuse_payload(payload: Any, *, is_tracked: bool) -> None:

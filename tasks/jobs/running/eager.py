@@ -5,37 +5,18 @@ begins at once, whatever its countdown.
 """
 
 import socket
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from celery import current_app
 from celery.app.trace import build_tracer
 from django.db.models.functions import Now
 
-from harbor_refresh.tasks.jobs.messages import header as message_header
+from harbor_refresh.tasks.jobs.messages.validation import header_of
 from harbor_refresh.tasks.models.job import Job, State
 from harbor_refresh.tasks.without_redis import agenda
 
 #: The executions that this process has started: it runs the jobs of no other.
 executions: set[int] = set()
-
-
-@dataclass(frozen=True)
-class Sent:
-    """A job that is noted as sent, with what its message needs. `args` and `kwargs` are the beginnings of its
-    arguments, for people who look at messages."""
-
-    task_id: int
-    job: str
-    number: int
-    name: str
-    queue: str
-    options: Mapping[str, Any]
-    retries: int
-    args: str
-    kwargs: str
 
 
 def put_next() -> None:
@@ -49,7 +30,7 @@ def put_next() -> None:
 
 def _run(job: Job) -> None:
     task = current_app.tasks[job.name]
-    headers = message_header.of(job.pk, job.run)
+    headers = header_of(job.pk, job.run)
     request = {
         "id": job.task.job_id,
         "root_id": job.task.job_id,

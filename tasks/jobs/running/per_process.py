@@ -1,6 +1,7 @@
 """PerProcess: an object that each process makes when it first needs it, and the child of a fork makes again.
 BatchThread: such an object, a thread that works off what other threads put."""
 
+import logging
 import os
 import threading
 from abc import ABC, abstractmethod
@@ -9,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from django.db import connection
+
+log = logging.getLogger("harbor_refresh")
 
 T = TypeVar("T", bound=Any)  # it has a method `stop`
 Item = TypeVar("Item")
@@ -44,7 +47,7 @@ class BatchThread(ABC, Generic[Item]):
     def __init__(self) -> None:
         self._items: deque[Item] = deque()
         self._has_come = threading.Event()
-        self._ending = self._is_logged = False
+        self._ending = False
         self._thread = threading.Thread(target=self._work, name=type(self).__name__.lower(), daemon=True)
         self._thread.start()
 
@@ -58,13 +61,17 @@ class BatchThread(ABC, Generic[Item]):
         self._thread.join(self.stop_seconds)
 
     def _work(self) -> None:
+        left = ""
         while self._items or not self._ending:
             self._has_come.wait()
             self._has_come.clear()
             while self._items:
-                self._do([self._items.popleft() for _ in range(min(self.page, len(self._items)))])
+                items = [self._items.popleft() for _ in range(min(self.page, len(self._items)))]
+                before, left = left, self._do(items)
+                if left and not before:
+                    log.warning("%s", left)
         connection.close()
 
     @abstractmethod
-    def _do(self, items: Sequence[Item]) -> None:
-        """Work these off. It raises nothing."""
+    def _do(self, items: Sequence[Item]) -> str:
+        """Work these off. Return why some are left, which is logged once until none is. It raises nothing."""

@@ -14,7 +14,7 @@ from celery.exceptions import Ignore, Reject
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import json_text, said_by
 from harbor_refresh.tasks.jobs.limits import refuse_limit
-from harbor_refresh.tasks.jobs.messages import header as message_header
+from harbor_refresh.tasks.jobs.messages.validation import HEADER, run_of
 from harbor_refresh.tasks.jobs.nodes import this_node
 from harbor_refresh.tasks.jobs.outcomes import Begun, begin, exhausted
 from harbor_refresh.tasks.jobs.reaper import EAGER
@@ -73,10 +73,10 @@ class TrackedJob(JobTask):
         If the process dies on any line, the row says that it runs here, and its worker releases it. If the
         database is away at the beginning, the message goes back; at the end, the end waits in this process.
         """
-        header = self.request.get(message_header.NAME)
+        header = self.request.get(HEADER)
         if self.request.called_directly or header is None or self.request.get(HANDLE):  # it may call itself
             return self.run(Untracked(self), *args, **kwargs)
-        found = message_header.read(header)
+        found = run_of(header)
         if found is None:
             raise Ignore
         return self._begin_and_run(*found)

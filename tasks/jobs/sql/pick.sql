@@ -4,7 +4,8 @@
 -- :each int    and of others what their workers do in 1.5 seconds, two for each slot at least, and at most `each` for
 --              each slot, or `floor` in all
 -- :most int    how many at most
--- returns  task_id, job, run, name, queue, options, retries, args, kwargs (their beginnings, for people)
+-- returns  task_id, job, run, name, queue, options, retries, args, kwargs (their beginnings, for people). No countdown and
+--          no eta: that of a job in a chain is over, and the row waits for a moment
 --
 -- It fills up a queue that has run half empty, so that ends of jobs send many at a time. Jobs that are more urgent than
 -- those that are sent do not wait for them. One process picks for a queue at a time; another one picks nothing.
@@ -61,7 +62,7 @@ noted AS (
     FROM task t
     WHERE j.task_id = ANY(ARRAY(SELECT task_id FROM picked)) AND t.id = j.task_id
     RETURNING
-        j.task_id, t.job_id, j.run, j.name, j.queue, j.options, j.retries, left(j.args::text, 200) AS args,
-        left(j.kwargs::text, 200) AS kwargs, j.priority, j.turn
+        j.task_id, t.job_id, j.run, j.name, j.queue, j.options - '{countdown,eta}'::text[] AS options, j.retries,
+        left(j.args::text, 200) AS args, left(j.kwargs::text, 200) AS kwargs, j.priority, j.turn
 )
 SELECT task_id, job_id, run, name, queue, options, retries, args, kwargs FROM noted ORDER BY priority, turn, task_id

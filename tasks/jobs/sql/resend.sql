@@ -69,5 +69,5 @@ SET sent_at = now(), resent = least(j.resent + 1, 32767)
 FROM task t
 WHERE j.task_id = ANY(ARRAY(SELECT task_id FROM overdue)) AND t.id = j.task_id
 RETURNING
-    j.task_id, t.job_id, j.run, j.name, j.queue, j.options, j.retries, left(j.args::text, 200),
-    left(j.kwargs::text, 200)
+    j.task_id, t.job_id, j.run, j.name, j.queue, j.options - '{countdown,eta}'::text[], j.retries,
+    left(j.args::text, 200), left(j.kwargs::text, 200)

@@ -52,23 +52,12 @@ Result = TypeVar("Result")
 Pages = Iterator[Sequence[Part]]
 
 
-def start(vendor_type: str, parts: Iterable[Part], turns: Turns | None = None, **attributes: Any) -> Execution:
-    """Start an execution, as `start_or_find` does, and return it."""
-    return start_or_find(vendor_type, parts, turns, **attributes)[0]
-
-
 @at_once
 def start_or_find(
-    vendor_type: str,
-    parts: Iterable[Part],
-    turns: Turns | None = None,
-    *,
-    of_it: Terms | None = None,
-    **attributes: Any,
+    new: NewExecution, parts: Iterable[Part], turns: Turns | None = None, of_it: Terms | None = None
 ) -> tuple[Execution, bool]:
-    """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution, `of_it` its terms.
-    If its parent has a child with its key already, or there is an execution with its key, return that one and
-    False.
+    """Record an execution whose tasks are these jobs, with the terms `of_it`. If its parent has a child with its
+    key already, or there is an execution with its key, return that one and False.
 
     1. Leave out parts with a unique job that is queued or running. A job holds its key until its task is final;
        no code has to release the key, so no crash can leave it taken.
@@ -78,7 +67,6 @@ def start_or_find(
 
     If the process dies before the commit, then nothing happened. After it, the sender sends what waits.
     """
-    new = NewExecution(vendor_type, **attributes)
     return _in_pages(parts, partial(_record, new, of_it, turns or Turns()))
 
 
@@ -192,7 +180,7 @@ def _write(execution: Execution, parts: Sequence[Part], turns: Turns) -> list[di
     task_ids = add_to_held(execution, [NewTask(job.job_id, job.meta, revision) for job in jobs])
     rows = [_row_of(job, task_id, revision) for job, task_id in zip(jobs, task_ids, strict=True)]
     turns.give(rows)
-    limits.write_missing({row["name"] for row in rows if row["limit_key"] is not None})
+    limits.write_declared({row["name"] for row in rows if row["limit_key"] is not None})
     texts = (json.dumps(row) for row in rows)
     for page in sized_pages(((text, len(text)) for text in texts), BATCH_SIZE, count=BATCH):
         run("create_jobs", jobs=f"[{','.join(page)}]")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.lifecycle.creation import NewExecution
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.text import shown
 from harbor_refresh.tasks.jobs.end_callbacks import callbacks_of
@@ -88,19 +89,18 @@ def start(
         "on_first_error": on_first_error,
     }
     terms = terms_of("" if parent else once, on_failure, deadline, tells_first_failure=bool(on_first_error))
-    execution, is_new = creation.start_or_find(
+    parts, turns = parts_of(() if jobs is None and open else jobs), turns_of(weight, fair_by)
+    new = NewExecution(
         vendor_type,
-        parts_of(() if jobs is None and open else jobs),
-        turns_of(weight, fair_by),
         vendor_id=vendor_id,
         trigger=trigger,
         extra_attrs={} if extra_attrs is None else extra_attrs,
         open_seconds=limit if open else None,
         callbacks=callbacks_of(callbacks),
-        parent=parent and parent.pk,
+        parent=None if parent is None else parent.pk,
         key_in_parent=once if parent else "",
-        of_it=terms,
     )
+    execution, is_new = creation.start_or_find(new, parts, turns, terms)
     started = TrackedExecution.objects.get(pk=execution.pk)
     started.is_new = is_new
     return started

@@ -12,14 +12,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from harbor_refresh.executions.access.audit import Kind, Outcome, at_terminal, note
 from harbor_refresh.executions.attached.ownership import refuse_if_attached
 from harbor_refresh.executions.errors import NoSuchExecution, Refused
 from harbor_refresh.executions.lifecycle import vendor_keys
-from harbor_refresh.executions.management.command import Subcommand, age, positive_integer
+from harbor_refresh.executions.management.command import Subcommand, age, argument, positive_integer
 from harbor_refresh.executions.management.output import Answer, Failed, Misused, bar_shown, moment, table
 from harbor_refresh.executions.models import Execution, Quarantine
 from harbor_refresh.executions.models.operations import Verb
@@ -51,24 +50,22 @@ def _pair(text: str) -> tuple[str, str]:
     return path, value
 
 
-def add_filter(parser: CommandParser) -> None:
-    def add(name: str, help: str, **how: Any) -> None:
-        parser.add_argument(name, help=help, **how)
-
-    add("ids", "these executions", nargs="*", type=positive_integer, metavar="ID")
-    add("--quarantined", "executions in quarantine", action="store_true", default=None)
-    add("--has-jobs", "executions with a job", action="store_true", default=None)
-    add("--vendor", "executions of this vendor type", metavar="X", default="")
-    add("--vendor-id", "executions of the object with this number or text", metavar="ID")
-    several = {"action": "append", "default": []}
-    text = "executions with this status; may be repeated"
-    add("--status", text, choices=Status.values, metavar="S", **several)
-    add("--trigger", "executions with this trigger", metavar="T", default="")
-    text = "executions that started longer ago than this, such as 30m, 12h, 7d or 2w"
-    add("--older-than", text, type=age, metavar="AGE")
-    add("--newer-than", "executions that started more recently than this", type=age, metavar="AGE")
-    text = "executions with this text at the dotted path of extra_attrs; may be repeated"
-    add("--attribute", text, type=_pair, metavar="PATH=TEXT", **several)
+STATUSES = "executions with this status; may be repeated"
+OLDER = "executions that started longer ago than this, such as 30m, 12h, 7d or 2w"
+ATTRIBUTES = "executions with this text at the dotted path of extra_attrs; may be repeated"
+SEVERAL: dict[str, Any] = {"action": "append", "default": []}
+FILTER = (
+    argument("ids", help="these executions", nargs="*", type=positive_integer, metavar="ID"),
+    argument("--quarantined", help="executions in quarantine", action="store_true", default=None),
+    argument("--has-jobs", help="executions with a job", action="store_true", default=None),
+    argument("--vendor", help="executions of this vendor type", metavar="X", default=""),
+    argument("--vendor-id", help="executions of the object with this number or text", metavar="ID"),
+    argument("--status", help=STATUSES, choices=Status.values, metavar="S", **SEVERAL),
+    argument("--trigger", help="executions with this trigger", metavar="T", default=""),
+    argument("--older-than", help=OLDER, type=age, metavar="AGE"),
+    argument("--newer-than", help="executions that started more recently than this", type=age, metavar="AGE"),
+    argument("--attribute", help=ATTRIBUTES, type=_pair, metavar="PATH=TEXT", **SEVERAL),
+)
 
 
 def chosen(options: dict[str, Any]) -> Filter:
@@ -84,11 +81,6 @@ def chosen(options: dict[str, Any]) -> Filter:
         )
     except Refused as exc:
         raise Misused(str(exc)) from exc
-
-
-def _list_arguments(parser: CommandParser) -> None:
-    add_filter(parser)
-    parser.add_argument("--limit", type=positive_integer, default=50, metavar="N", help="show the N newest (50)")
 
 
 def _list(options: dict[str, Any]) -> Answer:
@@ -107,12 +99,6 @@ def _list(options: dict[str, Any]) -> Answer:
     columns = ("execution", "status", "vendor", "vendor id", "trigger", "started", "ended")
     more = [f"The newest {plural(limit, 'execution')}; there are more."] if has_more else []
     return Answer(data, [table(columns, rows), *more])
-
-
-def _show_arguments(parser: CommandParser) -> None:
-    parser.add_argument("id", type=positive_integer, metavar="ID", help="the execution")
-    text = "list its running jobs instead, with the progress and the last message of each"
-    parser.add_argument("--running", action="store_true", help=text)
 
 
 def _show(options: dict[str, Any]) -> Answer:
@@ -158,19 +144,6 @@ def _running(execution_id: int) -> Answer:
     if len(rows) == MOST_RUNNING:
         shown.append(f"The first {plural(MOST_RUNNING, 'job')}; there may be more.")
     return Answer({"running": data}, shown if rows else ["No job runs now."])
-
-
-def _arguments(parser: CommandParser) -> None:
-    add_filter(parser)
-    parser.add_argument("--all", action="store_true", help="every execution; needed if there is no other filter")
-    parser.add_argument("--dry-run", action="store_true", help="only count; change nothing")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-
-
-def _arguments_of_stop(parser: CommandParser) -> None:
-    _arguments(parser)
-    text = "after this time, kill the processes of jobs that still run; only with IDs of executions"
-    parser.add_argument("--kill-after", type=float, metavar="SECONDS", help=text)
 
 
 def _act(verb: Verb, options: dict[str, Any]) -> Answer:
@@ -239,12 +212,24 @@ HELP = {
     Verb.REFRESH: "recompute the status of executions from their tasks, without the queue",
     Verb.DELETE: "delete executions that have ended, with their tasks and their history",
 }
+LIST = "list the executions that match the options, the newest first"
 SHOW = "show one execution, its tasks by status, and the share that has ended"
-VERBS = {
-    "list": Subcommand("list the executions that match the options, the newest first", _list, _list_arguments),
-    "show": Subcommand(SHOW, _show, _show_arguments),
-}
+RUNNING = "list its running jobs instead, with the progress and the last message of each"
+KILL = "after this time, kill the processes of jobs that still run; only with IDs of executions"
+LIMIT = argument("--limit", type=positive_integer, default=50, metavar="N", help="show the N newest (50)")
+OF_MANY = (
+    *FILTER,
+    argument("--all", action="store_true", help="every execution; needed if there is no other filter"),
+    argument("--dry-run", action="store_true", help="only count; change nothing"),
+    argument("--yes", action="store_true", help="do not ask"),
+)
+OF_STOP = (*OF_MANY, argument("--kill-after", type=float, metavar="SECONDS", help=KILL))
+OF_ONE = (
+    argument("id", type=positive_integer, metavar="ID", help="the execution"),
+    argument("--running", action="store_true", help=RUNNING),
+)
+VERBS = {"list": Subcommand(LIST, _list, [*FILTER, LIMIT]), "show": Subcommand(SHOW, _show, OF_ONE)}
 VERBS |= {
-    verb.value: Subcommand(text, partial(_act, verb), _arguments_of_stop if verb == Verb.STOP else _arguments)
+    verb.value: Subcommand(text, partial(_act, verb), OF_STOP if verb == Verb.STOP else OF_MANY)
     for verb, text in HELP.items()
 }

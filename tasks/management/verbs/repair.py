@@ -4,7 +4,6 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import CommandParser
 from django.db.models import F
 
 from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note, noted
@@ -12,7 +11,7 @@ from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle.quarantines import release
-from harbor_refresh.executions.management.command import Subcommand, positive_integer
+from harbor_refresh.executions.management.command import Subcommand, argument, one_of, positive_integer
 from harbor_refresh.executions.management.output import Answer, bar_shown, moment, refuse_second_run, table
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.executions.text import id_list, plural
@@ -40,13 +39,6 @@ def _note(word: Word, count: int) -> None:
     """Write to the log of actions what was done with the queue, unless the database is away."""
     with suppress(DatabaseAway), absence_translated():
         note(at_terminal(), word, Kind.QUEUE, count=count)
-
-
-def _drift_arguments(parser: CommandParser) -> None:
-    parser.add_argument(
-        "--full", action="store_true", help="check every execution, not only recently changed ones"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only print; mark nothing")
 
 
 def repair_drift(*, full: bool, dry_run: bool) -> Answer:
@@ -91,10 +83,6 @@ def _jobs(options: dict[str, Any]) -> Answer:
     return Answer(data, [table(("", "jobs", ""), rows)] if rows else ["Nothing to settle."])
 
 
-def _import_arguments(parser: CommandParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="only count the marks")
-
-
 def _import(options: dict[str, Any]) -> Answer:
     """An interrupted import or export is typed again: it takes the rest."""
     is_dry_run = options["dry_run"]
@@ -110,15 +98,6 @@ def _import(options: dict[str, Any]) -> Answer:
     return Answer({"taken": found.taken, "unreadable": found.unreadable}, shown)
 
 
-def _export_arguments(parser: CommandParser) -> None:
-    parser.add_argument(
-        "--set", action="store_true", dest="as_set", help="write the set of Harbor's main branch instead of keys"
-    )
-    parser.add_argument(
-        "--force", action="store_true", help="export even if workers are alive and refreshing is not paused"
-    )
-
-
 def _export(options: dict[str, Any]) -> Answer:
     as_set = options["as_set"]
     with bar_shown("executions", legacy_marks.count_left(as_set=as_set)) as show:
@@ -129,14 +108,6 @@ def _export(options: dict[str, Any]) -> Answer:
     if left:
         shown.append(f"{plural(left, 'mark')} of ours came meanwhile, or cannot be read: run it again.")
     return Answer({"moved": count, "left": left}, shown)
-
-
-def _quarantine_arguments(parser: CommandParser) -> None:
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--release", nargs="+", type=positive_integer, metavar="ID", help="release these executions"
-    )
-    group.add_argument("--release-all", action="store_true", help="release all executions")
 
 
 def _quarantine(options: dict[str, Any]) -> Answer:
@@ -166,16 +137,6 @@ def _release(given: list[int]) -> Answer:
     )
 
 
-def _queue(parser: CommandParser) -> None:
-    text = f"a queue of the broker; the default, {WORK}, means refreshing"
-    parser.add_argument("queue", nargs="?", default=WORK, metavar="QUEUE", help=text)
-
-
-def _queue_and_reason(parser: CommandParser) -> None:
-    _queue(parser)
-    parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, shown on the page Queue")
-
-
 def _pause(options: dict[str, Any]) -> Answer:
     queue = options["queue"]
     is_new = pause(queue, at_terminal(), options["reason"])
@@ -191,25 +152,39 @@ def _unpause(options: dict[str, Any]) -> Answer:
 
 
 DRIFT = "find executions whose status differs from their tasks, and queue them for a refresh"
+OF_DRIFT = (
+    argument("--full", action="store_true", help="check every execution, not only recently changed ones"),
+    argument("--dry-run", action="store_true", help="only print; mark nothing"),
+)
 REPAIRS = {
-    "drift": Subcommand(
-        DRIFT, lambda given: repair_drift(full=given["full"], dry_run=given["dry_run"]), _drift_arguments
-    ),
+    "drift": Subcommand(DRIFT, lambda given: repair_drift(full=given["full"], dry_run=given["dry_run"]), OF_DRIFT),
     "claims": Subcommand("release the claims of dead nodes", _claims),
     "jobs": Subcommand("release the jobs of dead workers, and send the jobs that may run", _jobs),
     "refresh": executions.VERBS["refresh"],
 }
+SET = "write the set of Harbor's main branch instead of keys"
+FORCE = "export even if workers are alive and refreshing is not paused"
+OF_EXPORT = (
+    argument("--set", action="store_true", dest="as_set", help=SET),
+    argument("--force", action="store_true", help=FORCE),
+)
+DRY_RUN = argument("--dry-run", action="store_true", help="only count the marks")
 MARKS = {
-    "import": Subcommand("move Harbor's own marks to the queue", _import, _import_arguments),
-    "export": Subcommand("turn the queue into Harbor's own marks", _export, _export_arguments),
+    "import": Subcommand("move Harbor's own marks to the queue", _import, [DRY_RUN]),
+    "export": Subcommand("turn the queue into Harbor's own marks", _export, OF_EXPORT),
 }
+QUEUE_HELP = f"a queue of the broker; the default, {WORK}, means refreshing"
+QUEUE = argument("queue", nargs="?", default=WORK, metavar="QUEUE", help=QUEUE_HELP)
+REASON = argument("--reason", default="", metavar="TEXT", help="the reason, shown on the page Queue")
+RELEASE = argument("--release", nargs="+", type=positive_integer, metavar="ID", help="release these executions")
+RELEASE_ALL = argument("--release-all", action="store_true", help="release all executions")
 PAUSE = "pause refreshing, or the tracked jobs of a queue, until it is resumed"
 QUARANTINE = "list the executions in quarantine with their reasons, or release them"
 REPAIR = "mark executions with a wrong status, release the claims and jobs of dead nodes, refresh executions"
 VERBS = {
-    "pause": Subcommand(PAUSE, _pause, _queue_and_reason),
-    "unpause": Subcommand("resume refreshing, or the jobs of a queue", _unpause, _queue),
-    "quarantine": Subcommand(QUARANTINE, _quarantine, _quarantine_arguments),
+    "pause": Subcommand(PAUSE, _pause, [QUEUE, REASON]),
+    "unpause": Subcommand("resume refreshing, or the jobs of a queue", _unpause, [QUEUE]),
+    "quarantine": Subcommand(QUARANTINE, _quarantine, [one_of(RELEASE, RELEASE_ALL)]),
     "repair": Subcommand(REPAIR, parts=REPAIRS),
     "marks": Subcommand("import or export the marks of Harbor", parts=MARKS),
 }

@@ -6,12 +6,10 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from harbor_refresh.executions.checks import bad_settings
 from harbor_refresh.executions.durations import age, ago
 from harbor_refresh.executions.errors import NoSuchTask
-from harbor_refresh.executions.management.command import Subcommand, positive_integer
+from harbor_refresh.executions.management.command import Subcommand, argument, one_of, positive_integer
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.text import plural
@@ -38,21 +36,6 @@ MEANINGS = {
     "running": "run",
     "unreported": "have a report that the target of the hook has not taken",
 }
-
-
-def _status_arguments(parser: CommandParser) -> None:
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--claims", action="store_true", help="list the claims in flight with their nodes, the oldest first"
-    )
-    which.add_argument(
-        "--jobs",
-        action="store_true",
-        help="count the unfinished jobs by state, and show the workers that run them",
-    )
-    parser.add_argument(
-        "--limit", type=positive_integer, default=50, metavar="N", help="with --claims: show the N oldest (50)"
-    )
 
 
 def _status(options: dict[str, Any]) -> Answer:
@@ -158,13 +141,6 @@ def _jobs() -> Answer:
     return Answer({**counts, "nodes": nodes}, shown)
 
 
-def _why_arguments(parser: CommandParser) -> None:
-    which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("id", nargs="?", type=positive_integer, metavar="ID", help="the execution")
-    text = "say why the job of this task does not run, or where it runs"
-    which.add_argument("--task", type=positive_integer, metavar="TASK", help=text)
-
-
 def _why(options: dict[str, Any]) -> Answer:
     if options["task"]:
         return _why_of_job(options["task"])
@@ -222,8 +198,23 @@ def _check(options: dict[str, Any]) -> Answer:
 STATUS = "show the queue, the live nodes, the jobs, the schedule, and what is wrong"
 WHY = "say where an execution is, why it is not refreshed, and what to do; or why a job does not run"
 CHECK = "check the settings, servers and workers for what keeps executions from ending"
+CLAIMS = "list the claims in flight with their nodes, the oldest first"
+JOBS = "count the unfinished jobs by state, and show the workers that run them"
+LIMIT = "with --claims: show the N oldest (50)"
+OF_STATUS = (
+    one_of(
+        argument("--claims", action="store_true", help=CLAIMS), argument("--jobs", action="store_true", help=JOBS)
+    ),
+    argument("--limit", type=positive_integer, default=50, metavar="N", help=LIMIT),
+)
+TASK = "say why the job of this task does not run, or where it runs"
+OF_WHY = one_of(
+    argument("id", nargs="?", type=positive_integer, metavar="ID", help="the execution"),
+    argument("--task", type=positive_integer, metavar="TASK", help=TASK),
+    required=True,
+)
 VERBS = {
-    "status": Subcommand(STATUS, _status, _status_arguments),
-    "why": Subcommand(WHY, _why, _why_arguments),
+    "status": Subcommand(STATUS, _status, OF_STATUS),
+    "why": Subcommand(WHY, _why, [OF_WHY]),
     "check": Subcommand(CHECK, _check),
 }

@@ -11,11 +11,11 @@ from celery import current_app
 
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.checks.facts import Workers
-from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from tests.faults.cluster import Cluster
 from tests.integration.checks.examined import E, found
 from tests.integration.redis_state import Redis
+from tests.started import start
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow

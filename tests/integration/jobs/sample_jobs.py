@@ -5,9 +5,9 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, Self
 
 from celery import Celery
 from django.db import connection
@@ -21,17 +21,35 @@ from harbor_refresh.executions.models import Execution, Link, Task
 from harbor_refresh.executions.status import CODES, is_final
 from harbor_refresh.tasks.jobs import Handle, TrackedJob, sender
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.jobs.messages import header as message_header
+from harbor_refresh.tasks.jobs.messages.validation import header_of
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, Run, begin, take
-from harbor_refresh.tasks.jobs.running.eager import Sent
-from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.models.job import Job, Node, Takes
+from tests.started import start
 
 #: The queue of the jobs of these tests, and the id of their usual node.
 QUEUE, NODE = "harbor_refresh.jobs", 1
 
 Work = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A job that is picked, as pick.sql says it."""
+
+    task_id: int
+    job: str
+    number: int
+    name: str
+    queue: str
+    options: dict[str, Any]
+    retries: int
+    args: str
+    kwargs: str
+
+    @classmethod
+    def of(cls, row: tuple[Any, ...]) -> Self:
+        return replace(cls(*row), options=json.loads(row[5]))
 
 
 class Outbox:
@@ -44,7 +62,7 @@ class Outbox:
     def publish(self, rows: Sequence[tuple[Any, ...]]) -> int:
         if rows and self.is_away:
             raise ConnectionError("the broker is away")
-        self.messages += [sender._sent(row) for row in rows]
+        self.messages += [Sent.of(row) for row in rows]
         return len(rows)
 
     def take(self) -> list[Sent]:
@@ -150,7 +168,7 @@ def delivered_to(function: Work, message: Sent, **options: Any) -> Any:
         id=message.job,
         called_directly=False,
         delivery_info={},
-        **message_header.of(message.task_id, message.number),
+        **header_of(message.task_id, message.number),
     )
     try:
         return task()

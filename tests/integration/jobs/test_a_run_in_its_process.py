@@ -17,12 +17,11 @@ from harbor_refresh.tasks.jobs import Handle
 from harbor_refresh.tasks.jobs.nodes import this_node
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.running import tracked
-from harbor_refresh.tasks.jobs.running.eager import Sent
-from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from tests.integration.jobs.sample_jobs import (
     AtOnce,
     Outbox,
+    Sent,
     beats,
     begun,
     chained,
@@ -35,6 +34,7 @@ from tests.integration.jobs.sample_jobs import (
     rows,
     tasks,
 )
+from tests.started import start
 
 pytestmark = pytest.mark.usefixtures("database", "at_once")
 

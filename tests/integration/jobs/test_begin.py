@@ -12,10 +12,10 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.again import retry_failed
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.reaper import EAGER
-from harbor_refresh.tasks.jobs.running.eager import Sent
 from tests.integration.jobs.sample_jobs import (
     NODE,
     Outbox,
+    Sent,
     beats,
     begun,
     failed,

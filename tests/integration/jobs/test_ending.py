@@ -12,14 +12,14 @@ from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.again import resume_stopped
 from harbor_refresh.tasks.jobs.messages import guard
-from harbor_refresh.tasks.jobs.messages import header as message_header
 from harbor_refresh.tasks.jobs.messages.guard import TrackedRequest
+from harbor_refresh.tasks.jobs.messages.validation import header_of
 from harbor_refresh.tasks.jobs.nodes import this_node
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
-from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.models.job import Job
 from tests.integration.jobs.sample_jobs import (
     Outbox,
+    Sent,
     beats,
     begun,
     database_port,
@@ -41,7 +41,7 @@ def message(outbox: Outbox) -> Sent:
 
 
 def request_of(message: Sent) -> Any:
-    return Bunch(id=message.job, get=message_header.of(message.task_id, message.number).get)
+    return Bunch(id=message.job, get=header_of(message.task_id, message.number).get)
 
 
 def revoked(message: Sent, *, terminated: bool = False, expired: bool = False) -> None:
@@ -95,7 +95,7 @@ def test_a_dropped_copy_ends_no_run_and_no_job_that_has_another_message(message:
 def limited(message: Sent) -> TrackedRequest:
     request = TrackedRequest.__new__(TrackedRequest)
     request.id = message.job
-    request._request_dict = {"id": message.job, **message_header.of(message.task_id, message.number)}
+    request._request_dict = {"id": message.job, **header_of(message.task_id, message.number)}
     return request
 
 

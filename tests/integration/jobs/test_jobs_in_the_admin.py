@@ -16,7 +16,6 @@ from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.admin import execution_actions
 from harbor_refresh.tasks.admin import job as screen
 from harbor_refresh.tasks.admin.job_formatters import attempt_of
-from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.operations import bulk
@@ -33,6 +32,7 @@ from tests.integration.jobs.sample_jobs import (
     statuses,
 )
 from tests.integration.sample_executions import delete
+from tests.started import start
 
 pytestmark = pytest.mark.usefixtures("database", "queue", "outbox")
 

@@ -22,12 +22,11 @@ from harbor_refresh.tasks.jobs import TrackedJob, limits, sender, start
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
 from harbor_refresh.tasks.jobs.reaper import reap, release_runs_without_node
-from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.models import Limit, LimitPace
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from tests.integration.admin_client import act, signed_in
-from tests.integration.jobs.sample_jobs import QUEUE, Outbox, beats, begun
+from tests.integration.jobs.sample_jobs import QUEUE, Outbox, Sent, beats, begun
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

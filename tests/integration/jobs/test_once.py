@@ -28,6 +28,7 @@ NIGHT = "nightly 2026-11-25"
 A_BEAT = """
 import sys, django
 django.setup()
+from harbor_refresh.executions.lifecycle.creation import NewExecution
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.jobs.starting.creation import start_or_find
 from harbor_refresh.tasks.jobs.terms import terms_of
@@ -36,7 +37,7 @@ sender._publish = lambda rows: len(rows)
 print("ready", flush=True)
 for key in sys.stdin:
     jobs = [[NewJob("a.job")] for _ in range(3)]
-    execution, is_new = start_or_find("MIRROR", jobs, of_it=terms_of(key.strip()))
+    execution, is_new = start_or_find(NewExecution("MIRROR"), jobs, of_it=terms_of(key.strip()))
     print(execution.pk, is_new, flush=True)
 """
 

@@ -21,12 +21,11 @@ from harbor_refresh.tasks.jobs.again import retry_failed
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.nodes import this_node
 from harbor_refresh.tasks.jobs.running import kept_ends
-from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.running.kept_ends import CUT, MAX_TRACEBACK
 from harbor_refresh.tasks.models import JobEnd
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.report_receiver import Target
-from tests.integration.jobs.sample_jobs import Outbox, beats, delivered, recorded
+from tests.integration.jobs.sample_jobs import Outbox, Sent, beats, delivered, recorded
 from tests.integration.jobs.test_a_run_in_its_process import TYPED, chain_of_two, got, one
 from tests.integration.sample_executions import delete
 

@@ -14,7 +14,6 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import database, sender
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
-from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models import Pause
 from harbor_refresh.tasks.models.job import Job
@@ -35,6 +34,7 @@ from tests.integration.jobs.sample_jobs import (
     rows,
     sent_before,
 )
+from tests.started import start
 
 pytestmark = pytest.mark.usefixtures("database")
 

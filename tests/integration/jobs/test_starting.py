@@ -22,12 +22,13 @@ from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, send
 from harbor_refresh.tasks.jobs import start as start_signatures
 from harbor_refresh.tasks.jobs.nodes import this_node
 from harbor_refresh.tasks.jobs.starting import creation
-from harbor_refresh.tasks.jobs.starting.creation import add, start
+from harbor_refresh.tasks.jobs.starting.creation import add
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, Part
 from harbor_refresh.tasks.models import Job
 from tests.integration.concurrency import at_once
 from tests.integration.jobs.report_receiver import Target
 from tests.integration.jobs.sample_jobs import Outbox, beats, delivered_to, in_a_row, recorded, rows, tasks
+from tests.started import start
 from tests.waiting import wait_for
 
 app = Celery("a team", set_as_current=False)

@@ -39,13 +39,14 @@ from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, begin, take
-from harbor_refresh.tasks.jobs.running.eager import Sent
-from harbor_refresh.tasks.jobs.starting.creation import add, start
+from harbor_refresh.tasks.jobs.starting.creation import add
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.models import Job, Limit, Need, Pause
 from harbor_refresh.tasks.models.job import State, Takes
 from harbor_refresh.tasks.operations.pauses import pause, resume
+from tests.integration.jobs.sample_jobs import Sent
+from tests.started import start
 
 WORKERS = (1, 2)
 ATTEMPTS = 3
@@ -288,7 +289,7 @@ class Jobs(RuleBasedStateMachine):
 @pytest.fixture(autouse=True)
 def kept_messages(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def keep(rows: Any) -> int:
-        Jobs.outbox.extend(sender._sent(row) for row in rows)
+        Jobs.outbox.extend(Sent.of(row) for row in rows)
         return len(rows)
 
     monkeypatch.setattr(sender, "_publish", keep)

@@ -17,7 +17,6 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import TrackedExecution, sender
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
-from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
 from harbor_refresh.tasks.models.job import Takes
 from tests import servers
@@ -25,6 +24,7 @@ from tests.integration.concurrency import Pause, at_once, in_background, transac
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
 from tests.integration.jobs.sample_jobs import (
     Outbox,
+    Sent,
     beats,
     begun,
     chained,

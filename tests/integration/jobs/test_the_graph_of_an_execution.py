@@ -7,9 +7,9 @@ from django.test import Client
 
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.admin import job_formatters
-from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from tests.integration.jobs.sample_jobs import failed, in_a_row, recorded
+from tests.started import start
 
 pytestmark = pytest.mark.usefixtures("database", "at_once")
 

@@ -15,10 +15,9 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.reaper import release
 from harbor_refresh.tasks.jobs.reaper import running as running_jobs
-from harbor_refresh.tasks.jobs.running.eager import Sent
 from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.models.job import Job
-from tests.integration.jobs.sample_jobs import Outbox, beats, begun, job, recorded, rows, tasks
+from tests.integration.jobs.sample_jobs import Outbox, Sent, beats, begun, job, recorded, rows, tasks
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("database")

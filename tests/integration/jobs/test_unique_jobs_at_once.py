@@ -12,7 +12,6 @@ from harbor_refresh.executions.errors import AlreadyUnderWay, Contended
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.jobs.again import retry_failed
-from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.jobs.starting.unique_keys import retry_on_conflict
 from harbor_refresh.tasks.models import Job
@@ -21,6 +20,7 @@ from tests.integration.concurrency import in_background, transaction_held_open, 
 from tests.integration.database_state import waiting_for_locks
 from tests.integration.jobs.sample_jobs import Outbox, ends
 from tests.integration.sample_executions import delete
+from tests.started import start
 
 pytestmark = pytest.mark.usefixtures("database", "outbox")
 

@@ -23,7 +23,6 @@ from harbor_refresh.executions.models import Execution, Quarantine
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.operations.pauses import paused
 from harbor_refresh.tasks.pipeline import marks
@@ -33,6 +32,7 @@ from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import act, signed_in, told
 from tests.integration.redis_state import Redis, only_waits_take_time
 from tests.integration.sample_executions import delete
+from tests.started import start
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 

@@ -19,7 +19,6 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.vendor_keys import number_of
 from harbor_refresh.executions.models import AuditEntry, Delivery, Execution, Subscription, Task, VendorKey
 from harbor_refresh.executions.queries import listing
-from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import ids_shown, signed_in, told
@@ -27,6 +26,7 @@ from tests.integration.jobs.sample_jobs import failed, in_a_row, statuses
 from tests.integration.jobs.sample_jobs import recorded as started
 from tests.integration.query_counts import queries
 from tests.integration.sample_executions import delete
+from tests.started import start
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 

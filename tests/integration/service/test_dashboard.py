@@ -21,7 +21,6 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.monitoring import flights
 from harbor_refresh.monitoring.flights import Flight
-from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models import Limit, Sample
 from harbor_refresh.tasks.overview import events, samples
@@ -29,6 +28,7 @@ from harbor_refresh.tasks.overview.state import Node, State
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import signed_in
 from tests.integration.query_counts import queries
+from tests.started import start
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("database", "queue")

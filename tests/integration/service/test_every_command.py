@@ -8,9 +8,9 @@ from django.core.management import ManagementUtility
 
 from benchmarks.command import Command as Bench
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
-from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from tests import pages
+from tests.started import start
 
 #: The changelog is left out: a command of a past release may be gone.
 PAGES = [*(pages.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))]

@@ -18,10 +18,10 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.jobs.sample_jobs import in_a_row
+from tests.started import start
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -15,7 +15,6 @@ from django.db import connection, connections
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.local.binaries import find_postgres
-from harbor_refresh.tasks.jobs.starting.creation import start
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from tests import pages, servers, terminal
 from tests.integration.command_output import failing, said
@@ -23,6 +22,7 @@ from tests.integration.executions.api.api_client import token
 from tests.integration.redis_state import Redis
 from tests.integration.sample_executions import drifted, made, status_of
 from tests.integration.service.web_server import web_server
+from tests.started import start
 
 UPGRADE, ALERTS = pages.read("docs/howto/upgrade.md"), pages.read("docs/howto/alerts.md")
 TROUBLE = pages.read("docs/howto/troubleshooting.md")
