@@ -15,6 +15,7 @@ from contextlib import suppress
 from importlib.metadata import distribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Self
 
 import psycopg
 from psycopg import sql
@@ -110,11 +111,13 @@ class EmbeddedPostgres(EmbeddedServer):
             return False
         return shown is not None and Path(shown[0]).resolve() == self._data.resolve()
 
-    def _once_up(self) -> None:
+    def start(self) -> Self:
+        super().start()
         with psycopg.connect(self.url_for("postgres"), autocommit=True) as connection:
             known = "SELECT 1 FROM pg_database WHERE datname = %s"
             if connection.execute(known, [self.database]).fetchone() is None:
                 connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(self.database)))
+        return self
 
 
 def find_postgres() -> Path:

@@ -39,9 +39,6 @@ class EmbeddedServer(Child, ABC):
     def _answers(self) -> bool:
         """Whether a client gets a correct answer now."""
 
-    def _once_up(self) -> None:
-        """Do what each start needs before `start` returns."""
-
     def start(self) -> Self:
         """Start and wait until it answers; do nothing if it runs."""
         if self.running:
@@ -51,7 +48,6 @@ class EmbeddedServer(Child, ABC):
         deadline = time.monotonic() + self.answer_within_seconds
         while process.poll() is None and time.monotonic() < deadline:
             if self._answers():
-                self._once_up()
                 return self
             time.sleep(0.02)
         self.kill()

@@ -34,23 +34,18 @@ WEB_PORT, FLOWER_PORT, POSTGRES_PORT, REDIS_PORT = 8000, 5555, 5432, 6379
 SERVICES_HAVE_SECONDS = 6.0
 SERVERS_HAVE_SECONDS = 2.4
 WEB_HAS_SECONDS = 60.0
-#: Before a process that died is started again.
-PAUSE_SECONDS = 2.0
+#: Between two looks for processes that died.
+LOOK_SECONDS = 2.0
 
 
 class StopRequested(Exception):
     """A signal asked us to end."""
 
 
-def start_again(one: Service | EmbeddedServer, died: dict[str, float]) -> None:
-    """Report a process that died, and start it after a pause. `died`: when each of them did."""
-    if one.running:
-        died.pop(one.name, None)
-    elif one.name not in died:
-        died[one.name] = time.monotonic()
+def start_again(one: Service | EmbeddedServer) -> None:
+    """Start a process that died, and say so."""
+    if not one.running:
         say(f"error {one.name} ended and starts again. {one.log} ends:\n{tail(one.log, 12)}")
-    elif time.monotonic() - died[one.name] >= PAUSE_SECONDS:
-        del died[one.name]
         try:
             one.start()
         except LocalError as exc:
@@ -93,7 +88,6 @@ class Up:
         with held(self._checkout.lock) as announce:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, self._stop)
-            died: dict[str, float] = {}
             try:
                 database_url, redis_url = self._database(), self._redis()
                 self._environ = environment(self._checkout, database_url, redis_url)
@@ -118,12 +112,11 @@ class Up:
                 say("\nHarbor Refresh is up. In this directory, every command finds its servers by itself.\n")
                 say("\n".join(f"{name:<12} {address}" for name, address in addresses.items()))
                 say("\nCtrl-C ends everything; the data stay for the next time.")
-                watched: list[Service | EmbeddedServer] = [*self._servers, *self._services]
                 while True:
-                    for one in watched:
-                        start_again(one, died)
+                    for one in (*self._servers, *self._services):
+                        start_again(one)
                     self._checkout.bound_logs()
-                    self._pause(0.2)
+                    self._pause(LOOK_SECONDS)
             except StopRequested:
                 pass
             finally:
@@ -138,7 +131,9 @@ class Up:
 
     def _pause(self, seconds: float = 0) -> None:
         """Sleep; StopRequested after a signal."""
-        time.sleep(seconds)
+        until = time.monotonic() + seconds
+        while not self._is_stopping and time.monotonic() < until:
+            time.sleep(0.05)
         if self._is_stopping:
             raise StopRequested
 
@@ -146,31 +141,28 @@ class Up:
         if given := env.secret("DATABASE_URL", ""):
             say("note  DATABASE_URL is set: it is used, and no PostgreSQL is started.")
             return given
-        return self._up(EmbeddedPostgres(self._checkout.postgres, POSTGRES_PORT), "postgres", POSTGRES_PORT)
+        port = self._port("PostgreSQL", POSTGRES_PORT)
+        return self._up(EmbeddedPostgres(self._checkout.postgres, port), "postgres")
 
     def _redis(self) -> str:
         if given := env.redis_url("REDIS_URL", "_REDIS_URL_HARBOR", "_REDIS_URL_CORE", default=""):
             say("note  REDIS_URL is set: it is used, and no Valkey is started.")
             return given
-        return self._up(EmbeddedRedis(self._checkout.redis, REDIS_PORT), "redis", REDIS_PORT)
+        return self._up(EmbeddedRedis(self._checkout.redis, self._port("Valkey", REDIS_PORT)), "redis")
 
-    def _up(self, server: EmbeddedServer, log: str, wished: int) -> str:
+    def _up(self, server: EmbeddedServer, log: str) -> str:
         self._pause()
         server.log = self._checkout.fresh_log(log)
         self._servers.append(server)
         say(f"start {server.name}")
-        server.start()
-        self._say_if_moved(server.name, server.port, wished)
-        return server.url
+        return server.start().url
 
     def _port(self, what: str, wished: int) -> int:
+        """Return the wished port, or say which one was free."""
         port = choose_port(wished)
-        self._say_if_moved(what, port, wished)
-        return port
-
-    def _say_if_moved(self, what: str, port: int, wished: int) -> None:
         if port != wished:
             say(f"note  {what} listens on port {port}, because {wished} was taken.")
+        return port
 
     def _make_admin_account(self) -> str:
         """Make the account, and say how to log in; an account that is there already does not change."""

@@ -78,14 +78,12 @@ def test_a_stubborn_child_is_killed_in_time(child: Callable[[str], Service]) -> 
 
 
 def test_a_child_that_dies_is_reported_with_the_end_of_its_log_and_starts_again(
-    child: Callable[[str], Service], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    child: Callable[[str], Service], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("harbor_refresh.local.up.PAUSE_SECONDS", 0.1)
     dying = child("import sys; sys.exit('no such broker')").start()
-    died: dict[str, float] = {}
 
     def again() -> bool:
-        start_again(dying, died)
+        start_again(dying)
         return dying.log.read_text().count("no such broker") == 3
 
     wait_for(again, "three deaths")
@@ -132,7 +130,7 @@ def test_a_stop_ends_the_running_step(checkout: Checkout, monkeypatch: pytest.Mo
     with pytest.raises(StopRequested):
         up.run_to_end("migrate", "manage.py", "migrate")
     with pytest.raises(StopRequested):
-        up._up(EmbeddedRedis(checkout.redis), "redis", 0)
+        up._up(EmbeddedRedis(checkout.redis), "redis")
     assert not checkout.redis.exists()
 
 
