@@ -40,17 +40,15 @@ class Migration:
     of the two write each row, and the other one finds it."""
 
     def __init__(self) -> None:
-        self.known: dict[str, set[int]] = {}
+        self.known: set[int] = set()
         self.groups: set[str] = set()
 
-    def before(self, app_config: AppConfig, using: str, **_: Any) -> None:
+    def before(self, using: str, **_: Any) -> None:
         from django.contrib.auth.models import Group, Permission
 
-        if Permission._meta.db_table not in connections[using].introspection.table_names():
-            return
-        self.groups = set(Group.objects.using(using).values_list("name", flat=True))
-        rows = Permission.objects.using(using).filter(content_type__app_label=app_config.label)
-        self.known[app_config.label] = set(rows.values_list("pk", flat=True))
+        if Permission._meta.db_table in connections[using].introspection.table_names():
+            self.groups = set(Group.objects.using(using).values_list("name", flat=True))
+            self.known = set(Permission.objects.using(using).values_list("pk", flat=True))
 
     def after(self, app_config: AppConfig, using: str, **_: Any) -> None:
         """Make the groups, and give them this app's permissions: all of them if the group is new."""
@@ -60,7 +58,6 @@ class Migration:
             return
         rows = Permission.objects.using(using).filter(content_type__app_label=app_config.label)
         found = rows.values_list("pk", "codename")
-        before = self.known.pop(app_config.label, set())
         for role in ROLES:
             group, is_made = Group.objects.using(using).get_or_create(name=role)
             if is_made:
@@ -68,7 +65,7 @@ class Migration:
             wanted = [
                 pk
                 for pk, codename in found
-                if may(role, app_config.label, codename) and (role not in self.groups or pk not in before)
+                if may(role, app_config.label, codename) and (role not in self.groups or pk not in self.known)
             ]
             group.permissions.add(*wanted)
 

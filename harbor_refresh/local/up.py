@@ -112,8 +112,9 @@ class Up:
                 say("\nHarbor Refresh is up. In this directory, every command finds its servers by itself.\n")
                 say("\n".join(f"{name:<12} {address}" for name, address in addresses.items()))
                 say("\nCtrl-C ends everything; the data stay for the next time.")
+                watched: list[Service | EmbeddedServer] = [*self._servers, *self._services]
                 while True:
-                    for one in (*self._servers, *self._services):
+                    for one in watched:
                         start_again(one)
                     self._checkout.bound_logs()
                     self._pause(LOOK_SECONDS)
