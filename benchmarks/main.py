@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.errors import BenchError
 from benchmarks.servers import Servers
-from harbor_refresh.local.errors import LocalError
+from harbor_refresh.local import LocalError
 
 
 def main(words: list[str]) -> int:

@@ -29,7 +29,12 @@ from settings import env
 ROOT = Path(__file__).resolve().parents[1]
 REDIS_DB = 15
 
-PARAMETERS = {"shared_buffers": "512MB", "max_wal_size": "4GB", "checkpoint_timeout": "15min"}
+PARAMETERS = {
+    "shared_buffers": "512MB",
+    "max_wal_size": "4GB",
+    "checkpoint_timeout": "15min",
+    "shared_preload_libraries": "pg_stat_statements",
+}
 #: Redis with its defaults and no append-only file, because no design needs Redis to keep its data.
 IN_MEMORY = ("--appendonly", "no")
 #: Prefixes of variables that would change what is measured; they are removed from the caller's environment, and so

@@ -9,65 +9,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harbor_refresh.executions.admin.execution_inline import ExecutionInline
-    from harbor_refresh.executions.admin.site_pages import register_admin
-    from harbor_refresh.executions.errors import (
-        AlreadyFinal,
-        AlreadyUnderWay,
-        Contended,
-        ExecutionClosed,
-        NoSuchExecution,
-        NotCommitted,
-        RefreshError,
-        Refused,
-        StillRunning,
-    )
-    from harbor_refresh.executions.hook.job_reports import CheckIn, on_check_in
-    from harbor_refresh.executions.news.after_commit import execution_changed
-    from harbor_refresh.executions.news.handlers import Change, on_execution
-    from harbor_refresh.executions.queries.host_views import execution_urls
-    from harbor_refresh.tasks.host import connect
-    from harbor_refresh.tasks.jobs import (
-        EndedExecution,
-        Handle,
-        JobResult,
-        TrackedExecution,
-        TrackedJob,
-        astart,
-        job,
-        needs,
-        start,
-    )
-
-__all__ = [
-    "AlreadyFinal",
-    "AlreadyUnderWay",
-    "Change",
-    "CheckIn",
-    "Contended",
-    "EndedExecution",
-    "ExecutionClosed",
-    "ExecutionInline",
-    "Handle",
-    "JobResult",
-    "NoSuchExecution",
-    "NotCommitted",
-    "RefreshError",
-    "Refused",
-    "StillRunning",
-    "TrackedExecution",
-    "TrackedJob",
-    "astart",
-    "connect",
-    "execution_changed",
-    "execution_urls",
-    "job",
-    "needs",
-    "on_check_in",
-    "on_execution",
-    "register_admin",
-    "start",
-]
+    from harbor_refresh.executions.admin.execution_inline import ExecutionInline as ExecutionInline
+    from harbor_refresh.executions.admin.site_pages import register_admin as register_admin
+    from harbor_refresh.executions.errors import AlreadyFinal as AlreadyFinal
+    from harbor_refresh.executions.errors import AlreadyUnderWay as AlreadyUnderWay
+    from harbor_refresh.executions.errors import Contended as Contended
+    from harbor_refresh.executions.errors import ExecutionClosed as ExecutionClosed
+    from harbor_refresh.executions.errors import NoSuchExecution as NoSuchExecution
+    from harbor_refresh.executions.errors import NotCommitted as NotCommitted
+    from harbor_refresh.executions.errors import RefreshError as RefreshError
+    from harbor_refresh.executions.errors import Refused as Refused
+    from harbor_refresh.executions.errors import StillRunning as StillRunning
+    from harbor_refresh.executions.hook.job_reports import CheckIn as CheckIn
+    from harbor_refresh.executions.hook.job_reports import on_check_in as on_check_in
+    from harbor_refresh.executions.news.after_commit import execution_changed as execution_changed
+    from harbor_refresh.executions.news.handlers import Change as Change
+    from harbor_refresh.executions.news.handlers import on_execution as on_execution
+    from harbor_refresh.executions.queries.host_views import execution_urls as execution_urls
+    from harbor_refresh.tasks.host import connect as connect
+    from harbor_refresh.tasks.jobs import EndedExecution as EndedExecution
+    from harbor_refresh.tasks.jobs import Handle as Handle
+    from harbor_refresh.tasks.jobs import JobResult as JobResult
+    from harbor_refresh.tasks.jobs import TrackedExecution as TrackedExecution
+    from harbor_refresh.tasks.jobs import TrackedJob as TrackedJob
+    from harbor_refresh.tasks.jobs import astart as astart
+    from harbor_refresh.tasks.jobs import job as job
+    from harbor_refresh.tasks.jobs import needs as needs
+    from harbor_refresh.tasks.jobs import start as start
 
 #: The public names of each module.
 _MODULES = {
@@ -83,6 +51,7 @@ _MODULES = {
     "harbor_refresh.tasks.jobs": "EndedExecution Handle JobResult TrackedExecution TrackedJob "
     "astart job needs start",
 }
+__all__ = [name for names in _MODULES.values() for name in names.split()]
 
 
 # A type checker would take it for any name, and so would not find a name that is misspelled.

@@ -95,7 +95,6 @@ LOGIN_REDIRECT_URL = "admin:index"
 STATIC_URL = "static/"
 STATICFILES_DIRS = [NINJA / "static"]
 STATIC_ROOT = BASE_DIR / ".local" / "static"
-DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # These are the settings of the service itself: those of the apps have names of their own, from the environment,
 # and its admin may replace Django's screens of users and groups. A project sets HARBOR_REFRESH instead.
@@ -194,8 +193,6 @@ CACHES = {
 
 # Celery. Each unusual line prevents an outage that has happened. The reasons:
 # docs/explanation/decisions/0011-celery-settings.md.
-CELERY_TASK_SERIALIZER = "json"
-CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -210,7 +207,6 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = _broker.options
 CELERY_BEAT_SCHEDULER = "harbor_refresh.tasks.pipeline.beat:PatientScheduler"
-CELERY_BEAT_MAX_LOOP_INTERVAL = 5
 
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 #: The format of [log lines](log.md). `auto`: JSON in production unless stderr is a terminal, else text.

@@ -23,7 +23,6 @@ from harbor_refresh.tasks.broker.connecting import check_broker
 from harbor_refresh.tasks.broker.redis_address import TAKES as REDIS_TAKES
 from harbor_refresh.tasks.broker.redis_address import BadAddress, read_address
 
-CORRECT = "Correct it and start again."
 #: Values of examples, which are long enough to pass for secrets.
 KNOWN_SECRETS = {
     "changemechangeme",
@@ -45,7 +44,7 @@ class BadSetting(SystemExit):
 
 
 def _bad(name: str, got: str, takes: str) -> BadSetting:
-    return BadSetting(f"{name}: got {got!r}, takes {takes}. {CORRECT}")
+    return BadSetting(f"{name}: got {got}, takes {takes}. Correct it and start again.")
 
 
 def text(name: str, default: str = "") -> str:
@@ -64,10 +63,8 @@ def read(one: Declared, default: Any = None) -> Any:
     try:
         found = parsed(one, raw) if raw else default
     except (ValueError, TypeError, LookupError):
-        takes = what_it_takes(one, as_text=True)
-        if one.is_secret:
-            raise BadSetting(f"{one.name}: got something else, takes {takes}. {CORRECT}") from None
-        raise _bad(one.name, os.environ[one.name], takes) from None
+        got = "something else" if one.is_secret else repr(os.environ[one.name])
+        raise _bad(one.name, got, what_it_takes(one, as_text=True)) from None
     return default | found | _by_name(one) if one.kind == "counts" else found
 
 
@@ -94,11 +91,11 @@ def secret(name: str, default: str | None = None) -> str:
             content = Path(path).read_text(encoding="utf-8").strip()
         except OSError as exc:
             takes = f"the path of a readable file ({exc.strerror})"
-            raise _bad(f"{name}_FILE", path, takes) from None
+            raise _bad(f"{name}_FILE", repr(path), takes) from None
         except UnicodeDecodeError:
             content = ""
         if not content:
-            raise _bad(f"{name}_FILE", path, "the path of a file with the secret as text in it")
+            raise _bad(f"{name}_FILE", repr(path), "the path of a file with the secret as text in it")
         return content
     value = text(name)
     if value:
@@ -138,7 +135,7 @@ def _address(names: tuple[str, ...], default: str, check: Callable[[str], object
             check(value)
         except ValueError as exc:  # also for an invalid IPv6 address
             reason = f"; this has {exc}" if isinstance(exc, BadAddress) else ""
-            raise _bad(name, without_password(value), takes + reason) from None
+            raise _bad(name, repr(without_password(value)), takes + reason) from None
         return value
     return default
 
@@ -154,7 +151,7 @@ def database(name: str, default: str) -> dict[str, Any]:
     ports = [port for port in str(parameters.get("port", "")).split(",") if port]
     named = parameters.get("dbname") or parameters.get("service")
     if not named or not all(port.isdecimal() for port in ports):
-        raise _bad(name, without_password(url), DATABASE_TAKES)
+        raise _bad(name, repr(without_password(url)), DATABASE_TAKES)
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": parameters.pop("dbname", ""),

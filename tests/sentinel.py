@@ -10,10 +10,9 @@ from typing import Any
 from redis import Redis
 from redis.exceptions import ConnectionError as NoConnection
 
-from harbor_refresh.local.binaries import find_redis
 from harbor_refresh.local.ports import LOOPBACK
 from harbor_refresh.local.process import spawn
-from harbor_refresh.local.redis import EmbeddedRedis
+from harbor_refresh.local.redis import EmbeddedRedis, find_redis
 from tests.waiting import slowness, wait_for
 
 NAME = "main"

@@ -54,6 +54,7 @@ postgres = EmbeddedPostgres(
         "fsync": "off",
         "max_wal_size": "256MB",
         "max_prepared_transactions": "2",
+        "shared_preload_libraries": "pg_stat_statements",
     },
 )
 redis = EmbeddedRedis(directory / "redis")

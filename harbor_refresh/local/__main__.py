@@ -10,8 +10,8 @@ import signal
 import sys
 from collections.abc import Callable
 
+from harbor_refresh.local import LocalError
 from harbor_refresh.local.checkout import Checkout, held, holder
-from harbor_refresh.local.errors import LocalError
 from harbor_refresh.local.postgres import EmbeddedPostgres
 from harbor_refresh.local.process import die_with_parent
 from harbor_refresh.local.program import ROOT, SETTINGS

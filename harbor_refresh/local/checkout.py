@@ -8,15 +8,13 @@ import os
 import pwd
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from harbor_refresh.local.errors import LocalError
+from harbor_refresh.local import LocalError
 
 LARGEST_LOG = 20_000_000
-
-
 #: Only root can write its parent.
 _PUBLIC_HOME = Path("/var/lib/harbor-refresh")
 
@@ -87,24 +85,17 @@ class Holder(NamedTuple):
     variables: Mapping[str, str] = {}
 
 
-#: Takes the admin's address and the variables.
-Announce = Callable[[str, Mapping[str, str]], None]
-
-
 @contextmanager
-def held(path: Path) -> Iterator[Announce]:
-    """Hold the lock; LocalError with the holder's address if another process does. The value writes where this
-    `make up` can be reached."""
+def held(path: Path) -> Iterator[Callable[[str, Mapping[str, str]], None]]:
+    """Hold the lock; LocalError with the holder's address if another process does. The value writes the address of
+    the admin, and the variables."""
     with _open(path) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            first = _read(file)
+        if first := _read(file, fcntl.LOCK_EX):
             where = f"at {first.admin}" if first.admin else "and is still starting"
             raise LocalError(
                 f"Harbor Refresh already runs in this checkout, {where} (process {first.pid}). "
                 "Use that one, or end it with Ctrl-C in its terminal."
-            ) from None
+            )
 
         def announce(admin: str, variables: Mapping[str, str]) -> None:
             file.seek(0)
@@ -121,21 +112,19 @@ def holder(path: Path) -> Holder | None:
     if not path.exists():
         return None
     with _open(path) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return _read(file)
-    return None
+        return _read(file, fcntl.LOCK_SH)
 
 
 def _open(path: Path) -> TextIO:
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+")
 
 
-def _read(file: TextIO) -> Holder:
-    """Read the file. Values are empty if the holder is just writing it."""
+def _read(file: TextIO, lock: int) -> Holder | None:
+    """Take the lock and return None; or what its holder has written, which is nothing if it is just writing."""
     try:
-        file.seek(0)
-        return Holder(*json.load(file))
-    except (ValueError, TypeError):
-        return Holder()
+        fcntl.flock(file, lock | fcntl.LOCK_NB)
+        return None
+    except BlockingIOError:
+        with suppress(ValueError, TypeError):
+            return Holder(*json.load(file))
+    return Holder()

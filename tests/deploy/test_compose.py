@@ -14,8 +14,8 @@ import yaml
 from redis import AuthenticationError, Redis
 from redis.exceptions import ConnectionError as NoAnswer
 
-from harbor_refresh.local.binaries import find_redis
 from harbor_refresh.local.ports import choose_port
+from harbor_refresh.local.redis import find_redis
 from tests.deploy.compose import COMPOSE, Missing, loaded, replaced
 from tests.deploy.container import HEALTH, SERVICE
 from tests.deploy.dockerfile import ROOT

@@ -15,7 +15,7 @@ from django.core.management import execute_from_command_line
 from django.db import connection
 from psycopg.conninfo import conninfo_to_dict
 
-from harbor_refresh.local.binaries import find_postgres
+from harbor_refresh.local.postgres import find_postgres
 from tests import pages, servers
 from tests.deploy.dockerfile import ROOT
 from tests.deploy.manifests import built, kubectl

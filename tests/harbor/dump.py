@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from harbor_refresh.local.binaries import find_postgres
+from harbor_refresh.local.postgres import find_postgres
 from tests import servers
 
 

@@ -14,7 +14,7 @@ from redis import Redis, ResponseError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from harbor_refresh.local.errors import LocalError
+from harbor_refresh.local import LocalError
 from harbor_refresh.local.postgres import ROLE, EmbeddedPostgres
 from harbor_refresh.local.process import spawn, tail
 from harbor_refresh.local.redis import EmbeddedRedis

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from harbor_refresh.local import checkout
-from harbor_refresh.local.binaries import find_postgres, find_redis
+from harbor_refresh.local.postgres import find_postgres
+from harbor_refresh.local.redis import find_redis
 
 
 def test_the_programs_that_the_variables_name_are_run(monkeypatch: pytest.MonkeyPatch) -> None:

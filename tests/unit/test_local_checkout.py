@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from harbor_refresh.local import LocalError
 from harbor_refresh.local.checkout import LARGEST_LOG, Checkout, held, holder
-from harbor_refresh.local.errors import LocalError
 from harbor_refresh.local.program import FOLLOWED, follow, followed
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from redis import Redis
 
-from harbor_refresh.local.errors import LocalError
+from harbor_refresh.local import LocalError
 from harbor_refresh.local.ports import LOOPBACK
 from harbor_refresh.local.postgres import EmbeddedPostgres
 from harbor_refresh.local.redis import EmbeddedRedis

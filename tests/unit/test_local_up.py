@@ -8,12 +8,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from harbor_refresh.local import LocalError
 from harbor_refresh.local.__main__ import main
 from harbor_refresh.local.checkout import Checkout
-from harbor_refresh.local.errors import LocalError
+from harbor_refresh.local.process import end
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.local.services import Service
-from harbor_refresh.local.up import Child, StopRequested, Up, end_all, environment, start_again
+from harbor_refresh.local.up import StopRequested, Up, environment, start_again
 from tests.waiting import wait_for
 
 SLEEP = "import time; time.sleep(60)"  # a program that runs until it is ended
@@ -25,10 +26,11 @@ LEAVES_ONE_BEHIND = (
 
 
 @pytest.fixture
-def child(tmp_path: Path) -> Callable[[str], Child]:
-    def make(program: str, name: str = "child") -> Child:
-        service = Service(name, ("-u", "-c", program))
-        return Child(service, cwd=tmp_path, environ={}, log=tmp_path / f"{name}.log")
+def child(tmp_path: Path) -> Callable[[str], Service]:
+    def make(program: str) -> Service:
+        service = Service("child", ("-u", "-c", program), cwd=tmp_path)
+        service.log = tmp_path / "child.log"
+        return service
 
     return make
 
@@ -42,57 +44,46 @@ def living_in(folder: Path) -> list[int]:
     return found
 
 
-@pytest.fixture
-def much_time(monkeypatch: pytest.MonkeyPatch) -> float:
-    """That all children have to end: longer than any of them runs."""
-    seconds = 300.0
-    monkeypatch.setattr("harbor_refresh.local.up.CHILDREN_HAVE_SECONDS", seconds)
-    return seconds
+#: That all children have to end: longer than any of them runs.
+MUCH_TIME = 300.0
 
 
-def test_a_child_that_obeys_is_ended_at_once(
-    child: Callable[[str], Child], tmp_path: Path, much_time: float
-) -> None:
+def test_a_child_that_obeys_is_ended_at_once(child: Callable[[str], Service], tmp_path: Path) -> None:
     obedient = child(SLEEP).start()
     began = time.monotonic()
 
-    end_all([obedient], [])
+    end([obedient], MUCH_TIME)
 
-    assert time.monotonic() - began < much_time
+    assert time.monotonic() - began < MUCH_TIME
     assert obedient.exit_code == -signal.SIGTERM
     assert living_in(tmp_path) == []
 
 
-def test_processes_that_a_child_left_behind_end_with_it(child: Callable[[str], Child], tmp_path: Path) -> None:
+def test_processes_that_a_child_left_behind_end_with_it(child: Callable[[str], Service], tmp_path: Path) -> None:
     parent = child(LEAVES_ONE_BEHIND).start()
     wait_for(lambda: len(living_in(tmp_path)) == 2, "both processes")
 
-    end_all([parent], [])
+    end([parent], MUCH_TIME)
 
     wait_for(lambda: living_in(tmp_path) == [], "both to end", seconds=30)  # they end by themselves after 60 s
 
 
-def test_a_stubborn_child_is_killed_in_time(
-    child: Callable[[str], Child], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("harbor_refresh.local.up.CHILDREN_HAVE_SECONDS", 0.3)
+def test_a_stubborn_child_is_killed_in_time(child: Callable[[str], Service]) -> None:
     stubborn = child(STUBBORN).start()
     wait_for(lambda: "up" in stubborn.log.read_text(), "the child to ignore SIGTERM")
 
-    end_all([stubborn], [])
+    end([stubborn], 0.3)
 
     assert stubborn.exit_code == -signal.SIGKILL
 
 
 def test_a_child_that_dies_is_reported_with_the_end_of_its_log_and_starts_again(
-    child: Callable[[str], Child], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    child: Callable[[str], Service], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("harbor_refresh.local.up.PAUSE_SECONDS", 0.1)
     dying = child("import sys; sys.exit('no such broker')").start()
-    died: dict[str, float] = {}
 
     def again() -> bool:
-        start_again(dying, died)
+        start_again(dying)
         return dying.log.read_text().count("no such broker") == 3
 
     wait_for(again, "three deaths")
@@ -139,7 +130,7 @@ def test_a_stop_ends_the_running_step(checkout: Checkout, monkeypatch: pytest.Mo
     with pytest.raises(StopRequested):
         up.run_to_end("migrate", "manage.py", "migrate")
     with pytest.raises(StopRequested):
-        up._up(EmbeddedRedis(checkout.redis), "redis", 0)
+        up._up(EmbeddedRedis(checkout.redis), "redis")
     assert not checkout.redis.exists()
 
 

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from redis import Redis
 
-from harbor_refresh.local.binaries import find_postgres
+from harbor_refresh.local.postgres import find_postgres
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.queue.keys import HARBORS_PATTERN, HARBORS_SET, member_of_harbors

@@ -14,7 +14,7 @@ from django.db import connection, connections
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.local.binaries import find_postgres
+from harbor_refresh.local.postgres import find_postgres
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from tests import pages, servers, terminal
 from tests.integration.command_output import failing, said
