@@ -19,11 +19,10 @@ class ExecutionsConfig(AppConfig):
 
     def ready(self) -> None:
         from harbor_refresh.executions import checks
-        from harbor_refresh.executions.attached.own_schema import HarborsTablesStay, make_schema
-        from harbor_refresh.executions.database import WriterOnly
+        from harbor_refresh.executions.attached.own_schema import make_schema
+        from harbor_refresh.executions.database import Router
 
-        router.routers.insert(0, WriterOnly(self.label))
-        router.routers.insert(0, HarborsTablesStay(self.label))
+        router.routers.insert(0, Router(self.label))
         pre_migrate.connect(make_schema, sender=self)
         connection_created.connect(register_types)
         register(checks.check_handlers, checks.OURS)

@@ -10,7 +10,7 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, Operation
 from django.db.models import BooleanField, F, Func, Model, Q, QuerySet, Value
 
 from harbor_refresh.executions import sql
-from harbor_refresh.executions.attached.attachment import is_attached
+from harbor_refresh.executions.attached.attachment import HARBORS_MODELS, is_attached
 from harbor_refresh.executions.errors import (
     DatabaseAway,
     DatabaseRefused,
@@ -46,9 +46,10 @@ UNSEEN = re.compile(r'relation "(execution|task)" does not exist')
 POOLER_REFUSED = re.compile(r"unsupported startup parameter", re.IGNORECASE)
 
 
-class WriterOnly:
+class Router:
     """Route each read and write of one app's models to the database that the statements use: a use case decides by
-    what it reads, and a replica lags. Each app (apps.py) puts it before the routers of the project."""
+    what it reads, and a replica lags. Leave Harbor's tables alone, whatever a migration says of their models. Each
+    app (apps.py) puts it before the routers of the project."""
 
     def __init__(self, app_label: str) -> None:
         self._app_label = app_label
@@ -58,6 +59,10 @@ class WriterOnly:
         return DEFAULT_DB_ALIAS if table._meta.app_label == self._app_label else None
 
     db_for_write = db_for_read
+
+    def allow_migrate(self, db: str, app_label: str, model_name: str | None = None, **_: Any) -> bool | None:
+        is_harbors = app_label == self._app_label and model_name in HARBORS_MODELS
+        return False if is_harbors and is_attached() else None
 
 
 class Statements:

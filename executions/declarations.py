@@ -8,7 +8,7 @@ module, so it imports none of the project.
 """
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from ipaddress import ip_network
 from typing import Any
@@ -68,7 +68,12 @@ def parsed(one: Declared, text: str) -> Any:
 
 def checked(one: Declared, value: Any) -> Any:
     """Return this value in the form that the program uses. Raises ValueError or TypeError if it does not fit."""
-    return value if value == one.default else KINDS[one.kind].check(one, value)
+    kind = KINDS[one.kind]
+    if value == one.default:
+        return value
+    if not isinstance(value, kind.of):
+        raise TypeError(value)
+    return kind.check(one, value)
 
 
 def takes(one: Declared, *, as_text: bool) -> str:
@@ -97,26 +102,14 @@ def _integer(one: Declared, value: Any) -> int:
     return int(_number(one, value))
 
 
-def _flag(one: Declared, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(value)
-    return value
-
-
-def _text(one: Declared, value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(value)
-    return value
-
-
-def _choice(one: Declared, value: Any) -> str:
+def _choice(one: Declared, value: str) -> str:
     """Spell the value as the choice is, whatever its case."""
-    return {choice.casefold(): choice for choice in one.choices}[_text(one, value).casefold()]
+    return {choice.casefold(): choice for choice in one.choices}[value.casefold()]
 
 
-def _signing_secrets(one: Declared, value: Any) -> str:
+def _signing_secrets(one: Declared, value: str) -> str:
     """Secrets of Standard Webhooks."""
-    found = _words(_text(one, value))
+    found = _words(value)
     contents = [base64.b64decode(word.removeprefix("whsec_").encode(), validate=True) for word in found]
     are_right = all(word.startswith("whsec_") for word in found) and all(24 <= len(one) <= 64 for one in contents)
     if not are_right or len(found) > MOST_SIGNING_SECRETS:
@@ -124,25 +117,22 @@ def _signing_secrets(one: Declared, value: Any) -> str:
     return ",".join(found)
 
 
-def _http_url(one: Declared, value: Any) -> str:
+def _http_url(one: Declared, value: str) -> str:
     """The base address of a path, with a slash at its end."""
-    url = _text(one, value)
-    parts = urlsplit(url)
+    parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError(value)
-    return url.rstrip("/") + "/"
+    return value.rstrip("/") + "/"
 
 
-def _networks(one: Declared, value: Any) -> tuple[str, ...]:
+def _networks(one: Declared, value: Collection[Any]) -> tuple[str, ...]:
     """Networks, or single addresses, of IPv4 and IPv6."""
-    if isinstance(value, str):
-        raise TypeError(value)
     return tuple(str(ip_network(str(word), strict=False)) for word in value)
 
 
-def _counts(one: Declared, value: Any) -> dict[str, int]:
+def _counts(one: Declared, value: Mapping[Any, Any]) -> dict[str, int]:
     """Whole numbers by name."""
-    if not isinstance(value, Mapping) or not all(isinstance(name, str) and name for name in value):
+    if not all(isinstance(name, str) and name for name in value):
         raise TypeError(value)
     return {name: _integer(one, number) for name, number in value.items()}
 
@@ -164,41 +154,46 @@ def _truth(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Kind:
-    """`parse` makes a value of a variable's text; `check` returns a value in its form, or raises. `takes` says
-    what fits, and `takes_value` how Python writes that, if it is something else."""
+    """`parse` makes a value of a variable's text. A value is `of` these types; `check` returns it in its form, or
+    raises. `takes` says what fits, and `takes_value` how Python writes that, if it is something else."""
 
     parse: Callable[[str], Any]
-    check: Callable[[Declared, Any], Any]
+    of: type | tuple[type, ...]
     takes: str
     takes_value: str = ""
+    check: Callable[[Declared, Any], Any] = lambda _, value: value
 
 
+LISTS = (list, tuple, set, frozenset)
+SIGNING_SECRETS = "one secret or two, separated by a comma, each whsec_ followed by base64 of 24 to 64 bytes"
 KINDS = {
-    "flag": Kind(_truth, _flag, "one of " + ", ".join(sorted(TRUE | FALSE)), "True or False"),
-    "integer": Kind(int, _integer, "a whole number"),
+    "flag": Kind(_truth, bool, "one of " + ", ".join(sorted(TRUE | FALSE)), "True or False"),
+    "integer": Kind(int, int, "a whole number", check=_integer),
     "auto_or_integer": Kind(
         lambda text: None if text.lower() == "auto" else int(text),
-        lambda one, value: None if value == "auto" else _integer(one, value),
+        (int, str),
         "'auto' or a whole number",
+        check=lambda one, value: None if value == "auto" else _integer(one, value),
     ),
-    "number": Kind(float, _number, "a number"),
-    "one_of": Kind(str, _choice, "one of "),
-    "text": Kind(str, _text, "text"),
-    "secret": Kind(str, _text, "a secret"),
-    "signing_secrets": Kind(
-        str,
-        _signing_secrets,
-        "one secret or two, separated by a comma, each whsec_ followed by base64 of 24 to 64 bytes",
-    ),
-    "http_url": Kind(str, _http_url, "http://host[:port]/path or https://host[:port]/path"),
+    "number": Kind(float, (int, float), "a number", check=_number),
+    "one_of": Kind(str, str, "one of ", check=_choice),
+    "text": Kind(str, str, "text"),
+    "secret": Kind(str, str, "a secret"),
+    "signing_secrets": Kind(str, str, SIGNING_SECRETS, check=_signing_secrets),
+    "http_url": Kind(str, str, "http://host[:port]/path or https://host[:port]/path", check=_http_url),
     "networks": Kind(
         _words,
-        _networks,
+        LISTS,
         "networks separated by commas, such as 10.1.0.0/16,192.0.2.7",
         "a list of networks, such as ['10.1.0.0/16', '192.0.2.7']",
+        _networks,
     ),
     "counts": Kind(
-        _pairs, _counts, "NAME:N separated by commas, N", "a dictionary of whole numbers by vendor type, each"
+        _pairs,
+        Mapping,
+        "NAME:N separated by commas, N",
+        "a dictionary of whole numbers by vendor type, each",
+        _counts,
     ),
 }
 

@@ -1,7 +1,5 @@
 """Every error of ours, under one root. The docstring of a class is its message."""
 
-from collections.abc import Iterable
-
 from django.core.exceptions import ObjectDoesNotExist
 
 
@@ -44,15 +42,9 @@ class NoSuchSubscription(Refused):
 class NoTaskYet(Refused):
     """There is no task of this job; it may still be created."""
 
-    def __init__(self, job_id: str, task_id: int = 0) -> None:
-        super().__init__(f"there is no task {_named(job_id, task_id)}")
-
 
 class TaskDeleted(Refused):
     """The task was deleted, so no report about it can be used."""
-
-    def __init__(self, job_id: str, task_id: int = 0) -> None:
-        super().__init__(f"the task {_named(job_id, task_id)} was deleted")
 
 
 class BadSignature(Refused):
@@ -86,12 +78,6 @@ class NotFinal(Refused):
 class StillReferenced(Refused):
     """A row of the project, or of another program, names the execution, so PostgreSQL keeps it."""
 
-    def __init__(self, execution_id: int, column: str) -> None:
-        super().__init__(
-            f"execution {execution_id} stays, because a row names it in {column}: delete that row first, or let "
-            "it name no execution"
-        )
-
 
 class ExtraMissing(Refused):
     """Webhooks need packages that are not installed here: pip install "harbor-refresh[http]"."""
@@ -99,9 +85,6 @@ class ExtraMissing(Refused):
 
 class NoSuchQueue(Refused):
     """No worker takes from a queue of that name."""
-
-    def __init__(self, known: Iterable[str]) -> None:
-        super().__init__(f"no worker takes from a queue of that name; there are {', '.join(known)}")
 
 
 class TooManyActions(Refused):
@@ -166,7 +149,3 @@ class RightMissing(DatabaseRefused):
 
 class PoolerRefused(DatabaseRefused):
     """A pooler stands before PostgreSQL, and refuses the options of this connection."""
-
-
-def _named(job_id: str, task_id: int) -> str:
-    return f"of job {job_id}" if job_id else str(task_id)

@@ -3,7 +3,7 @@ from django.core.checks import register
 from django.db import router
 from django.db.models.signals import post_migrate
 
-from harbor_refresh.executions.database import WriterOnly
+from harbor_refresh.executions.database import Router
 
 
 class TasksConfig(AppConfig):
@@ -26,7 +26,7 @@ class TasksConfig(AppConfig):
 
         for check in (settings.check_settings, celery_options.check_celery, settings.check_project):
             register(check, OURS)
-        router.routers.insert(0, WriterOnly(self.label))
+        router.routers.insert(0, Router(self.label))
         callbacks.find = end_callbacks.find
         post_migrate.connect(schedule.restore_rows, sender=self)
         events.connect()

@@ -19,7 +19,6 @@ from harbor_refresh.executions.deliveries.deliverer import LEASE_SECONDS, RUN_SE
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle import gates
 from harbor_refresh.executions.retention.lease import LEASE
-from harbor_refresh.executions.retention.sweep import Place
 from harbor_refresh.executions.retention.sweep import sweep as sweep_executions
 from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, TICKS, WORK
 from harbor_refresh.tasks.broker.channels import batch_producer, waiting
@@ -175,11 +174,10 @@ def sweep(self: Tick, step: str = "", position: Any = ()) -> dict[str, int]:
     It works for SWEEP_SECONDS; then it sends itself again, with the place where it stopped. If its worker was
     killed, the message comes again while the old lease is in force, and waits for its end.
     """
-    begin = Place(step, tuple(position)) if step else None
-    outcome = sweep_executions(begin=begin, seconds=SWEEP_SECONDS)
+    outcome = sweep_executions(step, tuple(position), seconds=SWEEP_SECONDS)
     if outcome.stopped_at:
-        self.go_on(outcome.stopped_at.step, outcome.stopped_at.position)
-    elif begin and (outcome.held or outcome.lease_lost):
+        self.go_on(*outcome.stopped_at)
+    elif step and (outcome.held or outcome.lease_lost):
         self.go_on(step, position, after=LEASE.total_seconds())
     return {"executions": outcome.executions, "refreshed": outcome.refreshed}
 

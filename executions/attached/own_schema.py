@@ -1,25 +1,11 @@
-"""Where the tables are if the service is attached to a running Harbor: its two stay as they are.
-
-Owns the schema of our own tables, and the promise that no migration touches Harbor's.
-"""
+"""Where our own tables are if the service is attached to a running Harbor."""
 
 from typing import Any
 
 from django.core.management.base import CommandError
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from harbor_refresh.executions.attached.attachment import HARBORS_MODELS, SCHEMA, SEARCH_PATH, is_attached
-
-
-class HarborsTablesStay:
-    """A router that leaves Harbor's tables alone, whatever a migration says of their models."""
-
-    def __init__(self, app_label: str) -> None:
-        self._app_label = app_label
-
-    def allow_migrate(self, db: str, app_label: str, model_name: str | None = None, **_: Any) -> bool | None:
-        is_harbors = app_label == self._app_label and model_name in HARBORS_MODELS
-        return False if is_harbors and is_attached() else None
+from harbor_refresh.executions.attached.attachment import SCHEMA, SEARCH_PATH, is_attached
 
 
 def make_schema(using: str = DEFAULT_DB_ALIAS, **_: Any) -> None:

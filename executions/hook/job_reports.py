@@ -135,8 +135,10 @@ def report_by_job(change: StatusChange, task_id: int = NO_TASK) -> None:
 
 def missing(change: StatusChange, task_id: int) -> NoTaskYet | TaskDeleted:
     """Return why there is no task: it was deleted, or it may still be created."""
-    kind = TaskDeleted if is_deleted(task_id, [change.job_id, change.upstream_id]) else NoTaskYet
-    return kind(change.job_id, task_id)
+    task = f"task of job {change.job_id}" if change.job_id else f"task {task_id}"
+    if is_deleted(task_id, [change.job_id, change.upstream_id]):
+        return TaskDeleted(f"the {task} was deleted")
+    return NoTaskYet(f"there is no {task}")
 
 
 def report_firing(change: StatusChange, task_id: int) -> None:

@@ -21,7 +21,7 @@ from django.db.models.functions import Now
 from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import allow_long_statements, delete_first, run
 from harbor_refresh.executions.errors import NoSuchExecution, NotFinal, StillReferenced
-from harbor_refresh.executions.lifecycle import links
+from harbor_refresh.executions.lifecycle.reports import Report, Source, report
 from harbor_refresh.executions.models import (
     Addition,
     Callback,
@@ -29,17 +29,21 @@ from harbor_refresh.executions.models import (
     Delivery,
     Execution,
     Gate,
+    Link,
     Quarantine,
     ShortenedHistory,
     StatusChange,
+    Task,
     VendorKey,
 )
 from harbor_refresh.executions.models.notifications import Kind, State
-from harbor_refresh.executions.status import CODES, FINAL, FINAL_CODE
+from harbor_refresh.executions.status import CODES, FINAL, FINAL_CODE, Status
 
 #: No sender tries for longer than this to report about one task.
 TOMBSTONES_KEPT = timedelta(days=7)
 TOMBSTONES_AT_ONCE = 10_000
+#: The message of a task whose child was deleted.
+DELETED = "its execution was deleted"
 
 
 @harbors(Operation.DELETE)
@@ -54,7 +58,10 @@ def delete_ended(execution_id: int) -> None:
         if not locked[execution_id]:
             raise NotFinal(f"execution {execution_id} has not ended: stop it, or finish it if it has no tasks")
         if column := referenced([execution_id]).get(execution_id):
-            raise StillReferenced(execution_id, column)
+            raise StillReferenced(
+                f"execution {execution_id} stays, because a row names it in {column}: "
+                "delete that row first, or let it name no execution"
+            )
         _delete_locked(locked)
 
 
@@ -119,7 +126,7 @@ def _delete_locked(locked: Iterable[int]) -> None:
     """
     if not (ids := list(locked)):
         return
-    links.end_deleted(ids)
+    _end_links(ids)
     run("delete_tasks", execution_ids=ids)
     delete_first(DeletedTask.objects.filter(at__lt=Now() - TOMBSTONES_KEPT).order_by("at"), TOMBSTONES_AT_ONCE)
     waiting = Delivery.objects.filter(
@@ -133,6 +140,17 @@ def _delete_locked(locked: Iterable[int]) -> None:
     for model in (StatusChange, ShortenedHistory, Quarantine, Gate, Addition, VendorKey):
         model._default_manager.filter(execution_id__in=ids)._raw_delete(using="default")
     Execution.objects.filter(pk__in=ids)._raw_delete(using="default")
+
+
+def _end_links(ids: Sequence[int]) -> None:
+    """End the link tasks of executions that are being deleted, because nothing else would, and forget their links:
+    link tasks first, as a deletion of the parent does. Their own children go on, and have no parent any more."""
+    links = Link.objects.filter(child_id__in=ids).exclude(parent_id__in=ids)
+    tasks = Task.objects.filter(pk__in=links.values("task_id"), status_code__lt=FINAL_CODE).order_by("pk")
+    going = tasks.select_for_update(no_key=True)
+    report((Report(one.pk, Status.STOPPED, one.status_revision, DELETED) for one in going), Source.STOP)
+    for relation in ("child_id__in", "parent_id__in"):
+        Link.objects.filter(**{relation: ids})._raw_delete(using="default")
 
 
 def is_deleted(task_id: int, job_ids: Sequence[str]) -> bool:

@@ -16,7 +16,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from django.db import transaction
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.attached.attachment import is_attached
@@ -124,13 +123,3 @@ def carry_up(ids: list[int]) -> None:
     the parents after its commit."""
     if not is_attached() and (parents := run("carry_up", ids=ids)):
         tell_touched_after_commit(parents)
-
-
-def end_deleted(ids: Sequence[int]) -> None:
-    """End the link tasks of executions that are being deleted, and forget their links: link tasks first, as a
-    deletion of the parent does. Their own children go on, and have no parent any more."""
-    with transaction.atomic():
-        if parents := run("end_links", ids=list(ids)):
-            tell_touched_after_commit(parents)
-        for relation in ("child_id__in", "parent_id__in"):
-            Link.objects.filter(**{relation: ids})._raw_delete(using="default")

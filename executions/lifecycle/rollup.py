@@ -1,7 +1,8 @@
-"""Refresh: bring the status of executions to what their tasks say."""
+"""Refresh: bring the status of executions to what their tasks say; and compare one with them, for a person."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from time import perf_counter
 
@@ -18,7 +19,7 @@ from harbor_refresh.executions.database import (
     run,
     sqlstate,
 )
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.errors import DatabaseAway, NoSuchExecution
 from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.news import counters, signals
@@ -112,3 +113,35 @@ def refresh_at_once(execution_ids: Sequence[int]) -> None:
     else:
         if outcome.failed:
             signals.refreshed.send(sender=refresh_at_once, outcome=outcome)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`true_status` is None if it has no tasks. `is_locked`: another transaction has locked its row."""
+
+    execution_id: int
+    vendor_type: str
+    status: str
+    end_time: datetime | None
+    true_status: str | None
+    true_end_time: datetime | None
+    attempts: int | None
+    quarantined_at: datetime | None
+    reason: str | None
+    is_locked: bool = False
+
+    @property
+    def is_right(self) -> bool:
+        true = (self.true_status, self.true_end_time)
+        return self.true_status is None or (self.status, self.end_time) == true
+
+
+def compare(execution_id: int) -> Comparison:
+    """Return why its status is what it is, and change nothing. Raises NoSuchExecution."""
+    with transaction.atomic():
+        rows = run("compare_with_tasks", id=execution_id)
+        if not rows:
+            raise NoSuchExecution(execution_id)
+        found = Comparison(execution_id, *rows[0])
+        free = Execution.objects.filter(pk=execution_id).select_for_update(no_key=True, skip_locked=True).first()
+    return replace(found, is_locked=free is None and found.reason is None)

@@ -60,7 +60,8 @@ def stop_many(execution_ids: Sequence[int], message: str | None = None) -> Stopp
         going = [one.id for one in family.values() if not is_final(one.status)]
         release(family)
         stopped: dict[int, int] = dict(run("stop_tasks", execution_ids=list(family), message=message))
-        empty = _without_tasks(going)
+        tasks = Task.objects.filter(execution_id=OuterRef("pk"))
+        empty = set(Execution.objects.filter(~Exists(tasks), pk__in=going).values_list("pk", flat=True))
         for ids in links.by_level(family.values()):
             outcome = refresh(ids)
             tell_touched_after_commit((pk, family[pk].vendor_type) for pk in outcome.failed)
@@ -86,14 +87,6 @@ def stop_task(task_id: int) -> bool:
             return False
         release([task.execution_id])
         return report([Report(task_id, Status.STOPPED, task.status_revision)], Source.STOP).applied == 1
-
-
-def _without_tasks(execution_ids: Sequence[int]) -> list[int]:
-    if not execution_ids:
-        return []
-    tasks = Task.objects.filter(execution_id=OuterRef("pk"))
-    found = Execution.objects.filter(~Exists(tasks), pk__in=execution_ids).order_by("pk")
-    return list(found.values_list("pk", flat=True))
 
 
 @harbors(Operation.FINISH)

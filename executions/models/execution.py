@@ -30,7 +30,11 @@ class HarborsRow(models.Model):
     """
 
     #: Columns that Harbor leaves NULL, with their types. Its moments stay None.
-    nullable: ClassVar[Mapping[str, type]] = {}
+    nullable: ClassVar[Mapping[str, type]] = {
+        **dict.fromkeys(("status", "status_message", "job_id"), str),
+        **dict.fromkeys(("vendor_id", "revision", "status_revision", "run_count"), int),
+        "extra_attrs": dict,
+    }
 
     class Meta:
         abstract = True
@@ -45,15 +49,8 @@ class HarborsRow(models.Model):
         return super().from_db(db, field_names, values, **newer)
 
 
-def zeros(**types: type) -> Mapping[str, type]:
-    """Name the columns that Harbor leaves NULL, with their types."""
-    return types
-
-
 class Execution(HarborsRow):
     """One piece of work. Its status is rolled up from its tasks and is never edited by hand."""
-
-    nullable = zeros(vendor_id=int, status=str, status_message=str, extra_attrs=dict, revision=int)
 
     id = models.BigAutoField(primary_key=True)
     vendor_type = models.CharField("vendor", max_length=MAX_VENDOR)
@@ -107,8 +104,6 @@ OF_EXECUTION: dict[str, Any] = {"on_delete": models.CASCADE, "db_constraint": no
 
 class Task(HarborsRow):
     """One part of an execution. Reports change it, guarded by revision and code; a stop changes it, too."""
-
-    nullable = zeros(job_id=str, status_revision=int, status_message=str, run_count=int, extra_attrs=dict)
 
     id = models.BigAutoField(primary_key=True)
     vendor_type = models.CharField("vendor", max_length=MAX_VENDOR)

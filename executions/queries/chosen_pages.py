@@ -5,7 +5,6 @@ The rows are read in windows of a bounded number of ids, because a filter that n
 the whole table to find the rows of one page. Gaps between ids cost nothing.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from time import monotonic
@@ -27,14 +26,6 @@ RANGE, RANGES = 500, 200
 
 
 @dataclass(frozen=True)
-class Page:
-    """Chosen executions, and the last id that was looked at."""
-
-    ids: Sequence[int]
-    cursor: int
-
-
-@dataclass(frozen=True)
 class Counted:
     """How many executions up to the id `highest` were chosen. If not `is_complete`, there may be more."""
 
@@ -48,11 +39,12 @@ def highest_id() -> int:
     return Execution.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
-def page_after(cursor: int, chosen: Filter, *, highest: int, size: int) -> Page:
-    """Return the next page. It may be empty and not the last; the last one has `highest` as its cursor."""
+def page_after(cursor: int, chosen: Filter, *, highest: int, size: int) -> tuple[list[int], int]:
+    """Return the ids of the next page, and the last id that was looked at. A page may be empty and not the last;
+    that of the last one is `highest`."""
     rows, end = _window(chosen, cursor, highest, WINDOW)
     ids = list(rows.order_by("pk").values_list("pk", flat=True)[:size])
-    return Page(ids, ids[-1] if len(ids) == size else end)
+    return ids, ids[-1] if len(ids) == size else end
 
 
 def span(chosen: Filter, highest: int) -> tuple[int, int]:

@@ -34,14 +34,6 @@ MAX_IDS = 10
 EXECUTIONS, DANGLING, HISTORY, ORPHANS = "executions", "dangling", "history", "rows of deleted executions"
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a sweep stopped whose time was up: in this step, after this position."""
-
-    step: str
-    position: tuple[str | int, ...] = ()
-
-
 @dataclass
 class Swept:
     """What a sweep did. `left` executions dangle and stay as they are; `left_ids` are the first of them. `passed`
@@ -49,7 +41,7 @@ class Swept:
     rows, by the name of the step. `failed`: why a step was left early.
 
     `held`: another sweep is running, so this one did nothing. `lease_lost`: this one lost its lease and ended
-    early. `stopped_at`: its time was up; None if it is complete.
+    early. `stopped_at`: its time was up in this step, after this position; None if it is complete.
     """
 
     looked_at: int = 0
@@ -65,7 +57,7 @@ class Swept:
     failed: dict[str, Exception] = field(default_factory=dict)
     held: Held | None = None
     lease_lost: bool = False
-    stopped_at: Place | None = None
+    stopped_at: tuple[str, tuple[str | int, ...]] | None = None
 
     @property
     def deleted(self) -> int:
@@ -78,7 +70,11 @@ Step = Callable[..., tuple[Any, ...] | None]
 
 
 def sweep(
-    *, begin: Place | None = None, seconds: float | None = None, progress: Progress = lambda outcome: None
+    step: str = "",
+    position: tuple[Any, ...] = (),
+    *,
+    seconds: float = inf,
+    progress: Progress = lambda outcome: None,
 ) -> Swept:
     """Sweep, page by page; each page commits by itself.
 
@@ -90,14 +86,14 @@ def sweep(
 
     Attached to a running Harbor, our rows of executions that it has deleted are deleted instead of 2 and 3. A step
     that fails is left, and the next one is done. With `seconds` it stops after the transaction in which they are
-    over, and `stopped_at` says where; `begin` goes on there. If the process dies, its lease expires.
+    over, and `stopped_at` says where; a call with that goes on there. If the process dies, its lease expires.
     """
     outcome = Swept(dangling_hours=pacing.DANGLING_HOURS)
     lease = Lease("sweep")
     outcome.held = lease.take()
     try:
         if not outcome.held:
-            _Sweep(outcome, lease, progress, seconds).work(begin or Place(EXECUTIONS))
+            _Sweep(outcome, lease, progress, seconds).work(step, position)
     except LeaseLost:
         outcome.lease_lost = True
     finally:
@@ -111,8 +107,8 @@ def sweep(
 class _Sweep:
     """The steps of one sweep."""
 
-    def __init__(self, outcome: Swept, lease: Lease, progress: Progress, seconds: float | None) -> None:
-        self.ends_at = inf if seconds is None else time.monotonic() + seconds
+    def __init__(self, outcome: Swept, lease: Lease, progress: Progress, seconds: float) -> None:
+        self.ends_at = time.monotonic() + seconds
         self.rules = Retention.of_settings()
         self.outcome, self.lease, self.progress = outcome, lease, progress
         self.steps: dict[str, Step] = {}
@@ -129,13 +125,13 @@ class _Sweep:
     def is_over(self) -> bool:
         return time.monotonic() >= self.ends_at
 
-    def work(self, begin: Place) -> None:
+    def work(self, first: str, begin: tuple[Any, ...]) -> None:
         names, has_begun = list(self.steps), False
-        for name in names[names.index(begin.step) if begin.step in names else 0 :]:
-            position: tuple[Any, ...] | None = begin.position if name == begin.step else ()
+        for name in names[names.index(first) if first in names else 0 :]:
+            position: tuple[Any, ...] | None = begin if name == first else ()
             while position is not None:
                 if has_begun and self.is_over:
-                    self.outcome.stopped_at = Place(name, position)
+                    self.outcome.stopped_at = name, position
                     return
                 position, has_begun = self._page(name, position), True
                 self.progress(self.outcome)

@@ -157,15 +157,15 @@ def walk(name: str, chosen: Filter, after: int, up_to: int) -> Iterator[tuple[in
     """
     verb = VERBS[name]
     while after < up_to:
-        page = page_after(after, chosen, highest=up_to, size=verb.page)
-        weights = verb.weights(page.ids)
-        for portion in sized_pages(((pk, weights.get(pk, 0)) for pk in page.ids), verb.heaviest):
+        ids, cursor = page_after(after, chosen, highest=up_to, size=verb.page)
+        weights = verb.weights(ids)
+        for portion in sized_pages(((pk, weights.get(pk, 0)) for pk in ids), verb.heaviest):
             for part, result in in_halves(partial(_commit, verb), portion, (DatabaseError, Contended)):
                 done = result if isinstance(result, Done) else Done(failed={part[0]: first_line(result)})
                 if done.failed:
                     signals.bulk_refused.send(sender=walk, verb=name, reasons=done.failed)
                 yield part[-1], done
-        after = page.cursor
+        after = cursor
 
 
 def _commit(verb: BulkVerb, ids: Sequence[int]) -> Done:

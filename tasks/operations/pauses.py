@@ -120,7 +120,7 @@ def _refuse(queue: str, reason: str) -> None:
     if queue == WORK and refresh_settings().in_process:
         raise Refused("the interval is 0 or less: the reporting process refreshes, so there is nothing to pause")
     if queue not in (there := known_queues()):
-        raise NoSuchQueue(there)
+        raise NoSuchQueue(f"no worker takes from a queue of that name; there are {', '.join(there)}")
 
 
 def _in_one_line(text: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from harbor_refresh.executions.lifecycle.comparison import Comparison, compare
+from harbor_refresh.executions.lifecycle.rollup import Comparison, compare
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.conf import refresh_settings

@@ -6,8 +6,7 @@ import psycopg
 import pytest
 from django.db import connection
 
-from harbor_refresh.executions.lifecycle.comparison import compare
-from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
+from harbor_refresh.executions.lifecycle.rollup import Refreshed, compare, refresh
 from harbor_refresh.executions.models import Execution, StatusChange, Task
 from harbor_refresh.executions.sql import text
 from tests import servers

@@ -42,7 +42,7 @@ from harbor_refresh.executions.retention import sweep as sweeping
 from harbor_refresh.executions.retention.housekeeping import Chore
 from harbor_refresh.executions.retention.lease import Lease
 from harbor_refresh.executions.retention.rules import Retention
-from harbor_refresh.executions.retention.sweep import Place, sweep
+from harbor_refresh.executions.retention.sweep import sweep
 from tests import servers
 from tests.integration.concurrency import DEADLINE_SECONDS, Pause, in_background
 from tests.integration.database_state import rows
@@ -249,7 +249,7 @@ def test_a_sweep_that_was_killed_half_way_is_finished_by_the_next_one(database: 
 
 def test_a_place_of_a_step_that_does_not_exist_begins_at_the_first() -> None:
     ended(3)
-    assert sweep(begin=Place("of another release", (1, "x"))).executions == 2
+    assert sweep("of another release", (1, "x")).executions == 2
 
 
 # dangling executions
@@ -525,7 +525,7 @@ def test_many_that_are_passed_cost_no_attempt_each_and_each_message_tells_of_its
         outcome = sweep(seconds=0)
         while outcome.stopped_at:
             passed.append(outcome.passed)
-            outcome = sweep(begin=outcome.stopped_at, seconds=0)
+            outcome = sweep(*outcome.stopped_at, seconds=0)
     assert not [one for one in asked.captured_queries if "Locks the tasks of executions" in one["sql"]]
     assert sum(passed) == 32
     assert caplog.text.count("Sweep passed") == len([one for one in passed if one])
@@ -552,7 +552,7 @@ def test_a_page_of_executions_that_are_refused_holds_up_no_other_page(
     undeletable(made_ids[20:])
     outcome, messages = sweep(seconds=0), 1
     while outcome.stopped_at and messages < 60:
-        outcome = sweep(begin=outcome.stopped_at, seconds=0)
+        outcome = sweep(*outcome.stopped_at, seconds=0)
         messages += 1
     assert outcome.stopped_at is None
     assert ids() == set(made_ids[20:])
