@@ -21,8 +21,12 @@ from harbor_refresh.tasks.pacing import SLACK_SECONDS, longest_silence
 from harbor_refresh.tasks.queue.node import host_of
 from harbor_refresh.tasks.schedule import ROWS
 
+#: A node that died within this time is shown.
+LATELY_SECONDS = 600
 #: A row that runs so much less often than the default does not do its work any more.
 RARE = 20
+#: So many jobs are named that no worker knows.
+MOST_NAMES = 3
 #: What happens while no worker takes the queue.
 PURPOSES = {
     TICKS: "no tick runs, so nothing is claimed, recovered or reconciled",
@@ -112,6 +116,20 @@ def ticks_come(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
+@check("workers.died", "no worker process died recently", Need.REDIS, shown=(Shown.DOCTOR, Shown.DASHBOARD))
+def died_lately(facts: Facts) -> Iterator[CheckMessage]:
+    state = facts.state
+    dead = [node for node in state.dead or () if node.silent <= LATELY_SECONDS]
+    if dead and state.nodes:
+        yield Warning(
+            f"{plural(len(dead), 'worker process', 'worker processes')} died within the last ten minutes. "
+            f"The last heartbeat of {dead[0].name} came {ago(dead[0].silent)}.\n"
+            f"Its claims and jobs go back on their queues, for the other processes: {_alive(state)}.",
+            "Do nothing if you killed it. If not, read its log, and look for the kernel's out-of-memory "
+            "killer: dmesg",
+        )
+
+
 def _alive(state: State) -> str:
     number = len(state.nodes or ())
     return f"{plural(number, 'worker process', 'worker processes')} {'is' if number == 1 else 'are'} alive"
@@ -186,9 +204,9 @@ def task_names(facts: Facts) -> Iterator[CheckMessage]:
             )
     unknown = [] if is_service() else [name for name in jobs() if name not in set().union(*known.values())]
     if known and unknown:
-        more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
+        more = f" and {len(unknown) - MOST_NAMES} more" if len(unknown) > MOST_NAMES else ""
         yield Error(
-            f"No worker knows these jobs: {', '.join(unknown[:3])}{more}. They end as Error.",
+            f"No worker knows these jobs: {', '.join(unknown[:MOST_NAMES])}{more}. They end as Error.",
             "Add app.autodiscover_tasks() where the project makes its Celery app, or name their modules in the "
             "setting CELERY_IMPORTS. Then start the workers again.",
         )

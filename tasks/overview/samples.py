@@ -6,8 +6,11 @@ once, then the second changes nothing. After a gap, the next sample counts what 
 """
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import NamedTuple
 
 from harbor_refresh.executions.news import counters
 from harbor_refresh.executions.news.counters import REPORT_TO_TRUE_SECONDS, Histogram
@@ -40,6 +43,18 @@ class Point:
     slow: float | None = None
 
 
+class _Row(NamedTuple):
+    """A row of read_samples.sql; `latency` is JSON."""
+
+    begins: datetime
+    at: datetime
+    backlog: int | None
+    refreshed: int
+    failed: int
+    recovered: int
+    latency: str
+
+
 def record(state: State) -> None:
     """Add a sample of this state, unless there is one of the last five seconds."""
     totals, labels = counters.totals(), counters.labels_of(REPORT_TO_TRUE_SECONDS)
@@ -59,22 +74,32 @@ def read(name: str) -> list[Point]:
     span, slot = SPANS[name]
     # with a longer interval between samples, every second point would be a gap
     slot = max(slot, timedelta(seconds=1.5 * interval_of("tasks.sample")))
-    return [_point(*row) for row in run("read_samples", span=span, slot=slot)]
+    rows = [_Row(*row) for row in run("read_samples", span=span, slot=slot)]
+    return list(_points(rows, span, slot))
 
 
-def _point(
-    begins: datetime, backlog: int | None, seconds: float | None, changes: list[int], latencies: list[str]
-) -> Point:
-    """Read a row of read_samples.sql. A counter that went back comes from a database that was restored, so nothing
-    is known of that time."""
-    if not seconds:
-        return Point(begins)
-    earlier, later = map(_histogram, latencies)
+def _points(rows: Sequence[_Row], span: timedelta, slot: timedelta) -> Iterator[Point]:
+    if not rows:
+        return
+    begin = rows[0].begins
+    yield from (Point(begin - n * slot) for n in range((begin - (datetime.now(UTC) - span)) // slot, 0, -1))
+    for before, row in pairwise(rows):
+        missing = round((row.begins - before.begins) / slot)
+        yield from (Point(before.begins + number * slot) for number in range(1, missing))
+        yield _between(before, row)
+
+
+def _between(before: _Row, row: _Row) -> Point:
+    """Return what happened between two rows. A counter that went back comes from a database that was restored, so
+    nothing is known of that time."""
+    seconds = (row.at - before.at).total_seconds()
+    earlier, later = _histogram(before.latency), _histogram(row.latency)
     new = later.since(earlier)
-    if min(*changes, *new.buckets) < 0:
-        return Point(begins, backlog)
-    refreshed, failed, recovered = changes
-    return Point(begins, backlog, refreshed / seconds, failed, recovered, new.quantile(0.5), new.quantile(0.95))
+    changes = (row.refreshed - before.refreshed, row.failed - before.failed, row.recovered - before.recovered)
+    if seconds <= 0 or min(*changes, *new.buckets) < 0:
+        return Point(row.begins, row.backlog)
+    of_counters = (changes[0] / seconds, changes[1], changes[2])
+    return Point(row.begins, row.backlog, *of_counters, new.quantile(0.5), new.quantile(0.95))
 
 
 def _histogram(latency: str) -> Histogram:

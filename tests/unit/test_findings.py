@@ -70,6 +70,7 @@ FAULTS: dict[str, tuple[State, list[str]]] = {
         replace(SOUND, paused=("refreshing", "the queue harbor_refresh.jobs")),
         ["status.paused", "status.paused"],
     ),
+    "a worker died": (replace(SOUND, dead=(Node("host-3-c", 34.0),)), ["workers.died"]),
 }
 
 
@@ -106,7 +107,7 @@ BORDERS = {
     "an execution waits for the interval": replace(SOUND, oldest_waiting=60.0),
     "a backlog": replace(SOUND, backlog=1_000_000),
     "reconcile runs each minute": replace(SOUND, last_reconcile=210.0),
-    "a worker died, whose work goes back": replace(SOUND, dead=(Node("host-3-c", 34.0),)),
+    "a worker died long ago": replace(SOUND, dead=(Node("host-3-c", 601.0),)),
     "reconcile has not run yet": replace(SOUND, last_reconcile=None),
 }
 
@@ -122,10 +123,10 @@ def test_reconcile_is_not_late_while_a_long_queue_postpones_it() -> None:
 
 
 def test_what_a_person_must_do_comes_before_what_is_worth_knowing() -> None:
-    state = replace(SOUND, paused=("harbor_refresh",), quarantined=7)
+    state = replace(SOUND, dead=(Node("host-3-c", 34.0),), quarantined=7)
     assert [(one.id, one.is_serious()) for one in examination.findings(state)] == [
         ("status.quarantine", True),
-        ("status.paused", False),
+        ("workers.died", False),
     ]
 
 
