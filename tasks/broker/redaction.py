@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlsplit
 
 from django.conf import settings
 
@@ -81,10 +81,13 @@ def _secrets() -> Iterator[str]:
     for address in _values(*ADDRESSES):
         with suppress(ValueError):
             yield from read_address(address).secrets
-        # an address that cannot be read, RabbitMQ's, or that of Celery's Sentinels; a library that takes the ; of
-        # a password for the end of an address tells a part of it
+        for server in address.split(";"):  # those of RabbitMQ, and Celery's Sentinels
+            with suppress(ValueError):
+                yield unquote(urlsplit(server.strip()).password or "")
+        # an address that cannot be read; a library that takes the ; of a password for the end of an address tells
+        # a part of it
         for password in PASSWORDS.findall(address):
-            yield from (password, unquote(password), *password.split(";"))
+            yield from (password, *password.split(";"))
     of_broker: Any = getattr(settings, "CELERY_BROKER_TRANSPORT_OPTIONS", {})
     with suppress(AttributeError, TypeError):  # a project may have set anything
         yield str(of_broker.get("sentinel_kwargs", {}).get("password", ""))

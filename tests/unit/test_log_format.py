@@ -167,6 +167,20 @@ def test_the_passwords_of_each_server_of_rabbitmq_are_masked(settings: Settings)
     assert redaction.redacted("Tried of first, of%20first and of-second") == "Tried ***, *** and ***"
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "amqp://u:of-first@a/v; amqp://u:of-second@b/v",
+        "amqp://u:of-first@a/my@vhost;amqp://u:of-second@b/my@vhost",
+        "amqp://u:of-first@a/v?ssl_ca_certs=/etc/ssl/us@er;amqp://u:of-second@b/v",
+        "amqp://us@er:of-first@a/v;AMQP://u:of-second@b/v",
+    ],
+)
+def test_the_passwords_of_any_address_of_rabbitmq_are_masked(settings: Settings, address: str) -> None:
+    settings.CELERY_BROKER_URL = address
+    assert redaction.redacted("Tried of-first and of-second") == "Tried *** and ***"
+
+
 def test_a_secret_is_masked_in_json_as_well(settings: Settings) -> None:
     settings.CELERY_BROKER_URL = 'amqp://u:pass%2F"word@a'
     assert redaction.redacted(r'{"a": "pass/\"word", "b": "pass\/\"word"}') == '{"a": "***", "b": "***"}'
