@@ -23,7 +23,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from amqp.exceptions import ChannelError, RecoverableConnectionError
+from amqp.exceptions import ChannelError, MessageNacked, RecoverableConnectionError
 from amqp.method_framing import frame_handler
 from amqp.serialization import GenericContent
 from kombu.exceptions import OperationalError
@@ -52,7 +52,11 @@ class GivesUp:
 
 
 class Channel(GivesUp, pyamqp.Channel):
-    pass
+    def basic_publish_confirm(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().basic_publish_confirm(*args, **kwargs)
+        except MessageNacked as exc:  # it has no words, and Celery passes these on
+            raise MessageNacked("RabbitMQ refused a message") from exc
 
 
 def reads_any_properties(connection: Any, callback: Any) -> Callable[[Any], bool]:

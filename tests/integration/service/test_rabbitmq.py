@@ -280,7 +280,7 @@ def test_a_message_that_rabbitmq_refuses_counts_as_an_error_of_the_broker(broker
         with pytest.raises(AWAY):
             producer.publish({}, routing_key=JOBS)
         assert connection.connected
-        with pytest.raises(OperationalError):
+        with pytest.raises(OperationalError, match="RabbitMQ refused a message"):
             producer.publish({}, routing_key=JOBS, retry=True, retry_policy=PUBLISHERS)
         assert connection.connected
     assert broker_in_use.length(JOBS) == 1
