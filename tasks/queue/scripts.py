@@ -22,6 +22,7 @@ _KEY = re.compile(r"KEYS\[\d+\] (\w+)")
 _ARGUMENT = re.compile(r"^-- ARGV\[\d+\] (\w+)  ", re.MULTILINE)
 _INCLUDE = re.compile(r"^-- include (\w+)$", re.MULTILINE)
 _CONSTANTS = re.compile(r"^-- from tasks/pacing\.py: (.+)$", re.MULTILINE)
+_FILE = re.compile(r"([a-z]\w*)-\d+\.lua")
 
 
 class Script(NamedTuple):
@@ -68,7 +69,7 @@ def _read(file: str) -> Script:
 
 #: The files `NAME-COUNT.lua`, by name; COUNT is the number of keys.
 SCRIPTS = {
-    path.name.partition("-")[0]: _read(path.name.removesuffix(".lua"))
+    found[1]: _read(found[0].removesuffix(".lua"))
     for path in FOLDER.iterdir()
-    if "-" in path.name
+    if (found := _FILE.fullmatch(path.name))  # an editor may have left a copy
 }
