@@ -65,13 +65,13 @@ def what_only_we_can_refresh(redis: Redis) -> int:
     return len(ids)
 
 
-def reconciled() -> Any:
-    """What a full reconcile says. It is refused while that of beat runs, and then asked for again."""
+def reconciled(*words: str) -> Any:
+    """What a command with a full reconcile says. It is refused while that of beat runs, and then typed again."""
     answers: list[Any] = []
 
     def is_answered() -> bool:
         try:
-            answers.append(data("harbor", "repair", "drift", "--full"))
+            answers.append(data(*words))
         except Failed as refused:
             if "another reconcile is running" not in str(refused):
                 raise
@@ -115,11 +115,11 @@ def test_each_status_is_what_the_tasks_say_after_traffic_on_both_sides(
     ours = sql("SELECT count(*) FROM execution_status_change")[0][0]
     assert ours >= of_us_alone, did
 
-    data("attach", "repair")
+    reconciled("attach", "repair")
     wait_for(lambda: drained(redis) and wrong().keys() <= {dangling[1]}, "the marks of the repair")
 
     data("attach", "check")
-    assert reconciled()["drifted"] == 0
+    assert reconciled("harbor", "repair", "drift", "--full")["drifted"] == 0
     assert data("harbor", "status")
     assert data("harbor", "list")
     assert_pages_answer(admin)
