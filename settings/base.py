@@ -225,9 +225,6 @@ LOGGING: dict[str, Any] = {
     "loggers": {
         "httpx2": {"level": "WARNING"},  # it logs every request, and a job makes two
         "django.security.DisallowedHost": {"filters": ["as_warning"]},
-        # without gunicorn's own handlers, so that the root's format applies
-        "gunicorn.error": {"level": "INFO", "handlers": [], "propagate": True},
-        "gunicorn.access": {"level": "INFO", "handlers": [], "propagate": True},
         "waitress.queue": {"level": "ERROR"},  # it warns of each request that waits for a thread
     },
     "root": {

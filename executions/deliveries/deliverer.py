@@ -32,6 +32,8 @@ LOOK_SECONDS = 0.1
 MAX_NAME = 200
 #: The name of a handler's subscription begins with that.
 PREFIX = "handler "
+#: The columns of a handler's row that follow its code.
+OF_CODE = ("vendor_types", "statuses", "triggers", "missing_since")
 #: A call that goes on for longer than this is made a second time. `tasks.run_handlers` ends it before.
 LEASE_SECONDS = 60.0
 #: So long a handler that another worker was asked to run is left to that worker.
@@ -126,13 +128,17 @@ def keep_rows() -> None:
         )
         known = list(rows.select_for_update().order_by("pk"))
         missing = [row.handler for row in known if row.handler not in wanted and row.missing_since is None]
+        changed = []
         for row in known:
+            was = [getattr(row, name) for name in OF_CODE]
             if one := wanted.get(row.handler):
                 row.vendor_types, row.statuses, row.triggers = map(list, (one.vendors, one.statuses, one.triggers))
                 row.missing_since = None
             elif row.missing_since is None:
                 row.missing_since = Now()
-        Subscription.objects.bulk_update(known, ["vendor_types", "statuses", "triggers", "missing_since"])
+            if was != [getattr(row, name) for name in OF_CODE]:
+                changed.append(row)
+        Subscription.objects.bulk_update(changed, OF_CODE)  # without a statement if nothing has changed
     if missing:
         signals.handlers_missing.send(sender=keep_rows, handlers=missing)
 

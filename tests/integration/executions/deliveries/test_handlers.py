@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.checks import check_handlers
 from harbor_refresh.executions.deliveries.deliverer import due_handlers, keep_rows, run_handler, write_deliveries
@@ -171,6 +173,21 @@ def test_rows_follow_the_code_and_an_administrators_switch_stays(caplog: pytest.
         ["Error"],
         ["SCHEDULE"],
     )
+
+
+def test_rows_that_agree_with_the_code_are_not_written() -> None:
+    @on_execution("A", status="Error", trigger="SCHEDULE")
+    def one(change: Change) -> None: ...
+
+    @on_execution()
+    def gone(change: Change) -> None: ...
+
+    keep_rows()
+    registry._registered.pop()
+    keep_rows()
+    with CaptureQueriesContext(connection) as captured:
+        keep_rows()
+    assert [one["sql"] for one in captured if one["sql"].startswith(("UPDATE", "INSERT"))] == []
 
 
 def test_a_handler_without_code_is_told_what_had_been_listed_when_the_code_is_back() -> None:
