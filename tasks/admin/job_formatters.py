@@ -27,7 +27,7 @@ MOST_NEEDS = 20
 #: Longer JSON is folded.
 SCREEN = 4_000
 #: Larger graphs are not drawn. More jobs than FOLDED_FROM are folded.
-MOST_NEEDS, MOST_BOXES, FOLDED_FROM = 20_000, 100, 30
+MOST_LINES, MOST_BOXES, FOLDED_FROM = 20_000, 100, 30
 WIDTH, HEIGHT, GAP, SPACE = 190, 46, 60, 14
 MOST_TEXT = 26
 
@@ -125,10 +125,10 @@ def drawn(execution_id: int) -> str:
     """Return the graph as HTML; nothing if no job needs another one. Of many jobs, those that are alike are one
     box: they have one name, and need and are needed by jobs that are alike."""
     rows = Need.objects.filter(job__task__execution_id=execution_id).values_list("job_id", "needed_id")
-    pairs = list(rows[: MOST_NEEDS + 1])
+    pairs = list(rows[: MOST_LINES + 1])
     if not pairs:
         return ""
-    context = _picture(pairs) if len(pairs) <= MOST_NEEDS else {}
+    context = _picture(pairs) if len(pairs) <= MOST_LINES else {}
     return render_to_string("tasks/admin/job_graph.html", context)
 
 

@@ -16,7 +16,7 @@ from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.admin import execution_actions
 from harbor_refresh.tasks.admin import job as screen
 from harbor_refresh.tasks.admin.job_formatters import attempt_of
-from harbor_refresh.tasks.jobs.starting.declarations import NewJob
+from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.operations import bulk
 from tests.integration.admin_client import act, ids_shown, told
@@ -348,3 +348,13 @@ def test_unique_jobs_that_others_take_each_time_are_told(admin: Client, monkeypa
     assert told(act(admin, LIST, "retry", [execution.pk])) == [
         f"error: {Contended.__doc__} The rest was left as it is: try again."
     ]
+
+
+def test_the_page_of_a_task_shows_the_first_twenty_of_many_needs(admin: Client) -> None:
+    parts = [NewJob("fetch") for _ in range(25)]
+    start("BUILD", [[*parts, NewJob("merge", job_id="merge", needs=[NewNeed(place) for place in range(25)])]])
+
+    page = admin.get(page_of_task("merge")).content.decode()
+
+    assert page.count("inline-flex gap-2 items-center") == 20
+    assert "and 5 more" in page

@@ -79,7 +79,7 @@ def test_many_chains_before_one_job_are_one_chain_of_boxes(admin: Client) -> Non
 
 def test_a_graph_that_is_too_large_says_so(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     execution = start("BUILD", [chord(40)])
-    for name in ("MOST_NEEDS", "MOST_BOXES"):
+    for name in ("MOST_LINES", "MOST_BOXES"):
         with monkeypatch.context() as patch:
             patch.setattr(job_formatters, name, 1)
             assert "There are too many jobs with needs to draw them." in picture(admin, execution)
