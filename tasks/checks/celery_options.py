@@ -74,6 +74,12 @@ def _beat() -> Iterator[CheckMessage]:
                 id="harbor_refresh.W002",
             )
         return
+    if "django_celery_beat" in scheduler:
+        yield Error(
+            f"The scheduler of beat is {scheduler}, and its app is not installed, so beat does not start.",
+            hint='Add "django_celery_beat" to INSTALLED_APPS and migrate, or remove beat_scheduler.',
+            id="harbor_refresh.E010",
+        )
     planned = {str(entry.get("task")) for entry in dict(current_app.conf.beat_schedule or {}).values()}
     if missing := [row.task for row in ROWS if row.task not in planned]:
         yield Warning(

@@ -9,7 +9,7 @@ from django.db import connection
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from pytest_django import Settings
 
-from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks import pacing, schedule
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from tests.integration.checks.examined import E, W, found
@@ -81,6 +81,13 @@ def test_a_beat_with_another_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     assert of_settings("harbor_refresh.W002") == []
     monkeypatch.setitem(current_app.conf, "beat_scheduler", "celery.beat:PersistentScheduler")
     assert len(of_settings("harbor_refresh.W002")) == 1
+
+
+def test_a_scheduler_of_rows_whose_app_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(current_app.conf, "beat_scheduler", "django_celery_beat.schedulers:DatabaseScheduler")
+    assert of_settings("harbor_refresh.E010") == []
+    monkeypatch.setattr(schedule, "BEAT", "not_installed")
+    assert len(of_settings("harbor_refresh.E010")) == 1
 
 
 # the work
