@@ -8,6 +8,7 @@ from harbor_refresh.executions.sql import text
 PACKAGES = (
     "harbor_refresh.executions",
     "harbor_refresh.tasks",
+    "harbor_refresh.tasks.jobs",
     "harbor_refresh.tasks.checks",
     "harbor_refresh.tasks.strategies",
     "examples.simulation",

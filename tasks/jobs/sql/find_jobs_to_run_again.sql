@@ -31,7 +31,7 @@ WITH RECURSIVE wanted AS (
         AND (%(among)s::bigint[] IS NULL OR t.id IN (SELECT unnest(%(among)s::bigint[])))
 ),
 left_out AS (
-    SELECT w.id
+    SELECT w.id::bigint AS id
     FROM wanted w
     JOIN execution_job j ON j.task_id = w.id
     JOIN execution_need n ON n.job_id = w.id
@@ -47,6 +47,6 @@ left_out AS (
     SELECT n.job_id
     FROM left_out l
     JOIN execution_need n ON n.needed_id = l.id AND NOT n.even_if_failed
-    JOIN wanted w ON w.id = n.job_id
+    WHERE n.job_id IN (SELECT id FROM wanted)
 )
 SELECT id FROM wanted EXCEPT SELECT id FROM left_out

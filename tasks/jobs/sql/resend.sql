@@ -39,8 +39,8 @@ overdue AS MATERIALIZED (
     CROSS JOIN flow f
     CROSS JOIN LATERAL (
         SELECT
-            CASE WHEN is_limited THEN %(long)s ELSE %(patience)s END AS patience,
-            CASE WHEN is_limited THEN 86400 ELSE %(long)s END * 2 ^ least(j.resent, 9) AS long,
+            CASE WHEN is_limited THEN %(long)s::float8 ELSE %(patience)s::float8 END AS patience,
+            CASE WHEN is_limited THEN 86400 ELSE %(long)s::float8 END * 2 ^ least(j.resent, 9) AS long,
             is_limited
         FROM (SELECT j.name = ANY(%(limited)s::text[]) AS is_limited) l
     ) its
@@ -51,11 +51,11 @@ overdue AS MATERIALIZED (
             (NOT is_limited AND EXISTS (
                 SELECT
                 FROM runs r
-                WHERE r.priority >= j.priority AND r.sent_at > j.sent_at + make_interval(secs => %(patience)s)
+                WHERE r.priority >= j.priority AND r.sent_at > j.sent_at + make_interval(secs => %(patience)s::float8)
             ))
             OR (
                 f.idle > 0 AND f.silent > its.patience
-                AND j.sent_at < now() - make_interval(secs => least(f.silent, %(long)s) / 2)
+                AND j.sent_at < now() - make_interval(secs => least(f.silent, %(long)s::float8) / 2)
             )
             OR j.sent_at < now() - make_interval(secs => its.long)
         )

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from tests.integration.statements import PACKAGES, planned
+from tests.integration.statements import PACKAGES, planned, statement
 
 ROWS = """
 INSERT INTO execution (vendor_type, vendor_id, status, status_message, trigger, extra_attrs, revision)
@@ -27,6 +27,10 @@ INSERT INTO execution_job
     (task_id, name, queue, args, kwargs, options, max_attempts, runs_before, holds_key, state, run,
     revision, priority, retries, resent, node, process)
 SELECT id, 'a.job', 'a', '[]', '{}', '{}', 3, 0, FALSE, 'running', 1, 0, 0, 0, 0, 1, 1 FROM task;
+"""
+NEEDS = """
+INSERT INTO execution_need (job_id, needed_id, place, even_if_failed, is_met)
+SELECT id, id - 1, 0, FALSE, TRUE FROM task WHERE id > 1
 """
 #: What calls each function of ours. Each of them keeps its plans, so a plan is made for values that are not known.
 CALLS = {
@@ -54,7 +58,8 @@ PARAMETER = re.compile(r"%\(\w+\)s")
 def cursor(database: str) -> Iterator[Any]:
     with connection.cursor() as cursor:
         cursor.execute(ROWS)
-        cursor.execute("VACUUM ANALYZE execution, task, execution_job")
+        cursor.execute(NEEDS)
+        cursor.execute("VACUUM ANALYZE execution, task, execution_job, execution_need")
         cursor.execute("SET plan_cache_mode = force_generic_plan")
         yield cursor
 
@@ -91,6 +96,19 @@ def test_no_statement_is_compiled_on_small_tables(cursor: Any) -> None:
         cursor.execute("DEALLOCATE planned")
     assert expensive == {}
     assert len(statements) > 50
+
+
+def test_a_retry_is_not_compiled_before_the_first_needs_are_analyzed(cursor: Any) -> None:
+    cursor.execute("UPDATE task SET status = 'Error', status_code = 3, end_time = now()")
+    cursor.execute("ANALYZE task")
+    cursor.execute("TRUNCATE execution_need")
+    cursor.execute("DELETE FROM pg_statistic WHERE starelid = 'execution_need'::regclass")
+    cursor.execute("UPDATE pg_class SET reltuples = -1 WHERE oid = 'execution_need'::regclass")
+    cursor.execute(NEEDS)
+    given = {"execution_ids": [1, 2], "status": "Error", "first": None, "among": None}
+    words = statement("harbor_refresh.tasks.jobs", "find_jobs_to_run_again")
+    cursor.execute(f"EXPLAIN {words}", given)
+    assert trouble("\n".join(line for (line,) in cursor.fetchall()), limit(cursor)) == ""
 
 
 @contextmanager
