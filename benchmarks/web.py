@@ -3,7 +3,6 @@
 import http.client
 import json
 import re
-import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -72,7 +71,7 @@ def serving(servers: Servers, port: int, words: Sequence[str], **environment: st
     """Run a web process with these words for Python, and wait until it answers on its port. Yields its id."""
     log = servers.directory / "web.log"
     environ = servers.environ | environment
-    process = spawn([sys.executable, *words], log=log, death_signal=signal.SIGKILL, cwd=ROOT, env=environ)
+    process = spawn([sys.executable, *words], log=log, cwd=ROOT, env=environ)
     try:
         deadline = time.monotonic() + START_SECONDS
         while not _answers(port):

@@ -112,8 +112,8 @@ class RabbitMQ(EmbeddedServer):
         env = self._env()
         epmd = ["epmd", "-port", str(self._epmd_port), "-address", LOOPBACK]
         if self._epmd is None:
-            self._epmd = spawn(epmd, log=self.log, death_signal=signal.SIGKILL, env=env)
-        return spawn([self._program], log=self.log, death_signal=signal.SIGKILL, env=env)
+            self._epmd = spawn(epmd, log=self.log, env=env)
+        return spawn([self._program], log=self.log, env=env)
 
     def _env(self) -> dict[str, str]:
         return {

@@ -1,6 +1,5 @@
 """A Redis and a Sentinel that speak TLS alone, with certificates of the test. The wheel's Valkey cannot."""
 
-import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -87,7 +86,7 @@ class RedisWithTLS(EmbeddedRedis):
             "",
             *self.extra,
         ]
-        return spawn(command, log=self.log, death_signal=signal.SIGKILL)
+        return spawn(command, log=self.log)
 
     def _answers(self) -> bool:
         files = self._certificates.file
@@ -121,4 +120,4 @@ class SentinelWithTLS(RedisWithTLS):
         lines += ["port 0", f"tls-port {self.port}", "tls-replication yes", f"dir {self.directory}", *self.extra]
         file = self.directory / "sentinel.conf"
         file.write_text("\n".join(lines) + "\n")
-        return spawn([needs("redis-server"), str(file), "--sentinel"], log=self.log, death_signal=signal.SIGKILL)
+        return spawn([needs("redis-server"), str(file), "--sentinel"], log=self.log)

@@ -1,6 +1,5 @@
 """A primary with a replica behind three Sentinels, as real processes."""
 
-import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -29,7 +28,7 @@ class Sentinel(EmbeddedRedis):
         if not file.exists():
             lines = [f"port {self.port}", f"bind {LOOPBACK}", f"dir {self.directory}", *self.extra]
             file.write_text("\n".join(lines) + "\n")
-        return spawn([find_redis(), str(file), "--sentinel"], log=self.log, death_signal=signal.SIGKILL)
+        return spawn([find_redis(), str(file), "--sentinel"], log=self.log)
 
 
 class BehindSentinel:

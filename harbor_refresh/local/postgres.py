@@ -1,8 +1,8 @@
 """The embedded PostgreSQL: that of the wheel, or the programs in the folder that POSTGRES_PROGRAMS names.
 
-PostgreSQL refuses to run as root. If we are root, it runs as `nobody`, which often cannot enter the checkout (a
-0700 home directory). So its programs and the data of `make up` are in a directory that root owns and every account
-may read.
+PostgreSQL refuses to run as root, so a process of root runs it as the account `nobody`. That account often may not
+enter the checkout (a 0700 home directory). So its programs and the data of `make up` are in a directory that root
+owns and every account may read.
 """
 
 import os

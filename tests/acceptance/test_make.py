@@ -68,7 +68,7 @@ def up(checkout: Path, tmp_path: Path) -> Iterator[Member]:
     """The first command of the README, in a process group of its own, as on a terminal."""
     log = tmp_path / "up.log"
     argv = ["/bin/sh", "-ec", f"exec {UP}"]
-    started = spawn(argv, log=log, death_signal=signal.SIGKILL, cwd=checkout, env=environment(checkout))
+    started = spawn(argv, log=log, cwd=checkout, env=environment(checkout))
     yield Member(started, log)
     kill_tree(started)
     if (checkout / ".local").exists():  # the test has failed, and root's PostgreSQL has its data elsewhere

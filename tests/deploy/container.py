@@ -106,7 +106,7 @@ class Image:
         command = self.command([START, *words], variables)
         if has_namespaces():
             command = [*UNSHARE, "sh", str(SCRIPT), str(self.tree), " ".join(map(str, self.folders)), *command]
-        process = spawn(command, log=log, death_signal=signal.SIGKILL, env={"PATH": os.environ["PATH"]})
+        process = spawn(command, log=log, env={"PATH": os.environ["PATH"]})
         container = Container(words[0] if words else "none", process, log, self, variables)
         self.running.append(container)
         if has_namespaces():

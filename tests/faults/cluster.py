@@ -156,7 +156,7 @@ class Cluster:
     def start(self, name: str, command: list[str], **env: str) -> Member:
         """Start a program of the cluster."""
         log = self.directory / f"{name}-{len(self.members)}.log"
-        process = spawn(command, log=log, death_signal=signal.SIGKILL, cwd=self.root, env={**self.env, **env})
+        process = spawn(command, log=log, cwd=self.root, env={**self.env, **env})
         member = Member(process, log)
         self.members.append(member)
         return member

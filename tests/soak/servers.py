@@ -148,9 +148,7 @@ class Standby(EmbeddedPostgres):
             os.chown(self._data, self._account.pw_uid, self._account.pw_gid)
         source = f"host={HOST} port={self.primary.port} user={ROLE} application_name=standby"
         words = ["-D", self._data, "-d", source, "-R", "-X", "stream", "-c", "fast", "--no-sync"]
-        made = spawn(
-            [programs / "pg_basebackup", *words], log=self.log, death_signal=signal.SIGKILL, account=self._account
-        )
+        made = spawn([programs / "pg_basebackup", *words], log=self.log, account=self._account)
         if made.wait() != 0:
             raise LocalError(f"pg_basebackup failed. Its log ({self.log}) ends:\n{tail(self.log)}")
 

@@ -1,6 +1,5 @@
 """A PgBouncer in transaction mode before the PostgreSQL of the run."""
 
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,7 +57,7 @@ class PgBouncer:
             f"pool_mode = transaction\ndefault_pool_size = 4\nignore_startup_parameters = {self._ignores}\n"
         )
         log = self._directory / "log"
-        self._process = spawn([program, config], log=log, death_signal=signal.SIGKILL, account=account)
+        self._process = spawn([program, config], log=log, account=account)
         wait_for(self._answers, "PgBouncer to answer", log=log)
 
     def stop(self) -> None:
