@@ -145,14 +145,16 @@ def subscribe(instance: Any, **_: Any) -> None:
 
 @shared_task(name="tasks.recover_stale", base=Tick)
 def recover_stale() -> int:
-    """Release the claims of dead nodes, and look after all that should not wait for its own schedule."""
-    count = recover(idle=not waiting(WORK))
-    with suppress(DatabaseAway), absence_translated():
-        gates.close_overdue()
-        consequences.carry_out()
-        fire_again()
-        delivery_runs.recover()
-    return count
+    """Release the claims of dead nodes; and, if the queue's Redis is away as well, look after all that should not
+    wait for its own schedule."""
+    try:
+        return recover(idle=not waiting(WORK))
+    finally:
+        with suppress(DatabaseAway), absence_translated():
+            gates.close_overdue()
+            consequences.carry_out()
+            fire_again()
+            delivery_runs.recover()
 
 
 @shared_task(name="tasks.reconcile", base=Tick)

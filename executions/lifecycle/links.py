@@ -118,8 +118,8 @@ def by_level(relatives: Iterable[Relative]) -> list[list[int]]:
     return [levels[level] for level in sorted(levels, reverse=True)]
 
 
-def carry_up(ids: list[int]) -> None:
-    """Bring the link tasks of these executions to their status, in the transaction that has changed it, and mark
-    the parents after its commit."""
+def carry_up(ids: list[int] | str) -> None:
+    """Bring the link tasks of these executions (`str`: the text of an array) to their status, in the transaction
+    that has changed it, and mark the parents after its commit."""
     if not is_attached() and (parents := run("carry_up", ids=ids)):
         tell_touched_after_commit(parents)

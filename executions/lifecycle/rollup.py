@@ -76,10 +76,10 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
 def _write(ids: Sequence[int], wait: bool) -> Refreshed:
     began = perf_counter()
     with transaction.atomic():
-        held = run("lock_executions", ids=ids, wait=wait)[0][0]
+        count, held = run("lock_executions", ids=ids, wait=wait)[0]
         waited = perf_counter() - began
         changed, untold, nested = run(
-            "refresh_executions", ids=held, count=len(held), waited=waited, **HISTOGRAMS
+            "refresh_executions", ids=held, count=count, waited=waited, **HISTOGRAMS
         )[0]
         if nested:
             links.carry_up(held)
@@ -87,10 +87,11 @@ def _write(ids: Sequence[int], wait: bool) -> Refreshed:
             tell_changes_written_after_commit()
         crash_points.reach("deciding", ids)
     locked = set[int]()
-    if not wait and len(held) < len(ids):
+    if not wait and count < len(ids):
         rows = Execution.objects.filter(among(ids), quarantine=None)
-        locked.update({*rows.values_list("pk", flat=True)}.difference(held))
-    return Refreshed(succeeded=len(held), changed=changed, locked=locked)
+        ours = {int(one) for one in held.strip("{}").split(",") if one}
+        locked.update({*rows.values_list("pk", flat=True)} - ours)
+    return Refreshed(succeeded=count, changed=changed, locked=locked)
 
 
 def _refused(execution_id: int, refusal: Exception, wait: bool) -> Refreshed:

@@ -2,7 +2,8 @@
 --
 -- :ids     bigint[]  the executions asked for
 -- :wait    bool      wait for a row that another transaction has locked, or skip it, for a caller that retries it
--- returns  those that exist, are not in quarantine and are now locked, until the transaction ends
+-- returns  how many exist, are not in quarantine and are now locked, until the transaction ends; and which, as the text
+--          of a bigint[], because the next statement takes it as it is
 --
 -- The next statement reads the rollup, and its snapshot sees what was committed while this one waited. A statement
 -- for both would write the rollup of the tasks as they were before the wait.
@@ -26,4 +27,5 @@ free AS (
     ORDER BY e.id
     FOR NO KEY UPDATE OF e SKIP LOCKED
 )
-SELECT ARRAY(SELECT id FROM waited_for UNION ALL SELECT id FROM free)
+SELECT cardinality(held), held::text
+FROM (SELECT ARRAY(SELECT id FROM waited_for UNION ALL SELECT id FROM free)) AS of (held)

@@ -4,7 +4,7 @@ While it waits for a worker its holder is `waiting@NODE`, of the node that claim
 on it. Below it is what the scripts of the queue reply, read into named values.
 """
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -34,10 +34,13 @@ class Claim:
     def only(self, members: Iterable[str]) -> "Claim":
         return replace(self, members=tuple(members))
 
-    def among(self, ids: Container[int]) -> "Claim":
-        return self.only(text for number, text in zip(self.ids, self.members, strict=True) if number in ids)
+    def among(self, ids: Collection[int]) -> "Claim":
+        pairs = zip(self.ids, self.members, strict=True) if ids else ()
+        return self.only(text for number, text in pairs if number in ids)
 
-    def without(self, ids: Container[int]) -> "Claim":
+    def without(self, ids: Collection[int]) -> "Claim":
+        if not ids:
+            return self
         return self.only(text for number, text in zip(self.ids, self.members, strict=True) if number not in ids)
 
     def in_order(self) -> "Claim":
