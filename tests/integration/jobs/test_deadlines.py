@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.utils import timezone
 
-from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution
@@ -73,6 +73,23 @@ def test_what_has_not_ended_by_then_is_stopped_and_says_so(outbox: Outbox, redis
     assert list(execution.tasks.order_by("pk").values_list("status_message", flat=True)) == ["", OVERDUE, OVERDUE]
     assert statuses(other)[0] == "Running"
     assert set(Job.objects.filter(task__execution=execution).values_list("state", flat=True)) == {"ended"}
+
+
+def test_a_deadline_is_kept_while_the_redis_of_the_queue_is_away(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With another broker the pass comes all the same, and a deadline needs PostgreSQL alone."""
+
+    def away(**_: Any) -> int:
+        raise QueueUnavailable("Redis: away")
+
+    execution = worked(1)
+    pass_time()
+    monkeypatch.setattr("harbor_refresh.tasks.celery_tasks.recover", away)
+    monkeypatch.setattr("harbor_refresh.tasks.celery_tasks.waiting", lambda queue: 0)
+    with pytest.raises(QueueUnavailable):
+        recover_stale()
+    assert statuses(execution) == ("Stopped", ["Stopped"])
 
 
 def test_an_execution_that_has_ended_keeps_its_status(outbox: Outbox) -> None:
