@@ -15,7 +15,7 @@ from celery import signals
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.jobs.consequences import request_recovery
+from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import brief_queue, execution_queue
 from harbor_refresh.tasks.queue.node import this_node
 from harbor_refresh.tasks.without_redis import mode
@@ -39,7 +39,7 @@ def send_until_stopped() -> None:
             silent = False
             if beat.dead:
                 try:
-                    request_recovery()
+                    wakeup.send("tasks.recover_stale")
                 except Exception as exc:  # any error of the broker's client, because the schedule asks as well
                     log.warning("Could not ask for recovery, the schedule will in a few seconds: %s", exc)
         if stopping.wait(interval):
@@ -68,7 +68,7 @@ def stop(**_: Any) -> None:
 
 def request_first_recovery(sender: Any, **_: Any) -> None:
     """When a worker starts, ask for a recovery at once."""
-    request_recovery()
+    wakeup.send("tasks.recover_stale")
 
 
 def connect() -> None:

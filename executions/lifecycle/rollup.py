@@ -78,9 +78,7 @@ def _write(ids: Sequence[int], wait: bool) -> Refreshed:
     with transaction.atomic():
         count, held = run("lock_executions", ids=ids, wait=wait)[0]
         waited = perf_counter() - began
-        changed, untold, nested = run(
-            "refresh_executions", ids=held, count=count, waited=waited, **HISTOGRAMS
-        )[0]
+        changed, untold, nested = run("refresh_executions", ids=held, count=count, waited=waited, **HISTOGRAMS)[0]
         if nested:
             links.carry_up(held)
         if untold:

@@ -15,18 +15,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from celery import current_app
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.executions.lifecycle.stops import stop_many
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news import callbacks
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.models.terms import Failure, Terms
+from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.without_redis import agenda, mode
 
 log = logging.getLogger("harbor_refresh")
@@ -43,20 +42,12 @@ def carry_out() -> int:
 
 
 def have_carried_out() -> None:
-    """Have a worker carry out what is due, if anything is. Raises DatabaseAway."""
-    with absence_translated():
-        is_due = _with_failures().exists() or _overdue().exists()
-    if is_due and mode.is_on():
+    """Have a worker carry out what is due."""
+    if mode.is_on():
         carry_out()
-    elif is_due:
+    else:
         with suppress(Exception):  # any error of the broker's client, because the schedule asks as well
-            request_recovery()
-
-
-def request_recovery() -> None:
-    """Have a worker recover the claims of dead nodes, and carry out what is due, before the schedule asks for it.
-    Raises any error of the broker's client. The task is sent by its name, because its module imports this one."""
-    current_app.tasks["tasks.recover_stale"].apply_async(retry=False)
+            wakeup.send("tasks.recover_stale")
 
 
 agenda.consequences.append(carry_out)

@@ -19,10 +19,10 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from celery import bootsteps
 from celery.worker.state import active_requests, total_count
@@ -54,6 +54,21 @@ BEATS_A_PASS = 5
 
 #: The environment variable that tells processes of a pool the id of their node, because they may be spawned.
 ID = "HARBOR_REFRESH_NODE"
+
+
+class ToDo(NamedTuple):
+    """What to_do.sql returns."""
+
+    processes: Sequence[int]
+    is_one_silent: bool
+    is_one_due: bool
+    has_consequences: bool
+
+
+def to_do(node: int, queues: Sequence[str]) -> ToDo:
+    """Return what this node, of these queues, has to look after."""
+    with absence_translated():
+        return ToDo(*run("to_do", node=node, queues=list(queues), ttl=TTL_SECONDS)[0])
 
 
 class ThisNode:
@@ -164,15 +179,17 @@ class ThisNode:
 
     def _look_after_jobs(self, passes: int) -> None:
         publish, queues = sender.publisher.get().put, self._queues()
-        self._release_dead_processes()
-        if self._delete_dead_nodes() or passes % BEATS_A_PASS == 0:
+        found = to_do(self.id, queues)
+        self._release_dead_processes(found.processes)
+        if (found.is_one_silent and self._delete_dead_nodes()) or passes % BEATS_A_PASS == 0:
             release_runs_without_node()
             sender.send_all(publish, queues)
-        else:
+        elif found.is_one_due:
             sender.send_due(publish, queues)
         with suppress(RuntimeError):  # another thread changes the set of requests
             self._kill_stopped()
-        consequences.have_carried_out()
+        if found.has_consequences:
+            consequences.have_carried_out()
 
     def _guarded(self, work: Callable[..., object], *args: object) -> None:
         try:
@@ -215,12 +232,11 @@ class ThisNode:
     def _queues(self) -> list[str]:
         return list(self._consumer.app.amqp.queues.consume_from)
 
-    def _release_dead_processes(self) -> None:
+    def _release_dead_processes(self, processes: Sequence[int]) -> None:
         """A run that the table has was begun by a process of this pool. If it is not in the pool after that, it is
         gone. A pool of threads is one process, this one."""
-        found = running(Q(node=self.id))
-        alive = {os.getpid(), *(one.pid for one in self._processes())}
-        release([one for one in found if one.process not in alive])
+        if dead := set(processes) - {os.getpid(), *(one.pid for one in self._processes())}:
+            release(running(Q(node=self.id, process__in=dead)))
 
 
 def _ended() -> int:

@@ -100,8 +100,7 @@ def send_admitted(publish: Publish | None = None, queues: Sequence[str] | None =
 def send_all(publish: Publish | None = None, queues: Sequence[str] | None = None) -> int:
     """Send whatever may run, and what is overdue: the pass of each node, for its queues."""
     count = send_due(publish, queues)
-    if queues is None:
-        queues = queues_with_jobs()
+    queues = [one for one in queues_with_jobs() if queues is None or one in queues]
     count += send(queues, publish)
     limited = [name for name, task in current_app.tasks.items() if task.rate_limit]
     often = {"patience": PATIENCE_SECONDS, "long": LONG_SECONDS, "limited": limited}

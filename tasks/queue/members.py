@@ -39,8 +39,8 @@ def readable(raw: bytes) -> str | None:
 
 
 def sorted_out(raws: Sequence[bytes]) -> tuple[Sequence[str], Sequence[bytes]]:
-    """Return the readable members as text, and the unreadable ones as they are. They are read together, which takes
-    a quarter of the time, unless one of them is unusual."""
+    """Return the readable members as text, and the unreadable ones as they are. Unless one is unusual, all are
+    read together, which takes a quarter of the time."""
     with suppress(UnicodeDecodeError):
         text = b"\n".join([*raws, b""]).decode()
         if text.count("\n") == len(raws) and _PLAIN.fullmatch(text):  # one with a line break might read as two

@@ -15,8 +15,10 @@ from harbor_refresh.executions.models import Callback, Execution
 from harbor_refresh.executions.news import callbacks
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, consequences, start
 from harbor_refresh.tasks.jobs.consequences import FAILED, carry_out, have_carried_out
+from harbor_refresh.tasks.jobs.nodes import to_do
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.models.terms import Failure, Terms
+from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.testing import eager
 from tests.integration.concurrency import at_once, transaction_held_open
 from tests.integration.database_state import deadlocks_so_far
@@ -301,10 +303,10 @@ def test_in_eager_mode_no_job_runs_after_the_one_that_failed(is_open: bool) -> N
 
 def test_a_worker_asks_for_recovery_if_a_failure_is_noted(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(consequences, "request_recovery", lambda: asked.append("recovery"))
+    monkeypatch.setattr(wakeup, "send", asked.append)
     execution = scanned(on_failure="stop")
-    have_carried_out()
-    assert asked == []
+    assert not to_do(1, []).has_consequences
     fails(execution)
+    assert to_do(1, []).has_consequences
     have_carried_out()
-    assert asked == ["recovery"]
+    assert asked == ["tasks.recover_stale"]
