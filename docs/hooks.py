@@ -94,21 +94,17 @@ def setting(name: str, meaning: str, takes: str, default: Any) -> tuple[str, str
 
 def keys_of_project() -> str:
     own = (one for one in DECLARED if not one.of_service)
-    rows = (setting(one.key, one.meaning, takes(one, as_text=False), _default(one)) for one in own)
+    rows = (setting(one.key, one.meaning, takes(one, as_text=False), one.default) for one in own)
     return table("key|meaning", rows)
 
 
 def variables_of_service() -> str:
     given = base.DEFAULTS_OF_SERVICE
     rows = (
-        setting(one.name, one.meaning, takes(one, as_text=True), given.get(one.name, _default(one)))
+        setting(one.name, one.meaning, takes(one, as_text=True), given.get(one.name, one.default))
         for one in DECLARED
     )
     return table("variable|meaning", [*_read_by_settings(), *rows])
-
-
-def _default(one: Declared) -> Any:
-    return "auto" if one.kind == "auto_or_integer" and one.default is None else one.default
 
 
 def _read_by_settings() -> Iterator[tuple[str, str]]:

@@ -169,12 +169,6 @@ SIGNING_SECRETS = "one secret or two, separated by a comma, each whsec_ followed
 KINDS = {
     "flag": Kind(_truth, bool, "one of " + ", ".join(sorted(TRUE | FALSE)), "True or False"),
     "integer": Kind(int, int, "a whole number", check=_integer),
-    "auto_or_integer": Kind(
-        lambda text: None if text.lower() == "auto" else int(text),
-        (int, str),
-        "'auto' or a whole number",
-        check=lambda one, value: None if value == "auto" else _integer(one, value),
-    ),
     "number": Kind(float, (int, float), "a number", check=_number),
     "one_of": Kind(str, str, "one of ", check=_choice),
     "text": Kind(str, str, "text"),

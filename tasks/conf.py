@@ -56,15 +56,6 @@ class Refresh:
     key_prefix: str = declared(
         "REFRESH_KEY_PREFIX", "text", "cache:execution:refresh:", "The prefix of all [keys](keys.md)."
     )
-    fanout: int | None = declared(
-        "REFRESH_FANOUT",
-        "auto_or_integer",
-        None,
-        "The number of executions that a subtask refreshes. `auto`: one while at most 16 wait; otherwise the "
-        "backlog is split into two subtasks for each live node, each of 1,000 to 6,000 executions.",
-        at_least=1,
-        at_most=6_000,
-    )
     max_attempts: int = declared(
         "REFRESH_MAX_ATTEMPTS",
         "integer",

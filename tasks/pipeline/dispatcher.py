@@ -7,7 +7,6 @@ from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import raise_if_away
 from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
 from harbor_refresh.tasks.pacing import CHUNKS_TOGETHER, LEAST_CHUNK, SHRINK, SLOTS, SMALL
@@ -42,7 +41,6 @@ def dispatch(publish: Publish, waiting: int, together: int = CHUNKS_TOGETHER) ->
 
 
 def _dispatch(publish: Publish, waiting: int, together: int) -> int:
-    conf = refresh_settings()
     queue = execution_queue()
     try:
         raise_if_away()
@@ -64,12 +62,12 @@ def _dispatch(publish: Publish, waiting: int, together: int) -> int:
         return 0
     total, is_last = 0, False
     while not is_last:
-        batch = queue.claim(this_node.name, queue.size * min(_slots(waiting, live_nodes), together))
+        batch = queue.claim(this_node.name, pacing.CHUNK * min(_slots(waiting, live_nodes), together))
         live_nodes = max(live_nodes, batch.live_nodes)
         slots = _slots(waiting, live_nodes)
         if batch.unreadable:
             signals.discarded.send(sender=dispatch, members=batch.unreadable)
-        chunks = chunked(batch, conf.fanout, pacing.CHUNK) if batch.claim.members else []
+        chunks = chunked(batch, pacing.CHUNK) if batch.claim.members else []
         is_last = not batch.more or len(chunks) >= slots
         if chunks:
             crash_points.reach("claimed", batch.claim)
@@ -101,13 +99,13 @@ def _publish(publish: Publish, batch: Batch, chunks: Sequence[Claim], slots: int
     return count
 
 
-def chunked(batch: Batch, fanout: int | None, chunk: int) -> list[Claim]:
+def chunked(batch: Batch, chunk: int) -> list[Claim]:
     """Split a batch for the workers: into single members while it is small, into chunks when it is large.
 
     Members that failed before are kept apart, in chunks that shrink with each failure. So after a few attempts a
     member that kills its process is alone, and no other member is counted as failed with it.
     """
-    size = min(chunk, fanout or _size(batch.backlog, batch.live_nodes))
+    size = min(chunk, _size(batch.backlog, batch.live_nodes))
     if not batch.attempts:
         return list(batch.claim.in_order().split(size))
 

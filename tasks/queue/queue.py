@@ -61,14 +61,9 @@ class ExecutionQueue:
             return script(self.keys.named(*taken.keys), taken.arguments(named, items), client)
 
     @property
-    def size(self) -> int:
-        """The most executions of a subtask."""
-        return self.conf.fanout or pacing.CHUNK
-
-    @property
     def share(self) -> int:
         """The most members that one node may have in flight, including those of waiting subtasks."""
-        return pacing.DEPTH * self.size
+        return pacing.DEPTH * pacing.CHUNK
 
     def mark(self, members: Iterable[str]) -> Marked:
         added, wake = 0, False
@@ -103,7 +98,7 @@ class ExecutionQueue:
             attempts={text: times for member, times in failed.items() if (text := names.readable(member))},
             backlog=first.backlog,
             live_nodes=first.live_nodes,
-            more=not first.wait_us and 0 < len(raw) < first.backlog and page.room >= self.size,
+            more=not first.wait_us and 0 < len(raw) < first.backlog and page.room >= pacing.CHUNK,
             wait=first.wait_us / 1_000_000,
             unreadable=tuple(dropped),
         )

@@ -23,7 +23,7 @@ ITS_VARIABLES = {
     "CELERY_BROKER_URL": "amqp://shop:secret@broker.shop//",
     "REDIS_URL": "unix:///run/redis/shop.sock",
     "LOG_LEVEL": "20",
-    "REFRESH_FANOUT": "ours, but not in this project",
+    "REFRESH_MAX_ATTEMPTS": "ours, but not in this project",
 }
 
 SETTINGS = """

@@ -190,11 +190,15 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 """
 #: What is added to a project without a fault, and the ids of what is found then. The text is in the answer.
 FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
-    "settings that are no dictionary": ({"settings": "HARBOR_REFRESH = ['FANOUT']"}, "E001", "is a list"),
+    "settings that are no dictionary": ({"settings": "HARBOR_REFRESH = ['MAX_ATTEMPTS']"}, "E001", "is a list"),
     "an unknown name": ({"settings": "HARBOR_REFRESH = {'MAX_TRIES': 3}"}, "E002", "'MAX_ATTEMPTS'"),
-    "a name of the environment": ({"settings": "HARBOR_REFRESH = {'REFRESH_FANOUT': 3}"}, "E002", "'FANOUT'"),
-    "a number out of range": ({"settings": "HARBOR_REFRESH = {'FANOUT': 0}"}, "E003", "from 1 to 6,000"),
-    "text for a number": ({"settings": "HARBOR_REFRESH = {'FANOUT': '7'}"}, "E003", "a whole number"),
+    "a name of the environment": (
+        {"settings": "HARBOR_REFRESH = {'REFRESH_MAX_ATTEMPTS': 3}"},
+        "E002",
+        "'MAX_ATTEMPTS'",
+    ),
+    "a number out of range": ({"settings": "HARBOR_REFRESH = {'MAX_ATTEMPTS': 0}"}, "E003", "from 1 to 100"),
+    "text for a number": ({"settings": "HARBOR_REFRESH = {'MAX_ATTEMPTS': '7'}"}, "E003", "a whole number"),
     "a name that is none any more": ({"settings": "HARBOR_REFRESH = {'CHUNK': 7}"}, "E002", "no setting 'CHUNK'"),
     "a setting of the service": ({"settings": "HARBOR_REFRESH = {'ATTACH': 'harbor'}"}, "E002", "'ATTACH'"),
     "an unknown choice": ({"settings": "HARBOR_REFRESH = {'STRATEGY': 'fast'}"}, "E003", "claim, scan"),
@@ -230,7 +234,7 @@ def test_eager_mode_needs_no_broker_no_worker_and_no_beat(tmp_path: Path) -> Non
     lacking = """
         CELERY_TASK_ALWAYS_EAGER = True
         CELERY_WORKER_PREFETCH_MULTIPLIER = 4
-        HARBOR_REFRESH = {"FANOUT": 0}
+        HARBOR_REFRESH = {"MAX_ATTEMPTS": 0}
     """
     assert list(problems(Host(tmp_path, "none", broker="sqs://here", settings=lacking))) == ["harbor_refresh.E003"]
 

@@ -62,15 +62,19 @@ def test_the_session_parameters_are_replaced_and_the_rest_of_the_url_stays() -> 
 
 
 def test_the_callers_settings_do_not_reach_the_measured_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("REFRESH_FANOUT", "CELERY_BROKER_URL", "CORE_INSTANCE_ID", "LOG_LEVEL", "DATABASE_URL_FILE"):
+    for name in ("REFRESH_JOB_HOURS", "CELERY_BROKER_URL", "CORE_INSTANCE_ID", "LOG_LEVEL", "DATABASE_URL_FILE"):
         monkeypatch.setenv(name, "1")
     monkeypatch.setenv("MINE", "stays")
     made = environment("postgresql://a/b", "redis://c/1")
     assert made["MINE"] == "stays"
     assert (made["DATABASE_URL"], made["REDIS_URL"]) == ("postgresql://a/b", "redis://c/1")
-    assert not {"REFRESH_FANOUT", "CELERY_BROKER_URL", "CORE_INSTANCE_ID", "LOG_LEVEL", "DATABASE_URL_FILE"} & set(
-        made
-    )
+    assert not {
+        "REFRESH_JOB_HOURS",
+        "CELERY_BROKER_URL",
+        "CORE_INSTANCE_ID",
+        "LOG_LEVEL",
+        "DATABASE_URL_FILE",
+    } & set(made)
 
 
 def test_the_file_holds_every_row_as_soon_as_it_is_measured(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ def batch(count: int, backlog: int | None = None, nodes: int = 1, attempts: dict
     return Batch(claim, attempts or {}, count if backlog is None else backlog, nodes)
 
 
-def sizes(one: Batch, fanout: int | None = None, chunk: int = CHUNK) -> list[int]:
-    return [len(part) for part in chunked(one, fanout, chunk)]
+def sizes(one: Batch, chunk: int = CHUNK) -> list[int]:
+    return [len(part) for part in chunked(one, chunk)]
 
 
 @pytest.mark.parametrize(
@@ -48,15 +48,9 @@ def test_the_size_follows_the_backlog_and_the_number_of_nodes(
     assert sizes(batch(count, backlog, nodes), chunk=6000) == expected
 
 
-@pytest.mark.parametrize(("fanout", "expected"), [(1, [1] * 10), (4, [4, 4, 2]), (2000, [10])])
-def test_a_fixed_fanout_is_the_size(fanout: int, expected: list[int]) -> None:
-    assert sizes(batch(10), fanout) == expected
-    assert sizes(batch(10, backlog=1_000_000), fanout) == expected
-
-
 def test_members_that_failed_before_go_into_separate_chunks_that_shrink_with_each_failure() -> None:
     attempts = {f"{number}:A": number % 4 for number in range(1, 1001) if number % 4}
-    parts = chunked(batch(1000, backlog=1_000_000, attempts=attempts), None, CHUNK)
+    parts = chunked(batch(1000, backlog=1_000_000, attempts=attempts), CHUNK)
     found = Counter()
     for part in parts:
         tries = {attempts.get(member, 0) for member in part.members}
@@ -77,7 +71,7 @@ def test_with_the_default_chunk_size_a_member_is_alone_after_three_failures() ->
 def test_the_members_of_a_chunk_are_neighbours_although_a_claim_has_no_order() -> None:
     names = [f"{number}:A" for number in range(1000, 4000)]
     Random(1).shuffle(names)
-    parts = chunked(Batch(Claim("n1", "7", tuple(names)), {}, 10**6, 1), None, CHUNK)
+    parts = chunked(Batch(Claim("n1", "7", tuple(names)), {}, 10**6, 1), CHUNK)
     assert [(min(part.ids), max(part.ids), len(part)) for part in parts] == [
         (1000, 1999, 1000),
         (2000, 2999, 1000),
@@ -89,7 +83,6 @@ def test_the_members_of_a_chunk_are_neighbours_although_a_claim_has_no_order() -
     count=st.integers(0, 300),
     backlog=st.integers(0, 10**6),
     nodes=st.integers(0, 50),
-    fanout=st.none() | st.integers(1, 2000),
     chunk=st.integers(1, 2000),
     failures=st.dictionaries(st.integers(1, 300).map("{}:A".format), st.integers(1, 100)),
 )
@@ -99,12 +92,11 @@ def test_no_member_is_lost_or_doubled_and_no_chunk_is_too_large(
     count: int,
     backlog: int,
     nodes: int,
-    fanout: int | None,
     chunk: int,
     failures: dict[str, int],
 ) -> None:
     one = batch(count, backlog, nodes, failures)
-    parts = chunked(one, fanout, chunk)
+    parts = chunked(one, chunk)
     assert sorted(member for part in parts for member in part.members) == sorted(one.claim.members)
     assert all(1 <= len(part) <= chunk for part in parts)
     assert {part.suffix for part in parts} <= {one.claim.suffix}

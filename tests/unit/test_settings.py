@@ -61,7 +61,6 @@ def refused(module: str = "settings.base", **variables: str) -> str:
 
 BAD = {
     "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": ("soon", "a number from -1"),
-    "REFRESH_FANOUT": ("many", "'auto' or a whole number from 1 to 6,000"),
     "REFRESH_MAX_ATTEMPTS": ("1.5", "a whole number from 1 to 100"),
     "REFRESH_ATTACH": ("harbour", "one of harbor"),
     "REFRESH_STRATEGY": ("fastest", "one of claim, scan, lock, hash, upstream"),
@@ -180,7 +179,7 @@ def test_options_in_the_database_url_reach_the_server_beside_ours() -> None:
 
 def test_the_settings_that_the_environment_names_are_remembered() -> None:
     assert list(setting("SET_IN_ENVIRONMENT")) == []
-    assert list(setting("SET_IN_ENVIRONMENT", REFRESH_FANOUT="5")) == ["REFRESH_FANOUT"]
+    assert list(setting("SET_IN_ENVIRONMENT", REFRESH_JOB_HOURS="5")) == ["REFRESH_JOB_HOURS"]
 
 
 # production

@@ -30,7 +30,7 @@ NAME = "harbor_of_the_page"
 RESTORED = f"{NAME}_restored"
 PROCESSING = "cache:execution:refresh:processing"
 #: Many small messages, so that many wait.
-BUSY = {"REFRESH_FANOUT": "10", "HARBOR_REFRESH_TEST_DEPTH": "10"}
+BUSY = {"HARBOR_REFRESH_TEST_CHUNK": "10", "HARBOR_REFRESH_TEST_DEPTH": "10"}
 #: A shell, sed, an address or a quoted literal may change each of the special characters.
 PASSWORD = "a/b&c'd\\e+f=%41"
 #: The section behind the steps; the test of an upgrade and a restore runs its blocks.

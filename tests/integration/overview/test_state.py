@@ -92,7 +92,7 @@ def test_a_member_that_comes_back_waits_from_then_on(redis: Redis) -> None:
 def test_of_a_long_queue_the_first_thousand_are_noted_and_the_oldest_is_known_until_it_is_claimed(
     redis: Redis,
 ) -> None:
-    queue, clock = queue_with_clock(redis, rest=0.0, fanout=500, depth=3)
+    queue, clock = queue_with_clock(redis, rest=0.0, chunk=500, depth=3)
     queue.heartbeat("n1")
     queue.mark(f"{number}:A" for number in range(1, 1501))
     clock.move(10)

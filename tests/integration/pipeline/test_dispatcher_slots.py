@@ -75,7 +75,7 @@ def test_a_long_queue_fills_the_slots_of_all_live_nodes_batch_after_batch(
     settings: Settings, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pacing, "DEPTH", 20)
-    settings.REFRESH_FANOUT = 1
+    monkeypatch.setattr(pacing, "CHUNK", 1)
     queue = queue_of_three_live_nodes()
     queue.mark(f"{number}:A" for number in range(1, 101))
     batches: list[Any] = []

@@ -9,6 +9,4 @@ from tests.integration.redis_state import Clock, Redis, queue_with_clock
 @pytest.fixture
 def faked(redis: Redis) -> tuple[ExecutionQueue, Clock]:
     """Without heat, which has tests of its own (test_heat.py)."""
-    return queue_with_clock(
-        redis, fanout=2, depth=2, chunk=1000, max_attempts=3, node_ttl=10.0, stale=300.0, rest=0.0
-    )
+    return queue_with_clock(redis, chunk=2, depth=2, max_attempts=3, node_ttl=10.0, stale=300.0, rest=0.0)

@@ -10,12 +10,9 @@ from tests.integration.queue.verb_cases import NOW, Faked, token, waiting
 from tests.integration.redis_state import PREFIX, Redis, queue_with_clock, whole_redis
 
 
-@pytest.mark.parametrize("size", [{"fanout": 20, "chunk": 1000}, {"fanout": None, "chunk": 20}])
-def test_a_claim_takes_no_scraps_while_others_work_and_the_last_one_finds_room(
-    size: dict[str, Any], redis: Redis
-) -> None:
+def test_a_claim_takes_no_scraps_while_others_work_and_the_last_one_finds_room(redis: Redis) -> None:
     """Room for a part of a chunk is left for the next, who finds more: unless it is all that waits."""
-    queue, _ = queue_with_clock(redis, depth=2, rest=0.0, **size)
+    queue, _ = queue_with_clock(redis, chunk=20, depth=2, rest=0.0)
     queue.mark(f"{number}:A" for number in range(1, 51))
     first = queue.claim("me", 21)
     assert (len(first.claim), first.more) == (21, False)
@@ -32,14 +29,14 @@ def test_a_claim_takes_no_scraps_while_others_work_and_the_last_one_finds_room(
 
 
 def test_all_that_waits_is_claimed_though_it_is_less_than_a_chunk(redis: Redis) -> None:
-    queue, _ = queue_with_clock(redis, fanout=20, depth=1, rest=0.0)
+    queue, _ = queue_with_clock(redis, chunk=20, depth=1, rest=0.0)
     for count in (15, 3):
         queue.mark(f"{number}:A" for number in range(1, count + 1))
         assert len(queue.claim("me", 100).claim) == count
 
 
 def test_the_wake_stays_while_a_long_queue_is_shared_out(redis: Redis) -> None:
-    queue, _ = queue_with_clock(redis, fanout=100, depth=10, rest=0.0)
+    queue, _ = queue_with_clock(redis, chunk=100, depth=10, rest=0.0)
     queue.mark(waiting(SMALL + 2))
     for state in (TICK_SENT, MARKED_SINCE):
         redis.set(PREFIX + "wake", state)
@@ -79,7 +76,7 @@ def test_a_claim_ends_with_the_page_after_which_others_took_the_room(
 
 
 def test_all_pages_of_a_claim_wait_under_one_stamp_and_are_worked_on_under_another(redis: Redis) -> None:
-    queue, clock = queue_with_clock(redis, fanout=5000, depth=1)
+    queue, clock = queue_with_clock(redis, chunk=5000, depth=1)
     clock.move(0.000001)
     names = {f"{number}:A" for number in range(1, 4001)}
     queue.mark(names)
@@ -115,7 +112,7 @@ def test_a_short_queue_is_claimed_whole_if_nothing_rests_and_in_one_page_if_hot_
     rest: float, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harbor_refresh.tasks.queue.queue.PAGE", 2)
-    queue, _ = queue_with_clock(redis, fanout=100, depth=10, rest=rest)
+    queue, _ = queue_with_clock(redis, chunk=100, depth=10, rest=rest)
     queue.mark(waiting(SMALL))
     assert len(queue.claim("me", SMALL).claim) == (2 if rest else SMALL)
 
@@ -124,7 +121,7 @@ def test_members_that_arrive_between_two_pages_may_be_in_the_last_one(
     redis: Redis, faked: Faked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harbor_refresh.tasks.queue.queue.PAGE", 15)
-    queue, _ = queue_with_clock(redis, fanout=100, depth=10, rest=0.0)
+    queue, _ = queue_with_clock(redis, chunk=100, depth=10, rest=0.0)
     queue.mark(waiting(SMALL + 4))
     run = queue._run
 

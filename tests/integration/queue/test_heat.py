@@ -30,7 +30,7 @@ Warm = tuple[ExecutionQueue, Clock]
 
 def lasting(redis: Redis, longest: float) -> Warm:
     """A queue whose heat does not expire by the real clock, which goes on while a test stands still."""
-    settings = settings_with(fanout=100, depth=10, rest=longest)
+    settings = settings_with(chunk=100, depth=10, rest=longest)
 
     def edited(text: str) -> str:
         return with_clock_of_test(text).replace("text(2 * longest_rest / 1000)", "3600000")
@@ -197,7 +197,7 @@ def test_after_a_clock_step_back_no_rest_exceeds_the_longest(back: float, redis:
 
 
 def test_heat_and_marks_are_bounded_and_expire(redis: Redis) -> None:
-    queue, _ = queue_with_clock(redis, fanout=100, depth=10, rest=LONGEST)
+    queue, _ = queue_with_clock(redis, chunk=100, depth=10, rest=LONGEST)
     largest = 0
     for turn in range(2000 // SMALL):
         queue.mark(f"{turn * SMALL + number}:A" for number in range(1, SMALL + 1))

@@ -34,7 +34,7 @@ def small_pages_and_hash_tables(redis: Redis, monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture
 def roomy(redis: Redis) -> tuple[ExecutionQueue, Clock]:
     """Make a queue whose nodes have room for all members."""
-    return queue_with_clock(redis, fanout=10_000, depth=2, rest=0.0)
+    return queue_with_clock(redis, chunk=10_000, depth=2, rest=0.0)
 
 
 Roomy = tuple[ExecutionQueue, Clock]
@@ -98,7 +98,7 @@ def test_no_member_starves_while_other_members_are_released_repeatedly(redis: Re
 def test_no_member_starves_while_all_other_members_are_marked_again_at_once(count: int, redis: Redis) -> None:
     """Such a queue does not change, so each round has the same pages. Chance, by the real clock, must decide which
     members are cut from a page."""
-    queue = queue_with(redis, fanout=10_000, depth=1, rest=0.0)
+    queue = queue_with(redis, chunk=10_000, depth=1, rest=0.0)
     everything = members(200)
     queue.mark(everything)
     waiting, claims = set(everything), 0

@@ -171,7 +171,7 @@ class Queue(RuleBasedStateMachine):
         self.client.flushall()
         self.queue, self.clock = queue_with_clock(
             self.client,
-            fanout=SIZE,
+            chunk=SIZE,
             depth=DEPTH,
             max_attempts=ATTEMPTS,
             node_ttl=TTL,

@@ -131,7 +131,7 @@ def test_a_member_that_cannot_be_read_is_dropped_told_and_stops_nobody(
 
 
 def test_thousands_of_unreadable_members_are_dropped_in_pages(redis: Redis) -> None:
-    queue = queue_with(redis, fanout=10_000, depth=2, rest=0.0)
+    queue = queue_with(redis, chunk=10_000, depth=2, rest=0.0)
     redis.sadd(PREFIX + "queue:v2", *(f"bad{number}" for number in range(9_000)))
     redis.sadd(PREFIX + "queue:v2", "1:A", "2:B")
     batch = queue.claim("me", 20_000)

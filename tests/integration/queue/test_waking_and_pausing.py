@@ -52,7 +52,7 @@ def test_a_claim_of_many_pages_asks_for_a_tick_with_its_last_page_only(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If an earlier page asked, the reply of the last page would hide it, and no tick would come."""
-    queue, _ = queue_with_clock(redis, fanout=4, depth=1, rest=0.0)
+    queue, _ = queue_with_clock(redis, chunk=4, depth=1, rest=0.0)
     queue.mark(waiting(29))
     claim = queue.claim("me", 4).claim
     queue.tick_has_ended()
