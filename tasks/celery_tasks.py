@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from celery import Task, shared_task
+from celery import Celery, Task, shared_task
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import connections
 from django.utils.module_loading import import_string
@@ -44,8 +44,9 @@ from harbor_refresh.tasks.strategies.exclusion import worker_mutex
 if TYPE_CHECKING:
     from celery.result import AsyncResult
 
-MAX_WAITING = 4
-EXPIRES_SECONDS = 3_600
+#: While so many ticks wait, no other is sent; and while so many wait, none of those that come seldom.
+MAX_WAITING, MAX_WAITING_OF_RARE = 4, 8
+EXPIRES_SECONDS = 24 * 3_600
 
 #: A run of handlers ends before the lease of its claim does, so that a call that hangs takes one process, and not
 #: another one with each lease. It begins its last call within RUN_SECONDS, so each has CALL_SECONDS at least. Then
@@ -66,6 +67,16 @@ class Actor(Task):  # type: ignore[type-arg]
     #: It would override the option above, and drop the message after a few deaths.
     retry_on_worker_lost = False
     ignore_result = True
+    #: A queue of Redis is a list for each priority, of which `waiting` counts one.
+    priority = 0
+    rate_limit = ""
+
+    @classmethod
+    def on_bound(cls, app: Celery) -> None:
+        """Lift the project's limits of time: a pass of reconcile that is interrupted would begin anew for ever."""
+        for name in ("time_limit", "soft_time_limit"):
+            if (limit := app.conf[f"task_{name}"]) and getattr(cls, name) == limit:
+                setattr(cls, name, EXPIRES_SECONDS)
 
 
 class Tick(Actor):
@@ -157,19 +168,19 @@ def recover_stale() -> int:
             delivery_runs.recover()
 
 
-@shared_task(name="tasks.reconcile", base=Tick)
+@shared_task(name="tasks.reconcile", base=Tick, most_waiting=MAX_WAITING_OF_RARE)
 def reconcile() -> dict[str, int]:
     outcome = reconciliation.reconcile(yielding=True)
     return {"looked_at": outcome.looked_at, "marked": outcome.marked}
 
 
-@shared_task(name="tasks.reap", base=Tick)
+@shared_task(name="tasks.reap", base=Tick, most_waiting=MAX_WAITING_OF_RARE)
 def reap() -> dict[str, int]:
     """Fire reports again that the report target has not taken, and fail jobs that fell silent."""
     return asdict(reap_jobs())
 
 
-@shared_task(name="tasks.sweep", base=Tick, bind=True)
+@shared_task(name="tasks.sweep", base=Tick, bind=True, most_waiting=MAX_WAITING_OF_RARE)
 def sweep(self: Tick, step: str = "", position: Any = ()) -> dict[str, int]:
     """Delete old executions and other old rows, and refresh executions that dangle. One pass runs at a time.
 

@@ -152,6 +152,7 @@ class _Sweep:
             page = retention.find(self.rules, Position(*position))
         self.outcome.looked_at += page.looked_at
         refused: dict[int, str] = {}
+        before = self.outcome.executions
         for batch in page.batches():
             for ids, deleted in in_halves(self._delete, batch):
                 if isinstance(deleted, Exception):
@@ -161,8 +162,8 @@ class _Sweep:
                     self.outcome.tasks += deleted[1]
                     crash_points.reach("swept", ids)
             self.progress(self.outcome)
-            # the next sweep reads the rest of this page again, but would meet what was refused again, too
-            if self.is_over and not refused:
+            # the next message reads this page again, and would meet again what was refused, or is locked
+            if self.is_over and not refused and self.outcome.executions > before:
                 return Position(*position)
         passed = {pk: f"a row names it in {column}" for pk, column in page.passed.items()} | refused
         self.outcome.passed += len(passed)

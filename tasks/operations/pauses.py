@@ -3,7 +3,7 @@
 A pause is a row in PostgreSQL, because it must outlive a worker's restart and an emptied Redis. It is read before
 work begins: by a tick that claims executions, by the sender of jobs (tasks/jobs/sql/pick.sql), and by a run of
 deliveries or handlers. Work that has begun goes on. Plain Celery tasks are not paused, nor are *Refresh now*, a
-report that stops a task, and a status that is set by hand: these refresh in their own process.
+report that stops a task, a status that is set by hand, and the sweep: these refresh in their own process.
 """
 
 from collections.abc import Mapping

@@ -23,9 +23,9 @@ def dispatch(publish: Publish, waiting: int, together: int = CHUNKS_TOGETHER) ->
     claimed.
 
     `waiting` is how many messages already wait for the workers; `together` is how many chunks are claimed at a
-    time. While the database is away no process claims anything, for DATABASE_PAUSE_SECONDS at a time. While
-    refreshing is paused (tasks/operations), a tick claims nothing, and the state of the wake-up stays: so marks
-    send one tick every WAKE_TTL_MS, and not one for each mark.
+    time. While the database is away no process claims anything, for DATABASE_PAUSE_SECONDS at a time. Then,
+    and while refreshing is paused (tasks/operations), the state of the wake-up stays: so marks send one tick every
+    WAKE_TTL_MS, and not one for each mark.
 
     If the process dies after a claim and before it is published, its heartbeats stop, and recovery releases the
     claim. If publishing fails, the claim is released here, uncounted; a chunk that was sent all the same finds its
@@ -47,7 +47,6 @@ def _dispatch(publish: Publish, waiting: int, together: int) -> int:
         is_paused = is_refreshing_paused()
     except DatabaseAway as exc:
         queue.pause()
-        queue.tick_has_ended()
         signals.database_away.send(sender=dispatch, count=queue.stats().backlog, error=str(exc))
         return 0
     if is_paused:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from harbor_refresh.tasks.broker.celery_queues import ROUTES
+from harbor_refresh.tasks.celery_tasks import HARD_SECONDS, SOFT_SECONDS
 from harbor_refresh.tasks.schedule import ROWS
 from tests import pages
 from tests.hosts.host import Host
@@ -90,19 +91,26 @@ def test_our_tasks_do_not_depend_on_the_options_of_the_project(tmp_path: Path) -
     settings = """
         CELERY_TASK_ACKS_LATE = CELERY_TASK_REJECT_ON_WORKER_LOST = CELERY_TASK_IGNORE_RESULT = False
         CELERY_TASK_RETRY_ON_WORKER_LOST = True
+        CELERY_TASK_DEFAULT_PRIORITY = 5
+        CELERY_TASK_DEFAULT_RATE_LIMIT = "1/m"
+        CELERY_TASK_SOFT_TIME_LIMIT, CELERY_TASK_TIME_LIMIT = 60, 90
     """
     options = """
         from celery import current_app
         from harbor_refresh.tasks.broker.celery_queues import ROUTES
 
         names = ("acks_late", "reject_on_worker_lost", "retry_on_worker_lost", "ignore_result")
+        names += ("priority", "rate_limit", "soft_time_limit", "time_limit")
         tasks = {name: current_app.tasks[name] for name in ROUTES}
         print(json.dumps({name: [getattr(task, one) for one in names] for name, task in tasks.items()}))
     """
     host = Host(tmp_path, "none", celery=JOINED, settings=settings)
     # the cycles of the older designs are not acknowledged at all
-    expected = {name: [True, True, False, True] for name in ROUTES} | {
-        "tasks.run_cycle": [False, True, False, True]
+    ours = [True, True, False, True, 0, "", 86_400, 86_400]
+    expected = dict.fromkeys(ROUTES, ours) | {
+        "tasks.run_cycle": [False, *ours[1:]],
+        "tasks.run_handlers": [*ours[:-2], SOFT_SECONDS, HARD_SECONDS],
+        "tasks.act_on_many": [*ours[:4], 5, "1/m", 60, 90],  # a job, which may be repeated
     }
     assert host.ask(options) == expected
 

@@ -119,7 +119,7 @@ local function reply(wait, members, failures)
     return { stamp, cursor or '0', is_first and backlog or 0, live, room, wait, members, failures }
 end
 if paused or most <= 0 or backlog == 0 then
-    if is_first then
+    if is_first and not paused then
         tick_ended(wake)
     end
     return reply(0, {}, {})

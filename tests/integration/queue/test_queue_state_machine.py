@@ -223,7 +223,7 @@ class Queue(RuleBasedStateMachine):
         assert batch.attempts == {m: model.attempts[m] for m in taken if m in model.attempts}
         assert (batch.wait, batch.unreadable) == (0, ())
         if not taken:
-            model.wake = None
+            model.wake = model.wake if model.pause else None
             return multiple()
         if len(model.queue) <= SMALL:
             model.wake = TICK_SENT if min(len(taken), PAGE) == len(model.queue) else None
