@@ -13,6 +13,7 @@ from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING
 from harbor_refresh.executions.retention.lease import LEASE, Lease
 from harbor_refresh.tasks import celery_tasks
 from harbor_refresh.tasks.broker.celery_queues import TICKS
+from tests.integration.concurrency import transaction_held_open
 from tests.integration.executions.old_executions import ended
 from tests.integration.redis_state import Redis
 
@@ -55,6 +56,22 @@ def test_a_sweep_that_is_out_of_time_goes_on_in_another_message(
     assert Execution.objects.count() == 1
     other_steps = 2 + len(HOUSEKEEPING)
     assert messages == 3 + other_steps, "three batches, or pages, of executions and one of each other step"
+
+
+def test_an_execution_that_stays_locked_does_not_hold_up_the_rest_however_slow_the_look_is(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(celery_tasks, "SWEEP_SECONDS", 0)
+    monkeypatch.setattr(retention, "BATCH", 1)
+    ended(4)
+    first = Execution.objects.order_by("pk")[:1]
+    with transaction_held_open(lambda: list(first.select_for_update())):
+        celery_tasks.sweep()
+        for _ in range(3):
+            [rest] = sent(redis)
+            redis.delete(TICKS)
+            celery_tasks.sweep(*rest)
+        assert Execution.objects.count() == 2
 
 
 def test_the_rest_of_a_sweep_waits_for_the_lease_of_a_killed_one_and_a_first_message_does_not(
