@@ -20,7 +20,15 @@ from harbor_refresh.tasks.strategies.older import Instance, this_instance
 from tests.deploy.container import HEALTH, SERVICE
 from tests.deploy.dockerfile import ROOT
 from tests.deploy.manifests import OVERLAYS, built, one, pods
-from tests.deploy.programs import OF_THE_IMAGE, PROGRAMS, known_variables, missing, seconds_to_end
+from tests.deploy.programs import (
+    OF_THE_IMAGE,
+    PROGRAMS,
+    known_variables,
+    lacks_of_web,
+    missing,
+    seconds_to_end,
+    size_of,
+)
 
 OVERLAY = pytest.mark.parametrize("overlay", OVERLAYS)
 #: The oldest and the newest that the package brings; two between are slow tests.
@@ -91,6 +99,18 @@ def test_a_pod_has_no_rights_and_keeps_the_restricted_rules(overlay: str) -> Non
         assert set(container["resources"]["requests"]) == {"cpu", "memory"}, name
         assert set(container["resources"]["limits"]) == {"memory"}, name
     assert one(overlay, "ServiceAccount", "harbor")["automountServiceAccountToken"] is False
+
+
+@OVERLAY
+def test_tmp_holds_the_bodies_that_arrive_at_once_and_fits_into_the_memory_of_each_program(overlay: str) -> None:
+    for name, pod in pods(overlay).items():
+        tmp = pod["spec"]["volumes"][1]["emptyDir"]
+        assert tmp["medium"] == "Memory"
+        (container,) = pod["spec"]["containers"]
+        memory = container["resources"]["limits"]["memory"]
+        assert size_of(tmp["sizeLimit"]) < size_of(memory), name
+        if name == "web":
+            assert lacks_of_web(tmp["sizeLimit"], memory) == []
 
 
 @OVERLAY
