@@ -169,6 +169,22 @@ def test_what_selects_pods_finds_some(overlay: str) -> None:
 
 
 @OVERLAY
+def test_who_sends_webhooks_reaches_https_and_the_others_only_names_and_servers(overlay: str) -> None:
+    """Workers send deliveries, and web the test of a webhook."""
+    reached: dict[str, set[int]] = {}
+    policies = [each["spec"] for each in built(overlay) if each["kind"] == "NetworkPolicy"]
+    for name, pod in pods(overlay).items():
+        labels = pod["metadata"]["labels"].items()
+        its = [each for each in policies if each["podSelector"]["matchLabels"].items() <= labels]
+        assert any("Egress" in each["policyTypes"] for each in its), f"{name} reaches everything"
+        rules = [rule for each in its if "Egress" in each["policyTypes"] for rule in each["egress"]]
+        reached[name] = {port["port"] for rule in rules for port in rule["ports"]}
+    servers = {53, 5432, 6379}
+    others = dict.fromkeys(("beat", "flower", "migrate"), servers)
+    assert reached == {"web": servers | {443}, "worker": servers | {443}, **others}
+
+
+@OVERLAY
 def test_a_probe_asks_what_the_program_answers(overlay: str) -> None:
     every = pods(overlay)
     for name in PROGRAM:
