@@ -12,10 +12,12 @@ set -eu
 cd "$(dirname "$0")/../.."
 
 web() {
+    # Bodies that arrive take memory and /tmp: docker-compose.yml and deploy/kubernetes have sizes for this many.
     # The workers' heartbeat files are in memory: on a slow disk gunicorn would take a sound worker for a dead one.
     exec python -m gunicorn -c python:harbor_refresh.logs.for_gunicorn \
         --bind "0.0.0.0:${WEB_PORT:-8000}" --workers "${WEB_WORKERS:-2}" --threads "${WEB_THREADS:-4}" \
-        --graceful-timeout 25 --no-control-socket --worker-tmp-dir /dev/shm --access-logfile - \
+        --worker-connections 250 --graceful-timeout 25 --no-control-socket --worker-tmp-dir /dev/shm \
+        --access-logfile - \
         "$@" harbor_refresh.wsgi:application
 }
 

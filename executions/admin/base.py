@@ -273,7 +273,9 @@ class ReadOnlyAdmin(ModelAdmin):
         return rows
 
     def response_action(self, request: HttpRequest, queryset: "QuerySet[Any]", *place: Any) -> HttpResponse | None:
-        if any(parse_id(one) is None for one in request.POST.getlist(ACTION_CHECKBOX_NAME)):
+        is_across = request.POST.get("select_across", "0") != "0"
+        has_nonsense = any(parse_id(one) is None for one in request.POST.getlist(ACTION_CHECKBOX_NAME))
+        if has_nonsense or (is_across and not self.acts_on_all):
             return HttpResponseRedirect(f"{request.path}?{ERROR_FLAG}=1")
         return super().response_action(request, queryset, *place)
 

@@ -49,8 +49,6 @@ def create(name: str, url: str, **fields: Any) -> Subscription:
         raise ExtraMissing
     row = Subscription(kind=Kind.WEBHOOK, secret=new_secret(), name=name, url=url, **fields)
     refuse_unusable(row)
-    if Subscription.objects.count() >= MAX_SUBSCRIPTIONS:
-        raise Refused(f"there are {MAX_SUBSCRIPTIONS} subscriptions already, which is the most")
     _save(row)
     return row
 
@@ -147,7 +145,9 @@ def new_secret() -> str:
 
 
 def refuse_unusable(row: Subscription, was: str = "") -> None:
-    """`was`: the name that the webhook has already, which stays allowed."""
+    """`was`: the name that the webhook has already, which stays allowed. Empty: it is a new webhook."""
+    if not was and Subscription.objects.count() >= MAX_SUBSCRIPTIONS:
+        raise Refused(f"there are {MAX_SUBSCRIPTIONS} subscriptions already, which is the most")
     if not is_text(row.name, MAX_NAME, at_least=1) or row.name != row.name.strip():
         raise Refused(f"name takes 1 to {MAX_NAME} characters, and no space at its ends")
     for prefix, owner in RESERVED.items():

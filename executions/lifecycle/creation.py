@@ -15,6 +15,7 @@ from harbor_refresh.executions.models import Addition, Execution, Task, VendorKe
 from harbor_refresh.executions.models.structure import Added
 from harbor_refresh.executions.news import callbacks
 from harbor_refresh.executions.news.callbacks import NewCallback
+from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.executions.status import MAX_VENDOR, is_final
 from harbor_refresh.executions.text import MAX_JSON, is_text, json_text, shown
 
@@ -39,7 +40,7 @@ class NewTask:
 class NewExecution:
     """`vendor_id`: the object that it is for (vendor_keys.py). `parent`: the id of an execution that has not
     ended, of which this one is a child (links.py). `open_seconds`: it is open for more tasks until it is closed,
-    for so long at most (gates.py). None: it ends with its tasks."""
+    for so long at most (gates.py). None: it ends with its tasks. `is_action`: it may have the type BULK."""
 
     vendor_type: str
     vendor_id: vendor_keys.Given = 0
@@ -50,6 +51,7 @@ class NewExecution:
     callbacks: Sequence[NewCallback] = ()
     parent: int | None = None
     key_in_parent: str = ""
+    is_action: bool = False
 
 
 def create(new: NewExecution) -> Execution:
@@ -121,6 +123,7 @@ def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -
     if not rows:
         raise NoSuchExecution(execution_id)
     [(vendor_type, status, has_gate)] = rows
+    _refuse_reserved(vendor_type)
     if once and not Addition.objects.get_or_create(execution_id=execution_id, kind=adds, key=once)[1]:
         return None
     if has_gate:
@@ -143,7 +146,10 @@ def add_to_held(execution: Execution, tasks: Iterable[NewTask]) -> list[int]:
 def replace_attributes(of: type[Execution] | type[Task], pk: int, attributes: dict[str, Any]) -> bool:
     """Replace the extra_attrs of an execution or of a task, whatever its status; False if there is none."""
     _refuse_attributes("", attributes)
-    return of._default_manager.filter(pk=pk).update(extra_attrs=attributes) == 1
+    rows = of._default_manager.filter(pk=pk)
+    for vendor_type in rows.values_list("vendor_type", flat=True):
+        _refuse_reserved(vendor_type)
+    return rows.update(extra_attrs=attributes) == 1
 
 
 def _write_tasks(of_executions: Iterable[tuple[Execution, NewTask]]) -> list[int]:
@@ -155,10 +161,18 @@ def _write_tasks(of_executions: Iterable[tuple[Execution, NewTask]]) -> list[int
     return ids
 
 
+def _refuse_reserved(vendor_type: str) -> None:
+    """Actions count against a limit, and their attributes say who may resume them (tasks/operations/bulk.py)."""
+    if vendor_type == BULK:
+        raise Refused(f"vendor type {BULK} is reserved for actions on many executions")
+
+
 def _refuse_unstorable(new: NewExecution) -> None:
     if not is_text(new.vendor_type, MAX_VENDOR, at_least=1) or ":" in new.vendor_type:
         takes = f"takes 1 to {MAX_VENDOR} characters, none of them a colon"
         raise Refused(f"vendor type {shown(new.vendor_type)}: {takes}")
+    if not new.is_action:
+        _refuse_reserved(new.vendor_type)
     if not is_text(new.trigger, MAX_TRIGGER):
         raise Refused(f"trigger takes at most {MAX_TRIGGER} characters, and got {shown(new.trigger)}")
     _refuse_attributes("", new.extra_attrs)

@@ -1,7 +1,7 @@
 """Let the staff of the admin into Flower: each request is checked by the session cookie of the admin.
 
 Browsers send a cookie to every port of a host. So Flower sees the session of the admin if both have the same
-host name, whether on two ports or behind one proxy. A user who logs out of the admin, or is no longer staff, loses
+host name, whether on two ports or behind one proxy. A user who logs out of the admin, or loses a right, loses
 access to Flower within REMEMBERED_SECONDS. With FLOWER_BASIC_AUTH, Flower's own check applies instead.
 Its pages get what they lack as well: a header against frames, and a cookie that is sent by HTTPS alone.
 """
@@ -19,7 +19,7 @@ from flower.urls import settings as flower_settings
 from flower.views import BaseHandler
 from flower.views.auth import get_next_url
 from flower.views.monitor import Metrics
-from tornado.web import authenticated
+from tornado.web import HTTPError, authenticated
 
 from harbor_refresh.executions.conf import intake_settings
 
@@ -28,10 +28,11 @@ REMEMBERED_SECONDS = 3.0
 MOST_REMEMBERED = 1_000
 #: How long a request waits for the database.
 PATIENCE_SECONDS = 5.0
+DENIED = "You need the permission to view executions. If Flower is not read-only, only superusers can use it."
 
 _of_flower = BaseHandler.get_current_user
 _set_headers = BaseHandler.set_default_headers
-_remembered: dict[str, tuple[float, str]] = {}
+_remembered: dict[str, tuple[float, str | None]] = {}
 #: Django refuses queries in the thread of an event loop. One thread has one connection.
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="login")
 
@@ -52,32 +53,39 @@ def set_headers(handler: Any) -> None:
 def current_user(handler: Any) -> Any:
     if handler.application.options.basic_auth:
         return _of_flower(handler)  # type: ignore[no-untyped-call]
-    return staff_of(handler.get_cookie(settings.SESSION_COOKIE_NAME) or "")
+    session = handler.get_cookie(settings.SESSION_COOKIE_NAME) or ""
+    name = staff_of(session, handler.application.options.read_only)
+    if name is None:  # a redirect to the admin, which leads back, would have no end
+        raise HTTPError(403, DENIED)
+    return name or None
 
 
-def staff_of(session: str) -> str | None:
-    """Return the name of the user of this session; None if the session has no user who may use the admin, or if
-    the database is away."""
+def staff_of(session: str, is_read_only: bool) -> str | None:
+    """Return the name of the user of this session; an empty one if the session has no user who may use the admin,
+    or if the database is away; None if this user may not use Flower."""
     now = monotonic()
     until, name = _remembered.get(session, (0.0, ""))
     if now >= until:
         try:
-            name = _thread.submit(_look_up, session).result(PATIENCE_SECONDS)
+            name = _thread.submit(_look_up, session, is_read_only).result(PATIENCE_SECONDS)
         except Exception:
-            return None
+            return ""
         if len(_remembered) >= MOST_REMEMBERED:
             _remembered.clear()
         _remembered[session] = (now + REMEMBERED_SECONDS, name)
-    return name or None
+    return name
 
 
-def _look_up(session: str) -> str:
+def _look_up(session: str, is_read_only: bool) -> str | None:
     if not session:
         return ""
     close_old_connections()
     store = import_module(settings.SESSION_ENGINE).SessionStore(session)
     user = get_user(SimpleNamespace(session=store))  # type: ignore[arg-type]  # it reads the session alone
-    return user.get_username() if user.is_active and user.is_staff else ""
+    if not (user.is_active and user.is_staff):
+        return ""
+    may = user.has_perm("harbor_executions.view_execution") if is_read_only else user.is_superuser
+    return user.get_username() if may else None
 
 
 class AdminLogin(BaseHandler):

@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, QueryDict
 from django.template.loader import render_to_string
@@ -56,6 +57,7 @@ from harbor_refresh.tasks.admin.execution_actions import (
     execution_action,
     may_run_again,
     may_unless_harbors,
+    may_view_jobs,
 )
 from harbor_refresh.tasks.admin.job_formatters import check_in_bar, drawn, heard_at
 from harbor_refresh.tasks.jobs.queries import running_jobs
@@ -164,7 +166,7 @@ class ExecutionAdmin(LegendAdmin):
         execution.has_jobs = Execution.objects.filter(has_jobs(), pk=execution.pk).exists()
         context |= sections(execution)
         context["where_url"] = admin_url("harbor_executions_execution_place", execution.pk)
-        if execution.has_jobs:
+        if execution.has_jobs and may_view_jobs(request):
             context["its_jobs_url"] = list_url("tasks_job", **{JOB_EXECUTION_PARAMETER: execution.pk})
             context["running_url"] = admin_url("harbor_executions_execution_running", execution.pk)
         return super().render_change_form(request, context, *args, **options)
@@ -187,6 +189,8 @@ class ExecutionAdmin(LegendAdmin):
 
     def running(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
         """Its jobs that run now, and what each said last, and which jobs need which, loaded after the page."""
+        if not may_view_jobs(request):
+            raise PermissionDenied
         execution_id = parse_id(object_id) or 0
         found = running_jobs(execution_id, MOST_RUNNING)
         rows = [

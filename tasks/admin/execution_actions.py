@@ -45,6 +45,10 @@ def may_delete(request: HttpRequest) -> bool:
     return request.user.has_perm("harbor_executions.delete_execution")
 
 
+def may_view_jobs(request: HttpRequest) -> bool:
+    return request.user.has_perm("harbor_tasks.view_job")
+
+
 def may_run_again(request: HttpRequest, execution: Execution) -> bool:
     """A person who may not delete executions may not go on with a deletion of many."""
     is_deletion = execution.vendor_type == BULK and execution.extra_attrs.get("verb") == Verb.DELETE

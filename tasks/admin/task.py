@@ -31,7 +31,12 @@ from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.queries.error_groups import COMPARED, group_errors
 from harbor_refresh.executions.queries.listing import NEWEST, lowest_of_the_newest
 from harbor_refresh.executions.status import Status, is_final
-from harbor_refresh.tasks.admin.execution_actions import errors_shown, may_run_again, may_unless_harbors
+from harbor_refresh.tasks.admin.execution_actions import (
+    errors_shown,
+    may_run_again,
+    may_unless_harbors,
+    may_view_jobs,
+)
 from harbor_refresh.tasks.admin.job_formatters import (
     attempt_of,
     check_in_bar,
@@ -140,7 +145,7 @@ class TaskAdmin(LegendAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         first, *others = super().get_fieldsets(request, obj)
         job = getattr(obj, "its_job", None)
-        if job is None:
+        if job is None or not may_view_jobs(request):
             return [first, *others]
         now: list[Any] = [] if job.state == State.ENDED else ["why"]
         if job.state == State.RUNNING:

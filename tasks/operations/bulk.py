@@ -25,6 +25,7 @@ from harbor_refresh.executions.access.audit import Kind, Person, note
 from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.database import absence_translated, first_line, in_halves
 from harbor_refresh.executions.errors import Contended, NoSuchExecution, RefreshError, Refused, TooManyActions
+from harbor_refresh.executions.lifecycle.creation import NewExecution
 from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Gate, Link, Task
@@ -39,7 +40,8 @@ from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.execution import TrackedExecution
 from harbor_refresh.tasks.jobs.running.handle import Handle
 from harbor_refresh.tasks.jobs.running.kept_ends import results_of
-from harbor_refresh.tasks.jobs.starting.start import start
+from harbor_refresh.tasks.jobs.starting.canvas import parts_of
+from harbor_refresh.tasks.jobs.starting.creation import start_or_find
 from harbor_refresh.tasks.jobs.stops import stop_jobs_of
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.queue.connection import absence_remembered
@@ -213,9 +215,10 @@ def ask(
     steps = [one.s(NOTHING, verb, given, found[0]), *(one.s(verb, given, ids) for ids in found[1:])]
     with transaction.atomic():
         attributes = {"verb": verb, "filter": given, "by": person.name, "from": person.origin}
-        execution = start(BULK, jobs=[_chain(*steps)], extra_attrs=attributes)
+        new = NewExecution(BULK, extra_attrs=attributes, is_action=True)
+        execution, _ = start_or_find(new, parts_of([_chain(*steps)]))
         note(person, verb, Kind.EXECUTIONS, execution.pk, detail=what)
-    return execution
+    return TrackedExecution.objects.get(pk=execution.pk)
 
 
 def refuse_empty(chosen: Filter, *, everything: bool) -> None:

@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from pytest_django import Settings
 from redis import Redis
@@ -62,9 +62,8 @@ def session_of(user: User) -> str:
     return client.cookies[settings.SESSION_COOKIE_NAME].value
 
 
-@pytest.fixture
-def flower(cluster: Cluster, redis: Redis) -> str:
-    """Its address."""
+def started(cluster: Cluster, **variables: str) -> str:
+    """Start a Flower; return its address."""
     port = choose_port()
     member = cluster.start(
         "flower",
@@ -73,10 +72,28 @@ def flower(cluster: Cluster, redis: Redis) -> str:
             *[f"--conf={FLOWER}", "--address=127.0.0.1", f"--port={port}"],
         ],
         REFRESH_PUBLIC_URL=ADMIN,
+        **variables,
     )
     wait_for(lambda: "Connected to redis" in member.text(), "Flower to be there", log=member.log)
-    wait_for(lambda: redis.pubsub_numpat() > 0, "Flower to listen to events", log=member.log)
     return f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture
+def flower(cluster: Cluster, redis: Redis) -> str:
+    """Its address."""
+    address = started(cluster)
+    wait_for(lambda: redis.pubsub_numpat() > 0, "Flower to listen to events")
+    return address
+
+
+def person(name: str, *permissions: str, **flags: bool) -> User:
+    user = User.objects.create(username=name, **flags)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    return user
+
+
+def browser_of(address: str, user: User) -> Browser:
+    return Browser(address, Cookie=f"{settings.SESSION_COOKIE_NAME}={session_of(user)}")
 
 
 def test_the_cookie_of_flower_is_as_secure_as_that_of_the_admin(
@@ -95,9 +112,8 @@ def test_the_cookie_of_flower_is_as_secure_as_that_of_the_admin(
 def test_the_staff_of_the_admin_sees_the_executions_of_a_subtask(
     cluster: Cluster, flower: str, redis: Redis
 ) -> None:
-    staff = User.objects.create(username="operator", is_staff=True)
-    cookie = f"{settings.SESSION_COOKIE_NAME}={session_of(staff)}"
-    browser = Browser(flower, Cookie=cookie)
+    staff = person("operator", "view_execution", is_staff=True)
+    browser = browser_of(flower, staff)
     worker = cluster.worker(queues=[TICKS, WORK])
     execution = create(NewExecution("REPLICATION", tasks=[NewTask()]))
     report([Report(execution.tasks.get().pk, "Success", 1)])
@@ -118,7 +134,7 @@ def test_the_staff_of_the_admin_sees_the_executions_of_a_subtask(
         assert "SameSite=Lax" in page.headers["Set-Cookie"]
 
     # a browser without the login of the staff is led to the admin; no browser may change anything
-    other = session_of(User.objects.create(username="other"))
+    other = session_of(person("other", "view_execution"))
     for headers in ({}, {"Cookie": f"{settings.SESSION_COOKIE_NAME}={other}"}, {"Cookie": "sessionid=nonsense"}):
         stranger = Browser(flower, **headers)
         for path in ("/", "/tasks", "/broker", "/metrics", "/api/workers"):
@@ -127,30 +143,31 @@ def test_the_staff_of_the_admin_sees_the_executions_of_a_subtask(
         assert stranger.send("GET", "/login")[:2] == (302, f"{ADMIN}/admin/flower/")
         assert stranger.send("GET", "/healthcheck")[0] == 200
     assert browser.send("POST", "/api/task/revoke/1")[0] == 403
+    # a redirect to the admin, which would lead this person back, would have no end
+    may_not = browser_of(flower, person("the staff of a blog", "view_user", is_staff=True))
+    for path in ("/", "/tasks", "/login", "/metrics", "/api/workers"):
+        assert may_not.send("GET", path)[0] == 403, path
+    assert "the permission to view executions" in may_not.send("GET", "/tasks")[2]
     staff.is_staff = False
     staff.save()
     wait_for(lambda: browser.send("GET", "/tasks")[0] == 302, "the login to end")
 
 
+def test_a_flower_that_is_not_read_only_is_for_superusers_alone(cluster: Cluster) -> None:
+    address = started(cluster, FLOWER_READ_ONLY="false")
+    operator = browser_of(address, person("operator", "view_execution", "change_execution", is_staff=True))
+    root = browser_of(address, person("root", is_staff=True, is_superuser=True))
+    assert [one.send("GET", "/tasks")[0] for one in (operator, root)] == [403, 200]
+
+
 def test_basic_auth_takes_the_place_of_the_admins_login(cluster: Cluster) -> None:
-    port = choose_port()
-    member = cluster.start(
-        "flower",
-        [
-            *[sys.executable, "-m", "celery", "-A", "harbor_refresh", "flower"],
-            *[f"--conf={FLOWER}", "--address=127.0.0.1", f"--port={port}"],
-        ],
-        FLOWER_BASIC_AUTH="op:secret",
-    )
-    address = f"http://127.0.0.1:{port}"
-    wait_for(lambda: "Connected to redis" in member.text(), "Flower to listen", log=member.log)
-    staff = User.objects.create(username="operator", is_staff=True)
-    cookie = {"Cookie": f"{settings.SESSION_COOKIE_NAME}={session_of(staff)}"}
+    address = started(cluster, FLOWER_BASIC_AUTH="op:secret")
+    cookie = browser_of(address, person("operator", "view_execution", is_staff=True))
     found = {
         "right": Browser(address, Authorization="Basic b3A6c2VjcmV0").send("GET", "/tasks")[0],
         "wrong": Browser(address, Authorization="Basic b3A6d3Jvbmc=").send("GET", "/tasks")[0],
         "none": Browser(address).send("GET", "/metrics")[0],
-        "of the admin": Browser(address, **cookie).send("GET", "/tasks")[0],
+        "of the admin": cookie.send("GET", "/tasks")[0],
     }
     assert found == {"right": 200, "wrong": 401, "none": 401, "of the admin": 401}
     assert Browser(address, Authorization="Basic b3A6c2VjcmV0").send("POST", "/api/task/revoke/1")[0] == 403

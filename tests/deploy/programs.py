@@ -7,7 +7,8 @@ from harbor_refresh.executions.deliveries.deliverer import RUN_SECONDS
 from harbor_refresh.tasks.jobs import report_target
 from harbor_refresh.tasks.jobs.running import writer
 from harbor_refresh.tasks.pacing import SWEEP_SECONDS
-from settings.base import SESSION_OPTIONS
+from harbor_refresh.web_worker import IN_MEMORY
+from settings.base import DATA_UPLOAD_MAX_MEMORY_SIZE, SESSION_OPTIONS
 from tests.deploy.dockerfile import DOCKERFILE
 from tests.unit.test_docs import variables
 
@@ -47,6 +48,30 @@ def seconds_to_end() -> dict[str, float]:
         "beat": lock,
         "flower": lock,
     }
+
+
+#: The largest body that a web process takes, and how many of them /tmp holds at least.
+BODY, BODIES = DATA_UPLOAD_MAX_MEMORY_SIZE + 2**20, 25
+#: Measured: a process that has answered each page, and the largest reports while a thread applies them.
+IDLE, READ = 100 * 2**20, 8 * BODY
+
+
+def size_of(text: str) -> int:
+    """Return the bytes of `64Mi` as Kubernetes writes them, or `64m` as Compose does."""
+    found = re.fullmatch(r"(\d+)([mg])i?", text.lower())
+    assert found, text
+    return int(found[1]) * 2 ** {"m": 20, "g": 30}[found[2]]
+
+
+def lacks_of_web(tmp: str, memory: str) -> list[str]:
+    """Say what the web process lacks with a /tmp and a limit of memory of these sizes. The files in /tmp count as
+    memory. Each connection may have the beginning of a body in memory as well."""
+    processes, threads = (int(OF_THE_IMAGE[name]) for name in ("WEB_WORKERS", "WEB_THREADS"))
+    given = re.search(r"--worker-connections (\d+)", START)
+    connections = int(given[1]) if given else 1_000  # as gunicorn has it
+    taken = processes * (IDLE + threads * READ + connections * IN_MEMORY)
+    lacks = {"tmp": BODIES * BODY - size_of(tmp), "memory": taken + size_of(tmp) - size_of(memory)}
+    return [f"{name}: {size >> 20} MiB" for name, size in lacks.items() if size > 0]
 
 
 @cache

@@ -19,7 +19,15 @@ from harbor_refresh.local.redis import find_redis
 from tests.deploy.compose import COMPOSE, Missing, loaded, replaced
 from tests.deploy.container import HEALTH, SERVICE
 from tests.deploy.dockerfile import ROOT
-from tests.deploy.programs import CHECKS, OF_THE_IMAGE, known_variables, missing, seconds_to_end
+from tests.deploy.programs import (
+    CHECKS,
+    OF_THE_IMAGE,
+    known_variables,
+    lacks_of_web,
+    missing,
+    seconds_to_end,
+    size_of,
+)
 from tests.waiting import wait_for
 
 FILE = loaded({})
@@ -44,7 +52,7 @@ def test_a_service_may_write_nothing_but_its_data_and_has_no_rights(name: str) -
     assert one["read_only"] is True
     assert one["cap_drop"] == ["ALL"]
     assert one["security_opt"] == ["no-new-privileges:true"]
-    assert "/tmp" in one["tmpfs"]  # noqa: S108
+    assert "/tmp" in [folder.partition(":")[0] for folder in one["tmpfs"]]  # noqa: S108
     assert not {"privileged", "cap_add", "devices", "pid", "ipc", "network_mode", "container_name"} & set(one)
     assert one.get("user", SERVICE.only("USER").rest) != "0:0"
     volumes = [volume.partition(":")[0] for volume in one.get("volumes", [])]
@@ -58,6 +66,14 @@ def test_a_service_has_limits_a_bounded_log_and_starts_again(name: str) -> None:
     assert set(one["deploy"]["resources"]["limits"]) == {"cpus", "memory", "pids"}
     assert set(one["logging"]["options"]) == {"max-size", "max-file"}
     assert one["restart"] == ("no" if name == "migrate" else "unless-stopped")
+
+
+def test_tmp_holds_the_bodies_that_arrive_at_once_and_fits_into_the_memory_of_each_program() -> None:
+    memory = {name: one["deploy"]["resources"]["limits"]["memory"] for name, one in OURS.items()}
+    sizes = {name: one["tmpfs"][0].partition("size=")[2] for name, one in OURS.items()}
+    assert [name for name in OURS if not sizes[name]] == [], "half of the memory of the machine"
+    assert [name for name in OURS if size_of(sizes[name]) >= size_of(memory[name])] == []
+    assert lacks_of_web(sizes["web"], memory["web"]) == []
 
 
 def test_a_program_has_twice_the_time_that_it_takes_to_end() -> None:

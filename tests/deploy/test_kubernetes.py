@@ -20,7 +20,15 @@ from harbor_refresh.tasks.strategies.older import Instance, this_instance
 from tests.deploy.container import HEALTH, SERVICE
 from tests.deploy.dockerfile import ROOT
 from tests.deploy.manifests import OVERLAYS, built, one, pods
-from tests.deploy.programs import OF_THE_IMAGE, PROGRAMS, known_variables, missing, seconds_to_end
+from tests.deploy.programs import (
+    OF_THE_IMAGE,
+    PROGRAMS,
+    known_variables,
+    lacks_of_web,
+    missing,
+    seconds_to_end,
+    size_of,
+)
 
 OVERLAY = pytest.mark.parametrize("overlay", OVERLAYS)
 #: The oldest and the newest that the package brings; two between are slow tests.
@@ -94,6 +102,18 @@ def test_a_pod_has_no_rights_and_keeps_the_restricted_rules(overlay: str) -> Non
 
 
 @OVERLAY
+def test_tmp_holds_the_bodies_that_arrive_at_once_and_fits_into_the_memory_of_each_program(overlay: str) -> None:
+    for name, pod in pods(overlay).items():
+        tmp = pod["spec"]["volumes"][1]["emptyDir"]
+        assert tmp["medium"] == "Memory"
+        (container,) = pod["spec"]["containers"]
+        memory = container["resources"]["limits"]["memory"]
+        assert size_of(tmp["sizeLimit"]) < size_of(memory), name
+        if name == "web":
+            assert lacks_of_web(tmp["sizeLimit"], memory) == []
+
+
+@OVERLAY
 def test_every_program_is_one_that_the_image_knows_and_waits_for_the_migrations(overlay: str) -> None:
     started = {name: pod["spec"]["containers"][0]["args"] for name, pod in pods(overlay).items()}
     assert started == {name: [name] for name in (*PROGRAM, "migrate")}
@@ -146,6 +166,22 @@ def test_what_selects_pods_finds_some(overlay: str) -> None:
     ]
     there = {(each["apiVersion"], each["kind"], each["metadata"]["name"]) for each in built(overlay)}
     assert [one for one in targets if (one["apiVersion"], one["kind"], one["name"]) not in there] == []
+
+
+@OVERLAY
+def test_who_sends_webhooks_reaches_https_and_the_others_only_names_and_servers(overlay: str) -> None:
+    """Workers send deliveries, and web the test of a webhook."""
+    reached: dict[str, set[int]] = {}
+    policies = [each["spec"] for each in built(overlay) if each["kind"] == "NetworkPolicy"]
+    for name, pod in pods(overlay).items():
+        labels = pod["metadata"]["labels"].items()
+        its = [each for each in policies if each["podSelector"]["matchLabels"].items() <= labels]
+        assert any("Egress" in each["policyTypes"] for each in its), f"{name} reaches everything"
+        rules = [rule for each in its if "Egress" in each["policyTypes"] for rule in each["egress"]]
+        reached[name] = {port["port"] for rule in rules for port in rule["ports"]}
+    servers = {53, 5432, 6379}
+    others = dict.fromkeys(("beat", "flower", "migrate"), servers)
+    assert reached == {"web": servers | {443}, "worker": servers | {443}, **others}
 
 
 @OVERLAY

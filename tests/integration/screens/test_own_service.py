@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
 from django.test import Client
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
@@ -215,3 +217,8 @@ def test_a_superuser_changes_users_and_groups() -> None:
     assert admin.post(f"{USERS}{other.pk}/change/", told).status_code == 302
     other.refresh_from_db()
     assert (other.is_staff, list(other.groups.all())) == (True, [group])
+
+
+def test_a_password_that_resembles_the_name_of_its_user_is_refused() -> None:
+    with pytest.raises(ValidationError, match="too similar to the username"):
+        validate_password("operator-anna-1", User(username="operator-anna"))

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
@@ -20,6 +20,7 @@ from harbor_refresh.executions.lifecycle.vendor_keys import number_of
 from harbor_refresh.executions.models import AuditEntry, Delivery, Execution, Subscription, Task, VendorKey
 from harbor_refresh.executions.queries import listing
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
+from harbor_refresh.tasks.models.job import Job, JobEnd, State
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import ids_shown, signed_in, told
 from tests.integration.jobs.sample_jobs import failed, in_a_row, statuses
@@ -305,11 +306,7 @@ def test_the_page_groups_its_errors_and_shows_its_first_tasks(admin: Client) -> 
     )
 
 
-def test_the_page_shows_where_it_is_its_quarantine_and_its_deliveries(
-    admin: Client, queue: ExecutionQueue
-) -> None:
-    execution = made("Error")
-    quarantine([execution.pk], 5, {execution.pk: "a <b>bad</b> row"})
+def failed_delivery(execution: Execution) -> None:
     receiver = Subscription.objects.create(name="our receiver", url="https://example.com/", secret="s")
     Delivery.objects.create(
         subscription=receiver,
@@ -321,6 +318,14 @@ def test_the_page_shows_where_it_is_its_quarantine_and_its_deliveries(
         changed_at=timezone.now(),
         last_error="it answered 500",
     )
+
+
+def test_the_page_shows_where_it_is_its_quarantine_and_its_deliveries(
+    admin: Client, queue: ExecutionQueue
+) -> None:
+    execution = made("Error")
+    quarantine([execution.pk], 5, {execution.pk: "a <b>bad</b> row"})
+    failed_delivery(execution)
 
     page = admin.get(page_of(execution))
     place = part(admin.get(f"{LIST}{execution.pk}/place/"))
@@ -336,6 +341,49 @@ def test_the_page_shows_where_it_is_its_quarantine_and_its_deliveries(
     assert "It is in a claim of worker-1 and waits for a worker." in claimed
     assert "Its status is what its tasks say." in place
     assert "It is in quarantine since" in place
+
+
+def lacking(codename: str) -> Client:
+    """A person who has every permission but this one."""
+    client = signed_in_as("other")
+    User.objects.get(username="other").user_permissions.set(Permission.objects.exclude(codename=codename))
+    return client
+
+
+def test_who_may_not_view_jobs_sees_nothing_of_them_on_the_pages_of_their_execution_and_task(
+    admin: Client,
+) -> None:
+    execution = started("job")
+    its_jobs = Job.objects.filter(task__execution=execution)
+    its_jobs.update(kwargs={"word": "a secret"}, state=State.RUNNING, run=1, node=1, process=1)
+    task = execution.tasks.get()
+    shown = {
+        page_of(execution): "/running/",
+        f"{LIST}{execution.pk}/running/": "a.job",
+        f"{TASKS}{task.pk}/change/": "a secret",
+    }
+
+    def seen(client: Client) -> list[tuple[int, bool]]:
+        answers = {words: client.get(address) for address, words in shown.items()}
+        return [(one.status_code, words in one.content.decode()) for words, one in answers.items()]
+
+    other = lacking("view_job")
+    assert seen(admin) == [(200, True)] * 3
+    assert seen(other) == [(200, False), (403, False), (200, False)]
+    assert "/job/?" not in other.get(page_of(execution)).content.decode(), "its page would refuse them"
+    failed(execution, "job")
+    its_jobs.update(kwargs={}, state=State.ENDED, node=None, process=None)
+    JobEnd.objects.create(job_id=task.pk, revision=task.status_revision, traceback="a secret")
+    assert (seen(admin)[2], seen(other)[2]) == ((200, True), (200, False))
+
+
+def test_who_may_not_view_deliveries_sees_none_on_the_page_of_their_execution(admin: Client) -> None:
+    execution = made("Error")
+    failed_delivery(execution)
+    for client, expected in ((admin, True), (lacking("view_delivery"), False)):
+        page = text(client.get(page_of(execution)))
+        assert "Its tasks, unfinished ones first" in page
+        assert [words in page for words in ("our receiver", "it answered 500")] == [expected] * 2
 
 
 def test_one_task_is_stopped_after_a_question_and_it_is_noted(admin: Client) -> None:

@@ -83,6 +83,19 @@ def test_a_name_that_is_taken_is_refused_in_the_form(admin: Client) -> None:
     assert Subscription.objects.count() == 1
 
 
+def test_a_webhook_above_the_most_is_refused_in_the_form_and_the_others_can_be_changed(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscriptions, "MAX_SUBSCRIPTIONS", 1)
+    admin.post(f"{SUBSCRIPTIONS}add/", FORM)
+    shown = admin.post(f"{SUBSCRIPTIONS}add/", {**FORM, "name": "another"})
+    assert shown.status_code == 200
+    assert "which is the most" in str(shown.context["adminform"].form.non_field_errors())
+    row = Subscription.objects.get()
+    assert admin.post(f"{SUBSCRIPTIONS}{row.pk}/change/", {**FORM, "name": "changed"}).status_code == 302
+    assert Subscription.objects.get().name == "changed"
+
+
 def test_a_handler_is_shown_and_not_changed(admin: Client) -> None:
     row = Subscription.objects.create(kind="handler", name="handler x.y", handler="x.y")
     assert "x.y" in admin.get(SUBSCRIPTIONS).content.decode()
@@ -128,6 +141,20 @@ def test_dead_letters_are_shown_and_sent_again(admin: Client) -> None:
     shown = told(act(admin, DELIVERIES, "send_all_again", [first.pk]))
     assert shown[-1] == "success: 2 dead letters are sent again."
     assert states() == {"pending": 3}
+
+
+def test_a_list_that_does_not_offer_all_rows_refuses_an_action_on_all_rows(admin: Client) -> None:
+    with receiver(status=410) as one:
+        subscriptions.create("pager", one.url)
+        ended(2)
+        deliverer.deliver()
+    first = Delivery.objects.earliest("pk")
+    for across in ("1", "on"):
+        form = {"action": "send_again", "_selected_action": [first.pk], "index": 0, "select_across": across}
+        assert admin.post(DELIVERIES, form).headers["Location"] == f"{DELIVERIES}?e=1"
+    assert states() == {"dead": 2}
+    admin.post(DELIVERIES, form | {"select_across": "0"})
+    assert states() == {"dead": 1, "pending": 1}
 
 
 def test_to_see_is_not_to_change(database: str) -> None:

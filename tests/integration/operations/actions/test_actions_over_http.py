@@ -1,16 +1,22 @@
 """Actions over HTTP: what is asked for, what is answered, and what is refused."""
 
+import json
 from typing import Any
 
 import pytest
 
 from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.broker.channels import waiting
+from harbor_refresh.tasks.jobs import start
 from harbor_refresh.tasks.operations.bulk import MAX_OPEN
+from tests.integration.database_state import rows
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.operations.actions.sample_bulk import statuses, with_jobs
-from tests.integration.sample_actions import actions, work_off
+from tests.integration.sample_actions import actions, asked, work_off
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -91,3 +97,22 @@ def test_the_verbs_of_one_execution_stay_where_they_are(program: Program) -> Non
     (execution,) = with_jobs(1)
     assert program.post(f"/executions/{execution.pk}/stop")["status"] == "Stopped"
     assert program.post(f"/executions/{execution.pk}/refresh")["status"] == "Stopped"
+
+
+def test_only_an_action_makes_executions_of_its_type_and_nothing_else_changes_or_extends_them() -> None:
+    """Others would count as open actions; and what an action says that it does tells who may resume it."""
+    action = asked()
+    task = action.tasks.earliest("pk")
+    before = rows(Execution), rows(Task)
+    reporter = Program(token(Scope.REPORT))
+    requests = (
+        ("POST", "/executions", {"vendor_type": BULK}),
+        ("POST", f"/executions/{action.pk}/tasks", {"tasks": [{}]}),
+        ("PATCH", f"/executions/{action.pk}", {"extra_attrs": {"verb": "stop"}}),
+        ("PATCH", f"/tasks/{task.pk}", {"extra_attrs": {"verb": "stop"}}),
+    )
+    answers = [json.loads(reporter.send(*one).content).get("detail") for one in requests]
+    assert answers == ["vendor type BULK_ACTION is reserved for actions on many executions"] * 4
+    with pytest.raises(Refused, match="reserved for actions"):
+        start(BULK, jobs=[])
+    assert (rows(Execution), rows(Task)) == before
