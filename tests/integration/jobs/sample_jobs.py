@@ -198,7 +198,7 @@ def its_process_looked(
     """The process of this run has looked, and written this. Returns its task if the run stands."""
     its = Job.objects.get(pk=task_id)
     looked = {"nodes": [its.node], "processes": [its.process], "are_heard": [is_heard], "check_ins": [check_in]}
-    return [pk for (pk,) in run("look_at_runs", task_ids=[task_id], runs=[number], **looked)]
+    return [pk for pk, _ in run("look_at_runs", task_ids=[task_id], runs=[number], **looked)]
 
 
 def job(name: str) -> Job:
