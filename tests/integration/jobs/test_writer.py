@@ -139,7 +139,7 @@ def test_ends_that_come_meanwhile_are_written_together_and_never_too_many(
     names = [f"j{number}" for number in range(25)]
     ends(outbox, this_writer, *names)
     gate.open.set()
-    are_written("first", *names)
+    wait_for(lambda: sum(gate.sizes) == 26, "the ends to be written")
     assert gate.sizes == [1, 10, 10, 5]
 
 
