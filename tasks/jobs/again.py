@@ -128,5 +128,7 @@ def _locked_for_another_run(execution_ids: list[int], status: Status, first: int
     locked, held = lock_and_release(keys.values(), wanted)
     first_of = {key: pk for pk, key in sorted(keys.items(), reverse=True) if key not in held}
     free = [pk for pk in locked if pk not in keys or first_of.get(keys[pk]) == pk]
-    jobs = Job.objects.select_related("task").select_for_update(no_key=True, of=("self",))
+    of_its_task = ("task__execution", "task__status_revision")
+    jobs = Job.objects.select_related("task").only("revision", *OF_A_TURN, *of_its_task)
+    jobs = jobs.select_for_update(no_key=True, of=("self",))
     return list(jobs.filter(pk__in=found(free)).order_by("pk"))

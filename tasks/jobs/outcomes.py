@@ -9,13 +9,14 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-from django.db import OperationalError, transaction
+from django.db import DatabaseError, OperationalError, transaction
 
-from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.database import absence_translated, first_line, sqlstate
 from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.executions.lifecycle.reports import Report, Source
 from harbor_refresh.executions.lifecycle.reports import report as report_tasks
@@ -32,6 +33,9 @@ log = logging.getLogger("harbor_refresh")
 
 #: Characters of a status message.
 MAX_MESSAGE = 2_000
+#: SQLSTATEs that are no fault of a job: a change of the schema (0A, 42), other transactions (40, 55), a time limit
+#: (57), the server's disk (58).
+NOT_OF_A_JOB = ("0A", "40", "42", "55", "57", "58")
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,18 @@ def begin(task_id: int, job: str, number: int, node: int, process: int) -> Begun
     [(number, revision, retries, args, kwargs, *rest)] = rows
     its = Run(task_id, job, number, revision, node, process)
     return Begun(its, json.loads(args), json.loads(kwargs), retries, *rest)
+
+
+def end_unbegun(its: Run, exc: Exception) -> bool:
+    """End the job whose begin the database refuses with this error, such as one whose arguments are too large with
+    what it takes of others. False if its message is to come again: it is another error, or the end cannot be
+    written now."""
+    if not isinstance(exc, DatabaseError) or (sqlstate(exc) or "").startswith(NOT_OF_A_JOB):
+        return False
+    why = f"it cannot begin: {first_line(exc)}"[:MAX_MESSAGE]
+    with suppress(RefreshError):
+        return not take_apart([Outcome(its, Status.ERROR, why, state=State.SENT)]).left
+    return False
 
 
 def take(outcomes: Sequence[Outcome]) -> list[Outcome]:

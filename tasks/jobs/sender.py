@@ -20,7 +20,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from celery import current_app
@@ -216,6 +216,9 @@ def _publish(rows: Sequence[Row]) -> None:
     take(impossible)
 
 
-def has_expired(options: Mapping[str, Any]) -> bool:
+def has_expired(options: Mapping[str, Any], sent_at: datetime | None = None) -> bool:
+    """Whether its moment has passed; or, of a job that needs others, its seconds since `sent_at`."""
     expires = options.get("expires")
+    if sent_at and isinstance(expires, int | float):
+        return sent_at + timedelta(seconds=expires) < datetime.now(UTC)
     return isinstance(expires, str) and datetime.fromisoformat(expires) < datetime.now(UTC)

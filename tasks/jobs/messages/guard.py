@@ -170,8 +170,8 @@ def end(
     why = made_storable(why)[:MAX_MESSAGE]
     try:
         if if_expired:
-            row = Job.objects.only("options").filter(pk=task_id).first()
-            if row is None or not has_expired(row.options):
+            row = Job.objects.only("options", "sent_at").filter(pk=task_id).first()
+            if row is None or not has_expired(row.options, row.sent_at):
                 return
         take([Outcome(its, status, why, state=state)])
     except (DatabaseAway, DatabaseError) as exc:

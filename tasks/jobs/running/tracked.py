@@ -16,7 +16,7 @@ from harbor_refresh.executions.text import json_text, said_by
 from harbor_refresh.tasks.jobs.limits import refuse_limit
 from harbor_refresh.tasks.jobs.messages.validation import HEADER, run_of
 from harbor_refresh.tasks.jobs.nodes import this_node
-from harbor_refresh.tasks.jobs.outcomes import Begun, begin, exhausted
+from harbor_refresh.tasks.jobs.outcomes import Begun, Run, begin, end_unbegun, exhausted
 from harbor_refresh.tasks.jobs.reaper import EAGER
 from harbor_refresh.tasks.jobs.running import writer
 from harbor_refresh.tasks.jobs.running.coroutines import make_plain
@@ -105,6 +105,8 @@ class TrackedJob(JobTask):
                 writer.of_this_process.get()  # before the begin: the writer releases a run whose reply is lost
             begun = begin(task_id, str(self.request.id), number, node, os.getpid())
         except Exception as exc:  # a time limit may end it here as well
+            if end_unbegun(Run(task_id, str(self.request.id), number), exc):
+                raise Ignore from None
             with suppress(Exception):
                 time.sleep(PAUSE_SECONDS)
             raise Reject(said_by(exc), requeue=True) from None  # Celery logs each try: without a traceback

@@ -175,9 +175,9 @@ class Writer:
                 are_heard=[heard > one.written for one, heard, _ in said],
                 check_ins=[text for _, _, text in said],
             )
-        ours = {task_id for (task_id,) in standing}
+        ours = set(standing)
         for one, heard, _ in said:
-            one.written, one.is_lost = heard, one.is_lost or one.run.task_id not in ours
+            one.written, one.is_lost = heard, one.is_lost or (one.run.task_id, one.run.number) not in ours
 
     def _release_unknown(self) -> None:
         """Release runs which their rows place in this process, and which it neither does nor has ended. One that

@@ -2,7 +2,9 @@
 --
 -- :task_ids bigint[]  :runs int[]  :nodes bigint[]  :processes int[]
 -- :are_heard bool[]  :check_ins text[]  JSON; NULL: nothing new
--- returns  task_id
+-- returns  task_id, run
+--
+-- A job has a node and a process only while it runs (job_runs_in_a_process).
 WITH given AS (
     SELECT *
     FROM unnest(
@@ -11,21 +13,19 @@ WITH given AS (
     ) AS g (task_id, run, node, process, is_heard, check_in)
 ),
 free AS MATERIALIZED (  -- a stop holds the others: it must not wait for this statement
-    SELECT j.task_id
+    SELECT g.*
     FROM execution_job j
     JOIN given g ON g.task_id = j.task_id AND g.run = j.run AND g.node = j.node AND g.process = j.process
-    WHERE j.state = 'running' AND g.is_heard
+    WHERE g.is_heard
     ORDER BY j.task_id
     FOR NO KEY UPDATE OF j SKIP LOCKED
 ),
 heard AS (
     UPDATE execution_job j
     SET check_in = coalesce(g.check_in::jsonb, j.check_in), heard_at = now()
-    FROM given g
-    JOIN free f ON f.task_id = g.task_id
+    FROM free g
     WHERE j.task_id = g.task_id
 )
-SELECT g.task_id
+SELECT g.task_id, g.run
 FROM given g
-JOIN execution_job j ON
-    j.task_id = g.task_id AND j.run = g.run AND j.node = g.node AND j.process = g.process AND j.state = 'running'
+JOIN execution_job j ON j.task_id = g.task_id AND j.run = g.run AND j.node = g.node AND j.process = g.process

@@ -4,7 +4,8 @@
 -- :long float8                   and so many, whatever they do; each time twice as many
 -- :most int                      how many for each idle slot
 -- :limited text[]                names of tasks that have a rate limit
--- returns  what pick.sql returns
+-- returns  what pick.sql returns. The seconds after which a job expires become a moment: they began when it was sent
+--          first
 --
 -- A job that was sent is with the broker, as a rule, and waits for its turn. It is overdue if
 -- 1. a job that was sent later, and is not more urgent, runs. So this one was overtaken: its message was lost, or a busy
@@ -65,7 +66,15 @@ overdue AS MATERIALIZED (
     FOR NO KEY UPDATE OF j SKIP LOCKED
 )
 UPDATE execution_job j
-SET sent_at = now(), resent = least(j.resent + 1, 32767)
+SET
+    sent_at = now(),
+    resent = least(j.resent + 1, 32767),
+    options = CASE jsonb_typeof(j.options -> 'expires')
+        WHEN 'number' THEN jsonb_set(
+            j.options, '{expires}', to_jsonb(j.sent_at + make_interval(secs => (j.options ->> 'expires')::float8))
+        )
+        ELSE j.options
+    END
 FROM task t
 WHERE j.task_id = ANY(ARRAY(SELECT task_id FROM overdue)) AND t.id = j.task_id
 RETURNING

@@ -198,7 +198,7 @@ def its_process_looked(
     """The process of this run has looked, and written this. Returns its task if the run stands."""
     its = Job.objects.get(pk=task_id)
     looked = {"nodes": [its.node], "processes": [its.process], "are_heard": [is_heard], "check_ins": [check_in]}
-    return [pk for (pk,) in run("look_at_runs", task_ids=[task_id], runs=[number], **looked)]
+    return [pk for pk, _ in run("look_at_runs", task_ids=[task_id], runs=[number], **looked)]
 
 
 def job(name: str) -> Job:
@@ -223,13 +223,13 @@ def stands(name: str, status: str, revision: int = 0, run_count: int = 0) -> Non
     assert Task.objects.filter(job_id=name).update(**values) == 1
 
 
-def tasks_refuse(condition: str, sqlstate: str = "P0001") -> None:
-    """Each update of a row of task for which this is true raises an error."""
+def tasks_refuse(condition: str, sqlstate: str = "P0001", *, table: str = "task") -> None:
+    """Each update of a row of task, or of another table, for which this is true raises an error."""
     with connection.cursor() as cursor:
         cursor.execute(
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
             f"$$ BEGIN RAISE EXCEPTION 'no more' USING ERRCODE = '{sqlstate}'; END $$;"
-            f"CREATE TRIGGER refuse BEFORE UPDATE ON task FOR EACH ROW WHEN ({condition})"
+            f"CREATE TRIGGER refuse BEFORE UPDATE ON {table} FOR EACH ROW WHEN ({condition})"
             " EXECUTE FUNCTION refuse()"
         )
 

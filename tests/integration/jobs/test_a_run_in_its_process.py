@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 from celery.exceptions import Ignore, MaxRetriesExceededError, Reject, Retry, SoftTimeLimitExceeded
+from django.db import DataError
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.status import Status
@@ -33,6 +34,8 @@ from tests.integration.jobs.sample_jobs import (
     recorded,
     rows,
     tasks,
+    tasks_refuse,
+    tasks_refuse_no_more,
 )
 from tests.started import start
 
@@ -422,3 +425,48 @@ def test_a_limit_that_strikes_while_a_run_begins_gives_its_message_back(
     with pytest.raises(Reject) as rejected:
         delivered(one(outbox), lambda job: None)
     assert rejected.value.requeue
+
+
+@pytest.mark.parametrize("sqlstate", ["54000", "22012", "53200", "P0001", "XX000"])
+def test_a_job_that_the_database_refuses_to_begin_ends_and_says_why(
+    sqlstate: str, outbox: Outbox, at_once: AtOnce
+) -> None:
+    """As it does if what the job takes of others does not fit into one value."""
+    message = chain_of_two(outbox)
+    tasks_refuse("NEW.state = 'running'", sqlstate, table="execution_job")
+    with pytest.raises(Ignore):
+        delivered(message, lambda job: pytest.fail("it has not begun"))
+    assert rows() == {"a": ("ended", 0), "b": ("ended", 0)}
+    status, _, run_count, said = tasks()["a"]
+    assert (status, run_count, said) == ("Error", 0, "it cannot begin: no more")
+    assert tasks()["b"][0] == "Stopped"
+
+
+@pytest.mark.parametrize("sqlstate", ["55P03", "40P01", "57014", "0A000", "42883"])
+def test_a_begin_that_another_transaction_or_a_migration_prevents_gives_its_message_back(
+    sqlstate: str, outbox: Outbox, at_once: AtOnce
+) -> None:
+    message = one(outbox)
+    tasks_refuse("NEW.state = 'running'", sqlstate, table="execution_job")
+    with pytest.raises(Reject) as rejected:
+        delivered(message, lambda job: None)
+    assert rejected.value.requeue
+    tasks_refuse_no_more()
+    assert delivered(message, lambda job: 7) == 7
+
+
+def test_a_job_that_cannot_begin_waits_for_a_database_that_goes_away_then(
+    outbox: Outbox, at_once: AtOnce, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = one(outbox)
+    with database_port() as port:
+
+        def refuse_and_go(*_: Any) -> Any:
+            port.away()
+            raise DataError("too large")
+
+        monkeypatch.setattr(tracked, "begin", refuse_and_go)
+        with pytest.raises(Reject) as rejected:
+            delivered(message, lambda job: None)
+        assert rejected.value.requeue
+    assert rows() == {"a": ("sent", 0)}

@@ -12,10 +12,11 @@ from django.test.utils import CaptureQueriesContext
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from tests.integration.command_output import data, said
 from tests.integration.executions.api.api_client import Program, token
-from tests.integration.jobs.sample_jobs import Outbox, beats, begun, its_process_looked, recorded
+from tests.integration.jobs.sample_jobs import Outbox, beats, begun, its_process_looked, job, recorded
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -63,6 +64,22 @@ def test_a_check_in_of_an_earlier_run_changes_nothing(execution: Execution) -> N
     assert heard(pk, None) == [pk]
     assert heard(pk, NO_NUMBERS, number=2) == []
     assert data("harbor", "show", "--running", execution.pk)["running"][0]["message"] == SAID["message"]
+
+
+@pytest.mark.parametrize("numbers", [[0, 1], [1, 0]])
+def test_nor_does_it_if_one_process_has_both_runs(numbers: list[int], execution: Execution) -> None:
+    its = job("a")
+    texts = {0: NO_NUMBERS, 1: {"message": "layer 5", "done": None, "of": None}}
+    standing = run(
+        "look_at_runs",
+        task_ids=[its.pk, its.pk],
+        runs=numbers,
+        nodes=[its.node, its.node],
+        processes=[its.process, its.process],
+        are_heard=[True, True],
+        check_ins=[json.dumps(texts[number]) for number in numbers],
+    )
+    assert (standing, job("a").check_in) == ([(its.pk, 1)], texts[1])
 
 
 def test_the_page_of_a_task_shows_a_bar_for_numbers_alone(admin: Client, execution: Execution) -> None:

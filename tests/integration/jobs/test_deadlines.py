@@ -113,6 +113,17 @@ def test_what_runs_again_after_it_has_no_deadline(outbox: Outbox) -> None:
     assert execution.status == "Success"
 
 
+def test_what_runs_again_before_it_is_stopped_by_it(outbox: Outbox) -> None:
+    execution = worked()
+    ends(execution, "Error")
+    assert execution.retry_failed() == 3
+    assert carry_out() == 0
+    pass_time()
+    assert carry_out() == 1
+    assert statuses(execution) == ("Stopped", ["Stopped"] * 3)
+    assert execution.status_message == OVERDUE
+
+
 def test_an_open_execution_is_closed_by_it_and_children_are_stopped(outbox: Outbox) -> None:
     parent = worked(0, open=True)
     child = start("SCAN", jobs=[work.s()], parent=parent)

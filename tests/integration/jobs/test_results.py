@@ -15,17 +15,18 @@ from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.broker import redaction
 from harbor_refresh.tasks.jobs import Handle, JobResult, TrackedExecution
 from harbor_refresh.tasks.jobs.again import retry_failed
-from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.running import kept_ends
 from harbor_refresh.tasks.jobs.running.kept_ends import CUT, MAX_TRACEBACK
-from harbor_refresh.tasks.models import JobEnd
+from harbor_refresh.tasks.models import Job, JobEnd
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.report_receiver import Target
-from tests.integration.jobs.sample_jobs import Outbox, Sent, beats, delivered, recorded
+from tests.integration.jobs.sample_jobs import Outbox, Sent, beats, begun, delivered, recorded
 from tests.integration.jobs.test_a_run_in_its_process import TYPED, chain_of_two, got, one
 from tests.integration.sample_executions import delete
 
@@ -181,12 +182,29 @@ def test_a_job_that_runs_again_has_no_end_until_that_run_has_one(outbox: Outbox,
     assert ends() == [("a", 1, 7, "", "")]
 
 
-def test_the_end_of_an_earlier_run_replaces_nothing(outbox: Outbox) -> None:
-    pk = one(outbox).task_id
-    for revision, value in ((3, 3), (0, "late"), (3, "again"), (5, 5), (4, "late")):
-        values: dict[str, Any] = {"task_ids": [pk], "revisions": [revision], "results": [json.dumps(value)]}
-        run("keep_ends", **values, reasons=[""], tracebacks=[""])
-    assert ends() == [("a", 5, 5, "", "")]
+@pytest.mark.parametrize("reports_to", ["rows", "core"])
+def test_of_several_ends_of_a_job_that_of_its_last_run_stays_and_of_one_run_the_first(
+    reports_to: str, outbox: Outbox, request: pytest.FixtureRequest
+) -> None:
+    if reports_to == "core":
+        request.getfixturevalue("core")
+
+    def end(its: Begun | None, status: Status, value: str) -> None:
+        assert its
+        kept = (None, "", value) if status == Status.ERROR else (value, "", "")
+        take([Outcome(its.run, status, result=value, kept=kept)])
+
+    first = begun(one(outbox), node=this_node.id)
+    end(first, Status.ERROR, "1")
+    task = Task.objects.get()
+    report([Report(task.pk, "Error", Job.objects.get().revision)])
+    retry_failed(task.execution_id)
+    second = begun(*outbox.take(), node=this_node.id)
+    for run, value in ((first, "1"), (second, "2"), (second, "3"), (first, "1")):
+        end(run, Status.SUCCESS, value)
+    its = Job.objects.get()
+    assert ends() == [("a", its.revision, 2, "", "")]
+    assert (its.result, its.result_revision) == (2, its.revision)
 
 
 def test_results_come_in_the_order_of_the_jobs_and_in_pages(

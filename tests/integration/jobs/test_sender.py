@@ -1,6 +1,6 @@
 """The sender: what waits in the database, what is with the broker, and what is sent again."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 
 import psycopg
@@ -10,13 +10,14 @@ from django.db import connection
 from django.utils import timezone
 
 from harbor_refresh.executions.access.audit import Origin, Person
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import database, sender
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models import Pause
-from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.models.job import Job, Takes
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from tests import servers
 from tests.integration.concurrency import in_background, transaction_held_open, wait_until
@@ -189,6 +190,27 @@ def test_a_job_whose_message_was_lost_many_times_is_sent_again_within_seconds(ou
     sent_before(sender.PATIENCE_SECONDS + 1, "j")
     sender.send_all()
     assert outbox.taken() == [("j", 0)]
+
+
+def test_a_job_that_needs_others_expires_so_long_after_it_was_sent_first_however_often_it_is_sent_again(
+    outbox: Outbox,
+) -> None:
+    beats()
+    jobs = [NewJob("a.job", job_id="a"), NewJob("b.job", job_id="b", options={"expires": 90.5, "priority": 3})]
+    start("SCAN", [in_a_row(*jobs, takes=Takes.NOTHING)])
+    report([Report(outbox.take()[0].task_id, "Success", 0)])
+    sender.send_all()
+    assert [one.options for one in outbox.take()] == [{"expires": 90.5, "priority": 3}]
+    sent_at = job("b").sent_at
+    assert sent_at
+    for _ in range(2):
+        sent_before(2_000, "b")
+        sender.send_all()
+        (again,) = outbox.take()
+        assert again.options.keys() == {"expires", "priority"}
+        expires = datetime.fromisoformat(again.options["expires"])
+        assert expires - sent_at == timedelta(seconds=90.5 - 2_000)
+        assert sender.has_expired(again.options)
 
 
 @pytest.mark.parametrize(("priority", "comes"), [(0, True), (5, False)])

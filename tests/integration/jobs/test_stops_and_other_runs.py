@@ -7,6 +7,8 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
@@ -107,6 +109,21 @@ def test_what_has_ended_so_waits_in_a_new_revision_with_one_message(status: str,
     assert outbox.taken() == [("again", 0)]
     assert again(execution.pk) == 0
     assert outbox.take() == []
+
+
+def test_a_retry_reads_no_arguments_and_no_results_and_costs_as_many_statements_for_forty_as_for_one(
+    outbox: Outbox,
+) -> None:
+    costs = []
+    for count in (1, 40):
+        execution = recorded(*(f"job {number} of {count}" for number in range(count)), args=["large"])
+        ends(execution, "Error")
+        with CaptureQueriesContext(connection) as captured:
+            assert retry_failed(execution.pk) == count
+        costs.append(len(captured))
+        large = [f'"execution_job"."{column}"' for column in ("args", "kwargs", "options", "result")]
+        assert [one["sql"] for one in captured if any(column in one["sql"] for column in large)] == []
+    assert costs[0] == costs[1]
 
 
 def test_it_has_all_its_attempts_again_and_no_more_each_time_it_is_tried_again(outbox: Outbox) -> None:

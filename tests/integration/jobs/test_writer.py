@@ -16,6 +16,7 @@ from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import CODES, Status
 from harbor_refresh.tasks.jobs import Handle, outcomes, sender
+from harbor_refresh.tasks.jobs.again import resume_stopped
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node, this_node
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Taken
 from harbor_refresh.tasks.jobs.running import tracked, writer
@@ -138,7 +139,7 @@ def test_ends_that_come_meanwhile_are_written_together_and_never_too_many(
     names = [f"j{number}" for number in range(25)]
     ends(outbox, this_writer, *names)
     gate.open.set()
-    are_written("first", *names)
+    wait_for(lambda: sum(gate.sizes) == 26, "the ends to be written")
     assert gate.sizes == [1, 10, 10, 5]
 
 
@@ -257,6 +258,26 @@ def test_a_run_that_does_not_stand_any_more_learns_it(
     delivered(one(outbox), work)
     writer.of_this_process.stop()
     assert tasks()["a"][0] == then, "its own end changes nothing"
+
+
+def test_a_run_that_was_stopped_learns_it_although_the_next_run_has_begun_in_the_same_process(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a pool of threads."""
+    monkeypatch.setattr(writer, "LOOK_SECONDS", 600)
+
+    def work(old: Handle) -> None:
+        def goes_on(new: Handle) -> None:
+            monkeypatch.setattr(writer, "LOOK_SECONDS", 0.02)
+            wait_for(old.should_stop, "the old run to learn it")
+            assert not new.should_stop()
+
+        stop_jobs(old.execution.pk)
+        assert resume_stopped(old.execution.pk) == 1
+        delivered(*outbox.take(), goes_on)
+
+    delivered(one(outbox), work)
+    becomes("a", "Success")
 
 
 @pytest.mark.usefixtures("searches")
