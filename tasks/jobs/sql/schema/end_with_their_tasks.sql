@@ -17,14 +17,15 @@
 --
 -- It works once for a statement and not once for a row, because ends come in hundreds. The plans are kept, and made for
 -- tables of any size: pages that an index finds cost nothing here. OFFSET keeps out a join, which would read all needs.
+-- EXCEPT is no join: the plan of a join, made for the first and few rows of a session, would loop over many rows later.
 --
 -- A migration reads this file: an edit needs a migration.
-CREATE FUNCTION execution_end_jobs() RETURNS trigger
+CREATE OR REPLACE FUNCTION execution_end_jobs() RETURNS trigger
 LANGUAGE plpgsql
 SET random_page_cost = 0 AS $$
 DECLARE
     ended bigint[] := ARRAY(
-        SELECT a.id FROM after a JOIN before b ON b.id = a.id WHERE a.status_code = 3 AND b.status_code < 3
+        SELECT id FROM after WHERE status_code = 3 EXCEPT SELECT id FROM before WHERE status_code = 3
     );
     behind bigint[];
 BEGIN
@@ -66,13 +67,12 @@ BEGIN
     WHERE j.task_id = m.job_id;
 
     -- of jobs that are stopped as a whole, those behind are final by now
-    behind := ARRAY(
-        SELECT n.job_id
+    IF NOT EXISTS (
+        SELECT
         FROM execution_need n
         JOIN task b ON b.id = n.job_id
         WHERE n.needed_id = ANY(ended) AND NOT n.is_met AND b.status_code < 3
-    );
-    IF behind = '{}' THEN
+    ) THEN
         RETURN NULL;
     END IF;
 
@@ -83,14 +83,15 @@ BEGIN
     FROM execution_need n
     JOIN task needed ON needed.id = n.needed_id
     WHERE
-        n.job_id = ANY(behind) AND n.needed_id = ANY(ended) AND NOT n.is_met
+        n.needed_id = ANY(ended) AND NOT n.is_met
         AND needed.status = 'Success' AND t.id = n.job_id AND t.status_code < 3;
 
     WITH RECURSIVE stopped AS (
         SELECT n.job_id, min(n.needed_id) AS cause
         FROM execution_need n
         JOIN task needed ON needed.id = n.needed_id
-        WHERE n.job_id = ANY(behind) AND n.needed_id = ANY(ended) AND NOT n.is_met AND needed.status <> 'Success'
+        JOIN task b ON b.id = n.job_id
+        WHERE n.needed_id = ANY(ended) AND NOT n.is_met AND needed.status <> 'Success' AND b.status_code < 3
         GROUP BY n.job_id
         UNION
         SELECT n.job_id, s.cause
@@ -111,7 +112,7 @@ BEGIN
 END
 $$;
 
-CREATE TRIGGER task_ends_its_job
+CREATE OR REPLACE TRIGGER task_ends_its_job
     AFTER UPDATE ON task
     REFERENCING OLD TABLE AS before NEW TABLE AS after
     FOR EACH STATEMENT
