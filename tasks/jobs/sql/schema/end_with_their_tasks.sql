@@ -61,7 +61,7 @@ BEGIN
         waits_for = j.waits_for - m.count,
         not_before = CASE
             WHEN j.waits_for > m.count OR j.state <> 'waiting' THEN j.not_before
-            ELSE coalesce(j.not_before, now() + make_interval(secs => (j.options ->> 'countdown')::float8))
+            ELSE greatest(j.not_before, now() + make_interval(secs => (j.options ->> 'countdown')::float8))
         END
     FROM (SELECT job_id, count(*) FROM met GROUP BY job_id) m
     WHERE j.task_id = m.job_id;
