@@ -6,6 +6,7 @@ from functools import partial
 from django.db import transaction
 
 from harbor_refresh.executions.attached.ownership import Operation, harbors
+from harbor_refresh.executions.database import among
 from harbor_refresh.executions.errors import NoSuchExecution, NoSuchTask
 from harbor_refresh.executions.lifecycle import gates, links
 from harbor_refresh.executions.lifecycle.quarantines import release
@@ -118,8 +119,8 @@ def _locked_for_another_run(execution_ids: list[int], status: Status, first: int
     """Find the jobs twice: first to know what to lock, then again under the locks. Of those with one key the first
     runs again."""
 
-    def found(among: Sequence[int] | None) -> list[int]:
-        words = {"execution_ids": execution_ids, "status": status, "first": first, "among": among}
+    def found(only: Sequence[int] | None) -> list[int]:
+        words = {"execution_ids": execution_ids, "status": status, "first": first, "among": only}
         return [pk for (pk,) in run("find_jobs_to_run_again", **words)]
 
     wanted = found(None)
@@ -129,4 +130,6 @@ def _locked_for_another_run(execution_ids: list[int], status: Status, first: int
     first_of = {key: pk for pk, key in sorted(keys.items(), reverse=True) if key not in held}
     free = [pk for pk in locked if pk not in keys or first_of.get(keys[pk]) == pk]
     jobs = Job.objects.select_related("task").select_for_update(no_key=True, of=("self",))
-    return list(jobs.filter(pk__in=found(free)).order_by("pk"))
+    rows = list(jobs.filter(among(free)).order_by("pk"))
+    chosen = set(found(free))  # under these locks too: the end of any job that they need takes them
+    return [one for one in rows if one.pk in chosen]

@@ -17,6 +17,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import TrackedExecution, sender
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
+from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
 from harbor_refresh.tasks.models.job import Takes
 from tests import servers
@@ -29,6 +30,7 @@ from tests.integration.jobs.sample_jobs import (
     begun,
     chained,
     ends,
+    failed,
     recorded,
     rows,
     stands,
@@ -36,6 +38,7 @@ from tests.integration.jobs.sample_jobs import (
 )
 from tests.integration.redis_state import PREFIX, Redis
 from tests.integration.sample_executions import delete, fails_with
+from tests.started import start
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -228,6 +231,21 @@ def test_another_try_that_waits_for_a_stop_leaves_what_was_stopped(outbox: Outbo
     assert after(lambda: stop_jobs(execution.pk), lambda: retry_failed(execution.pk)) == 1
     assert dict(Task.objects.values_list("job_id", "status")) == {"failed": "Pending", "waits": "Stopped"}
     assert outbox.taken() == [("failed", 0)]
+
+
+@pytest.mark.parametrize(("status", "takes"), [("Error", Takes.NOTHING), ("Success", Takes.LIST)])
+def test_another_try_that_waits_for_the_end_of_another_need_leaves_the_job_that_cannot_run(
+    status: str, takes: Takes, outbox: Outbox
+) -> None:
+    """Another program reports the end: that it has failed, or has succeeded and left no result."""
+    both = NewJob("a.job", job_id="c", needs=[NewNeed(0), NewNeed(1)], takes=takes)
+    execution = start("SCAN", [[NewJob("a.job", job_id="a"), NewJob("a.job", job_id="b"), both]])
+    failed(execution, "a")
+    b = execution.tasks.get(job_id="b").pk
+    outbox.take()
+    assert after(lambda: report([Report(b, status)]), lambda: retry_failed(execution.pk)) == 1
+    assert {name: one[0] for name, one in tasks().items()} == {"a": "Pending", "b": status, "c": "Stopped"}
+    assert outbox.taken() == [("a", 0)]
 
 
 def after(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
