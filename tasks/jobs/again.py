@@ -39,7 +39,8 @@ def retry_failed(execution_id: int) -> int:
 
     1. Lock the ancestors, the execution and its descendants, in id order. So the second of two retries sees what
        the first has left, and a stop of any of them comes before this or after it.
-    2. Lock the tasks, and those of the jobs that hold the wanted keys, in id order. Decide under these locks.
+    2. Lock the tasks, and those of the jobs that hold the wanted keys, in id order; then the jobs. Decide under
+       these locks.
     3. Write the tasks and the jobs, and refresh the execution, its descendants and its ancestors. Release them
        from quarantine before, because a quarantined execution is not refreshed. If a refresh fails, it is marked
        after the commit, as after any report.

@@ -1,12 +1,14 @@
 """stop_jobs, retry_failed, resume_stopped: the end of a task ends its job, with the commit and not before. What
 has failed or was stopped waits for another run in a new revision."""
 
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import psycopg
 import pytest
+from django.db import transaction
 
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
@@ -16,6 +18,7 @@ from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import TrackedExecution, sender
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
+from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
@@ -31,6 +34,7 @@ from tests.integration.jobs.sample_jobs import (
     chained,
     ends,
     failed,
+    in_a_row,
     recorded,
     rows,
     stands,
@@ -254,6 +258,48 @@ def after(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
         wait_until(lambda: waiting_for_locks() == 1, "the second waits for the first")
         commit()
         return finish()
+
+
+ANOTHER_END: dict[str, Callable[[int], Any]] = {
+    "stopped": stop_job_of,
+    "reported": lambda pk: report([Report(pk, "Error")]),
+}
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["", "and the job before the other ends"])
+@pytest.mark.parametrize("other", ANOTHER_END)
+def test_the_end_of_one_need_and_the_failing_run_of_another_never_deadlock(
+    other: str, before: bool, outbox: Outbox
+) -> None:
+    """The run has locked its task and the one behind it when the other need ends. Then it locks their jobs."""
+    chain = in_a_row(NewJob("a.job", job_id="x"), NewJob("a.job", job_id="b"), takes=Takes.NOTHING)
+    both = NewJob("a.job", job_id="c", needs=[NewNeed(1), NewNeed(2)])
+    execution = start("SCAN", [[*chain, NewJob("a.job", job_id="a"), both]])
+    x, a = (run_of(one).run for one in outbox.take())
+    b = execution.tasks.get(job_id="b").pk
+    deadlocks = deadlocks_so_far()
+    locked, go_on = threading.Event(), threading.Event()
+
+    def fail() -> None:
+        with transaction.atomic():
+            run("lock_free_tasks", task_ids=[x.task_id, a.task_id], breaking=[a.task_id])
+            locked.set()
+            assert go_on.wait(60)
+            take([Outcome(a, Status.ERROR), *([Outcome(x, Status.SUCCESS)] if before else [])])
+
+    with in_background(fail) as failed_too:
+        assert locked.wait(60)
+        with in_background(lambda: ANOTHER_END[other](b)) as ended_too:
+            wait_until(lambda: waiting_for_locks() == 1, "the other waits for the run")
+            go_on.set()
+            failed_too()
+            ended_too()
+    assert deadlocks_so_far() == deadlocks
+    assert {name: tasks()[name][0] for name in "abc"} == {
+        "a": "Error",
+        "b": "Stopped" if other == "stopped" else "Error",
+        "c": "Stopped",
+    }
 
 
 def test_stops_deletes_and_retries_of_the_same_executions_at_once_never_deadlock(outbox: Outbox) -> None:

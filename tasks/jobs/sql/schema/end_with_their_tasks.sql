@@ -11,9 +11,10 @@
 -- A job that has had its turn is left alone: its needs are met, and stay so. `waits_for` is the number of needs that are
 -- not met, in every state.
 --
--- Tasks are locked in id order by the transaction that ends them (hold_runs.sql, stop_tasks.sql), and a job needs those
--- with a lower id. The jobs that need these are locked in id order here: several transactions may end what one needs. The
--- statements after the lock see what the others have committed.
+-- Tasks are locked in id order, before jobs: those that end by the transaction that ends them (hold_runs.sql,
+-- stop_tasks.sql), and those that are stopped with them here, unless it has done so. A job needs those with a lower id.
+-- The jobs that need these are locked in id order here: several transactions may end what one needs. The statements
+-- after the lock see what the others have committed.
 --
 -- It works once for a statement and not once for a row, because ends come in hundreds. The plans are kept, and made for
 -- tables of any size: pages that an index finds cost nothing here. OFFSET keeps out a join, which would read all needs.
@@ -32,6 +33,26 @@ BEGIN
     IF ended = '{}' THEN
         RETURN NULL;
     END IF;
+
+    PERFORM  -- the tasks that are stopped with these
+    FROM task
+    WHERE id IN (
+        WITH RECURSIVE line AS (
+            SELECT n.job_id
+            FROM execution_need n
+            JOIN task needed ON needed.id = n.needed_id
+            WHERE n.needed_id = ANY(ended) AND NOT n.is_met AND NOT n.even_if_failed AND needed.status <> 'Success'
+            UNION
+            SELECT n.job_id
+            FROM line l
+            CROSS JOIN LATERAL (
+                SELECT job_id FROM execution_need WHERE needed_id = l.job_id AND NOT is_met AND NOT even_if_failed OFFSET 0
+            ) n
+        )
+        SELECT job_id FROM line
+    )
+    ORDER BY id
+    FOR NO KEY UPDATE;
 
     UPDATE execution_job
     SET state = 'ended', node = NULL, process = NULL, check_in = NULL, not_before = NULL
