@@ -417,7 +417,9 @@ def test_the_countdown_of_a_job_in_a_chain_begins_with_its_turn_and_it_expires_s
 
 
 @pytest.mark.parametrize(("eta", "countdown"), [(60, 3_600), (3_600, 60), (3_600, None)])
-def test_of_the_eta_and_the_countdown_of_a_job_in_a_chain_the_later_counts(eta: int, countdown: int | None) -> None:
+def test_of_the_eta_and_the_countdown_of_a_job_in_a_chain_the_later_counts(
+    eta: int, countdown: int | None
+) -> None:
     now = datetime.now(UTC)
     then = a_job.si().set(eta=now + timedelta(seconds=eta), countdown=countdown)
     start_signatures("SCAN", jobs=[chain(a_job.si(), then)])

@@ -142,8 +142,8 @@ def test_no_statement_of_a_function_is_compiled_on_small_tables(cursor: Any) -> 
 
 
 def test_the_end_of_one_task_leaves_no_plan_that_takes_long_for_many(cursor: Any) -> None:
-    """Its plans are kept for the session. A loop over the rows of the statement, or over an array for each row, would
-    take the square of their number."""
+    """Its plans are kept for the session. A loop over the rows of the statement, or over an array for each row,
+    would take the square of their number."""
     with plans(cursor) as told:
         cursor.execute(CALLS["execution_note_failure"])
     assert any("stopped AS" in plan for plan in told)
