@@ -16,7 +16,7 @@ stopped AS (
         status = 'Stopped', status_code = 3, update_time = now(), end_time = now(),
         status_message = coalesce(%(message)s, t.status_message)
     FROM waiting w
-    WHERE t.id = w.id AND t.status_code < 3
+    WHERE t.id = w.id
     RETURNING t.execution_id
 )
 SELECT execution_id, count(*) FROM stopped GROUP BY execution_id

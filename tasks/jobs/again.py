@@ -6,6 +6,7 @@ from functools import partial
 from django.db import transaction
 
 from harbor_refresh.executions.attached.ownership import Operation, harbors
+from harbor_refresh.executions.database import among
 from harbor_refresh.executions.errors import NoSuchExecution, NoSuchTask
 from harbor_refresh.executions.lifecycle import gates, links
 from harbor_refresh.executions.lifecycle.quarantines import release
@@ -38,7 +39,8 @@ def retry_failed(execution_id: int) -> int:
 
     1. Lock the ancestors, the execution and its descendants, in id order. So the second of two retries sees what
        the first has left, and a stop of any of them comes before this or after it.
-    2. Lock the tasks, and those of the jobs that hold the wanted keys, in id order. Decide under these locks.
+    2. Lock the tasks, and those of the jobs that hold the wanted keys, in id order; then the jobs. Decide under
+       these locks.
     3. Write the tasks and the jobs, and refresh the execution, its descendants and its ancestors. Release them
        from quarantine before, because a quarantined execution is not refreshed. If a refresh fails, it is marked
        after the commit, as after any report.
@@ -118,8 +120,8 @@ def _locked_for_another_run(execution_ids: list[int], status: Status, first: int
     """Find the jobs twice: first to know what to lock, then again under the locks. Of those with one key the first
     runs again."""
 
-    def found(among: Sequence[int] | None) -> list[int]:
-        words = {"execution_ids": execution_ids, "status": status, "first": first, "among": among}
+    def found(only: Sequence[int] | None) -> list[int]:
+        words = {"execution_ids": execution_ids, "status": status, "first": first, "among": only}
         return [pk for (pk,) in run("find_jobs_to_run_again", **words)]
 
     wanted = found(None)
@@ -130,5 +132,6 @@ def _locked_for_another_run(execution_ids: list[int], status: Status, first: int
     free = [pk for pk in locked if pk not in keys or first_of.get(keys[pk]) == pk]
     of_its_task = ("task__execution", "task__status_revision")
     jobs = Job.objects.select_related("task").only("revision", *OF_A_TURN, *of_its_task)
-    jobs = jobs.select_for_update(no_key=True, of=("self",))
-    return list(jobs.filter(pk__in=found(free)).order_by("pk"))
+    rows = list(jobs.select_for_update(no_key=True, of=("self",)).filter(among(free)).order_by("pk"))
+    chosen = set(found(free))  # under these locks too: the end of any job that they need takes them
+    return [one for one in rows if one.pk in chosen]

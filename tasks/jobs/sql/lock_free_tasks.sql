@@ -4,25 +4,33 @@
 -- :breaking bigint[]  those of them whose end may end the jobs behind them, in the same transaction
 -- returns  task_id: its row is locked, and so are those of the jobs behind it, if it is breaking; or it was deleted
 --
--- OFFSET keeps out a join, which would read all needs.
-WITH RECURSIVE line AS (
-    SELECT id AS first, id AS task_id FROM unnest(%(task_ids)s::bigint[]) AS g (id)
+-- It goes back from the tasks that are locked elsewhere to those that they need. So it reads each job once, and not once
+-- for each end in front of it. OFFSET keeps out a join, which would read all needs.
+WITH RECURSIVE behind AS (
+    SELECT job_id AS task_id FROM execution_need WHERE needed_id = ANY(%(breaking)s::bigint[])
     UNION
-    SELECT l.first, n.job_id
-    FROM line l
-    CROSS JOIN LATERAL (SELECT job_id FROM execution_need WHERE needed_id = l.task_id OFFSET 0) n
-    WHERE l.first = ANY(%(breaking)s::bigint[])
+    SELECT n.job_id
+    FROM behind b
+    CROSS JOIN LATERAL (SELECT job_id FROM execution_need WHERE needed_id = b.task_id OFFSET 0) n
+),
+wanted AS (
+    SELECT unnest(%(task_ids)s::bigint[]) AS id UNION SELECT task_id FROM behind
 ),
 held AS MATERIALIZED (
-    SELECT id
-    FROM task
-    WHERE id IN (SELECT task_id FROM line)
-    ORDER BY id
-    FOR NO KEY UPDATE SKIP LOCKED
+    SELECT id FROM task WHERE id IN (SELECT id FROM wanted) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+),
+busy AS (
+    SELECT id FROM task WHERE id IN (SELECT id FROM wanted) EXCEPT SELECT id FROM held
+),
+in_front AS (
+    SELECT unnest(ARRAY(SELECT id FROM busy)::bigint[]) AS id  -- PostgreSQL expects few rows of an array
+    UNION
+    SELECT n.needed_id
+    FROM in_front f
+    CROSS JOIN LATERAL (SELECT needed_id FROM execution_need WHERE job_id = f.id OFFSET 0) n
 )
-SELECT l.first
-FROM line l
-LEFT JOIN held h ON h.id = l.task_id
-LEFT JOIN task t ON t.id = l.task_id
-GROUP BY l.first
-HAVING bool_and(h.id IS NOT NULL OR t.id IS NULL)
+SELECT unnest(%(task_ids)s::bigint[])
+EXCEPT
+SELECT id FROM busy
+EXCEPT
+(SELECT unnest(%(breaking)s::bigint[]) INTERSECT SELECT id FROM in_front)

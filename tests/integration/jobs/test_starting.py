@@ -416,6 +416,20 @@ def test_the_countdown_of_a_job_in_a_chain_begins_with_its_turn_and_it_expires_s
     assert [message.options for message in outbox.take()] == [{"expires": 90}]
 
 
+@pytest.mark.parametrize(("eta", "countdown"), [(60, 3_600), (3_600, 60), (3_600, None)])
+def test_of_the_eta_and_the_countdown_of_a_job_in_a_chain_the_later_counts(
+    eta: int, countdown: int | None
+) -> None:
+    now = datetime.now(UTC)
+    then = a_job.si().set(eta=now + timedelta(seconds=eta), countdown=countdown)
+    start_signatures("SCAN", jobs=[chain(a_job.si(), then)])
+    first, second = Job.objects.order_by("pk")
+    report([Report(first.pk, "Success", 0)])
+    second.refresh_from_db()
+    assert second.not_before is not None
+    assert timedelta(0) <= second.not_before - now - timedelta(hours=1) < timedelta(seconds=60)
+
+
 def test_a_job_that_has_expired_runs_if_it_is_asked_for_again(outbox: Outbox) -> None:
     execution = start_signatures("SCAN", jobs=[a_job.s().set(expires=datetime(2020, 1, 1))])
     execution.stop()

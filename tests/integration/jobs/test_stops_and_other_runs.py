@@ -1,13 +1,14 @@
 """stop_jobs, retry_failed, resume_stopped: the end of a task ends its job, with the commit and not before. What
 has failed or was stopped waits for another run in a new revision."""
 
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.errors import NoSuchExecution
@@ -18,7 +19,9 @@ from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import TrackedExecution, sender
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
+from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
+from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
 from harbor_refresh.tasks.models.job import Takes
 from tests import servers
@@ -31,6 +34,8 @@ from tests.integration.jobs.sample_jobs import (
     begun,
     chained,
     ends,
+    failed,
+    in_a_row,
     recorded,
     rows,
     stands,
@@ -38,6 +43,7 @@ from tests.integration.jobs.sample_jobs import (
 )
 from tests.integration.redis_state import PREFIX, Redis
 from tests.integration.sample_executions import delete, fails_with
+from tests.started import start
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -247,12 +253,69 @@ def test_another_try_that_waits_for_a_stop_leaves_what_was_stopped(outbox: Outbo
     assert outbox.taken() == [("failed", 0)]
 
 
+@pytest.mark.parametrize(("status", "takes"), [("Error", Takes.NOTHING), ("Success", Takes.LIST)])
+def test_another_try_that_waits_for_the_end_of_another_need_leaves_the_job_that_cannot_run(
+    status: str, takes: Takes, outbox: Outbox
+) -> None:
+    """Another program reports the end: that it has failed, or has succeeded and left no result."""
+    both = NewJob("a.job", job_id="c", needs=[NewNeed(0), NewNeed(1)], takes=takes)
+    execution = start("SCAN", [[NewJob("a.job", job_id="a"), NewJob("a.job", job_id="b"), both]])
+    failed(execution, "a")
+    b = execution.tasks.get(job_id="b").pk
+    outbox.take()
+    assert after(lambda: report([Report(b, status)]), lambda: retry_failed(execution.pk)) == 1
+    assert {name: one[0] for name, one in tasks().items()} == {"a": "Pending", "b": status, "c": "Stopped"}
+    assert outbox.taken() == [("a", 0)]
+
+
 def after(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
     """What the second returns, which waits for the first: that has its work done and not committed."""
     with transaction_held_open(first) as commit, in_background(second) as finish:
         wait_until(lambda: waiting_for_locks() == 1, "the second waits for the first")
         commit()
         return finish()
+
+
+ANOTHER_END: dict[str, Callable[[int], Any]] = {
+    "stopped": stop_job_of,
+    "reported": lambda pk: report([Report(pk, "Error")]),
+}
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["", "and the job before the other ends"])
+@pytest.mark.parametrize("other", ANOTHER_END)
+def test_the_end_of_one_need_and_the_failing_run_of_another_never_deadlock(
+    other: str, before: bool, outbox: Outbox
+) -> None:
+    """The run has locked its task and the one behind it when the other need ends. Then it locks their jobs."""
+    chain = in_a_row(NewJob("a.job", job_id="x"), NewJob("a.job", job_id="b"), takes=Takes.NOTHING)
+    both = NewJob("a.job", job_id="c", needs=[NewNeed(1), NewNeed(2)])
+    execution = start("SCAN", [[*chain, NewJob("a.job", job_id="a"), both]])
+    x, a = (run_of(one).run for one in outbox.take())
+    b = execution.tasks.get(job_id="b").pk
+    deadlocks = deadlocks_so_far()
+    locked, go_on = threading.Event(), threading.Event()
+
+    def fail() -> None:
+        with transaction.atomic():
+            run("lock_free_tasks", task_ids=[x.task_id, a.task_id], breaking=[a.task_id])
+            locked.set()
+            assert go_on.wait(60)
+            take([Outcome(a, Status.ERROR), *([Outcome(x, Status.SUCCESS)] if before else [])])
+
+    with in_background(fail) as failed_too:
+        assert locked.wait(60)
+        with in_background(lambda: ANOTHER_END[other](b)) as ended_too:
+            wait_until(lambda: waiting_for_locks() == 1, "the other waits for the run")
+            go_on.set()
+            failed_too()
+            ended_too()
+    assert deadlocks_so_far() == deadlocks
+    assert {name: tasks()[name][0] for name in "abc"} == {
+        "a": "Error",
+        "b": "Stopped" if other == "stopped" else "Error",
+        "c": "Stopped",
+    }
 
 
 def test_stops_deletes_and_retries_of_the_same_executions_at_once_never_deadlock(outbox: Outbox) -> None:

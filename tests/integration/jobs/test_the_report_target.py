@@ -354,7 +354,7 @@ def test_a_core_with_a_role_of_its_own_ends_jobs_by_the_grant_of_the_page(first:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("CREATE ROLE core; GRANT SELECT, UPDATE ON task TO core; SET ROLE core")
         with (
-            pytest.raises(ProgrammingError, match="permission denied for table execution_job"),
+            pytest.raises(ProgrammingError, match="permission denied for table execution_need"),
             transaction.atomic(),
         ):
             cursor.execute(end, [first.run.task_id])

@@ -1,12 +1,14 @@
 """The writer with its thread: ends in batches, past trouble, and what a run says and learns while it goes on."""
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from celery.exceptions import Ignore, Reject
 from django.db import connection
@@ -22,8 +24,10 @@ from harbor_refresh.tasks.jobs.outcomes import Outcome, Taken
 from harbor_refresh.tasks.jobs.running import tracked, writer
 from harbor_refresh.tasks.jobs.running.per_process import PerProcess
 from harbor_refresh.tasks.jobs.running.writer import Writer
+from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.models.job import Job, Node
+from tests import servers
 from tests.integration.jobs.sample_jobs import (
     QUEUE,
     Outbox,
@@ -41,6 +45,8 @@ from tests.integration.jobs.sample_jobs import (
 )
 from tests.integration.jobs.test_a_run_in_its_process import one
 from tests.integration.sample_executions import delete
+from tests.integration.statements import statement
+from tests.started import start
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -380,6 +386,38 @@ def test_ends_do_not_wait_for_one_whose_task_is_locked_and_one_line_says_that_it
     are_written("a")
     wait_for(lambda: len(sent) == 3, "each to be sent behind once")
     assert caplog.messages.count(line) == 1
+
+
+@pytest.mark.parametrize(
+    ("locked", "left"), [("a", "a"), ("b", "b"), ("s", "s"), ("c", "a"), ("d", "ab")], ids=lambda names: names
+)
+def test_a_locked_job_holds_up_its_own_end_and_the_failures_in_front_of_it_alone(
+    locked: str, left: str, outbox: Outbox, database: str
+) -> None:
+    needs: dict[str, list[int]] = {"a": [], "b": [], "s": [], "c": [0], "d": [3, 1, 2]}
+    jobs = [NewJob("a.job", job_id=one, needs=[NewNeed(place) for place in its]) for one, its in needs.items()]
+    start("SCAN", [jobs])
+    runs = {message.job: found.run for message in outbox.take() if (found := begun(message, node=this_node.id))}
+    ends = [Outcome(its, Status.SUCCESS if one == "s" else Status.ERROR) for one, its in runs.items()]
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM task WHERE job_id = %s FOR NO KEY UPDATE", [locked])
+        taken = outcomes.take_apart(ends)
+        other.rollback()
+    assert "".join(sorted(one.run.job for one in taken.left)) == left
+    assert {one.run.job for one in (*taken.stood, *taken.left)} == {"a", "b", "s"}
+
+
+def test_many_failures_in_front_of_one_group_look_at_each_job_of_the_group_once(outbox: Outbox) -> None:
+    failures, group = 50, 1_000
+    bridge = NewJob("a.job", needs=[NewNeed(place) for place in range(failures)])
+    start("SCAN", [[*[NewJob("a.job")] * failures, bridge, *[NewJob("a.job", needs=[NewNeed(failures)])] * group]])
+    given = list(Task.objects.order_by("pk").values_list("pk", flat=True)[:failures])
+    words = statement("harbor_refresh.tasks.jobs", "lock_free_tasks")
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE) {words}", {"task_ids": given, "breaking": given})
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    walked = [float(rows) for rows in re.findall(r"Recursive Union .*actual.* rows=([\d.]+)", plan)]
+    assert group < sum(walked) < 2 * group, plan
 
 
 def test_the_error_that_replaces_a_refused_end_is_tried_again_if_its_task_is_locked(

@@ -30,7 +30,8 @@ SELECT id, 'a.job', 'a', '[]', '{}', '{}', 3, 0, FALSE, 'running', 1, 0, 0, 0, 0
 """
 NEEDS = """
 INSERT INTO execution_need (job_id, needed_id, place, even_if_failed, is_met)
-SELECT id, id - 1, 0, FALSE, TRUE FROM task WHERE id > 1
+SELECT id, id - 1, 0, FALSE, FALSE FROM task WHERE id > 1;
+UPDATE execution_job SET waits_for = 1 WHERE task_id > 1
 """
 #: What calls each function of ours. Each of them keeps its plans, so a plan is made for values that are not known.
 CALLS = {
@@ -138,6 +139,16 @@ def test_no_statement_of_a_function_is_compiled_on_small_tables(cursor: Any) -> 
             cursor.execute(call)
         assert told, name
         assert [plan for plan in told if trouble(plan, most)] == []
+
+
+def test_the_end_of_one_task_leaves_no_plan_that_takes_long_for_many(cursor: Any) -> None:
+    """Its plans are kept for the session. A loop over the rows of the statement, or over an array for each row,
+    would take the square of their number."""
+    with plans(cursor) as told:
+        cursor.execute(CALLS["execution_note_failure"])
+    assert any("stopped AS" in plan for plan in told)
+    assert [plan for plan in told if "Named Tuplestore" in plan and "Nested Loop" in plan] == []
+    assert [plan for plan in told if re.search(r"Filter: .*= ANY \(\$", plan)] == []
 
 
 def test_no_statement_forbids_the_planner_anything() -> None:

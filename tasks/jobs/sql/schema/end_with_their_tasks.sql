@@ -11,26 +11,48 @@
 -- A job that has had its turn is left alone: its needs are met, and stay so. `waits_for` is the number of needs that are
 -- not met, in every state.
 --
--- Tasks are locked in id order by the transaction that ends them (hold_runs.sql, stop_tasks.sql), and a job needs those
--- with a lower id. The jobs that need these are locked in id order here: several transactions may end what one needs. The
--- statements after the lock see what the others have committed.
+-- Tasks are locked in id order, before jobs: those that end by the transaction that ends them (hold_runs.sql,
+-- stop_tasks.sql), and those that are stopped with them here, unless it has done so. A job needs those with a lower id.
+-- The jobs that need these are locked in id order here: several transactions may end what one needs. The statements
+-- after the lock see what the others have committed.
 --
 -- It works once for a statement and not once for a row, because ends come in hundreds. The plans are kept, and made for
 -- tables of any size: pages that an index finds cost nothing here. OFFSET keeps out a join, which would read all needs.
+-- EXCEPT is no join: the plan of a join, made for the first and few rows of a session, would loop over many rows later.
 --
 -- A migration reads this file: an edit needs a migration.
-CREATE FUNCTION execution_end_jobs() RETURNS trigger
+CREATE OR REPLACE FUNCTION execution_end_jobs() RETURNS trigger
 LANGUAGE plpgsql
 SET random_page_cost = 0 AS $$
 DECLARE
     ended bigint[] := ARRAY(
-        SELECT a.id FROM after a JOIN before b ON b.id = a.id WHERE a.status_code = 3 AND b.status_code < 3
+        SELECT id FROM after WHERE status_code = 3 EXCEPT SELECT id FROM before WHERE status_code = 3
     );
     behind bigint[];
 BEGIN
     IF ended = '{}' THEN
         RETURN NULL;
     END IF;
+
+    PERFORM  -- the tasks that are stopped with these
+    FROM task
+    WHERE id IN (
+        WITH RECURSIVE line AS (
+            SELECT n.job_id
+            FROM execution_need n
+            JOIN task needed ON needed.id = n.needed_id
+            WHERE n.needed_id = ANY(ended) AND NOT n.is_met AND NOT n.even_if_failed AND needed.status <> 'Success'
+            UNION
+            SELECT n.job_id
+            FROM line l
+            CROSS JOIN LATERAL (
+                SELECT job_id FROM execution_need WHERE needed_id = l.job_id AND NOT is_met AND NOT even_if_failed OFFSET 0
+            ) n
+        )
+        SELECT job_id FROM line
+    )
+    ORDER BY id
+    FOR NO KEY UPDATE;
 
     UPDATE execution_job
     SET state = 'ended', node = NULL, process = NULL, check_in = NULL, not_before = NULL
@@ -60,19 +82,18 @@ BEGIN
         waits_for = j.waits_for - m.count,
         not_before = CASE
             WHEN j.waits_for > m.count OR j.state <> 'waiting' THEN j.not_before
-            ELSE coalesce(j.not_before, now() + make_interval(secs => (j.options ->> 'countdown')::float8))
+            ELSE greatest(j.not_before, now() + make_interval(secs => (j.options ->> 'countdown')::float8))
         END
     FROM (SELECT job_id, count(*) FROM met GROUP BY job_id) m
     WHERE j.task_id = m.job_id;
 
     -- of jobs that are stopped as a whole, those behind are final by now
-    behind := ARRAY(
-        SELECT n.job_id
+    IF NOT EXISTS (
+        SELECT
         FROM execution_need n
         JOIN task b ON b.id = n.job_id
         WHERE n.needed_id = ANY(ended) AND NOT n.is_met AND b.status_code < 3
-    );
-    IF behind = '{}' THEN
+    ) THEN
         RETURN NULL;
     END IF;
 
@@ -83,14 +104,15 @@ BEGIN
     FROM execution_need n
     JOIN task needed ON needed.id = n.needed_id
     WHERE
-        n.job_id = ANY(behind) AND n.needed_id = ANY(ended) AND NOT n.is_met
+        n.needed_id = ANY(ended) AND NOT n.is_met
         AND needed.status = 'Success' AND t.id = n.job_id AND t.status_code < 3;
 
     WITH RECURSIVE stopped AS (
         SELECT n.job_id, min(n.needed_id) AS cause
         FROM execution_need n
         JOIN task needed ON needed.id = n.needed_id
-        WHERE n.job_id = ANY(behind) AND n.needed_id = ANY(ended) AND NOT n.is_met AND needed.status <> 'Success'
+        JOIN task b ON b.id = n.job_id
+        WHERE n.needed_id = ANY(ended) AND NOT n.is_met AND needed.status <> 'Success' AND b.status_code < 3
         GROUP BY n.job_id
         UNION
         SELECT n.job_id, s.cause
@@ -111,7 +133,7 @@ BEGIN
 END
 $$;
 
-CREATE TRIGGER task_ends_its_job
+CREATE OR REPLACE TRIGGER task_ends_its_job
     AFTER UPDATE ON task
     REFERENCING OLD TABLE AS before NEW TABLE AS after
     FOR EACH STATEMENT
