@@ -48,6 +48,8 @@ else:
 
 #: Characters of the attributes that a page shows.
 MAX_SHOWN = 10_000
+#: Words of a search. The others are left out, because each makes the statement longer.
+MAX_WORDS = 10
 
 
 def parts_media() -> forms.Media:
@@ -266,7 +268,7 @@ class ReadOnlyAdmin(ModelAdmin):
 
     def matching(self, rows: "QuerySet[Any]", text: str) -> "QuerySet[Any]":
         """Return the rows that each word finds: by an id, or by a search field with a lookup (`name__exact`)."""
-        for word in text.split():
+        for word in text.split()[:MAX_WORDS]:
             pk = parse_id(word) or -1  # which no row has
             lookups = ((name, word if "__" in name else pk) for name in self.search_fields)
             rows = rows.filter(Q(*lookups, _connector=Q.OR))
