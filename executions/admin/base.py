@@ -15,7 +15,7 @@ from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.views.main import ERROR_FLAG, ChangeList
+from django.contrib.admin.views.main import ERROR_FLAG, ORDER_VAR, ChangeList
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Model, Q, TextField
@@ -83,6 +83,14 @@ class DeclaredChangeList(ChangeList):
         if not all(storable(one) for _, values in request.GET.lists() for one in values):
             raise IncorrectLookupParameters("no row holds such text")
         return found
+
+    def get_ordering(self, request: HttpRequest, queryset: "QuerySet[Any]") -> list[Any]:
+        """Sort by columns of `sortable_by`, and by each once. Django alone sorts by any column."""
+        columns = {str(place) for place, name in enumerate(self.list_display) if name in (self.sortable_by or ())}
+        chosen = [one.removeprefix("-") for one in self.params.get(ORDER_VAR, "").split(".")]
+        if not columns.issuperset(chosen) or len(set(chosen)) < len(chosen):
+            self.params.pop(ORDER_VAR, None)
+        return super().get_ordering(request, queryset)
 
     @property
     def pages(self) -> Iterator[int | str]:

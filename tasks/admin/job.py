@@ -43,7 +43,7 @@ COMPARED, MOST = 30_000, 2_000
 
 
 def is_narrow(request: HttpRequest) -> bool:
-    return bool(JOB_EXECUTION_PARAMETER in request.GET or request.GET.get("q"))
+    return bool(JOB_EXECUTION_PARAMETER in request.GET or request.GET.get("q", "").strip())
 
 
 def newest(jobs: QuerySet[Job], count: int) -> QuerySet[Job]:

@@ -229,6 +229,20 @@ def test_only_the_filters_of_a_page_narrow_its_list(admin: Client, model: type[M
     assert {answer.status_code for answer in answers.values()} <= {200, 302, 400}  # Django: of passwords
 
 
+@pytest.mark.parametrize("address", SEARCHED)
+def test_a_list_is_sorted_only_by_the_columns_that_it_offers_and_by_each_once(admin: Client, address: str) -> None:
+    """Django takes each column of the table, and PostgreSQL would sort all rows."""
+
+    def order(chosen: str) -> Any:
+        return admin.get(address, {"o": chosen}).context["cl"].queryset.query.order_by
+
+    usual, columns = order(""), admin.get(address).context["cl"].list_display
+    offered = [number for number, name in enumerate(columns) if name == "started" and address == LIST]
+    for number in range(len(columns)):
+        assert (order(f"{number}") != usual, order(f"-{number}") != usual) == (number in offered,) * 2
+        assert order(f"{number}.{number}") == order(f"-{number}.x") == usual
+
+
 def test_a_list_reads_no_attributes_and_no_arguments(admin: Client) -> None:
     """One may take 2 MB."""
     (execution,) = with_jobs(1)
