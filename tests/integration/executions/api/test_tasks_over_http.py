@@ -1,9 +1,13 @@
 """Tasks are looked at, one or in pages."""
 
+import pytest
+
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.queries import listing
 from tests.integration.database_state import rows
 from tests.integration.executions.api.api_client import Program
 from tests.integration.sample_executions import made
@@ -39,6 +43,24 @@ def test_the_tasks_of_an_execution_come_in_pages_the_oldest_first(program: Progr
     assert [one["id"] for one in first["items"] + second["items"]] == tasks
     assert second["next"] is None
     assert [one["id"] for one in program.get(f"{path}?status=Error&status=Success")["items"]] == tasks[::2]
+
+
+@pytest.mark.parametrize("compared", [1, 2, 3, 100])
+def test_a_page_by_attribute_ends_after_so_many_comparisons_and_none_is_left_out(
+    program: Program, compared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "COMPARED", compared)
+    execution = create(NewExecution("TEST", tasks=[NewTask("", {"n": number % 2}) for number in range(7)]))
+    tasks = list(execution.tasks.order_by("pk").values_list("pk", flat=True))
+    report([Report(pk, "Error") for pk in tasks[:5]])
+    for query, among in (("", tasks), ("&status=Error", tasks[:5])):
+        found, pages, cursor = [], 0, "0"
+        while cursor is not None:
+            page = program.get(f"/executions/{execution.pk}/tasks?attribute=n=1{query}&limit=2&cursor={cursor}")
+            found += [one["id"] for one in page["items"]]
+            pages, cursor = pages + 1, page["next"]
+        assert found == among[1::2]
+        assert pages >= len(among) // compared
 
 
 def test_extra_attrs_are_replaced_also_after_the_end_and_nothing_else_changes(program: Program) -> None:
