@@ -1,6 +1,8 @@
 """Tasks are looked at, one or in pages."""
 
+import psycopg
 import pytest
+from django.db import connection
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -8,8 +10,9 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.queries import listing
+from tests import servers
 from tests.integration.database_state import rows
-from tests.integration.executions.api.api_client import Program
+from tests.integration.executions.api.api_client import Program, answered
 from tests.integration.sample_executions import made
 
 
@@ -75,6 +78,24 @@ def test_extra_attrs_are_replaced_also_after_the_end_and_nothing_else_changes(pr
     for of, pk in zip(before, (execution.pk, tasks[0]), strict=True):
         of[pk] |= {"extra_attrs": {"n": 2}}
     assert (rows(Execution), rows(Task)) == before
+
+
+def test_a_row_that_stays_locked_is_503_and_only_the_log_names_its_table(
+    program: Program, database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, (task,) = made(1)
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '50ms'")
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [task])
+        refused = program.send("PATCH", f"/tasks/{task}", {"extra_attrs": {}})
+    assert (refused["Retry-After"], answered(refused, 503)["detail"]) == (
+        "5",
+        "another transaction has held the row for too long, or the statement took too long",
+    )
+    (line,) = [one.getMessage() for one in caplog.records if one.name == "django.request"]
+    assert line.startswith(f"Service Unavailable: /api/v1/tasks/{task}: canceling statement due to lock timeout")
+    program.patch(f"/tasks/{task}", {"extra_attrs": {}})
 
 
 def test_extra_attrs_of_what_is_not_there_or_cannot_be_stored_are_refused(program: Program) -> None:
