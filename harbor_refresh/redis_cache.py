@@ -13,9 +13,16 @@ from harbor_refresh.tasks.queue.connection import connect
 SECONDS = 1.0
 
 
+class WholeNumbers(redis.RedisSerializer):
+    """Django's serializer would unpickle what another user of Redis has written."""
+
+    def loads(self, data: Any) -> int:
+        return int(data)
+
+
 class Client(redis.RedisCacheClient):
     def __init__(self, servers: list[str], **options: Any) -> None:
-        super().__init__(servers, **options)
+        super().__init__(servers, WholeNumbers, **options)
         self._redis = connect(servers[0], SECONDS, tries=1)
 
     def get_client(self, key: Any = None, *, write: bool = False) -> Redis:

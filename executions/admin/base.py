@@ -15,7 +15,7 @@ from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.views.main import ERROR_FLAG, ChangeList
+from django.contrib.admin.views.main import ERROR_FLAG, ORDER_VAR, ChangeList
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Model, Q, TextField
@@ -48,6 +48,8 @@ else:
 
 #: Characters of the attributes that a page shows.
 MAX_SHOWN = 10_000
+#: Words of a search. The others are left out, because each makes the statement longer.
+MAX_WORDS = 10
 
 
 def parts_media() -> forms.Media:
@@ -81,6 +83,14 @@ class DeclaredChangeList(ChangeList):
         if not all(storable(one) for _, values in request.GET.lists() for one in values):
             raise IncorrectLookupParameters("no row holds such text")
         return found
+
+    def get_ordering(self, request: HttpRequest, queryset: "QuerySet[Any]") -> list[Any]:
+        """Sort by columns of `sortable_by`, and by each once. Django alone sorts by any column."""
+        columns = {str(place) for place, name in enumerate(self.list_display) if name in (self.sortable_by or ())}
+        chosen = [one.removeprefix("-") for one in self.params.get(ORDER_VAR, "").split(".")]
+        if not columns.issuperset(chosen) or len(set(chosen)) < len(chosen):
+            self.params.pop(ORDER_VAR, None)
+        return super().get_ordering(request, queryset)
 
     @property
     def pages(self) -> Iterator[int | str]:
@@ -165,9 +175,7 @@ class ModelAdmin(DjangosModelAdmin):
         self, request: HttpRequest, title: str, template: str = "executions/admin/shown_once.html", **context: Any
     ) -> TemplateResponse:
         """A secret, in the only answer that holds it. A message would be stored in a cookie."""
-        answer = self.own_page(request, template, title, **context)
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
+        return self.own_page(request, template, title, **context)
 
     @property
     def media(self) -> Any:
@@ -266,7 +274,7 @@ class ReadOnlyAdmin(ModelAdmin):
 
     def matching(self, rows: "QuerySet[Any]", text: str) -> "QuerySet[Any]":
         """Return the rows that each word finds: by an id, or by a search field with a lookup (`name__exact`)."""
-        for word in text.split():
+        for word in text.split()[:MAX_WORDS]:
             pk = parse_id(word) or -1  # which no row has
             lookups = ((name, word if "__" in name else pk) for name in self.search_fields)
             rows = rows.filter(Q(*lookups, _connector=Q.OR))

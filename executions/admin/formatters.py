@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 from urllib.parse import urlencode
@@ -63,9 +62,7 @@ def once(name: str, read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda row: row.__dict__[name] if name in row.__dict__ else row.__dict__.setdefault(name, read(row))
 
 
-@lru_cache(maxsize=1_024)
 def label(text: str, colour: str, *, href: str = "", title: str = "") -> SafeString:
-    """A label, rendered once for the same words: a list has hundreds of them."""
     return format_html(
         '<{tag} class="harbor-label harbor-label-{colour}"{href}{title}>{text}</{tag}>',
         tag="a" if href else "span",

@@ -243,6 +243,11 @@ class DeliveryAdmin(ReadOnlyAdmin):
 
     has_resend_permission = may("harbor_executions.change_delivery")
 
+    def matching(self, rows: QuerySet[Delivery], text: str) -> QuerySet[Delivery]:
+        """The index of the execution begins with the subscription."""
+        found = super().matching(rows, text)
+        return found.filter(subscription_id__in=Subscription.objects.values("pk")) if text.strip() else found
+
     @admin.action(description="Send again", permissions=["resend"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         count = 0

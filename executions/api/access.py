@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from django.core.cache import cache
+from django.core.cache import DEFAULT_CACHE_ALIAS, caches
 from django.db import transaction
 from django.http import HttpRequest
 from ninja.security import APIKeyHeader, HttpBearer
@@ -21,6 +21,8 @@ from harbor_refresh.executions.text import said_by
 
 #: Seconds: of the rate limit, and how long a cache that failed is not asked again, so that it delays few requests.
 WINDOW, REST = 60, 5.0
+#: The cache of the counts, if CACHES has one of this name; else the default cache.
+CACHE = "harbor_refresh"
 _cache_rests_until = 0.0
 
 
@@ -47,6 +49,7 @@ def count_request(token_id: int) -> None:
     now = int(time.time())
     key, wait = f"requests:{token_id}:{now // WINDOW}", WINDOW - now % WINDOW
     try:
+        cache = caches[CACHE if CACHE in caches else DEFAULT_CACHE_ALIAS]
         try:
             made = cache.incr(key)
         except ValueError:  # the first request of this minute

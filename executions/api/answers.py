@@ -129,14 +129,17 @@ def page(
     schema: type[BaseModel],
     by: str = "pk",
     shown: Callable[[Any], Any] = lambda row: row,
+    *,
+    until: int | None = None,
 ) -> HttpResponse:
     """Answer the page of these rows that follows the place, in the order of a column; `-pk`: the newest first.
-    `shown` makes an item of a row that has not the fields of the schema."""
+    `shown` makes an item of a row that has not the fields of the schema. `until`: where a page with few rows ends,
+    if it is not the last."""
     column = by.removeprefix("-")
     if query.place is not None:
         rows = rows.filter(**{f"{column}__{'gt' if by == column else 'lt'}": query.place})
     found = list(rows.order_by(by)[: query.limit])
-    place = getattr(found[-1], column) if len(found) == query.limit else None
+    place = getattr(found[-1], column) if len(found) == query.limit else until
     return answer([shown(row) for row in found], schema, place)
 
 

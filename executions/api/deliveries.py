@@ -59,6 +59,8 @@ class ResentOut(Schema):
 def list_deliveries(request: HttpRequest, query: Query[DeliveriesIn]) -> Any:
     chosen = {"state": query.state, "subscription_id": query.subscription, "execution_id": query.execution}
     rows = Delivery.objects.filter(**{name: value for name, value in chosen.items() if value})
+    if query.execution:  # the index begins with the subscription
+        rows = rows.filter(subscription_id__in=Subscription.objects.values("pk"))
     return page(rows, query, DeliveryOut, by="-pk")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.exceptions import RequestDataTooBig
 from django.db import DatabaseError
 from django.http import HttpRequest, JsonResponse
+from django.utils.log import log_response
 from ninja import Schema
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import Field
@@ -23,6 +24,10 @@ MAX_ERRORS = 20
 PASSING = (LOCK_TIMEOUT, "40P01", "57014")
 
 NOT_AS_DESCRIBED, TOO_LARGE = "The request is not as described", "The request is too large"
+#: What callers are told instead of the text of these errors, which names servers, accounts and tables.
+SERVERS = (errors.DatabaseAway, errors.QueueUnavailable)
+AWAY = "send the request again after `Retry-After` seconds; the log of the service says why"
+HELD = "another transaction has held the row for too long, or the statement took too long"
 #: The refusals that are counted: the caller is at fault, or was too quick.
 COUNTED = (400, 401, 403, 409, 413, 422, 429)
 
@@ -76,15 +81,18 @@ class ProblemDetails(Schema):
     errors: list[Wrong] | None = Field(None, description="Only if the request does not match the description.")
 
 
-def answer(request: HttpRequest, exc: Any) -> JsonResponse:
-    """Answer an error: a problem, or one of which `problem_of` makes a problem."""
-    problem = problem_of(exc)
+def answer(request: HttpRequest, exc: Any, problem: Problem | None = None) -> JsonResponse:
+    """Answer an error: a problem, or one of which `problem_of` makes a problem if it is not given."""
+    problem = problem or problem_of(exc)
     if problem.status in COUNTED:
         source = {"service": "hook", "metrics": "metrics"}.get(request.path.split("/")[1], "api")
         add_later({("requests_refused", f"source={source},status={problem.status}"): 1})
     body = {"type": "about:blank", "title": problem.title, "status": problem.status, "detail": problem.detail}
     kind = "application/problem+json"
-    return JsonResponse(body | problem.more, status=problem.status, headers=problem.headers, content_type=kind)
+    made = JsonResponse(body | problem.more, status=problem.status, headers=problem.headers, content_type=kind)
+    if problem.status == 503:
+        log_response("%s: %s: %s", made.reason_phrase, request.path, f"{exc}", response=made, request=request)
+    return made
 
 
 def problem_of(exc: Exception) -> Problem:
@@ -99,7 +107,7 @@ def _ours(status: int, title: str, exc: Exception) -> Problem:
     headers = LATER if status == 503 or isinstance(exc, errors.NoTaskYet) else {}
     # the only problem that a program should tell from others of the same status
     more = {"type": "urn:harbor-refresh:owned-by-harbor"} if isinstance(exc, errors.OwnedByHarbor) else {}
-    return Problem(status, title, str(exc), headers, **more)
+    return Problem(status, title, AWAY if isinstance(exc, SERVERS) else str(exc), headers, **more)
 
 
 def _of_the_database(exc: DatabaseError) -> Problem:
@@ -112,7 +120,7 @@ def _of_the_database(exc: DatabaseError) -> Problem:
     except DatabaseError:
         if sqlstate(exc) not in PASSING:
             raise
-        return Problem(503, "Try again", str(exc), LATER)
+        return Problem(503, "Try again", HELD, LATER)
 
 
 def _unusable(exc: HttpError) -> Problem:

@@ -40,6 +40,7 @@ from harbor_refresh.executions.lifecycle import creation
 from harbor_refresh.executions.lifecycle.creation import NewTask
 from harbor_refresh.executions.lifecycle.reports import Report, Source, report
 from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.queries import listing
 from harbor_refresh.executions.queries.filters import Filter, with_attributes
 
 router = Router(tags=["Tasks"])
@@ -55,13 +56,18 @@ class TasksIn(PageIn):
     **needs(Scope.READ, "List the tasks of an execution, the oldest first", page_of(TaskItem), 400, 404),
 )
 def list_tasks(request: HttpRequest, execution_id: ExecutionId, query: Query[TasksIn]) -> Any:
-    """The items leave out `extra_attrs`, which *Show one task* returns."""
+    """The items leave out `extra_attrs`, which *Show one task* returns. With `attribute`, a page ends after 20,000
+    tasks were compared, so a page with few items need not be the last. Continue until `next` is null."""
     require_execution(execution_id)
     rows = Task.objects.filter(execution_id=execution_id).defer("extra_attrs")
     if query.status:
         rows = rows.filter(status__in=query.status)
-    rows = with_attributes(rows, Filter(attributes=pairs(query.attribute)).attributes)
-    return page(rows, query, TaskItem)
+    last = None
+    if attributes := Filter(attributes=pairs(query.attribute)).attributes:
+        rows = rows.filter(pk__gt=query.place or 0)
+        last = next(iter(rows.order_by("pk").values_list("pk", flat=True)[listing.COMPARED - 1 :][:1]), None)
+        rows = with_attributes(rows if last is None else rows.filter(pk__lte=last), attributes)
+    return page(rows, query, TaskItem, until=last)
 
 
 @router.post(

@@ -70,7 +70,7 @@ def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
     except (DatabaseAway, OperationalError) as exc:  # its text is for the log, and not for the sender
         locked = "another transaction has held the row for too long"
         why = "the database is away" if isinstance(exc, DatabaseAway) else locked
-        return answer(request, Problem(503, "Try again", why, LATER))
+        return answer(request, exc, Problem(503, "Try again", why, LATER))
     except (Problem, RequestDataTooBig, BadSignature, Replayed) as exc:
         return answer(request, exc)
     except (TaskDeleted, NoTaskYet, OwnedByHarbor) as exc:

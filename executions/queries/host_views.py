@@ -13,7 +13,6 @@ from django.views.decorators.http import require_safe
 from harbor_refresh.executions.errors import NoSuchExecution, TooManyStreams
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.queries.progress import progress, stream
-from harbor_refresh.executions.status import MAX_ID
 
 #: Whether the user of this request may see this execution. Only True says yes.
 MaySee = Callable[[HttpRequest, Execution], bool]
@@ -36,7 +35,7 @@ def execution_urls(*, may_see: MaySee) -> list[URLPattern]:
     def guarded(answer: Callable[[int], HttpResponseBase]) -> Callable[..., HttpResponseBase]:
         @require_safe
         def view(request: HttpRequest, execution_id: int) -> HttpResponseBase:
-            execution = Execution.objects.filter(pk=execution_id).first() if 0 < execution_id <= MAX_ID else None
+            execution = Execution.objects.filter(pk=execution_id).first()
             # a coroutine of an async function is not False, and says nothing
             if execution is None or may_see(request, execution) is not True:
                 raise Http404

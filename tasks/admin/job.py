@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.text import Truncator
 
 from harbor_refresh.executions.access.audit import Kind, Word, noted, person_of
-from harbor_refresh.executions.admin.base import NotedAdmin, never
+from harbor_refresh.executions.admin.base import MAX_WORDS, NotedAdmin, never
 from harbor_refresh.executions.admin.filters import StatusFilter, add_bound, parse_id
 from harbor_refresh.executions.admin.formatters import (
     JOB_EXECUTION_PARAMETER,
@@ -43,7 +43,7 @@ COMPARED, MOST = 30_000, 2_000
 
 
 def is_narrow(request: HttpRequest) -> bool:
-    return bool(JOB_EXECUTION_PARAMETER in request.GET or request.GET.get("q"))
+    return bool(JOB_EXECUTION_PARAMETER in request.GET or request.GET.get("q", "").strip())
 
 
 def newest(jobs: QuerySet[Job], count: int) -> QuerySet[Job]:
@@ -120,7 +120,7 @@ class JobAdmin(LegendAdmin):
     def matching(self, rows: QuerySet[Job], text: str) -> QuerySet[Job]:
         """Return the jobs for which every word is the id of the job, of its task or of its execution, which are
         indexed columns of the table of tasks, so three indexes answer together."""
-        for word in text.split():
+        for word in text.split()[:MAX_WORDS]:
             pk = parse_id(word) or -1  # which no row has
             tasks = Task.objects.filter(Q(job_id=word) | Q(pk=pk) | Q(execution_id=pk))
             rows = rows.filter(pk__in=tasks.values("pk"))

@@ -94,13 +94,13 @@ VERBS: Mapping[str, tuple[Question, Callable[[HttpRequest, str], str]]] = {
 }
 
 
-def parts(*, may_change: bool) -> dict[str, SafeString]:
+def parts(*, may_change: bool) -> dict[str, str]:
     """Look, and return the parts of the page by name. With Redis away, those that it knows are empty."""
     found = queue_tables(may_change=may_change)
-    parts = {"numbers": render_to_string("tasks/admin/queue_numbers.html", found)}
+    parts: dict[str, str] = {"numbers": render_to_string("tasks/admin/queue_numbers.html", found)}
     for name in TABLES:
         shown = render_to_string("executions/admin/table.html", {"table": found[name]}) if name in found else ""
-        parts[name] = SafeString(shown)
+        parts[name] = shown
     return parts
 
 

@@ -198,6 +198,7 @@ def test_filters_look_at_a_bounded_number_of_jobs_or_at_all_of_one_execution(
         assert said in response.content.decode()
         assert ids_shown(admin.get(JOBS, chosen | {"task__execution__id__exact": execution.pk})) == tasks
         assert ids_shown(admin.get(JOBS, chosen | {"q": execution.pk})) == tasks
+        assert ids_shown(admin.get(JOBS, chosen | {"q": " "})) == tasks[:2]
     assert ids_shown(admin.get(JOBS)) == tasks
 
 

@@ -41,7 +41,14 @@ def redis_is_away(settings: Settings) -> Iterator[None]:
         one.cache_clear()
 
 
-def test_a_redis_that_is_away_is_a_problem_that_passes(database: str, redis_is_away: None) -> None:
+def test_a_redis_that_is_away_is_a_problem_that_passes_and_the_log_says_why(
+    database: str, redis_is_away: None, caplog: pytest.LogCaptureFixture
+) -> None:
     answer = Program(token(Scope.READ)).send("GET", "/queue")
-    assert answered(answer, 503)["title"] == "Redis is away"
+    assert {name: answered(answer, 503)[name] for name in ("title", "detail")} == {
+        "title": "Redis is away",
+        "detail": "send the request again after `Retry-After` seconds; the log of the service says why",
+    }
     assert answer["Retry-After"] == "5"
+    (line,) = [one.getMessage() for one in caplog.records if one.name == "django.request"]
+    assert line.startswith("Service Unavailable: /api/v1/queue: Redis: ConnectionError: Error 111 connecting to ")

@@ -1,6 +1,10 @@
 """The admin's screens: their content, their queries, their permissions, and their actions."""
 
+import gc
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tracemalloc import get_traced_memory, start, stop
 from typing import Any
 from urllib.parse import quote
 
@@ -43,6 +47,15 @@ def made_wrong(vendor: str = "SCAN_ALL") -> Execution:
     tasks = Task.objects.filter(execution=execution)
     report([Report(task.pk, "Success", 1) for task in tasks])
     return execution
+
+
+@contextmanager
+def traced() -> Iterator[None]:
+    start()
+    try:
+        yield
+    finally:
+        stop()
 
 
 def state(*executions: Execution) -> list[tuple[str, int]]:
@@ -161,6 +174,31 @@ ODD = [
     "\ud800".encode("utf-8", "replace"),
 ]
 LISTS = [LIST, TASKS, JOBS, CHANGES, QUARANTINE]
+#: All that have a search, but those of other packages.
+SEARCHED = [*LISTS, *(f"/admin/harbor_executions/{one}/" for one in ("delivery", "subscription", "apitoken"))]
+
+
+@pytest.mark.parametrize("address", SEARCHED)
+def test_a_search_of_a_thousand_words_makes_a_short_statement(admin: Client, address: str) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        assert admin.get(address, {"q": "1 " * 1_000}).status_code == 200
+    assert max(len(one["sql"]) for one in queries) < 10_000
+    assert len(queries) <= 12
+
+
+def test_no_memory_is_kept_of_the_address_of_a_list(admin: Client) -> None:
+    """A list links to itself, with all of its parameters."""
+
+    def kept(count: int) -> int:
+        before = get_traced_memory()[0]
+        for number in range(count):
+            assert admin.get(TASKS, {"q": f"{number}" * 20_000}).status_code == 200
+        gc.collect()
+        return get_traced_memory()[0] - before
+
+    with traced():
+        kept(2)
+        assert kept(5) < 100_000
 
 
 def test_a_filter_with_a_value_that_no_row_can_have_is_answered_as_a_bad_lookup(admin: Client) -> None:
@@ -189,6 +227,20 @@ def test_only_the_filters_of_a_page_narrow_its_list(admin: Client, model: type[M
         answers = {name: admin.get(address, {name: r"^(.+)(.+)(.+)\1\2\3$"}) for name in names}
     assert not [one["sql"] for one in queries if r"\1\2\3" in one["sql"]]
     assert {answer.status_code for answer in answers.values()} <= {200, 302, 400}  # Django: of passwords
+
+
+@pytest.mark.parametrize("address", SEARCHED)
+def test_a_list_is_sorted_only_by_the_columns_that_it_offers_and_by_each_once(admin: Client, address: str) -> None:
+    """Django takes each column of the table, and PostgreSQL would sort all rows."""
+
+    def order(chosen: str) -> Any:
+        return admin.get(address, {"o": chosen}).context["cl"].queryset.query.order_by
+
+    usual, columns = order(""), admin.get(address).context["cl"].list_display
+    offered = [number for number, name in enumerate(columns) if name == "started" and address == LIST]
+    for number in range(len(columns)):
+        assert (order(f"{number}") != usual, order(f"-{number}") != usual) == (number in offered,) * 2
+        assert order(f"{number}.{number}") == order(f"-{number}.x") == usual
 
 
 def test_a_list_reads_no_attributes_and_no_arguments(admin: Client) -> None:

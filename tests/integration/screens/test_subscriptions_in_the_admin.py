@@ -2,14 +2,18 @@
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from harbor_refresh.executions import pacing
+from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.deliveries import deliverer, subscriptions
 from harbor_refresh.executions.models import AuditEntry, Delivery, Subscription
 from harbor_refresh.executions.news.callbacks import NewCallback, record
 from tests.integration.admin_client import act, signed_in, told
+from tests.integration.executions.api.api_client import Program, token
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import receiver
 
@@ -155,6 +159,27 @@ def test_a_list_that_does_not_offer_all_rows_refuses_an_action_on_all_rows(admin
     assert states() == {"dead": 2}
     admin.post(DELIVERIES, form | {"select_across": "0"})
     assert states() == {"dead": 1, "pending": 1}
+
+
+def test_an_index_finds_the_deliveries_of_an_execution(admin: Client) -> None:
+    for name in ("pager", "chat"):
+        row = subscriptions.create(name, "http://127.0.0.1:9/")
+        Delivery.objects.bulk_create(
+            Delivery(subscription=row, execution_id=number, revision=1, changed_at=row.created_at)
+            for number in range(10_000)
+        )
+    program = Program(token(Scope.READ))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE execution_delivery, execution_subscription")
+        with CaptureQueriesContext(connection) as queries:
+            assert len(program.get("/deliveries?execution=7")["items"]) == 2
+            assert len(admin.get(DELIVERIES, {"q": "7"}).context["cl"].result_list) == 2
+        asked = [one["sql"] for one in queries if '"execution_delivery"."execution_id" = 7' in one["sql"]]
+        assert len(asked) == 3
+        for one in asked:
+            cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {one}")
+            plan = cursor.fetchone()[0][0]["Plan"]
+            assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 50, plan  # the index alone has 80
 
 
 def test_to_see_is_not_to_change(database: str) -> None:

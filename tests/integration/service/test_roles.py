@@ -24,7 +24,17 @@ from tests.integration.sample_actions import actions
 from tests.integration.sample_executions import status_of
 
 #: Pages of the admin that belong to no model.
-SITE = [f"/admin/{page}" for page in ("", "password_change/", "password_change/done/", "jsi18n/", "autocomplete/")]
+SITE = [
+    f"/admin/{page}"
+    for page in (
+        "",
+        "password_change/",
+        "password_change/done/",
+        "jsi18n/",
+        "autocomplete/",
+        "search/?s=task",
+    )
+]
 ROOT = "root"
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

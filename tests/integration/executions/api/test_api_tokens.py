@@ -1,12 +1,13 @@
 """API tokens: what is stored, when they stop working, and their screen."""
 
 import hashlib
+import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -43,6 +44,23 @@ def test_only_a_hash_of_a_token_is_stored(database: str) -> None:
 def test_what_is_no_token_is_not_recognised(database: str, wrong: str) -> None:
     api_tokens.make("runners")
     assert api_tokens.recognise(wrong) is None
+
+
+@pytest.mark.parametrize("address", ["/api/v1/executions", "/metrics", "/service/notifications/tasks/1"])
+def test_only_the_log_says_why_the_database_is_away(
+    database: str, client: Client, address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Anybody may send a wrong token."""
+    sent = {"Authorization": f"Bearer hr_{'a' * 43}", "X-Forwarded-For": "192.0.2.1"}
+    connection.close()
+    monkeypatch.setitem(connection.settings_dict, "PORT", "1")
+    answer = client.generic("POST" if "service" in address else "GET", address, headers=sent)
+    connection.close()
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert set(re.findall(r"127\.0\.0\.1|port|Postgre\w*|refused", answer.content.decode())) == set()
+    (line,) = [one.getMessage() for one in caplog.records if one.name == "django.request"]
+    assert line.startswith(f"Service Unavailable: {address}: ")
+    assert "127.0.0.1" in line
 
 
 def test_the_last_use_is_noted_once_a_minute(database: str) -> None:
