@@ -153,7 +153,7 @@ def _truth(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ValueKind:
     """`parse` makes a value of a variable's text. A value is `of` these types; `check` returns it in its form, or
     raises. `takes` says what fits, and `takes_value` how Python writes that, if it is something else."""
 
@@ -167,22 +167,22 @@ class Kind:
 LISTS = (list, tuple, set, frozenset)
 SIGNING_SECRETS = "one secret or two, separated by a comma, each whsec_ followed by base64 of 24 to 64 bytes"
 KINDS = {
-    "flag": Kind(_truth, bool, "one of " + ", ".join(sorted(TRUE | FALSE)), "True or False"),
-    "integer": Kind(int, int, "a whole number", check=_integer),
-    "number": Kind(float, (int, float), "a number", check=_number),
-    "one_of": Kind(str, str, "one of ", check=_choice),
-    "text": Kind(str, str, "text"),
-    "secret": Kind(str, str, "a secret"),
-    "signing_secrets": Kind(str, str, SIGNING_SECRETS, check=_signing_secrets),
-    "http_url": Kind(str, str, "http://host[:port]/path or https://host[:port]/path", check=_http_url),
-    "networks": Kind(
+    "flag": ValueKind(_truth, bool, "one of " + ", ".join(sorted(TRUE | FALSE)), "True or False"),
+    "integer": ValueKind(int, int, "a whole number", check=_integer),
+    "number": ValueKind(float, (int, float), "a number", check=_number),
+    "one_of": ValueKind(str, str, "one of ", check=_choice),
+    "text": ValueKind(str, str, "text"),
+    "secret": ValueKind(str, str, "a secret"),
+    "signing_secrets": ValueKind(str, str, SIGNING_SECRETS, check=_signing_secrets),
+    "http_url": ValueKind(str, str, "http://host[:port]/path or https://host[:port]/path", check=_http_url),
+    "networks": ValueKind(
         _words,
         LISTS,
         "networks separated by commas, such as 10.1.0.0/16,192.0.2.7",
         "a list of networks, such as ['10.1.0.0/16', '192.0.2.7']",
         _networks,
     ),
-    "counts": Kind(
+    "counts": ValueKind(
         _pairs,
         Mapping,
         "NAME:N separated by commas, N",

@@ -52,14 +52,14 @@ class TasksConfig(AppConfig):
             # apart by these names alone
             ending.connect(writer.of_this_process.stop, dispatch_uid="tasks.jobs.writer")
             ending.connect(sender.publisher.stop, dispatch_uid="tasks.jobs.publisher")
-            ending.connect(report_target.of_this_process.stop, dispatch_uid="tasks.jobs.report_target")
+            ending.connect(report_target.poster.stop, dispatch_uid="tasks.jobs.report_target")
         signals.worker_ready.connect(delivery_runs.on_worker_ready)
         signals.beat_init.connect(schedule.follow_setting)
         for starting in (signals.import_modules, signals.celeryd_init):
             starting.connect(host.add_steps)
         guard.connect()
         # after the writer of a pool without processes
-        signals.worker_shutdown.connect(nodes.this_node.stop)
+        signals.worker_shutdown.connect(nodes.this_worker.stop)
         heartbeat.connect()
         signals.celeryd_after_setup.connect(mode.decide)
         signals.celeryd_after_setup.connect(celery_tasks.subscribe)

@@ -22,7 +22,7 @@ from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.models.operations import MAX_DETAIL, MAX_NAME, MAX_TARGET, Origin, Outcome
 from harbor_refresh.executions.text import made_storable
 
-__all__ = ["Kind", "Origin", "Outcome", "Person", "Word", "at_terminal", "note", "noted", "person_of"]
+__all__ = ["Origin", "Outcome", "Person", "Target", "Word", "at_terminal", "note", "noted", "person_of"]
 
 #: The most entries that are kept, about 300 MB with their indexes.
 KEPT = 1_000_000
@@ -37,8 +37,8 @@ Word = StrEnum(
 
 
 #: The kind of the target. `target` is its id, or its name if it has no id; empty: all of them.
-Kind = StrEnum(
-    "Kind",
+Target = StrEnum(
+    "Target",
     "EXECUTION EXECUTIONS TASK JOB QUARANTINE QUEUE LIMIT TOKEN SUBSCRIPTION DELIVERY SCHEDULE INTERVAL CRONTAB "
     "USER GROUP",
 )

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access import api_tokens
-from harbor_refresh.executions.access.audit import Kind, Word, note, noted, person_of
+from harbor_refresh.executions.access.audit import Target, Word, note, noted, person_of
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin, may
 from harbor_refresh.executions.admin.confirmation import Question, asks_first
 from harbor_refresh.executions.admin.filters import filter_by
@@ -23,18 +23,18 @@ from harbor_refresh.executions.models.operations import Outcome
 COLOURS: dict[str, str] = {Outcome.DONE: "success", Outcome.UNCHANGED: "default", Outcome.FAILED: "danger"}
 #: The page of a target, if its kind has pages.
 PAGES: dict[str, str] = {
-    Kind.EXECUTION: "harbor_executions_execution_change",
-    Kind.QUARANTINE: "harbor_executions_execution_change",
-    Kind.TASK: "harbor_executions_task_change",
-    Kind.JOB: "harbor_executions_task_change",
-    Kind.EXECUTIONS: "harbor_executions_execution_change",
-    Kind.SUBSCRIPTION: "harbor_executions_subscription_change",
-    Kind.DELIVERY: "harbor_executions_delivery_change",
-    Kind.SCHEDULE: "django_celery_beat_periodictask_change",
-    Kind.INTERVAL: "django_celery_beat_intervalschedule_change",
-    Kind.CRONTAB: "django_celery_beat_crontabschedule_change",
-    Kind.USER: "auth_user_change",
-    Kind.GROUP: "auth_group_change",
+    Target.EXECUTION: "harbor_executions_execution_change",
+    Target.QUARANTINE: "harbor_executions_execution_change",
+    Target.TASK: "harbor_executions_task_change",
+    Target.JOB: "harbor_executions_task_change",
+    Target.EXECUTIONS: "harbor_executions_execution_change",
+    Target.SUBSCRIPTION: "harbor_executions_subscription_change",
+    Target.DELIVERY: "harbor_executions_delivery_change",
+    Target.SCHEDULE: "django_celery_beat_periodictask_change",
+    Target.INTERVAL: "django_celery_beat_intervalschedule_change",
+    Target.CRONTAB: "django_celery_beat_crontabschedule_change",
+    Target.USER: "auth_user_change",
+    Target.GROUP: "auth_group_change",
 }
 
 
@@ -49,7 +49,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     list_display_links = None
     list_filter = (
         _filter_by("what was done", "verb", Word),
-        _filter_by("to what", "kind", Kind),
+        _filter_by("to what", "kind", Target),
         "origin",
         "at",
     )
@@ -61,11 +61,11 @@ class AuditEntryAdmin(ReadOnlyAdmin):
         """By name or by target, which have indexes. A name may have spaces in it."""
         if not (text := text.strip()):
             return rows
-        return rows.filter(by=text) | rows.filter(kind__in=[kind.value for kind in Kind], target=text)
+        return rows.filter(by=text) | rows.filter(kind__in=[kind.value for kind in Target], target=text)
 
     @admin.display(description="To what")
     def what(self, entry: AuditEntry) -> SafeString | str:
-        by = ", by execution" if entry.kind == Kind.EXECUTIONS and entry.target else ""
+        by = ", by execution" if entry.kind == Target.EXECUTIONS and entry.target else ""
         named = f"{entry.kind}{by} {entry.target}".rstrip()
         page = PAGES.get(entry.kind)
         if not page or not entry.target.isdecimal():
@@ -95,7 +95,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
         token = api_tokens.fill(obj, created_by=request.user.get_username())
         super().save_model(request, obj, form, change)
-        note(person_of(request), Word.CREATE, Kind.TOKEN, obj.pk, detail=f"{obj.name}: {self.scopes(obj)}")
+        note(person_of(request), Word.CREATE, Target.TOKEN, obj.pk, detail=f"{obj.name}: {self.scopes(obj)}")
         obj.__dict__["token"] = token
 
     def response_add(self, request: HttpRequest, obj: ApiToken, post_url_continue: Any = None) -> HttpResponse:
@@ -119,7 +119,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     )
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
         for token in queryset:
-            with noted(person_of(request), Word.REVOKE, Kind.TOKEN, token.pk) as entry:
+            with noted(person_of(request), Word.REVOKE, Target.TOKEN, token.pk) as entry:
                 entry.detail, entry.skip = token.name, not api_tokens.revoke(token.pk)
             if not entry.skip:
                 messages.success(request, f"{token.name} is revoked: requests with it are answered with 401.")

@@ -24,7 +24,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
-from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
+from harbor_refresh.executions.access.audit import Target, Word, note, person_of
 from harbor_refresh.executions.admin.filters import bounds, parse_id
 from harbor_refresh.executions.admin.formatters import NOTHING, column, once
 from harbor_refresh.executions.admin.site_pages import admin_url, on_its_site
@@ -190,7 +190,7 @@ class NotedAdmin(ModelAdmin):
     """A screen whose changes are in the log of actions as well as in Django's own log. Django calls these methods
     in the transaction of the addition, the change or the deletion."""
 
-    audit_kind: Kind
+    audit_kind: Target
 
     def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> LogEntry:
         return self._with_note(request, Word.CREATE, super().log_addition(request, obj, message))

@@ -11,8 +11,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from harbor_refresh.executions.access.audit import Kind as Target
-from harbor_refresh.executions.access.audit import Outcome, Word, note, noted, person_of
+from harbor_refresh.executions.access.audit import Outcome, Target, Word, note, noted, person_of
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin, may
 from harbor_refresh.executions.admin.confirmation import Question, asks_first
 from harbor_refresh.executions.admin.formatters import (

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from ninja import Path, Query, Router, Schema
 from pydantic import Field
 
-from harbor_refresh.executions.access.audit import Kind, Word, note, noted, person_of
+from harbor_refresh.executions.access.audit import Target, Word, note, noted, person_of
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import PageIn, needs, page
 from harbor_refresh.executions.api.problems import Problem
@@ -70,7 +70,7 @@ def resend_deliveries(request: HttpRequest, body: ResendIn) -> Any:
         raise NoSuchSubscription(body.subscription)
     count = claims.resend_all(body.subscription)
     chosen = "" if body.subscription is None else f"of subscription {body.subscription}"
-    note(person_of(request), Word.RESEND, Kind.DELIVERY, chosen, count=count)
+    note(person_of(request), Word.RESEND, Target.DELIVERY, chosen, count=count)
     return {"resent": count}
 
 
@@ -80,7 +80,7 @@ def resend_deliveries(request: HttpRequest, body: ResendIn) -> Any:
 def resend_delivery(
     request: HttpRequest, delivery_id: Annotated[Id, Path(description="The id of the delivery.")]
 ) -> Any:
-    with noted(person_of(request), Word.RESEND, Kind.DELIVERY, delivery_id) as entry:
+    with noted(person_of(request), Word.RESEND, Target.DELIVERY, delivery_id) as entry:
         entry.count = claims.resend([delivery_id])
         if not entry.count:
             if Delivery.objects.filter(pk=delivery_id).exists():

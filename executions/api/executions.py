@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from ninja import Query, Router, Status
 from pydantic import Field
 
-from harbor_refresh.executions.access.audit import Kind, Outcome, Word, noted, person_of
+from harbor_refresh.executions.access.audit import Outcome, Target, Word, noted, person_of
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import (
     PAIRS,
@@ -125,7 +125,7 @@ def change_execution(request: HttpRequest, execution_id: ExecutionId, body: Attr
 def delete_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     """Its tasks, jobs and history are deleted, too. 409: a row of another table refers to it. 412: stop it first,
     because a task has not ended, or it has no tasks and was not finished."""
-    with noted(person_of(request), Word.DELETE, Kind.EXECUTION, execution_id):
+    with noted(person_of(request), Word.DELETE, Target.EXECUTION, execution_id):
         deletion.delete_ended(execution_id)
     return Status(204, None)
 
@@ -151,7 +151,7 @@ def refresh_now(request: HttpRequest, execution_id: ExecutionId) -> Any:
     """Workers do this after each report. An execution in quarantine is not refreshed. 409: the refresh failed, and
     `detail` says why."""
     require_execution(execution_id)
-    with noted(person_of(request), Word.REFRESH, Kind.EXECUTION, execution_id) as entry:
+    with noted(person_of(request), Word.REFRESH, Target.EXECUTION, execution_id) as entry:
         outcome = refresh([execution_id])
         reason = outcome.failed.get(execution_id, "")
         entry.outcome = Outcome.FAILED if reason else Outcome.DONE if outcome.changed else Outcome.UNCHANGED
@@ -167,7 +167,7 @@ def refresh_now(request: HttpRequest, execution_id: ExecutionId) -> Any:
 )
 def finish(request: HttpRequest, execution_id: ExecutionId, body: FinishIn) -> Any:
     """409: the execution has tasks, so its status follows from them; or it has already ended."""
-    with noted(person_of(request), Word.FINISH, Kind.EXECUTION, execution_id) as entry:
+    with noted(person_of(request), Word.FINISH, Target.EXECUTION, execution_id) as entry:
         stops.finish(execution_id, body.status, body.message)
         entry.detail = body.status
     return detail(execution_id)

@@ -111,7 +111,7 @@ SubscriptionId = Annotated[Id, Path(description="The id of the subscription.")]
 
 
 def _noted(request: HttpRequest, word: audit.Word, target: int | str = "") -> Any:
-    return audit.noted(audit.person_of(request), word, audit.Kind.SUBSCRIPTION, target)
+    return audit.noted(audit.person_of(request), word, audit.Target.SUBSCRIPTION, target)
 
 
 @router.post("/subscriptions", **needs(Scope.MANAGE, "Subscribe a webhook", CreatedSubscription, 400, status=201))

@@ -10,7 +10,7 @@ from types import BuiltinFunctionType
 
 from django.utils.http import parse_http_date_safe
 
-from harbor_refresh.executions.deliveries.claims import Outcome, Result
+from harbor_refresh.executions.deliveries.claims import DeliveryOutcome, Result
 from harbor_refresh.executions.models import Delivery
 from harbor_refresh.executions.text import made_storable
 
@@ -57,12 +57,12 @@ def result(claimed: Delivery, answer: Answer) -> Result:
     """Judge an answer: 2xx is delivered, 4xx is final unless it may pass, all else is tried again."""
     status = answer.status
     if answer.is_good:
-        return Result(claimed, Outcome.DELIVERED, answered=True)
+        return Result(claimed, DeliveryOutcome.DELIVERED, answered=True)
     error = made_storable(answer.error)[:MAX_ERROR]
     if status is not None and 400 <= status < 500 and status not in MAY_PASS:
-        return Result(claimed, Outcome.DEAD, error, answered=True)
+        return Result(claimed, DeliveryOutcome.DEAD, error, answered=True)
     delay = max(backoff(claimed.attempts), seconds_of(answer.retry_after))
-    return Result(claimed, Outcome.AGAIN, error, delay, answered=None if status in OF_SECRET else False)
+    return Result(claimed, DeliveryOutcome.AGAIN, error, delay, answered=None if status in OF_SECRET else False)
 
 
 def backoff(attempt: int) -> float:

@@ -46,7 +46,7 @@ PAGE = 1_000
 MOST = 100_000
 
 
-class Outcome(StrEnum):
+class DeliveryOutcome(StrEnum):
     DELIVERED = "delivered"
     DEAD = "dead"
     AGAIN = "again"
@@ -60,7 +60,7 @@ class Result:
     the receiver works, or None if nothing is known of it."""
 
     claimed: Delivery
-    outcome: Outcome
+    outcome: DeliveryOutcome
     error: str = ""
     delay: float = 0.0
     answered: bool | None = None
@@ -107,7 +107,7 @@ def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence
         if not lost:
             return claimed
         why = f"given up after {MAX_ATTEMPTS} attempts: its process ended or hung in the last one"
-        record([Result(one, Outcome.LOST, why) for one in lost])
+        record([Result(one, DeliveryOutcome.LOST, why) for one in lost])
         if len(lost) < len(claimed):
             return [one for one in claimed if one.attempts <= MAX_ATTEMPTS]
 
@@ -134,7 +134,7 @@ def record(results: Sequence[Result]) -> list[Ended]:
             most_pause=MAX_CIRCUIT_PAUSE,
         )
         ended = [Ended(*row) for row in rows]
-        unsent = {one.claimed.id for one in results if one.outcome == Outcome.UNSENT}
+        unsent = {one.claimed.id for one in results if one.outcome == DeliveryOutcome.UNSENT}
         counts = Counter(
             "retried" if one.state == State.PENDING else one.state for one in ended if one.id not in unsent
         )
@@ -150,7 +150,7 @@ def expire(before: Any) -> int:
     Return how many. An error of an earlier attempt stays."""
     old = Delivery.objects.filter(state=State.PENDING, next_at__lt=before).order_by("pk")[:EXPIRED_AT_ONCE]
     away = "nothing was sent: the receiver was away"
-    return len(record([Result(one, Outcome.DEAD, one.last_error or away) for one in old]))
+    return len(record([Result(one, DeliveryOutcome.DEAD, one.last_error or away) for one in old]))
 
 
 def read_changes(claimed: Sequence[Delivery]) -> dict[int, Change]:

@@ -14,7 +14,14 @@ from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import LOCK_TIMEOUT, absence_translated, run, sqlstate
 from harbor_refresh.executions.deliveries import answers
 from harbor_refresh.executions.deliveries.answers import MAX_ERROR, backoff
-from harbor_refresh.executions.deliveries.claims import Outcome, Result, claim, read_changes, record, with_due
+from harbor_refresh.executions.deliveries.claims import (
+    DeliveryOutcome,
+    Result,
+    claim,
+    read_changes,
+    record,
+    with_due,
+)
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.news import callbacks, signals
@@ -194,12 +201,12 @@ def _results(
 ) -> list[Result]:
     if function is None:
         error = "a worker was asked that does not have the code of this handler"
-        return [Result(one, Outcome.AGAIN, error, WITHOUT_CODE_SECONDS) for one in claimed]
+        return [Result(one, DeliveryOutcome.AGAIN, error, WITHOUT_CODE_SECONDS) for one in claimed]
     changes = read_changes(claimed)
     return [
         _call(name, function, one, changes[one.id], around)
         if number == 0 or time.monotonic() < until
-        else Result(one, Outcome.UNSENT)
+        else Result(one, DeliveryOutcome.UNSENT)
         for number, one in enumerate(claimed)
     ]
 
@@ -211,5 +218,5 @@ def _call(name: str, function: Function, claimed: Delivery, change: Change, arou
     except Exception as exc:
         error = made_storable(said_by(exc))[:MAX_ERROR]
         signals.handler_failed.send(sender=run_handler, handler=name, change=change, error=error)
-        return Result(claimed, Outcome.AGAIN, error, backoff(claimed.attempts))
-    return Result(claimed, Outcome.DELIVERED)
+        return Result(claimed, DeliveryOutcome.AGAIN, error, backoff(claimed.attempts))
+    return Result(claimed, DeliveryOutcome.DELIVERED)

@@ -51,7 +51,7 @@ class Refusal:
 
 
 @dataclass
-class Outcome:
+class ReportOutcome:
     """The result of a batch: applied + unchanged + refused = reports given. `applied_at`: their positions."""
 
     applied_at: list[int] = field(default_factory=list)
@@ -65,12 +65,12 @@ class Outcome:
 
 
 @harbors(Operation.REPORT)
-def report(reports: Iterable[Report], source: Source = Source.CODE) -> Outcome:
+def report(reports: Iterable[Report], source: Source = Source.CODE) -> ReportOutcome:
     """Apply reports, unless a Harbor owns the tasks."""
     return apply_reports(reports, source)
 
 
-def apply_reports(reports: Iterable[Report], source: Source = Source.CODE) -> Outcome:
+def apply_reports(reports: Iterable[Report], source: Source = Source.CODE) -> ReportOutcome:
     """Apply reports as if they came one after the other; tell which executions changed.
 
     1. Set aside the reports that cannot be used. The outcome names them, and the rest goes on.
@@ -80,7 +80,7 @@ def apply_reports(reports: Iterable[Report], source: Source = Source.CODE) -> Ou
     """
     given = dict(enumerate(reports))
     reasons = {position: reason for position, one in given.items() if (reason := _why_unusable(one))}
-    outcome = Outcome(refused=[Refusal(position, given[position], why) for position, why in reasons.items()])
+    outcome = ReportOutcome(refused=[Refusal(position, given[position], why) for position, why in reasons.items()])
     usable = [(position, one) for position, one in given.items() if position not in reasons]
     if usable:
         with transaction.atomic():
@@ -98,7 +98,7 @@ def count_refused(source: Source, count: int) -> None:
     counters.add_later({("reports", f"result=refused,source={source}"): count})
 
 
-def _apply(usable: Sequence[tuple[int, Report]], outcome: Outcome, source: Source) -> None:
+def _apply(usable: Sequence[tuple[int, Report]], outcome: ReportOutcome, source: Source) -> None:
     reports = [one for _, one in usable]
     *touched, (*_, accepted, unknown) = run(
         "apply_reports",

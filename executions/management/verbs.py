@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from harbor_refresh.executions.access import api_tokens
 from harbor_refresh.executions.access.api_tokens import Scope
-from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note, noted
+from harbor_refresh.executions.access.audit import Target, Word, at_terminal, note, noted
 from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.database import violates
 from harbor_refresh.executions.management.command import Subcommand, argument, count
@@ -48,7 +48,7 @@ def _sweep(options: dict[str, Any]) -> Answer:
         ]
         return Answer(data, shown)
     refuse_second_run("sweep", outcome)
-    note(at_terminal(), Word.SWEEP, Kind.EXECUTION, count=outcome.executions)
+    note(at_terminal(), Word.SWEEP, Target.EXECUTION, count=outcome.executions)
     data |= {
         "executions": outcome.executions,
         "tasks": outcome.tasks,
@@ -90,7 +90,7 @@ def _token(options: dict[str, Any]) -> Answer:
     expires_at = timezone.now() + timedelta(days=days) if days else None
     scopes = {scope.value: scope.value in may for scope in Scope}
     try:
-        with noted(at_terminal(), Word.CREATE, Kind.TOKEN) as entry:
+        with noted(at_terminal(), Word.CREATE, Target.TOKEN) as entry:
             row, token = api_tokens.make(name, **scopes, expires_at=expires_at, created_by="manage.py")
             entry.target, entry.detail = row.pk, f"{name}: {', '.join(may)}"
     except IntegrityError as exc:

@@ -26,7 +26,7 @@ from django_celery_beat.models import (
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
+from harbor_refresh.executions.access.audit import Target, Word, note, person_of
 from harbor_refresh.executions.admin.base import ModelAdmin, NotedAdmin
 
 if TYPE_CHECKING:  # guessed types would forbid overriding its options
@@ -54,12 +54,12 @@ class OnlySuperusersChange(ModelAdmin):
 
 @admin.register(Group)
 class GroupAdmin(OnlySuperusersChange, NotedAdmin, DjangoGroupAdmin, ModelAdmin):
-    audit_kind = Kind.GROUP
+    audit_kind = Target.GROUP
 
 
 @admin.register(User)
 class UserAdmin(OnlySuperusersChange, NotedAdmin, DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
-    audit_kind = Kind.USER
+    audit_kind = Target.USER
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
@@ -98,7 +98,7 @@ def noted_action(name: str, description: str, word: Word = Word.CHANGE) -> Calla
         with transaction.atomic():
             for row in queryset.order_by("pk"):
                 verb = name.removesuffix("_tasks")
-                note(person_of(request), word, Kind.SCHEDULE, row.pk, detail=f"{row.name}: {verb}")
+                note(person_of(request), word, Target.SCHEDULE, row.pk, detail=f"{row.name}: {verb}")
             getattr(BeatPeriodicTaskAdmin, name)(self, request, queryset)
 
     return act
@@ -106,7 +106,7 @@ def noted_action(name: str, description: str, word: Word = Word.CHANGE) -> Calla
 
 @admin.register(PeriodicTask)
 class PeriodicTaskAdmin(NotedAdmin, BeatPeriodicTaskAdmin, ModelAdmin):
-    audit_kind = Kind.SCHEDULE
+    audit_kind = Target.SCHEDULE
     form = PeriodicTaskForm
     date_hierarchy = None
     list_display = ("name", "enabled", "task", "scheduler", "last_run_at", "total_run_count")
@@ -125,11 +125,11 @@ class PeriodicTaskAdmin(NotedAdmin, BeatPeriodicTaskAdmin, ModelAdmin):
 
 @admin.register(IntervalSchedule)
 class IntervalScheduleAdmin(NotedAdmin, ModelAdmin):
-    audit_kind = Kind.INTERVAL
+    audit_kind = Target.INTERVAL
     list_display = ("__str__", "every", "period")
 
 
 @admin.register(CrontabSchedule)
 class CrontabScheduleAdmin(NotedAdmin, BeatCrontabScheduleAdmin, ModelAdmin):
-    audit_kind = Kind.CRONTAB
+    audit_kind = Target.CRONTAB
     inlines = ()

@@ -19,7 +19,7 @@ from django.db import connection, transaction
 from redis import Redis
 from redis.exceptions import RedisError
 
-from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions.access.audit import Target, Word, at_terminal, note
 from harbor_refresh.executions.database import Statements, absence_translated
 from harbor_refresh.executions.errors import RightMissing
 from harbor_refresh.executions.lifecycle.reports import Report, apply_reports
@@ -131,7 +131,7 @@ def _end(page: list[DeadTask]) -> int:
             for position in outcome.applied_at:
                 one = page[position]
                 detail = f"{one.stored} became {one.status}; job {one.job_id}: {one.reason}"
-                note(at_terminal(), Word.FINISH, Kind.TASK, one.task_id, detail=detail)
+                note(at_terminal(), Word.FINISH, Target.TASK, one.task_id, detail=detail)
     except RightMissing as exc:
         if "table task" not in str(exc):
             raise

@@ -21,7 +21,7 @@ from harbor_refresh.tasks.jobs.limits import in_use
 from harbor_refresh.tasks.overview import events, samples
 from harbor_refresh.tasks.overview.events import Told
 from harbor_refresh.tasks.overview.samples import Point
-from harbor_refresh.tasks.overview.state import State, look
+from harbor_refresh.tasks.overview.state import ServiceState, look
 
 FRESH_SECONDS = 1.5
 PATIENCE_SECONDS = 3.0
@@ -35,7 +35,7 @@ class Overview:
     jobs, with how many have a place in it, and how many wait for it."""
 
     at: datetime
-    state: State
+    state: ServiceState
     findings: list[CheckMessage]
     told: list[Told] = field(default_factory=list)
     points: list[Point] = field(default_factory=list)
@@ -54,7 +54,7 @@ def take() -> Overview:
                     samples.record(state)
                 known = {"points": points, "told": events.latest(EVENTS), "limits": in_use()}
         except DatabaseAway as exc:
-            state = State(absent={**state.absent, "database": str(exc)})
+            state = ServiceState(absent={**state.absent, "database": str(exc)})
     return Overview(datetime.now(UTC), state, findings(state), **known)
 
 
@@ -66,7 +66,7 @@ def latest() -> Overview:
     try:
         return looks.answer(PATIENCE_SECONDS)
     except Late:
-        state = State(absent={"database": HANGS})
+        state = ServiceState(absent={"database": HANGS})
         return Overview(datetime.now(UTC), state, findings(state))
 
 

@@ -18,7 +18,7 @@ from harbor_refresh.executions.durations import age, ago
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.registry import told as told_of
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.overview.state import MOST, State
+from harbor_refresh.tasks.overview.state import MOST, ServiceState
 
 PERMISSION = "harbor_executions.view_execution"
 PARTS = "harbor_refresh/admin/dashboard"
@@ -136,14 +136,14 @@ def cards(overview: Overview) -> list[dict[str, str]]:
     ]
 
 
-def _workers_note(state: State) -> str:
+def _workers_note(state: ServiceState) -> str:
     if state.nodes is None:
         return "Redis is away"
     dead = len(state.dead or ())
     return f"{dead} died within the last hour" if dead else "alive, none died within the last hour"
 
 
-def _jobs_note(state: State) -> str:
+def _jobs_note(state: ServiceState) -> str:
     if state.messages is None:
         return "the broker is away"
     return f"run now; {plural(sum(state.messages.values()), 'message waits', 'messages wait')} with the broker"
@@ -156,13 +156,13 @@ def _limits(limits: Sequence[Mapping[str, Any]]) -> tuple[str, str, str, str]:
     return "limits", "Waiting for a limit", _limited(sum(one["waiting"] for one in limits)), note
 
 
-def _waiting_note(state: State) -> str:
+def _waiting_note(state: ServiceState) -> str:
     if state.pause:
         return "no worker claims: the database was away"
     return "paused by an operator" if state.paused else "since it was put on the queue"
 
 
-def _drift_note(state: State) -> str:
+def _drift_note(state: ServiceState) -> str:
     if state.drifted is None:
         return "no pass has ended yet"
     return f"{state.drifted:,} lost marks found" if state.drifted else "no lost mark found"

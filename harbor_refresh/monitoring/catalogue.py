@@ -14,7 +14,7 @@ from harbor_refresh.executions.api.problems import COUNTED
 from harbor_refresh.executions.lifecycle.reports import Source
 from harbor_refresh.executions.news.counters import REFRESH_SECONDS, REPORT_TO_TRUE_SECONDS
 from harbor_refresh.executions.status import CODES
-from harbor_refresh.tasks.overview.state import State
+from harbor_refresh.tasks.overview.state import ServiceState
 
 PREFIX = "harbor_refresh_"
 
@@ -57,9 +57,9 @@ class Gauge(Metric):
     """A value of the present. `read` takes it from the state; otherwise it has the metric's name there, without
     the unit of an age."""
 
-    read: Callable[[State], Known] | None = field(default=None, kw_only=True)
+    read: Callable[[ServiceState], Known] | None = field(default=None, kw_only=True)
 
-    def value(self, state: State) -> Known:
+    def value(self, state: ServiceState) -> Known:
         name = self.metric.removesuffix("_seconds").removesuffix("_age")
         found: Known = self.read(state) if self.read else getattr(state, name)
         return found

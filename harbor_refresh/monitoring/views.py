@@ -32,7 +32,7 @@ from harbor_refresh.monitoring.flights import Flight, Late
 from harbor_refresh.tasks.checks import postgres, redis_servers  # noqa: F401  # they register the checks
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import REGISTERED, examine, told
-from harbor_refresh.tasks.overview.state import State, look
+from harbor_refresh.tasks.overview.state import ServiceState, look
 
 #: How long a server may take to answer. PostgreSQL may be stopped, and then no limit of its client ends a
 #: question.
@@ -88,7 +88,7 @@ class Scrape(Collector):
         try:
             state = looks.answer(SECONDS)
         except Late:  # Redis and the broker are waited for within the look
-            state = State(absent={"database": "it does not answer"})
+            state = ServiceState(absent={"database": "it does not answer"})
         for gauge in GAUGES:
             known = gauge.value(state)
             family = GaugeMetricFamily(gauge.name, gauge.meaning, labels=list(gauge.labels))

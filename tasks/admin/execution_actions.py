@@ -12,7 +12,7 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
-from harbor_refresh.executions.access.audit import Kind, Outcome, Word, noted, person_of
+from harbor_refresh.executions.access.audit import Outcome, Target, Word, noted, person_of
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin, may
 from harbor_refresh.executions.admin.confirmation import Question, ask, is_confirmed
 from harbor_refresh.executions.admin.filters import filter_of, parse_id
@@ -129,7 +129,7 @@ def act_now(request: HttpRequest, verb: str, ids: Sequence[int]) -> None:
         most = f"{MAX_CHOSEN:,} at once is the most"
         messages.error(request, f"Nothing was done: {most}. Choose all that match, and workers do it.")
         return
-    kind, did = (Kind.QUARANTINE, RELEASED) if verb == Word.RELEASE else (Kind.EXECUTION, VERBS[verb].did)
+    kind, did = (Target.QUARANTINE, RELEASED) if verb == Word.RELEASE else (Target.EXECUTION, VERBS[verb].did)
     total, left = Done(), []
     with errors_shown(request):
         for execution in Execution.objects.filter(pk__in=ids).order_by("pk"):

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.text import Truncator
 
-from harbor_refresh.executions.access.audit import Kind, Word, noted, person_of
+from harbor_refresh.executions.access.audit import Target, Word, noted, person_of
 from harbor_refresh.executions.admin.base import MAX_WORDS, NotedAdmin, never
 from harbor_refresh.executions.admin.filters import StatusFilter, add_bound, parse_id
 from harbor_refresh.executions.admin.formatters import (
@@ -146,7 +146,7 @@ def _declared(row: Limit) -> str:
 
 @page(Limit)
 class LimitAdmin(NotedAdmin):
-    audit_kind = Kind.LIMIT
+    audit_kind = Target.LIMIT
     list_display = ("name", "counts", "declared_as", "changed_by")
     fields = ("name", "concurrency", ("rate", "per"), "declared_as", "changed_by")
     readonly_fields = ("name", "declared_as", "changed_by")
@@ -166,7 +166,7 @@ class LimitAdmin(NotedAdmin):
     def reset(self, request: HttpRequest, queryset: QuerySet[Limit]) -> None:
         count = 0
         for one in queryset:
-            with noted(person_of(request), Word.CHANGE, Kind.LIMIT, one.pk) as entry:
+            with noted(person_of(request), Word.CHANGE, Target.LIMIT, one.pk) as entry:
                 entry.skip = not limits.reset([one.pk])
                 entry.detail = "reset to what the code says"
                 count += not entry.skip

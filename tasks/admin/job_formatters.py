@@ -17,8 +17,8 @@ from harbor_refresh.executions.durations import duration
 from harbor_refresh.executions.status import is_final
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.jobs.queries import check_in_of
-from harbor_refresh.tasks.jobs.running.handle import CheckIn
-from harbor_refresh.tasks.models.job import Job, JobEnd, Need, Node, State
+from harbor_refresh.tasks.jobs.running.handle import JobCheckIn
+from harbor_refresh.tasks.models.job import Job, JobEnd, JobState, Need, Node
 
 #: JSON of at most so many characters is shown in one line.
 LINE = 36
@@ -37,7 +37,7 @@ Needs = Mapping[int, set[int]]
 def attempt_of(job: Job) -> SafeString:
     """Show the number of the attempt that waits, runs or has ended, and how many there may be."""
     begun = job.run - job.runs_before
-    now = max(1, begun + (job.state in (State.WAITING, State.SENT)))
+    now = max(1, begun + (job.state in (JobState.WAITING, JobState.SENT)))
     return format_html('<span class="whitespace-nowrap">{} of {}</span>', now, job.max_attempts)
 
 
@@ -104,7 +104,7 @@ def heard_at(job: Job) -> str:
 
 
 def check_in_bar(job: Job, *, with_message: bool = False) -> SafeString | str:
-    said = check_in_of(job) or CheckIn()
+    said = check_in_of(job) or JobCheckIn()
     message = said.message if with_message else ""
     if said.done is None or said.of is None:
         return message or NOTHING

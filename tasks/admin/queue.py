@@ -17,7 +17,7 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
+from harbor_refresh.executions.access.audit import Target, Word, note, person_of
 from harbor_refresh.executions.admin.base import ModelAdmin, never
 from harbor_refresh.executions.admin.confirmation import Question, ask, is_confirmed
 from harbor_refresh.executions.admin.formatters import NOTHING, execution_link, label, table
@@ -63,7 +63,7 @@ def _resume(request: HttpRequest, queue: str) -> str:
 
 def _recover(request: HttpRequest, _: str) -> str:
     count = recover()
-    note(person_of(request), Word.RECOVER, Kind.QUEUE, count=count)
+    note(person_of(request), Word.RECOVER, Target.QUEUE, count=count)
     return f"{plural(count, 'execution')} of dead nodes went back on the queue."
 
 

@@ -12,7 +12,7 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.text import Truncator
 
-from harbor_refresh.executions.access.audit import Kind, Word, noted, person_of
+from harbor_refresh.executions.access.audit import Target, Word, noted, person_of
 from harbor_refresh.executions.admin.confirmation import Question, asks_first
 from harbor_refresh.executions.admin.execution_page import error_table
 from harbor_refresh.executions.admin.filters import StatusFilter, add_bound
@@ -49,10 +49,10 @@ from harbor_refresh.tasks.admin.job_formatters import (
 )
 from harbor_refresh.tasks.jobs.again import run_job_again
 from harbor_refresh.tasks.jobs.queries import check_in_of, why
-from harbor_refresh.tasks.jobs.running.handle import CheckIn
+from harbor_refresh.tasks.jobs.running.handle import JobCheckIn
 from harbor_refresh.tasks.jobs.running.kept_ends import end_of
 from harbor_refresh.tasks.jobs.stops import stop_job_of
-from harbor_refresh.tasks.models.job import Job, State
+from harbor_refresh.tasks.models.job import Job, JobState
 
 #: The choices of the page of errors, and what each means in hours.
 SINCE = {"hour": ("Last hour", 1), "day": ("Last day", 24), "week": ("Last week", 168), "": ("All", None)}
@@ -147,9 +147,9 @@ class TaskAdmin(LegendAdmin):
         job = getattr(obj, "its_job", None)
         if job is None or not may_view_jobs(request):
             return [first, *others]
-        now: list[Any] = [] if job.state == State.ENDED else ["why"]
-        if job.state == State.RUNNING:
-            has_numbers = (check_in_of(job) or CheckIn()).share is not None
+        now: list[Any] = [] if job.state == JobState.ENDED else ["why"]
+        if job.state == JobState.RUNNING:
+            has_numbers = (check_in_of(job) or JobCheckIn()).share is not None
             now = [*(["done"] if has_numbers else []), ("node", "runs_so_far"), "heard"]
         end = ["traceback" if obj.its_end.traceback else "result"] if obj.its_end else []
         work = [("name", "attempt"), ("arguments", "named_arguments"), ("options", "published"), "needed"]
@@ -172,7 +172,7 @@ class TaskAdmin(LegendAdmin):
     def stop(self, request: HttpRequest, queryset: QuerySet[Task]) -> None:
         with errors_shown(request):
             task = queryset.get()
-            with noted(person_of(request), Word.STOP, Kind.TASK, task.pk) as entry:
+            with noted(person_of(request), Word.STOP, Target.TASK, task.pk) as entry:
                 entry.skip = not stop_job_of(task.pk)
             if entry.skip:
                 messages.warning(request, "It had ended before.")
@@ -192,7 +192,7 @@ class TaskAdmin(LegendAdmin):
             if not may_run_again(request, task.execution):
                 messages.error(request, "Nothing was done: you may not delete executions.")
                 return
-            with noted(person_of(request), Word.RETRY, Kind.TASK, task.pk) as entry:
+            with noted(person_of(request), Word.RETRY, Target.TASK, task.pk) as entry:
                 entry.count = run_job_again(task.pk)
                 entry.skip = not entry.count
             if entry.skip:

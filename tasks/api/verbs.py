@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 from pydantic import Field
 
-from harbor_refresh.executions.access.audit import Kind, Outcome, Word, noted, person_of
+from harbor_refresh.executions.access.audit import Outcome, Target, Word, noted, person_of
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import detail, needs
 from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionId, TaskId
@@ -38,7 +38,7 @@ class StoppedTask(Schema):
 def stop_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     """Its unfinished tasks become Stopped. Waiting jobs do not begin; running jobs are asked to stop. An execution
     that has ended stays as it is."""
-    with noted(person_of(request), Word.STOP, Kind.EXECUTION, execution_id):
+    with noted(person_of(request), Word.STOP, Target.EXECUTION, execution_id):
         stop_jobs(execution_id)
     return detail(execution_id)
 
@@ -48,7 +48,7 @@ def stop_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     **needs(Scope.MANAGE, "Run the failed jobs of an execution once more", Retried, 404),
 )
 def retry_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
-    return {"retried": _run_again(request, Word.RETRY, Kind.EXECUTION, execution_id, retry_failed)}
+    return {"retried": _run_again(request, Word.RETRY, Target.EXECUTION, execution_id, retry_failed)}
 
 
 @router.post(
@@ -57,14 +57,14 @@ def retry_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
 )
 def resume_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     """Jobs behind a failed job in their chain do not run; they run when the failed job is retried."""
-    return {"resumed": _run_again(request, Word.RESUME, Kind.EXECUTION, execution_id, resume_stopped)}
+    return {"resumed": _run_again(request, Word.RESUME, Target.EXECUTION, execution_id, resume_stopped)}
 
 
 @router.post(
     "/tasks/{task_id}/stop", **needs(Scope.MANAGE, "Stop one task and its job", StoppedTask, 404), tags=["Tasks"]
 )
 def stop_one_task(request: HttpRequest, task_id: TaskId) -> Any:
-    with noted(person_of(request), Word.STOP, Kind.TASK, task_id) as entry:
+    with noted(person_of(request), Word.STOP, Target.TASK, task_id) as entry:
         is_stopped = stop_job_of(task_id)
         entry.outcome = Outcome.DONE if is_stopped else Outcome.UNCHANGED
     return {"stopped": is_stopped}
@@ -77,12 +77,12 @@ def stop_one_task(request: HttpRequest, task_id: TaskId) -> Any:
 )
 def retry_one_task(request: HttpRequest, task_id: TaskId) -> Any:
     """The job must have failed or been stopped. The jobs after it in its chain run again, too."""
-    return {"retried": _run_again(request, Word.RETRY, Kind.TASK, task_id, run_job_again)}
+    return {"retried": _run_again(request, Word.RETRY, Target.TASK, task_id, run_job_again)}
 
 
-def _run_again(request: HttpRequest, word: Word, kind: Kind, target: int, run_again: Callable[[int], int]) -> int:
+def _run_again(request: HttpRequest, word: Word, of: Target, target: int, run_again: Callable[[int], int]) -> int:
     """Run the jobs of this execution or task again, with an entry in the log of actions. Returns how many."""
-    with noted(person_of(request), word, kind, target) as entry:
+    with noted(person_of(request), word, of, target) as entry:
         entry.count = count = run_again(target)
         entry.outcome = Outcome.DONE if count else Outcome.UNCHANGED
     return count

@@ -6,7 +6,7 @@ from django.core.checks import CheckMessage
 from harbor_refresh.tasks.checks import postgres, redis_servers, settings, statuses, workers  # noqa: F401
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import REGISTERED, Check, Shown, examine
-from harbor_refresh.tasks.overview.state import State
+from harbor_refresh.tasks.overview.state import ServiceState
 
 
 def selection(shown: Shown) -> list[Check]:
@@ -18,7 +18,7 @@ def problems(shown: Shown, facts: Facts | None = None) -> list[CheckMessage]:
     return [problem for result in examine(selection(shown), facts or Facts()) for problem in result.problems]
 
 
-def findings(state: State) -> list[CheckMessage]:
+def findings(state: ServiceState) -> list[CheckMessage]:
     """Return what is wrong in this state, errors first. No server is asked again."""
     found = problems(Shown.DASHBOARD, Facts(glance=state))
     return sorted(found, key=lambda one: not one.is_serious())

@@ -17,7 +17,7 @@ from harbor_refresh.tasks.broker.redis_address import Address, read_address
 from harbor_refresh.tasks.checks.registry import Need
 from harbor_refresh.tasks.conf import Refresh, refresh_settings
 from harbor_refresh.tasks.overview import of_broker
-from harbor_refresh.tasks.overview.state import State, look
+from harbor_refresh.tasks.overview.state import ServiceState, look
 from harbor_refresh.tasks.queue.connection import connect, redis_errors_translated
 
 run = Statements(__package__)
@@ -111,7 +111,7 @@ class DatabaseState(NamedTuple):
 class Facts:
     """`glance`: the state that a page shows already. The checks of the dashboard then ask no server."""
 
-    def __init__(self, glance: State | None = None) -> None:
+    def __init__(self, glance: ServiceState | None = None) -> None:
         self.glance = glance
         self.workers = Workers()
 
@@ -120,7 +120,7 @@ class Facts:
         return refresh_settings()
 
     @cached_property
-    def state(self) -> State:
+    def state(self) -> ServiceState:
         return self.glance or look()
 
     @cached_property

@@ -14,9 +14,8 @@ from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, ROUTES, 
 from harbor_refresh.tasks.checks.celery_options import jobs
 from harbor_refresh.tasks.checks.facts import Facts, celery_command
 from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
-from harbor_refresh.tasks.models.job import Job
-from harbor_refresh.tasks.models.job import State as JobState
-from harbor_refresh.tasks.overview.state import State
+from harbor_refresh.tasks.models.job import Job, JobState
+from harbor_refresh.tasks.overview.state import ServiceState
 from harbor_refresh.tasks.pacing import SLACK_SECONDS, longest_silence
 from harbor_refresh.tasks.queue.node import host_of
 from harbor_refresh.tasks.schedule import ROWS
@@ -130,7 +129,7 @@ def died_lately(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-def _alive(state: State) -> str:
+def _alive(state: ServiceState) -> str:
     number = len(state.nodes or ())
     return f"{plural(number, 'worker process', 'worker processes')} {'is' if number == 1 else 'are'} alive"
 

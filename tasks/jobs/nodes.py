@@ -36,7 +36,7 @@ from harbor_refresh.tasks.jobs import consequences, limits, sender
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.messages.validation import HEADER, run_of
 from harbor_refresh.tasks.jobs.reaper import release, release_runs_without_node, running
-from harbor_refresh.tasks.models.job import Job, Node, State
+from harbor_refresh.tasks.models.job import Job, JobState, Node
 from harbor_refresh.tasks.news import signals
 
 log = logging.getLogger("harbor_refresh")
@@ -71,7 +71,7 @@ def to_do(node: int, queues: Sequence[str]) -> ToDo:
         return ToDo(*run("to_do", node=node, queues=list(queues), ttl=TTL_SECONDS)[0])
 
 
-class ThisNode:
+class ThisWorker:
     """The node of this worker. Processes of its pool have its id."""
 
     def __init__(self) -> None:
@@ -218,7 +218,7 @@ class ThisNode:
         tasks = {request: run_of(request.request_dict.get(HEADER)) for request in list(active_requests)}
         ids = [found[0] for found in tasks.values() if found]
         with absence_translated():
-            rows = Job.objects.filter(pk__in=ids, state=State.ENDED, kill_at__lte=Now())
+            rows = Job.objects.filter(pk__in=ids, state=JobState.ENDED, kill_at__lte=Now())
             due = set(rows.values_list("pk", flat=True)) if ids else set()
         for request in [one for one, found in tasks.items() if found and found[0] in due]:
             if self._processes():  # in the thread that reads the results of the pool, and the broker
@@ -256,7 +256,7 @@ def _kill(request: Any, pool: Any) -> None:
         request.terminate(pool, signal="KILL")
 
 
-this_node = ThisNode()
+this_worker = ThisWorker()
 
 
 class NodeStep(bootsteps.Step):
@@ -264,4 +264,4 @@ class NodeStep(bootsteps.Step):
 
     def __init__(self, consumer: Any, **options: Any) -> None:
         super().__init__(consumer, **options)
-        this_node.start(consumer)
+        this_worker.start(consumer)

@@ -27,7 +27,7 @@ from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.report_target import JobReport
 from harbor_refresh.tasks.jobs.running.kept_ends import KEPT, Kept
 from harbor_refresh.tasks.jobs.starting.celery_json import as_json
-from harbor_refresh.tasks.models.job import State
+from harbor_refresh.tasks.models.job import JobState
 
 log = logging.getLogger("harbor_refresh")
 
@@ -95,7 +95,7 @@ class Outcome:
     is_needed: bool = False
     is_limited: bool = False
     #: Where the job must be: `sent` if no run has begun.
-    state: State = State.RUNNING
+    state: JobState = JobState.RUNNING
     queue: str = ""
 
     @property
@@ -123,7 +123,7 @@ def end_unbegun(its: Run, exc: Exception) -> bool:
         return False
     why = f"it cannot begin: {first_line(exc)}"[:MAX_MESSAGE]
     with suppress(RefreshError):
-        return not take_apart([Outcome(its, Status.ERROR, why, state=State.SENT)]).left
+        return not take_apart([Outcome(its, Status.ERROR, why, state=JobState.SENT)]).left
     return False
 
 
@@ -233,7 +233,7 @@ def _report(outcomes: Sequence[Outcome]) -> None:
 
 def _earlier_runs(outcome: Outcome) -> int:
     """Return the number of runs before the one that the report is of."""
-    return outcome.run.number if outcome.waits or outcome.state == State.SENT else outcome.run.number - 1
+    return outcome.run.number if outcome.waits or outcome.state == JobState.SENT else outcome.run.number - 1
 
 
 def _write(statement: str, rows: Sequence[tuple[Run, dict[str, Any]]]) -> None:

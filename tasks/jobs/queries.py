@@ -5,24 +5,24 @@ from typing import Any
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.jobs.running.handle import CheckIn
-from harbor_refresh.tasks.models.job import Job, Node, State
+from harbor_refresh.tasks.jobs.running.handle import JobCheckIn
+from harbor_refresh.tasks.models.job import Job, JobState, Node
 
 
 def overview() -> tuple[dict[str, int], list[dict[str, Any]]]:
     """Count the jobs that have not ended, by where they are, and read the workers. Of those that wait, `in_chains`
     wait for jobs that they need, `later` for their time, and `limited` for their limit; the report target has
     not taken the report of `unreported` ones. Each count reads an index that has no other jobs."""
-    waiting = Job.objects.filter(state=State.WAITING)
+    waiting = Job.objects.filter(state=JobState.WAITING)
     with_a_turn = waiting.filter(waits_for=0)
     with absence_translated():
-        running = Counter(Job.objects.filter(state=State.RUNNING).values_list("node", flat=True))
+        running = Counter(Job.objects.filter(state=JobState.RUNNING).values_list("node", flat=True))
         counts = {
             "waiting": with_a_turn.filter(not_before=None, admitted=True).count(),
             "in_chains": waiting.filter(waits_for__gt=0).count(),
             "later": with_a_turn.filter(not_before__isnull=False).count(),
             "limited": with_a_turn.filter(not_before=None, admitted=False).count(),
-            "sent": Job.objects.filter(state=State.SENT).count(),
+            "sent": Job.objects.filter(state=JobState.SENT).count(),
             "running": running.total(),
             "unreported": Job.objects.filter(report__isnull=False).count(),
         }
@@ -42,13 +42,13 @@ def overview() -> tuple[dict[str, int], list[dict[str, Any]]]:
 
 def running_jobs(execution_id: int, most: int) -> list[Job]:
     """Return its jobs that run, the oldest first."""
-    rows = Job.objects.select_related("task").filter(task__execution_id=execution_id, state=State.RUNNING)
+    rows = Job.objects.select_related("task").filter(task__execution_id=execution_id, state=JobState.RUNNING)
     return list(rows.order_by("pk")[:most])
 
 
-def check_in_of(job: Job) -> CheckIn | None:
+def check_in_of(job: Job) -> JobCheckIn | None:
     """Return what the run said last; None if the job does not run, or has said nothing."""
-    return CheckIn(**job.check_in) if job.state == State.RUNNING and job.check_in else None
+    return JobCheckIn(**job.check_in) if job.state == JobState.RUNNING and job.check_in else None
 
 
 def why(job: Job) -> str:

@@ -26,7 +26,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.jobs import limits, report_target, sender
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, exhausted, take_apart
-from harbor_refresh.tasks.models.job import Job, Node, State
+from harbor_refresh.tasks.models.job import Job, JobState, Node
 from harbor_refresh.tasks.news import signals
 
 #: The node of runs in eager mode, which no other process watches.
@@ -59,7 +59,7 @@ def running(which: Any) -> list[Job]:
     """Return the jobs that run and to which this applies."""
     fields = ("run", "node", "process", "queue", "runs_before", "max_attempts")
     with absence_translated():
-        return list(Job.objects.filter(which, state=State.RUNNING).only(*fields).order_by("pk"))
+        return list(Job.objects.filter(which, state=JobState.RUNNING).only(*fields).order_by("pk"))
 
 
 def release_runs_without_node() -> int:

@@ -28,7 +28,7 @@ from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import DECLARED, refresh_settings
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.running.per_process import BatchThread, PerProcess
-from harbor_refresh.tasks.models.job import Job, State
+from harbor_refresh.tasks.models.job import Job, JobState
 
 if TYPE_CHECKING:
     import httpx2
@@ -110,7 +110,7 @@ def note(reports: Sequence[JobReport]) -> None:
         are_final=[is_final(one.status) for one in reports],
     )
     noted = [JobReport(task_id, job, **json.loads(text)) for task_id, job, text in rows]
-    transaction.on_commit(lambda: of_this_process.get().put(noted))
+    transaction.on_commit(lambda: poster.get().put(noted))
 
 
 def fire_again() -> int:
@@ -159,7 +159,7 @@ def _settle(reports: Sequence[JobReport]) -> "Posted":
         done = [*posted.accepted, *(one for one, why in posted.unwanted if _is_given_up(one, why))]
         _forget(done)
         ended = [one.task_id for one in done if is_final(one.status)]
-        behind = Job.objects.filter(needs__needed__in=ended, state=State.WAITING, waits_for=0)
+        behind = Job.objects.filter(needs__needed__in=ended, state=JobState.WAITING, waits_for=0)
         if queues := set(behind.values_list("queue", flat=True)):
             reports_taken.send(sender=_settle, queues=queues)
     return posted
@@ -191,7 +191,7 @@ class Poster(BatchThread[JobReport]):
         return f"{left} turns of jobs cannot be reported, trying again: {why}" if left else ""
 
 
-of_this_process = PerProcess(Poster)
+poster = PerProcess(Poster)
 
 
 @dataclass

@@ -37,7 +37,7 @@ from harbor_refresh.tasks.jobs.messages.validation import header_of
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, take
 from harbor_refresh.tasks.jobs.running import eager
 from harbor_refresh.tasks.jobs.running.per_process import BatchThread, PerProcess
-from harbor_refresh.tasks.models.job import Job, State
+from harbor_refresh.tasks.models.job import Job, JobState
 from harbor_refresh.tasks.without_redis import mode
 
 log = logging.getLogger("harbor_refresh")
@@ -155,7 +155,7 @@ def send_behind(queues: Iterable[str], ended: Sequence[Outcome] = (), **_: Any) 
         return
     try:
         needed = [one.run.task_id for one in ended if one.is_needed]
-        with_a_turn = Job.objects.filter(needs__needed__in=needed, state=State.WAITING, waits_for=0)
+        with_a_turn = Job.objects.filter(needs__needed__in=needed, state=JobState.WAITING, waits_for=0)
         behind = dict(with_a_turn.values_list("pk", "queue")) if needed else {}
         limited = [*(one.run.task_id for one in ended), *behind]
         send({*queues, *behind.values()}, publisher.get().put, limited=limited)
@@ -191,7 +191,7 @@ def _publish(rows: Sequence[Row]) -> None:
             its, options = Run(task_id, job, number), json.loads(given)
             if has_expired(options):
                 why = "it expired before it began"
-                impossible.append(Outcome(its, Status.STOPPED, why, state=State.SENT))
+                impossible.append(Outcome(its, Status.STOPPED, why, state=JobState.SENT))
                 continue
             try:
                 current_app.send_task(
@@ -212,7 +212,7 @@ def _publish(rows: Sequence[Row]) -> None:
                 _log_late(exc)
             except OF_A_MESSAGE as exc:
                 why = f"its message cannot be made: {said_by(exc)}"
-                impossible.append(Outcome(its, Status.ERROR, why, state=State.SENT))
+                impossible.append(Outcome(its, Status.ERROR, why, state=JobState.SENT))
     take(impossible)
 
 

@@ -10,7 +10,7 @@ from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.lifecycle.stops import stop, stop_many, stop_task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.starting.options import MAX_SECONDS, Takes, is_seconds, refuse
-from harbor_refresh.tasks.models.job import Job, State
+from harbor_refresh.tasks.models.job import Job, JobState
 from harbor_refresh.tasks.without_redis.agenda import at_once
 
 #: A run hears of its stop within a second.
@@ -30,14 +30,14 @@ def stop_jobs(execution_id: int, *, kill_after: float | None = None) -> int:
     refuse("stop", "kill_after", kill_after, KILL_AFTER)
     with transaction.atomic():
         family = links.family([execution_id])
-        running = Job.objects.filter(task__execution_id__in=family, state=State.RUNNING).count()
+        running = Job.objects.filter(task__execution_id__in=family, state=JobState.RUNNING).count()
         stop(execution_id)
         if kill_after is not None:
             # the family is locked, so none of these jobs begins again meanwhile; their workers kill (nodes.py)
             stopped = Job.objects.filter(
                 task__execution_id__in=links.family([execution_id]),
                 task__status=Status.STOPPED,
-                state=State.ENDED,
+                state=JobState.ENDED,
                 run__gte=1,
             )
             stopped.update(kill_at=Now() + timedelta(seconds=kill_after))

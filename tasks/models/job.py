@@ -7,7 +7,7 @@ from harbor_refresh.tasks.models.state import MAX_QUEUE
 from harbor_refresh.tasks.models.terms import MAX_KEY
 
 
-class State(models.TextChoices):
+class JobState(models.TextChoices):
     """Where a job is (docs/explanation/architecture.md has the picture)."""
 
     WAITING = "waiting"
@@ -16,7 +16,7 @@ class State(models.TextChoices):
     ENDED = "ended"
 
 
-class Takes(models.TextChoices):
+class JobInput(models.TextChoices):
     """What a job gets before its own arguments, of the jobs that it needs."""
 
     NOTHING = "nothing"
@@ -88,11 +88,11 @@ class Job(models.Model):
     runs_before = models.PositiveIntegerField(default=0)
     unique_key = models.CharField(max_length=64, null=True)  # noqa: DJ001  # NULL: it is not unique
     holds_key = models.BooleanField(default=False)
-    takes = models.CharField(max_length=7, choices=Takes, default=Takes.NOTHING, db_default=Takes.NOTHING)
+    takes = models.CharField(max_length=7, choices=JobInput, default=JobInput.NOTHING, db_default=JobInput.NOTHING)
     result = models.JSONField(null=True)
     result_revision = models.BigIntegerField(null=True)
 
-    state = models.CharField(max_length=8, choices=State, default=State.WAITING)
+    state = models.CharField(max_length=8, choices=JobState, default=JobState.WAITING)
     run = models.IntegerField(default=0)
     revision = models.BigIntegerField(default=0)
     waits_for = models.PositiveIntegerField(default=0, db_default=0)
@@ -161,7 +161,7 @@ class Job(models.Model):
                 name="job_begins_as_often_as_it_may",
                 condition=Q(max_attempts__gte=1, run__lte=F("runs_before") + F("max_attempts")),
             ),
-            models.CheckConstraint(name="job_state_known", condition=Q(state__in=State.values)),
+            models.CheckConstraint(name="job_state_known", condition=Q(state__in=JobState.values)),
             models.CheckConstraint(
                 name="job_waits_for_a_limit", condition=Q(admitted=True) | Q(limit_key__isnull=False)
             ),

@@ -21,7 +21,7 @@ from celery.canvas import _chain
 from django.db import DatabaseError, transaction
 from django.db.models import Count, Exists, OuterRef, Q
 
-from harbor_refresh.executions.access.audit import Kind, Person, note
+from harbor_refresh.executions.access.audit import Person, Target, note
 from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.database import absence_translated, first_line, in_halves
 from harbor_refresh.executions.errors import Contended, NoSuchExecution, RefreshError, Refused, TooManyActions
@@ -217,7 +217,7 @@ def ask(
         attributes = {"verb": verb, "filter": given, "by": person.name, "from": person.origin}
         new = NewExecution(BULK, extra_attrs=attributes, is_action=True)
         execution, _ = start_or_find(new, parts_of([_chain(*steps)]))
-        note(person, verb, Kind.EXECUTIONS, execution.pk, detail=what)
+        note(person, verb, Target.EXECUTIONS, execution.pk, detail=what)
     return TrackedExecution.objects.get(pk=execution.pk)
 
 

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.access.audit import Kind, Person, Word, noted
+from harbor_refresh.executions.access.audit import Person, Target, Word, noted
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import NoSuchQueue, QueueUnavailable, Refused
 from harbor_refresh.executions.models.operations import MAX_NAME
@@ -54,7 +54,7 @@ def pause(queue: str, person: Person, reason: str = "") -> bool:
     """
     _refuse(queue, reason)
     reason, by = _in_one_line(reason), _in_one_line(person.name)[:MAX_NAME]
-    with noted(person, Word.PAUSE, Kind.QUEUE, queue) as entry:
+    with noted(person, Word.PAUSE, Target.QUEUE, queue) as entry:
         written = run("pause_queue", queue=queue, by=by, reason=reason)
         entry.skip, entry.detail = not written, reason
         if written:
@@ -69,7 +69,7 @@ def resume(queue: str, person: Person) -> bool:
     Within seconds nodes send the jobs that waited, and recovery wakes a deliverer. If the process dies after
     the commit and before the wake-up, then the scheduled tick claims.
     """
-    with noted(person, Word.RESUME, Kind.QUEUE, queue) as entry:
+    with noted(person, Word.RESUME, Target.QUEUE, queue) as entry:
         row = PAUSES.select_for_update().filter(queue=queue).first()
         entry.skip = not row
         if row:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from harbor_refresh.executions.news import counters
 from harbor_refresh.executions.news.counters import REPORT_TO_TRUE_SECONDS, Histogram
 from harbor_refresh.tasks.database import run
-from harbor_refresh.tasks.overview.state import State
+from harbor_refresh.tasks.overview.state import ServiceState
 from harbor_refresh.tasks.schedule import interval_of
 
 #: How far each chart goes back, and the width of its points.
@@ -55,7 +55,7 @@ class _Row(NamedTuple):
     latency: str
 
 
-def record(state: State) -> None:
+def record(state: ServiceState) -> None:
     """Add a sample of this state, unless there is one of the last five seconds."""
     totals, labels = counters.totals(), counters.labels_of(REPORT_TO_TRUE_SECONDS)
     run(

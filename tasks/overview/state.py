@@ -34,7 +34,7 @@ LATELY_SECONDS = 3_600
 
 
 @dataclass(frozen=True)
-class Node:
+class SeenNode:
     name: str
     silent: float
 
@@ -54,7 +54,7 @@ class Scheduled:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class ServiceState:
     """What is known. Each value is None if its server is away; `absent` has the reason by server, one of `redis`,
     `broker` and `database`. The database counts as away, too, if it `is_migrated` no further than another release.
 
@@ -79,8 +79,8 @@ class State:
     failed_before: int | None = None
     oldest_waiting: float | None = None
     pause: float | None = None
-    nodes: tuple[Node, ...] | None = None
-    dead: tuple[Node, ...] | None = None
+    nodes: tuple[SeenNode, ...] | None = None
+    dead: tuple[SeenNode, ...] | None = None
     last_heartbeat: float | None = None
     first_heartbeat: float | None = None
     last_tick: float | None = None
@@ -103,7 +103,7 @@ class State:
         return min((row.sent for row in self.schedule or () if row.sent is not None), default=None)
 
 
-def look() -> State:
+def look() -> ServiceState:
     """Look at all servers. Raises nothing if one of them is away."""
     conf = refresh_settings()
     absent: dict[str, str] = {}
@@ -117,7 +117,7 @@ def look() -> State:
         except RefreshError as exc:
             absent[server] = str(exc)
             known["is_migrated"] = not isinstance(exc, NotMigrated)
-    return State(absent=absent, strategy=conf.strategy, in_process=conf.in_process, **known)
+    return ServiceState(absent=absent, strategy=conf.strategy, in_process=conf.in_process, **known)
 
 
 def _redis() -> dict[str, Any]:
@@ -130,8 +130,8 @@ def _redis() -> dict[str, Any]:
         "failed_before": seen.failed_before,
         "oldest_waiting": ago(seen.waiting_since) if seen.waiting_since else (None if seen.backlog else 0.0),
         "pause": seen.pause_ms / 1000,
-        "nodes": tuple(Node(name, ago(heard)) for name, heard in seen.signs),
-        "dead": tuple(Node(name, ago(heard)) for name, heard in seen.dead if ago(heard) <= LATELY_SECONDS),
+        "nodes": tuple(SeenNode(name, ago(heard)) for name, heard in seen.signs),
+        "dead": tuple(SeenNode(name, ago(heard)) for name, heard in seen.dead if ago(heard) <= LATELY_SECONDS),
         "last_heartbeat": ago(seen.heard) if seen.heard else None,
         "first_heartbeat": ago(seen.since) if seen.since else None,
         "last_tick": ago(seen.ticked) if seen.ticked else None,

@@ -7,7 +7,7 @@ from django.db.models import Model
 from django.utils import timezone
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
 
-from harbor_refresh.executions.access.audit import Kind, Origin, Person, Word, note
+from harbor_refresh.executions.access.audit import Origin, Person, Target, Word, note
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
@@ -51,7 +51,7 @@ def make_samples() -> Samples:
     (with_job,) = with_jobs(1, "PREHEAT", queue=ELSEWHERE)
     aside = _execution("SCAN_ALL", ["Running"])
     quarantine([aside.pk], 5, {aside.pk: "canceling statement due to lock timeout"})
-    note(Person("operator", Origin.ADMIN, "127.0.0.1"), Word.RELEASE, Kind.EXECUTION, failed.pk, count=1)
+    note(Person("operator", Origin.ADMIN, "127.0.0.1"), Word.RELEASE, Target.EXECUTION, failed.pk, count=1)
     subscription = Subscription.objects.create(
         name="The registry's portal", url="https://portal.example/hooks", secret="whsec_c2VjcmV0", enabled=False
     )

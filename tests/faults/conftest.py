@@ -14,7 +14,7 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, 
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.broker.celery_queues import JOBS, WORK
-from harbor_refresh.tasks.models.job import Job, State
+from harbor_refresh.tasks.models.job import Job, JobState
 from tests.elsewhere import forget_connections_to_the_broker
 from tests.faults.cluster import Cluster, Member
 from tests.waiting import wait_for
@@ -93,7 +93,7 @@ def holds(redis: Redis, broker_redis: Redis, in_broker: Callable[[], int]) -> Ca
         def all_hold() -> bool:
             found[:] = violations(broker=in_broker, at_most=5)
             found.extend(f"K5: the key {key!r} is left" for key in keys() if not key.startswith(EXPECTED))
-            found.extend(f"{job} is {job.state}" for job in Job.objects.exclude(state=State.ENDED)[:5])
+            found.extend(f"{job} is {job.state}" for job in Job.objects.exclude(state=JobState.ENDED)[:5])
             found.extend(f"set aside: {one}" for one in set_aside() if not expect_quarantine)
             return not found
 

@@ -8,7 +8,7 @@ import pytest
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.jobs import start
 from harbor_refresh.tasks.models import Job
-from harbor_refresh.tasks.models.job import Node, State
+from harbor_refresh.tasks.models.job import JobState, Node
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, statuses, succeed
@@ -68,7 +68,7 @@ def test_with_each_pool_all_succeed_and_a_killed_worker_leaves_its_work_to_the_n
     succeed(ids[100:])
     second = worker("second")
     if pool == "gevent":
-        wait_for(lambda: not Job.objects.exclude(state=State.ENDED).exists(), "all jobs to end", log=second.log)
+        wait_for(lambda: not Job.objects.exclude(state=JobState.ENDED).exists(), "all jobs to end", log=second.log)
         cluster.worker("of processes")  # what the first had fetched may be with the broker for ever, see below
     holds(PATIENCE_SECONDS)
     assert statuses() == {"Success": 201}

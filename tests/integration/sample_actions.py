@@ -16,9 +16,9 @@ from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.jobs.execution import TrackedExecution
 from harbor_refresh.tasks.jobs.messages.validation import header_of
-from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.running import writer
-from harbor_refresh.tasks.models.job import Job, State
+from harbor_refresh.tasks.models.job import Job, JobState
 from harbor_refresh.tasks.operations.bulk import SomeFailed, ask, totals_of
 from tests.integration.jobs.sample_jobs import AtOnce, beats
 
@@ -33,10 +33,10 @@ def actions() -> Any:
 
 def work_off(most: int = 1_000) -> None:
     """Do so many jobs of actions in this process, one after the other, until none is left."""
-    beats(this_node.id, queues=[TICKS])
+    beats(this_worker.id, queues=[TICKS])
     with patch.object(writer.of_this_process, "get", AtOnce):
         for _ in range(most):
-            sent = Job.objects.filter(task__vendor_type=BULK, state=State.SENT)
+            sent = Job.objects.filter(task__vendor_type=BULK, state=JobState.SENT)
             if (job := sent.select_related("task").order_by("pk").first()) is None:
                 break
             task = current_app.tasks[job.name]

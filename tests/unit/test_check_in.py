@@ -6,24 +6,24 @@ from typing import Any
 import pytest
 
 from harbor_refresh.tasks.jobs import Handle
-from harbor_refresh.tasks.jobs.running.handle import MAX_OF, CheckIn, Untracked
+from harbor_refresh.tasks.jobs.running.handle import MAX_OF, JobCheckIn, Untracked
 
 LEAST = {"done": 0, "of": 0}
 
 
 @pytest.mark.parametrize("numbers", [LEAST, {"done": 3, "of": 7}, {"done": MAX_OF, "of": MAX_OF}])
 def test_numbers_of_a_progress_are_taken(numbers: dict[str, int]) -> None:
-    assert CheckIn.made("layer 3", **numbers) == CheckIn("layer 3", **numbers)
+    assert JobCheckIn.made("layer 3", **numbers) == JobCheckIn("layer 3", **numbers)
 
 
 def test_a_message_is_cut_and_its_numbers_stay() -> None:
-    assert CheckIn.made("x" * 3_000, 3, 7) == CheckIn("x" * 2_000, 3, 7)
-    assert CheckIn.made("a\x00b", None, None).share is None
+    assert JobCheckIn.made("x" * 3_000, 3, 7) == JobCheckIn("x" * 2_000, 3, 7)
+    assert JobCheckIn.made("a\x00b", None, None).share is None
 
 
 @pytest.mark.parametrize(("numbers", "share"), [(LEAST, 1.0), ({"done": 1, "of": 4}, 0.25)])
 def test_the_share_of_nothing_is_all(numbers: dict[str, int], share: float) -> None:
-    assert CheckIn.made("", **numbers).share == share
+    assert JobCheckIn.made("", **numbers).share == share
 
 
 @pytest.mark.parametrize(

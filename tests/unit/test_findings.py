@@ -8,18 +8,18 @@ from harbor_refresh.tasks.checks import examination
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import Shown, told
 from harbor_refresh.tasks.conf import DECLARED, Refresh
-from harbor_refresh.tasks.overview.state import Node, Scheduled, State
+from harbor_refresh.tasks.overview.state import Scheduled, SeenNode, ServiceState
 from harbor_refresh.tasks.schedule import ROWS
 
 CONF = Refresh(redis_url="redis://localhost", **{field: one.default for field, one in DECLARED.items()})
 SCHEDULE = tuple(Scheduled(row.name, row.task, True, row.seconds, 1.0) for row in ROWS)
-SOUND = State(
+SOUND = ServiceState(
     backlog=3,
     in_flight=2,
     failed_before=0,
     oldest_waiting=0.4,
     pause=0.0,
-    nodes=(Node("host-1-a", 0.5), Node("host-2-b", 1.5)),
+    nodes=(SeenNode("host-1-a", 0.5), SeenNode("host-2-b", 1.5)),
     dead=(),
     last_heartbeat=0.5,
     last_tick=2.0,
@@ -36,10 +36,10 @@ SOUND = State(
 )
 SILENT_BEAT = tuple(replace(row, sent=None if row.sent is None else 95.0) for row in SCHEDULE)
 
-FAULTS: dict[str, tuple[State, list[str]]] = {
-    "database_away": (State(absent={"database": "PostgreSQL: refused"}), ["database.reachable"]),
+FAULTS: dict[str, tuple[ServiceState, list[str]]] = {
+    "database_away": (ServiceState(absent={"database": "PostgreSQL: refused"}), ["database.reachable"]),
     "not_migrated": (
-        State(absent={"database": 'PostgreSQL: relation "execution" does not exist'}, is_migrated=False),
+        ServiceState(absent={"database": 'PostgreSQL: relation "execution" does not exist'}, is_migrated=False),
         ["tables.migrations"],
     ),
     "redis_away": (
@@ -70,11 +70,11 @@ FAULTS: dict[str, tuple[State, list[str]]] = {
         replace(SOUND, paused=("refreshing", "the queue harbor_refresh.jobs")),
         ["status.paused", "status.paused"],
     ),
-    "a worker died": (replace(SOUND, dead=(Node("host-3-c", 34.0),)), ["workers.died"]),
+    "a worker died": (replace(SOUND, dead=(SeenNode("host-3-c", 34.0),)), ["workers.died"]),
 }
 
 
-def found(state: State, conf: Refresh = CONF) -> list[dict[str, str]]:
+def found(state: ServiceState, conf: Refresh = CONF) -> list[dict[str, str]]:
     """What the dashboard shows; no server is asked."""
     facts = Facts(glance=state)
     facts.conf = conf
@@ -107,7 +107,7 @@ BORDERS = {
     "an execution waits for the interval": replace(SOUND, oldest_waiting=60.0),
     "a backlog": replace(SOUND, backlog=1_000_000),
     "reconcile runs each minute": replace(SOUND, last_reconcile=210.0),
-    "a worker died long ago": replace(SOUND, dead=(Node("host-3-c", 601.0),)),
+    "a worker died long ago": replace(SOUND, dead=(SeenNode("host-3-c", 601.0),)),
     "reconcile has not run yet": replace(SOUND, last_reconcile=None),
 }
 
@@ -123,7 +123,7 @@ def test_reconcile_is_not_late_while_a_long_queue_postpones_it() -> None:
 
 
 def test_what_a_person_must_do_comes_before_what_is_worth_knowing() -> None:
-    state = replace(SOUND, dead=(Node("host-3-c", 34.0),), quarantined=7)
+    state = replace(SOUND, dead=(SeenNode("host-3-c", 34.0),), quarantined=7)
     assert [(one.id, one.is_serious()) for one in examination.findings(state)] == [
         ("status.quarantine", True),
         ("workers.died", False),

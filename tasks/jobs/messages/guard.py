@@ -34,10 +34,10 @@ from harbor_refresh.executions.errors import DatabaseAway, Refused
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_text, made_storable, said_by, shown
 from harbor_refresh.tasks.jobs.messages.validation import HEADER, MESSAGE, fields_of, refuse_unusable, run_of
-from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import MAX_MESSAGE, Outcome, Run, take
 from harbor_refresh.tasks.jobs.sender import has_expired
-from harbor_refresh.tasks.models.job import Job, State
+from harbor_refresh.tasks.models.job import Job, JobState
 
 log = logging.getLogger("harbor_refresh")
 
@@ -121,13 +121,13 @@ class TrackedRequest(Request):
         released."""
         if not soft and not state.should_terminate:
             header, why = self.request_dict.get(HEADER), said_by(TimeLimitExceeded(timeout))
-            end(self.id, header, Status.ERROR, why, state=State.RUNNING)
+            end(self.id, header, Status.ERROR, why, state=JobState.RUNNING)
         return super().on_timeout(soft, timeout)
 
     def on_failure(self, exc_info: Any, *args: Any, **options: Any) -> Any:
         """Have the runs of a process that died released at once."""
         if isinstance(getattr(exc_info, "exception", None), WorkerLostError):
-            this_node.wake()
+            this_worker.wake()
         return super().on_failure(exc_info, *args, **options)
 
 
@@ -137,7 +137,7 @@ def on_revoked(request: Any, terminated: bool, expired: bool, **_: Any) -> None:
         state.revoked.discard(request.id)  # it may run again, by a message that does not expire
         end(request.id, header, Status.STOPPED, "it expired before it began", if_expired=True)
     elif terminated:
-        end(request.id, header, Status.STOPPED, "it was revoked while it ran", state=State.RUNNING)
+        end(request.id, header, Status.STOPPED, "it was revoked while it ran", state=JobState.RUNNING)
     else:
         end(request.id, header, Status.STOPPED, "it was revoked")
 
@@ -156,7 +156,7 @@ def _log_dropped(fields: Mapping[str, Any], why: str) -> None:
 
 
 def end(
-    job: Any, header: Any, status: Status, why: str, *, state: State = State.SENT, if_expired: bool = False
+    job: Any, header: Any, status: Status, why: str, *, state: JobState = JobState.SENT, if_expired: bool = False
 ) -> None:
     """End the job of a dropped message, if no run has begun: sent -> ended; or the run of a message, whose process
     is killed: running -> ended. A message that names no job ends none. With `if_expired`, only a job that has
@@ -166,7 +166,8 @@ def end(
     if found is None or not is_text(job, MAX_JOB, at_least=1):
         return
     task_id, number = found
-    its = Run(task_id, job, number) if state == State.SENT else Run(task_id, job, number + 1, node=this_node.id)
+    is_sent = state == JobState.SENT
+    its = Run(task_id, job, number) if is_sent else Run(task_id, job, number + 1, node=this_worker.id)
     why = made_storable(why)[:MAX_MESSAGE]
     try:
         if if_expired:

@@ -12,7 +12,7 @@ from celery.app.trace import build_tracer
 from django.db.models.functions import Now
 
 from harbor_refresh.tasks.jobs.messages.validation import header_of
-from harbor_refresh.tasks.models.job import Job, State
+from harbor_refresh.tasks.models.job import Job, JobState
 from harbor_refresh.tasks.without_redis import agenda
 
 #: The executions that this process has started: it runs the jobs of no other.
@@ -21,9 +21,9 @@ executions: set[int] = set()
 
 def put_next() -> None:
     """Have the jobs run whose turn has come, in this order, whatever their time: no other process runs them."""
-    ready = Job.objects.filter(task__execution_id__in=executions, state=State.WAITING, waits_for=0)
+    ready = Job.objects.filter(task__execution_id__in=executions, state=JobState.WAITING, waits_for=0)
     jobs = list(ready.select_related("task").order_by("pk"))
-    Job.objects.filter(pk__in=[one.pk for one in jobs]).update(state=State.SENT, sent_at=Now(), not_before=None)
+    Job.objects.filter(pk__in=[one.pk for one in jobs]).update(state=JobState.SENT, sent_at=Now(), not_before=None)
     for one in jobs:
         agenda.add_run(partial(_run, one))
 

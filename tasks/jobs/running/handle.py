@@ -15,7 +15,7 @@ from harbor_refresh.tasks.jobs.limits import is_limited
 from harbor_refresh.tasks.jobs.outcomes import MAX_MESSAGE, Begun, Outcome, Run, take
 from harbor_refresh.tasks.jobs.running import writer
 from harbor_refresh.tasks.jobs.running.coroutines import outside_of_the_loop
-from harbor_refresh.tasks.models.job import Job, State
+from harbor_refresh.tasks.models.job import Job, JobState
 from harbor_refresh.tasks.without_redis import mode
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ MAX_OF = 10**15
 
 
 @dataclass(frozen=True)
-class CheckIn:
+class JobCheckIn:
     """What a job says of its progress while it runs. `done` and `of` are both None if it gave no numbers."""
 
     message: str = ""
@@ -84,7 +84,7 @@ class Handle:
             done: How much is done, as a whole number from 0 to `of`.
             of: How much there is in total.
         """
-        self.said = json.dumps(asdict(CheckIn.made(message, done, of)))
+        self.said = json.dumps(asdict(JobCheckIn.made(message, done, of)))
         self.heard += 1  # after it: the writer reads them the other way round
 
     def should_stop(self) -> bool:
@@ -92,7 +92,7 @@ class Handle:
         answer is at most two seconds old. If the job returns after True, it ends as Stopped."""
         self.heard += 1
         if mode.is_eager():  # no writer asks for it
-            stands = Job.objects.filter(pk=self.run.task_id, run=self.run.number, state=State.RUNNING)
+            stands = Job.objects.filter(pk=self.run.task_id, run=self.run.number, state=JobState.RUNNING)
             self.is_lost = self.is_lost or not outside_of_the_loop(stands.exists)
         self.was_told_to_stop = self.was_told_to_stop or self.is_lost
         return self.was_told_to_stop

@@ -15,7 +15,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import json_text, said_by
 from harbor_refresh.tasks.jobs.limits import refuse_limit
 from harbor_refresh.tasks.jobs.messages.validation import HEADER, run_of
-from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Begun, Run, begin, end_unbegun, exhausted
 from harbor_refresh.tasks.jobs.reaper import EAGER
 from harbor_refresh.tasks.jobs.running import writer
@@ -99,7 +99,7 @@ class TrackedJob(JobTask):
                 writer.of_this_process.get().forget(begun.run)
 
     def _begin(self, task_id: int, number: int) -> Begun:
-        node = EAGER if mode.is_eager() else this_node.id
+        node = EAGER if mode.is_eager() else this_worker.id
         try:
             if not mode.is_eager():
                 writer.of_this_process.get()  # before the begin: the writer releases a run whose reply is lost

@@ -28,7 +28,7 @@ from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, columns, take_apart
 from harbor_refresh.tasks.jobs.reaper import release, running
 from harbor_refresh.tasks.jobs.running.per_process import PerProcess
@@ -164,7 +164,7 @@ class Writer:
         if self._begun and now - self._noted_at >= LOOK_SECONDS:  # so that none of their messages counts as lost
             self._noted_at, queues, self._begun = now, self._begun, set()
             with absence_translated():
-                run("note_begun", node=this_node.id, queues=sorted(queues))
+                run("note_begun", node=this_worker.id, queues=sorted(queues))
 
     def _ask(self, current: Sequence[Any]) -> None:
         said = [(one, one.heard, one.said) for one in current]
@@ -183,7 +183,7 @@ class Writer:
         """Release runs which their rows place in this process, and which it neither does nor has ended. One that
         has just begun may not be known yet."""
         before = Now() - timedelta(seconds=UNKNOWN_SECONDS)
-        found = running(Q(node=this_node.id, process=os.getpid(), begun_at__lt=before))
+        found = running(Q(node=this_worker.id, process=os.getpid(), begun_at__lt=before))
         here = {*self.current.copy(), *(one.run for one in self._ends.copy())}
         known = {(one.task_id, one.number) for one in here}
         release([one for one in found if (one.pk, one.run) not in known])

@@ -21,7 +21,7 @@ from celery.canvas import Signature, _chain
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.text import is_text, shown
 from harbor_refresh.tasks.jobs.starting.declarations import TAKES, NewJob, NewNeed, Part, job_of
-from harbor_refresh.tasks.models.job import Takes
+from harbor_refresh.tasks.models.job import JobInput
 
 #: How many needs the jobs of one part may have in all.
 MOST_NEEDS = 200_000
@@ -119,7 +119,7 @@ class _Before(NamedTuple):
     """What a job is put behind."""
 
     needs: Sequence[NewNeed] = ()
-    takes: Takes = Takes.NOTHING
+    takes: JobInput = JobInput.NOTHING
 
 
 def _put(part: list[NewJob], signature: Any, before: _Before) -> _Before:
@@ -136,10 +136,10 @@ def _put(part: list[NewJob], signature: Any, before: _Before) -> _Before:
         behind = [_put(part, one, before) for one in _without_options(signature).tasks]
         if not behind:
             raise Refused(f"{TAKES}, and got an empty group among them")
-        return _Before([need for one in behind for need in one.needs], Takes.LIST)
-    takes = Takes.NOTHING if isinstance(signature, Signature) and signature.immutable else before.takes
+        return _Before([need for one in behind for need in one.needs], JobInput.LIST)
+    takes = JobInput.NOTHING if isinstance(signature, Signature) and signature.immutable else before.takes
     part.append(job_of(signature, takes, before.needs))
-    return _Before([NewNeed(len(part) - 1)], Takes.RESULT)
+    return _Before([NewNeed(len(part) - 1)], JobInput.RESULT)
 
 
 def _graph_of(planned: Sequence[PlannedJob]) -> list[NewJob]:
@@ -157,7 +157,7 @@ def _graph_of(planned: Sequence[PlannedJob]) -> list[NewJob]:
             for by, even_if_failed in needed[one]
             for need in behind[by].needs
         ]
-        behind[one] = _put(part, one.signature, _Before(its, Takes.LIST if its else Takes.NOTHING))
+        behind[one] = _put(part, one.signature, _Before(its, JobInput.LIST if its else JobInput.NOTHING))
     return part
 
 

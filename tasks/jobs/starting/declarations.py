@@ -28,7 +28,7 @@ from harbor_refresh.tasks.jobs.starting.options import (
     refuse_options_of_task,
     refuse_untaken,
 )
-from harbor_refresh.tasks.models.job import Takes
+from harbor_refresh.tasks.models.job import JobInput
 
 LEAST_ATTEMPTS, MAX_ATTEMPTS = 5, 32_767
 ASYNC = "write `await` where it is made"
@@ -80,7 +80,7 @@ class NewJob:
     max_attempts: int = LEAST_ATTEMPTS
     is_unique: bool = False
     needs: Sequence[NewNeed] = ()
-    takes: Takes = Takes.NOTHING
+    takes: JobInput = JobInput.NOTHING
     meta: dict[str, Any] = field(default_factory=dict)
     limit_key: str | None = None
     job_id: str = field(default_factory=lambda: str(uuid4()))
@@ -100,7 +100,7 @@ Part = Sequence[NewJob]
 
 def stored(job: NewJob) -> NewJob:
     """Return the job with its arguments as they are stored. Raises Refused, with the argument that cannot be."""
-    if job.is_unique and job.takes != Takes.NOTHING:
+    if job.is_unique and job.takes != JobInput.NOTHING:
         raise Refused(
             f"job {job.name}: is unique and takes the result of the job before it, which is not known yet"
         )
@@ -123,7 +123,7 @@ def stored(job: NewJob) -> NewJob:
 MAX_NAME = 255
 
 
-def job_of(signature: Any, takes: Takes = Takes.NOTHING, needs: Sequence[NewNeed] = ()) -> NewJob:
+def job_of(signature: Any, takes: JobInput = JobInput.NOTHING, needs: Sequence[NewNeed] = ()) -> NewJob:
     """Return the job of this signature. Raises Refused if it cannot be sent or run."""
     if not isinstance(signature, Signature):
         raise Refused(f"{TAKES}, and got {shown(signature)} among them")
@@ -136,7 +136,7 @@ def job_of(signature: Any, takes: Takes = Takes.NOTHING, needs: Sequence[NewNeed
     if not is_whole(task.max_attempts, 1, MAX_ATTEMPTS):
         takes_number = f"max_attempts takes a whole number from 1 to {MAX_ATTEMPTS:,}"
         raise Refused(f"job {task.name}: {takes_number}, and got {shown(task.max_attempts)}")
-    first = [] if takes == Takes.NOTHING else [None]
+    first = [] if takes == JobInput.NOTHING else [None]
     try:
         refuse_arguments(task, (*first, *signature.args), signature.kwargs)
     except TypeError as exc:

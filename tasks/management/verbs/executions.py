@@ -14,7 +14,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from harbor_refresh.executions.access.audit import Kind, Outcome, at_terminal, note
+from harbor_refresh.executions.access.audit import Outcome, Target, at_terminal, note
 from harbor_refresh.executions.attached.ownership import refuse_if_attached
 from harbor_refresh.executions.errors import NoSuchExecution, Refused
 from harbor_refresh.executions.lifecycle import vendor_keys
@@ -28,7 +28,7 @@ from harbor_refresh.executions.queries.progress import progress
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks.jobs.queries import check_in_of, running_jobs
-from harbor_refresh.tasks.jobs.running.handle import CheckIn
+from harbor_refresh.tasks.jobs.running.handle import JobCheckIn
 from harbor_refresh.tasks.jobs.stops import KILL_AFTER, stop_jobs
 from harbor_refresh.tasks.operations.bulk import VERBS as BULK_VERBS
 from harbor_refresh.tasks.operations.bulk import Done, first_of, walk
@@ -134,7 +134,7 @@ def _fields(execution: Execution) -> dict[str, Any]:
 def _running(execution_id: int) -> Answer:
     data, rows = [], []
     for job in running_jobs(execution_id, MOST_RUNNING):
-        said = check_in_of(job) or CheckIn()
+        said = check_in_of(job) or JobCheckIn()
         ago = (timezone.now() - job.heard_at).total_seconds() if job.heard_at else 0
         one = {"task_id": job.task_id, "name": job.name, "message": said.message, "done": said.done, "of": said.of}
         data.append({**one, "seconds_ago": round(max(0, ago), 1)})
@@ -171,7 +171,7 @@ def _act(verb: Verb, options: dict[str, Any]) -> Answer:
         return Answer({**data, "total": 0}, ["No execution is chosen; nothing was changed."])
     if not options["yes"] and (not which.ids or verb == Verb.DELETE):
         _ask_person(f"{verb.capitalize()} {how_many}? [y/N] ")
-    entry = note(at_terminal(), verb, Kind.EXECUTIONS, detail=which.as_text() or "all")
+    entry = note(at_terminal(), verb, Target.EXECUTIONS, detail=which.as_text() or "all")
     done, is_complete = Done(), False
     # Ctrl-C rolls back the portion in progress, and ends the walk
     with suppress(KeyboardInterrupt), bar_shown(verb, total) as show:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import F
 
-from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note, noted
+from harbor_refresh.executions.access.audit import Target, Word, at_terminal, note, noted
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
@@ -38,7 +38,7 @@ MEANINGS = {
 def _note(word: Word, count: int) -> None:
     """Write to the log of actions what was done with the queue, unless the database is away."""
     with suppress(DatabaseAway), absence_translated():
-        note(at_terminal(), word, Kind.QUEUE, count=count)
+        note(at_terminal(), word, Target.QUEUE, count=count)
 
 
 def repair_drift(*, full: bool, dry_run: bool) -> Answer:
@@ -46,7 +46,7 @@ def repair_drift(*, full: bool, dry_run: bool) -> Answer:
         outcome = reconcile(full=full, dry_run=dry_run, progress=progress)
     refuse_second_run("reconcile", outcome)
     if not dry_run:
-        note(at_terminal(), Word.RECONCILE, Kind.QUEUE, count=outcome.marked)
+        note(at_terminal(), Word.RECONCILE, Target.QUEUE, count=outcome.marked)
     told = ("rescan_reason", "looked_at", "drifted", "waiting", "marked", "released_from_quarantine")
     data = {"full": full, "dry_run": dry_run, **{name: getattr(outcome, name) for name in told}}
     what = "execution" if full or outcome.rescan_reason or is_attached() else "changed task"
@@ -126,7 +126,7 @@ def _quarantine(options: dict[str, Any]) -> Answer:
 
 def _release(given: list[int]) -> Answer:
     ids = sorted(set(given))
-    with noted(at_terminal(), Word.RELEASE, Kind.QUARANTINE, id_list(ids, at_most=MAX_IDS)) as entry:
+    with noted(at_terminal(), Word.RELEASE, Target.QUARANTINE, id_list(ids, at_most=MAX_IDS)) as entry:
         released = sorted(release(ids))
         entry.count, entry.skip = len(released), not released
     absent = sorted(set(ids) - set(released))

@@ -19,7 +19,7 @@ from harbor_refresh.tasks.checks.output import problem_text
 from harbor_refresh.tasks.checks.registry import Shown, level_of, told, what_of
 from harbor_refresh.tasks.jobs import queries
 from harbor_refresh.tasks.models.job import Job
-from harbor_refresh.tasks.overview.state import State
+from harbor_refresh.tasks.overview.state import ServiceState
 from harbor_refresh.tasks.pipeline.diagnosis import diagnose
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import Token, execution_id
@@ -59,7 +59,7 @@ def _status(options: dict[str, Any]) -> Answer:
     return Answer(data, shown, failure)
 
 
-def _counts(state: State, backlog: int | None) -> Iterator[tuple[str, Any, str]]:
+def _counts(state: ServiceState, backlog: int | None) -> Iterator[tuple[str, Any, str]]:
     """Count what each server knows that answers."""
     if "redis" not in state.absent:
         yield "backlog", backlog, "wait to be claimed"
@@ -77,7 +77,7 @@ def _counts(state: State, backlog: int | None) -> Iterator[tuple[str, Any, str]]
         yield "dead letters", state.dead_letters, "notifications that were given up"
 
 
-def _times(state: State) -> Iterator[tuple[str, str, str]]:
+def _times(state: ServiceState) -> Iterator[tuple[str, str, str]]:
     """Say how long ago the parts worked."""
     if "redis" not in state.absent:
         oldest = state.oldest_waiting

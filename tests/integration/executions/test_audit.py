@@ -10,10 +10,10 @@ from django.test import RequestFactory
 
 from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.access.audit import (
-    Kind,
     Origin,
     Outcome,
     Person,
+    Target,
     Word,
     at_terminal,
     note,
@@ -63,7 +63,7 @@ def breaks_a_constraint(stopped: int) -> None:
 
 def test_an_entry_is_committed_with_its_act() -> None:
     execution, _ = made(2)
-    with noted(ANNA, Word.STOP, Kind.EXECUTION, execution.pk) as noting:
+    with noted(ANNA, Word.STOP, Target.EXECUTION, execution.pk) as noting:
         noting.count = stop(execution.pk)
         assert not AuditEntry.objects.exists()
     assert told() == [entry(target=str(execution.pk), count=2)]
@@ -72,18 +72,18 @@ def test_an_entry_is_committed_with_its_act() -> None:
 
 def test_an_act_that_fails_has_no_entry_and_an_entry_that_fails_has_no_act() -> None:
     execution, _ = made(2)
-    with pytest.raises(IntegrityError), noted(ANNA, Word.STOP, Kind.EXECUTION, execution.pk):
+    with pytest.raises(IntegrityError), noted(ANNA, Word.STOP, Target.EXECUTION, execution.pk):
         breaks_a_constraint(stop(execution.pk))
-    with pytest.raises(IntegrityError), noted(ANNA, "", Kind.EXECUTION, execution.pk):
+    with pytest.raises(IntegrityError), noted(ANNA, "", Target.EXECUTION, execution.pk):
         stop(execution.pk)
     assert told() == []
     assert status_of(execution) == "Running"
 
 
 def test_an_act_says_how_it_ended_what_it_made_or_that_there_was_nothing_to_do() -> None:
-    with noted(ANNA, Word.CREATE, Kind.SUBSCRIPTION) as noting:
+    with noted(ANNA, Word.CREATE, Target.SUBSCRIPTION) as noting:
         noting.target, noting.outcome, noting.detail = 9, Outcome.FAILED, "why"
-    with noted(ANNA, Word.RETRY, Kind.EXECUTION, 7) as noting:
+    with noted(ANNA, Word.RETRY, Target.EXECUTION, 7) as noting:
         noting.skip = True
     assert told() == [entry(verb="create", kind="subscription", target="9", outcome="failed", detail="why")]
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_stored_is_shortened_and_replaced() -> None:
     note(
         Person("\x00" + "n" * 999, Origin.TERMINAL, "a" * 999),
         Word.STOP,
-        Kind.EXECUTION,
+        Target.EXECUTION,
         "t" * 999,
         detail="d" * 9999,
     )
@@ -132,8 +132,8 @@ def test_a_terminal_has_a_user_and_a_machine() -> None:
 
 def test_an_old_entry_is_forgotten() -> None:
     chores = {chore.name: chore for chore in HOUSEKEEPING}
-    note(ANNA, Word.STOP, Kind.EXECUTION, 7)
-    note(ANNA, Word.STOP, Kind.EXECUTION, 8)
+    note(ANNA, Word.STOP, Target.EXECUTION, 7)
+    note(ANNA, Word.STOP, Target.EXECUTION, 8)
     first = AuditEntry.objects.earliest("pk")
     AuditEntry.objects.filter(pk=first.pk).update(at=first.at - chores["log of actions"].age - timedelta(hours=1))
     with transaction.atomic():
@@ -144,7 +144,7 @@ def test_an_old_entry_is_forgotten() -> None:
 def test_the_log_keeps_the_newest_entries_however_many_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "KEPT", 3)
     for number in range(7):
-        note(ANNA, Word.STOP, Kind.EXECUTION, number)
+        note(ANNA, Word.STOP, Target.EXECUTION, number)
     long_ago = AuditEntry.objects.earliest("pk").at - timedelta(days=1)
     with transaction.atomic():
         assert [audit.forget(long_ago, most=3) for _ in range(3)] == [3, 1, 0]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create, create_many
-from harbor_refresh.executions.lifecycle.reports import Outcome, Report, report
+from harbor_refresh.executions.lifecycle.reports import Report, ReportOutcome, report
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.news.after_commit import Member
@@ -38,7 +38,7 @@ def database_now() -> datetime:
         return moment
 
 
-def report_and_compare(reports: Sequence[Report], splits: Sequence[int] = ()) -> list[Outcome]:
+def report_and_compare(reports: Sequence[Report], splits: Sequence[int] = ()) -> list[ReportOutcome]:
     """Report, split at these places, in one transaction; every task must be what the model says."""
     expected = rows(Task)
     outcomes = []
@@ -234,7 +234,7 @@ def test_refusals_come_in_the_order_of_the_batch_and_every_report_is_counted_onc
 
 
 def test_an_empty_batch_does_not_touch_the_database(changed: list[Member]) -> None:
-    assert report([]) == Outcome()
+    assert report([]) == ReportOutcome()
     assert changed == []
 
 

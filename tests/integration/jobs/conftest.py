@@ -43,6 +43,6 @@ def core(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Target
         monkeypatch.setattr(report_target, "of_this_process", PerProcess(report_target.Poster))
         report_target.client.cache_clear()
         yield its_core
-        report_target.of_this_process.stop()
+        report_target.poster.stop()
         report_target.client().close()
         report_target.client.cache_clear()

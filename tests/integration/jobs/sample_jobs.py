@@ -24,7 +24,7 @@ from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.messages.validation import header_of
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, Run, begin, take
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
-from harbor_refresh.tasks.models.job import Job, Node, Takes
+from harbor_refresh.tasks.models.job import Job, JobInput, Node
 from tests.started import start
 
 #: The queue of the jobs of these tests, and the id of their usual node.
@@ -99,14 +99,14 @@ def recorded(*jobs: str, **options: Any) -> Execution:
     return start("SCAN", [[NewJob("a.job", job_id=job, **options)] for job in jobs])
 
 
-def in_a_row(*jobs: NewJob, takes: Takes = Takes.RESULT) -> list[NewJob]:
+def in_a_row(*jobs: NewJob, takes: JobInput = JobInput.RESULT) -> list[NewJob]:
     """These jobs as a chain: each takes the result of the one before it."""
     return [
         replace(job, needs=[NewNeed(place - 1)], takes=takes) if place else job for place, job in enumerate(jobs)
     ]
 
 
-def chained(*jobs: str, takes: Takes = Takes.RESULT) -> Execution:
+def chained(*jobs: str, takes: JobInput = JobInput.RESULT) -> Execution:
     steps = [NewJob("a.job", [job], job_id=job) for job in jobs]
     return start("SCAN", [in_a_row(*steps, takes=takes)])
 

@@ -15,7 +15,7 @@ from django.db import DataError
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import Handle
-from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.running import tracked
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
@@ -52,7 +52,7 @@ TYPED = [
 @pytest.fixture(autouse=True)
 def worker(database: str) -> None:
     """This process is a worker."""
-    beats(this_node.id)
+    beats(this_worker.id)
 
 
 def one(outbox: Outbox, name: str = "a", **options: Any) -> Sent:
@@ -295,7 +295,7 @@ def test_a_job_that_returns_after_it_has_asked_for_another_try_gets_that(outbox:
 
 
 def test_of_two_outcomes_of_a_run_that_are_taken_together_the_first_stands(outbox: Outbox) -> None:
-    run = begun(one(outbox), node=this_node.id)
+    run = begun(one(outbox), node=this_worker.id)
     assert run
     again, end = Outcome(run.run, Status.SCHEDULED, delay=60), Outcome(run.run, Status.SUCCESS)
     assert [outcome.status for outcome in take([again, end])] == ["Scheduled"]

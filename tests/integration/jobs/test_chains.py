@@ -8,10 +8,10 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.again import retry_failed
-from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.models import Job
-from harbor_refresh.tasks.models.job import Takes
+from harbor_refresh.tasks.models.job import JobInput
 from tests.integration.jobs.sample_jobs import Outbox, beats, begun, chained, named, rows, tasks
 from tests.integration.jobs.test_a_run_in_its_process import got
 
@@ -29,7 +29,7 @@ def broken(by: str = "a", status: str = "Error") -> tuple[str, str]:
 @pytest.fixture(autouse=True)
 def worker(database: str) -> None:
     """This process is a worker."""
-    beats(this_node.id)
+    beats(this_worker.id)
 
 
 def said() -> dict[str, tuple[str, str]]:
@@ -43,7 +43,7 @@ def reported(name: str, status: str, revision: int = 0) -> None:
 
 def running(outbox: Outbox) -> Begun:
     """The first job of the chain."""
-    run = begun(outbox.take()[0], node=this_node.id)
+    run = begun(outbox.take()[0], node=this_worker.id)
     assert run
     return run
 
@@ -59,7 +59,7 @@ def test_a_chain_whose_job_has_not_succeeded_ends_whoever_says_so(status: str, o
 
 
 def test_a_success_that_another_program_reports_is_followed_by_a_job_that_takes_no_result(outbox: Outbox) -> None:
-    chained("a", "b", takes=Takes.NOTHING)
+    chained("a", "b", takes=JobInput.NOTHING)
     outbox.take()
     reported("a", "Success")
     assert Job.objects.get(task__job_id="b").waits_for == 0, "its turn has come"

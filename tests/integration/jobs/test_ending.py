@@ -16,10 +16,10 @@ from harbor_refresh.tasks.jobs.again import resume_stopped
 from harbor_refresh.tasks.jobs.messages import guard
 from harbor_refresh.tasks.jobs.messages.guard import TrackedRequest
 from harbor_refresh.tasks.jobs.messages.validation import header_of
-from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
-from harbor_refresh.tasks.models.job import Job, Takes
+from harbor_refresh.tasks.models.job import Job, JobInput
 from tests.integration.jobs.sample_jobs import (
     Outbox,
     Sent,
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("database", "at_once")
 @pytest.fixture
 def message(outbox: Outbox) -> Sent:
     """That of the job j; this process is a worker."""
-    beats(this_node.id)
+    beats(this_worker.id)
     recorded("j", options={"expires": "2026-01-01T00:00:00+00:00"})
     (sent,) = outbox.take()
     return sent
@@ -71,9 +71,9 @@ def test_a_message_that_has_expired_ends_its_job_unless_that_was_resumed_since(
 def test_a_job_that_needs_others_ends_if_it_has_not_begun_so_long_after_it_was_sent_unless_it_was_resumed_since(
     outbox: Outbox,
 ) -> None:
-    beats(this_node.id)
+    beats(this_worker.id)
     jobs = [NewJob("a.job", job_id="a"), NewJob("b.job", job_id="b", options={"expires": 90})]
-    execution = start("SCAN", [in_a_row(*jobs, takes=Takes.NOTHING)])
+    execution = start("SCAN", [in_a_row(*jobs, takes=JobInput.NOTHING)])
     report([Report(outbox.take()[0].task_id, "Success", 0)])
     sender.send_all()
     (message,) = outbox.take()
@@ -91,7 +91,7 @@ def test_a_job_that_needs_others_ends_if_it_has_not_begun_so_long_after_it_was_s
 
 def test_a_run_ends_by_its_own_process_alone(message: Sent) -> None:
     """A failover may lose the begin of a run. Then another one has its number."""
-    run = begun(message, node=this_node.id)
+    run = begun(message, node=this_worker.id)
     assert run
     Job.objects.update(process=1)
     assert take([Outcome(run.run, Status.ERROR)]) == []
@@ -103,13 +103,13 @@ def test_a_message_of_another_database_ends_no_job_of_this_one(message: Sent) ->
     """There another job has the task of that id."""
     foreign = replace(message, job="of another database")
     revoked(foreign)
-    assert begun(message, node=this_node.id)
+    assert begun(message, node=this_worker.id)
     revoked(foreign, terminated=True)
     assert rows() == {"j": ("running", 1)}
 
 
 def test_a_dropped_copy_ends_no_run_and_no_job_that_has_another_message(message: Sent, outbox: Outbox) -> None:
-    run = begun(message, node=this_node.id)
+    run = begun(message, node=this_worker.id)
     assert run
     revoked(message)
     assert rows() == {"j": ("running", 1)}
@@ -134,7 +134,7 @@ def test_a_hard_limit_is_written_before_celery_acknowledges_the_message(
     then: list[Any] = []
     monkeypatch.setattr(Request, "on_timeout", lambda *_: then.append((rows()["j"], tasks()["j"][3])))
     if has_begun:
-        begun(message, node=this_node.id)
+        begun(message, node=this_worker.id)
     limited(message).on_timeout(False, 2)
     limit = (("ended", 1), "TimeLimitExceeded: TimeLimitExceeded(2,)")
     assert then == [limit if has_begun else (("sent", 0), "")]
@@ -142,7 +142,7 @@ def test_a_hard_limit_is_written_before_celery_acknowledges_the_message(
 
 def test_a_soft_limit_is_for_the_run_itself(message: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Request, "on_timeout", lambda *_: None)
-    begun(message, node=this_node.id)
+    begun(message, node=this_worker.id)
     limited(message).on_timeout(True, 2)
     assert rows() == {"j": ("running", 1)}
 

@@ -13,7 +13,7 @@ from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, Refu
 from harbor_refresh.executions.lifecycle.gates import close_overdue
 from harbor_refresh.executions.models import Addition, Execution, Gate
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, sender, start
-from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.running.handle import Untracked
 from harbor_refresh.tasks.models import Job
 from tests.integration.jobs.sample_jobs import Outbox, arguments_sent, beats, delivered, ends, failed
@@ -80,7 +80,7 @@ def test_what_cannot_be_run_is_refused_and_leaves_nothing(outbox: Outbox) -> Non
 @pytest.mark.usefixtures("at_once")
 def test_a_job_adds_jobs_to_its_execution_while_it_runs(outbox: Outbox) -> None:
     """The execution was not opened: the task of the job keeps it from ending."""
-    beats(this_node.id)
+    beats(this_worker.id)
     execution = start("SCAN", jobs=[scan.s("a")])
     handles: list[Handle] = []
 

@@ -19,7 +19,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.broker import redaction
 from harbor_refresh.tasks.jobs import Handle, JobResult, TrackedExecution
 from harbor_refresh.tasks.jobs.again import retry_failed
-from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.running import kept_ends
 from harbor_refresh.tasks.jobs.running.kept_ends import CUT, MAX_TRACEBACK
@@ -38,7 +38,7 @@ SECRET = "the password of the tests"
 @pytest.fixture(autouse=True)
 def worker(database: str) -> None:
     """This process is a worker."""
-    beats(this_node.id)
+    beats(this_worker.id)
 
 
 @pytest.fixture
@@ -194,12 +194,12 @@ def test_of_several_ends_of_a_job_that_of_its_last_run_stays_and_of_one_run_the_
         kept = (None, "", value) if status == Status.ERROR else (value, "", "")
         take([Outcome(its.run, status, result=value, kept=kept)])
 
-    first = begun(one(outbox), node=this_node.id)
+    first = begun(one(outbox), node=this_worker.id)
     end(first, Status.ERROR, "1")
     task = Task.objects.get()
     report([Report(task.pk, "Error", Job.objects.get().revision)])
     retry_failed(task.execution_id)
-    second = begun(*outbox.take(), node=this_node.id)
+    second = begun(*outbox.take(), node=this_worker.id)
     for run, value in ((first, "1"), (second, "2"), (second, "3"), (first, "1")):
         end(run, Status.SUCCESS, value)
     its = Job.objects.get()

@@ -17,7 +17,7 @@ from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models import Pause
-from harbor_refresh.tasks.models.job import Job, Takes
+from harbor_refresh.tasks.models.job import Job, JobInput
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from tests import servers
 from tests.integration.concurrency import in_background, transaction_held_open, wait_until
@@ -197,7 +197,7 @@ def test_a_job_that_needs_others_expires_so_long_after_it_was_sent_first_however
 ) -> None:
     beats()
     jobs = [NewJob("a.job", job_id="a"), NewJob("b.job", job_id="b", options={"expires": 90.5, "priority": 3})]
-    start("SCAN", [in_a_row(*jobs, takes=Takes.NOTHING)])
+    start("SCAN", [in_a_row(*jobs, takes=JobInput.NOTHING)])
     report([Report(outbox.take()[0].task_id, "Success", 0)])
     sender.send_all()
     assert [one.options for one in outbox.take()] == [{"expires": 90.5, "priority": 3}]

@@ -20,7 +20,7 @@ from harbor_refresh.executions.models import Addition, Execution, Task
 from harbor_refresh.executions.text import MAX_JSON
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, sender
 from harbor_refresh.tasks.jobs import start as start_signatures
-from harbor_refresh.tasks.jobs.nodes import this_node
+from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.starting import creation
 from harbor_refresh.tasks.jobs.starting.creation import add
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, Part
@@ -340,7 +340,7 @@ NATIVE = {
 
 @pytest.mark.usefixtures("at_once")
 def test_values_that_celerys_json_takes_come_to_the_job_as_from_celery(outbox: Outbox) -> None:
-    beats(this_node.id)
+    beats(this_worker.id)
     start("SCAN", [[NewJob("a.job", [*NATIVE.values()], dict(NATIVE), is_unique=True)]])
     got: list[Any] = []
 

@@ -43,7 +43,7 @@ from harbor_refresh.tasks.jobs.starting.creation import add
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.models import Job, Limit, Need, Pause
-from harbor_refresh.tasks.models.job import State, Takes
+from harbor_refresh.tasks.models.job import JobInput, JobState
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from tests.integration.jobs.sample_jobs import Sent
 from tests.started import start
@@ -65,7 +65,7 @@ def graphs(draw: st.DrawFn) -> list[NewJob]:
     for place in range(draw(st.integers(1, 5))):
         needed = draw(st.sets(st.integers(0, place - 1), max_size=3)) if place else set()
         needs = [NewNeed(one, even_if_failed=draw(st.booleans())) for one in sorted(needed)]
-        takes = draw(st.sampled_from((Takes.NOTHING, Takes.LIST))) if needs else Takes.NOTHING
+        takes = draw(st.sampled_from((JobInput.NOTHING, JobInput.LIST))) if needs else JobInput.NOTHING
         part.append(NewJob("a.job", needs=needs, takes=takes, max_attempts=ATTEMPTS))
     return part
 
@@ -128,7 +128,7 @@ class Jobs(RuleBasedStateMachine):
         if begun is None:
             return
         assert before is not None
-        assert before.state == State.SENT, "only a job that is sent begins"
+        assert before.state == JobState.SENT, "only a job that is sent begins"
         assert before.run == message.number, "a message begins the run that it was sent for"
         assert message.task_id not in self.succeeded, "none begins after its success"
         self.begun[message.task_id] += 1
@@ -211,7 +211,7 @@ class Jobs(RuleBasedStateMachine):
             report([Report(task.pk, status, task.status_revision)])
 
     def _stands(self, begun: Begun) -> bool:
-        rows = Job.objects.filter(pk=begun.run.task_id, run=begun.run.number, state=State.RUNNING)
+        rows = Job.objects.filter(pk=begun.run.task_id, run=begun.run.number, state=JobState.RUNNING)
         return rows.exists()
 
     # what must hold
@@ -219,11 +219,11 @@ class Jobs(RuleBasedStateMachine):
     @invariant()
     def a_job_has_ended_if_its_task_is_final(self) -> None:
         for job in Job.objects.select_related("task"):
-            assert (job.state == State.ENDED) == is_final(job.task.status), job
+            assert (job.state == JobState.ENDED) == is_final(job.task.status), job
 
     @invariant()
     def no_job_is_sent_while_its_queue_is_paused(self) -> None:
-        assert not (Pause.objects.exists() and Job.objects.filter(state=State.SENT).exists())
+        assert not (Pause.objects.exists() and Job.objects.filter(state=JobState.SENT).exists())
 
     @invariant()
     def one_run_of_a_job_stands(self) -> None:
@@ -238,12 +238,16 @@ class Jobs(RuleBasedStateMachine):
 
     @invariant()
     def a_key_is_held_by_one_job(self) -> None:
-        held = Job.objects.filter(holds_key=True).exclude(state=State.ENDED).values_list("unique_key", flat=True)
+        held = (
+            Job.objects.filter(holds_key=True).exclude(state=JobState.ENDED).values_list("unique_key", flat=True)
+        )
         assert len(held) == len(set(held))
 
     @invariant()
     def a_job_waits_for_what_it_needs(self) -> None:
-        for need in Need.objects.filter(job__state__in=(State.SENT, State.RUNNING)).select_related("needed__task"):
+        for need in Need.objects.filter(job__state__in=(JobState.SENT, JobState.RUNNING)).select_related(
+            "needed__task"
+        ):
             status = need.needed.task.status
             had_succeeded = need.needed_id in self.succeeded or status == Status.SUCCESS
             assert had_succeeded or (need.even_if_failed and need.is_met)
@@ -251,8 +255,8 @@ class Jobs(RuleBasedStateMachine):
     @invariant()
     def no_more_run_than_the_limit_lets(self) -> None:
         its = Job.objects.filter(limit_key="a key")
-        assert its.filter(admitted=True).exclude(state=State.ENDED).count() <= LIMIT
-        assert not its.filter(admitted=False, state__in=(State.SENT, State.RUNNING)).exists()
+        assert its.filter(admitted=True).exclude(state=JobState.ENDED).count() <= LIMIT
+        assert not its.filter(admitted=False, state__in=(JobState.SENT, JobState.RUNNING)).exists()
 
     @invariant()
     def it_knows_for_how_many_it_waits(self) -> None:
@@ -261,7 +265,9 @@ class Jobs(RuleBasedStateMachine):
 
     @invariant()
     def a_job_waits_for_none_that_has_ended(self) -> None:
-        assert not Need.objects.filter(is_met=False, job__state=State.WAITING, needed__state=State.ENDED).exists()
+        assert not Need.objects.filter(
+            is_met=False, job__state=JobState.WAITING, needed__state=JobState.ENDED
+        ).exists()
 
     def teardown(self) -> None:
         """Whatever has happened, all of it ends: live workers run what is left."""
@@ -280,10 +286,10 @@ class Jobs(RuleBasedStateMachine):
             for message in list(self.outbox):
                 if begun := begin(message.task_id, message.job, message.number, 1, 101):
                     take([Outcome(begun.run, Status.SUCCESS, result='"r"' if begun.is_needed else None)])
-            if not Job.objects.exclude(state=State.ENDED).exists():
+            if not Job.objects.exclude(state=JobState.ENDED).exists():
                 break
         else:
-            raise AssertionError(list(Job.objects.exclude(state=State.ENDED).values()))
+            raise AssertionError(list(Job.objects.exclude(state=JobState.ENDED).values()))
 
 
 @pytest.fixture(autouse=True)

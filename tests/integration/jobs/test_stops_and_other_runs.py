@@ -23,7 +23,7 @@ from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
-from harbor_refresh.tasks.models.job import Takes
+from harbor_refresh.tasks.models.job import JobInput
 from tests import servers
 from tests.integration.concurrency import Pause, at_once, in_background, transaction_held_open, wait_until
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
@@ -167,7 +167,7 @@ def test_what_was_stopped_behind_a_failure_is_left_to_a_retry(outbox: Outbox) ->
 
 
 def test_a_job_that_was_stopped_alone_waits_for_the_job_before_it(outbox: Outbox) -> None:
-    execution = chained("a", "b", takes=Takes.NOTHING)
+    execution = chained("a", "b", takes=JobInput.NOTHING)
     run = run_of(*outbox.take())
     assert stop_job_of(execution.tasks.get(job_id="b").pk)
     assert resume_stopped(execution.pk) == 1
@@ -226,7 +226,7 @@ def test_of_two_at_once_one_runs_each_job_again(status: str, outbox: Outbox) -> 
 
 def test_a_job_that_runs_again_by_a_report_meanwhile_is_not_tried_again(database: str, outbox: Outbox) -> None:
     """What is tried again is decided under the locks of the tasks: neither it, nor what was stopped behind it."""
-    execution = chained("a", "b", takes=Takes.NOTHING)
+    execution = chained("a", "b", takes=JobInput.NOTHING)
     a = execution.tasks.earliest("pk").pk
     report([Report(a, "Error")])
     outbox.take()
@@ -253,9 +253,9 @@ def test_another_try_that_waits_for_a_stop_leaves_what_was_stopped(outbox: Outbo
     assert outbox.taken() == [("failed", 0)]
 
 
-@pytest.mark.parametrize(("status", "takes"), [("Error", Takes.NOTHING), ("Success", Takes.LIST)])
+@pytest.mark.parametrize(("status", "takes"), [("Error", JobInput.NOTHING), ("Success", JobInput.LIST)])
 def test_another_try_that_waits_for_the_end_of_another_need_leaves_the_job_that_cannot_run(
-    status: str, takes: Takes, outbox: Outbox
+    status: str, takes: JobInput, outbox: Outbox
 ) -> None:
     """Another program reports the end: that it has failed, or has succeeded and left no result."""
     both = NewJob("a.job", job_id="c", needs=[NewNeed(0), NewNeed(1)], takes=takes)
@@ -288,7 +288,7 @@ def test_the_end_of_one_need_and_the_failing_run_of_another_never_deadlock(
     other: str, before: bool, outbox: Outbox
 ) -> None:
     """The run has locked its task and the one behind it when the other need ends. Then it locks their jobs."""
-    chain = in_a_row(NewJob("a.job", job_id="x"), NewJob("a.job", job_id="b"), takes=Takes.NOTHING)
+    chain = in_a_row(NewJob("a.job", job_id="x"), NewJob("a.job", job_id="b"), takes=JobInput.NOTHING)
     both = NewJob("a.job", job_id="c", needs=[NewNeed(1), NewNeed(2)])
     execution = start("SCAN", [[*chain, NewJob("a.job", job_id="a"), both]])
     x, a = (run_of(one).run for one in outbox.take())

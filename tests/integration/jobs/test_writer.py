@@ -19,7 +19,7 @@ from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import CODES, Status
 from harbor_refresh.tasks.jobs import Handle, outcomes, sender
 from harbor_refresh.tasks.jobs.again import resume_stopped
-from harbor_refresh.tasks.jobs.nodes import release_runs_without_node, this_node
+from harbor_refresh.tasks.jobs.nodes import release_runs_without_node, this_worker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Taken
 from harbor_refresh.tasks.jobs.running import tracked, writer
 from harbor_refresh.tasks.jobs.running.per_process import PerProcess
@@ -57,7 +57,7 @@ LOCK_NOT_AVAILABLE = "55P03"
 @pytest.fixture(autouse=True)
 def this_writer(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Writer]:
     """That of this process, a worker. It pauses as briefly as it can."""
-    beats(this_node.id)
+    beats(this_worker.id)
     for name in ("PAUSE_SECONDS", "LOOK_SECONDS", "MOMENT"):
         monkeypatch.setattr(writer, name, 0.02)
     monkeypatch.setattr(tracked, "PAUSE_SECONDS", 0)
@@ -108,7 +108,7 @@ def ends(outbox: Outbox, this_writer: Writer, *names: str) -> None:
     """These jobs begin, and all of them succeed."""
     recorded(*names)
     for message in outbox.take():
-        found = begun(message, node=this_node.id)
+        found = begun(message, node=this_worker.id)
         assert found is not None
         this_writer.end(Outcome(found.run, Status.SUCCESS, queue=QUEUE))
 
@@ -244,7 +244,7 @@ def test_a_job_that_asks_whether_it_should_stop_is_heard_of(outbox: Outbox) -> N
 
 
 def its_node_is_dead(job: Handle) -> None:
-    Node.objects.filter(pk=this_node.id).delete()
+    Node.objects.filter(pk=this_worker.id).delete()
     release_runs_without_node()
 
 
@@ -344,7 +344,7 @@ def test_a_run_whose_end_was_lost_by_a_failover_is_released_but_not_at_once(
     ends(outbox, this_writer, "a", "b")
     are_written("a", "b")
     Task.objects.update(status="Running", status_code=CODES["Running"], end_time=None)
-    lost = {"state": "running", "node": this_node.id, "process": os.getpid()}
+    lost = {"state": "running", "node": this_worker.id, "process": os.getpid()}
     Job.objects.update(**lost)
     Job.objects.filter(pk=job("a").pk).update(begun_at=Now() - timedelta(seconds=60))
     monkeypatch.setattr(writer, "UNKNOWN_SECONDS", 30)
@@ -397,7 +397,7 @@ def test_a_locked_job_holds_up_its_own_end_and_the_failures_in_front_of_it_alone
     needs: dict[str, list[int]] = {"a": [], "b": [], "s": [], "c": [0], "d": [3, 1, 2]}
     jobs = [NewJob("a.job", job_id=one, needs=[NewNeed(place) for place in its]) for one, its in needs.items()]
     start("SCAN", [jobs])
-    runs = {message.job: found.run for message in outbox.take() if (found := begun(message, node=this_node.id))}
+    runs = {message.job: found.run for message in outbox.take() if (found := begun(message, node=this_worker.id))}
     ends = [Outcome(its, Status.SUCCESS if one == "s" else Status.ERROR) for one, its in runs.items()]
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT FROM task WHERE job_id = %s FOR NO KEY UPDATE", [locked])

@@ -15,12 +15,12 @@ from harbor_refresh.tasks.celery_tasks import sample
 from harbor_refresh.tasks.models import Event, Sample
 from harbor_refresh.tasks.overview import samples
 from harbor_refresh.tasks.overview.samples import Point
-from harbor_refresh.tasks.overview.state import State
+from harbor_refresh.tasks.overview.state import ServiceState
 from harbor_refresh.tasks.queue import execution_queue
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
-STATE = State(backlog=7)
+STATE = ServiceState(backlog=7)
 NO_LATENCY = [0] * len(counters.labels_of(REPORT_TO_TRUE_SECONDS))
 
 
@@ -58,7 +58,7 @@ def test_a_sample_holds_the_state_and_the_counters() -> None:
 
 
 def test_what_is_not_known_is_null_and_not_zero() -> None:
-    samples.record(State(absent={"redis": "Redis: gone"}))
+    samples.record(ServiceState(absent={"redis": "Redis: gone"}))
     (row,) = rows()
     assert row["backlog"] is None
 

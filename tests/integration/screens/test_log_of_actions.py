@@ -10,7 +10,7 @@ from django.test import Client
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
 from harbor_refresh.executions.access import api_tokens, audit
-from harbor_refresh.executions.access.audit import Kind, Origin, Outcome, Person, Word
+from harbor_refresh.executions.access.audit import Origin, Outcome, Person, Target, Word
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.stops import stop
@@ -133,7 +133,7 @@ def entered(**different: Any) -> AuditEntry:
     return audit.note(person, word, kind, target, **different)
 
 
-WHAT = (("verb", Word.STOP), ("kind", Kind.EXECUTION), ("target", 7))
+WHAT = (("verb", Word.STOP), ("kind", Target.EXECUTION), ("target", 7))
 
 
 def shown(client: Client, query: str) -> list[int]:
@@ -174,7 +174,7 @@ def test_the_log_is_filtered_by_person_verb_kind_origin_and_target(
     made = {
         "a": entered(),
         "b": entered(by="ben", verb=Word.RETRY, target=8),
-        "c": entered(by="cron", origin=Origin.TERMINAL, verb=Word.RECOVER, kind=Kind.QUEUE, target=""),
+        "c": entered(by="cron", origin=Origin.TERMINAL, verb=Word.RECOVER, kind=Target.QUEUE, target=""),
     }
     assert shown(admin, query) == [made[name].pk for name in expected]
 
@@ -183,7 +183,7 @@ def test_the_page_of_an_execution_leads_to_what_was_done_to_it(admin: Client) ->
     one, other = with_jobs(2)
     pk = entered(target=one.pk).pk
     entered(target=other.pk)
-    entered(target=one.pk, kind=Kind.TASK)
+    entered(target=one.pk, kind=Target.TASK)
     page = admin.get(f"/admin/harbor_executions/execution/{one.pk}/change/").content.decode()
     found = re.search(rf'href="{LOG}(\?[^"]+)"', page)
     assert found

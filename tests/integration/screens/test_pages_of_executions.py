@@ -10,7 +10,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from harbor_refresh.executions.access.audit import Kind, Origin, Person, Word, note
+from harbor_refresh.executions.access.audit import Origin, Person, Target, Word, note
 from harbor_refresh.executions.admin import filters
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create, create_many
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
@@ -20,7 +20,7 @@ from harbor_refresh.executions.lifecycle.vendor_keys import number_of
 from harbor_refresh.executions.models import AuditEntry, Delivery, Execution, Subscription, Task, VendorKey
 from harbor_refresh.executions.queries import listing
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
-from harbor_refresh.tasks.models.job import Job, JobEnd, State
+from harbor_refresh.tasks.models.job import Job, JobEnd, JobState
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import ids_shown, signed_in, told
 from tests.integration.jobs.sample_jobs import failed, in_a_row, statuses
@@ -209,7 +209,7 @@ def test_a_list_takes_at_most_twelve_queries_however_many_rows(admin: Client, ad
         started(f"job-{number}")
         one = made("Success")
         quarantine([one.pk], 5)
-        note(Person("anna", Origin.ADMIN), Word.STOP, Kind.EXECUTION, one.pk)
+        note(Person("anna", Origin.ADMIN), Word.STOP, Target.EXECUTION, one.pk)
 
     add(0)
     few = queries(admin, address)
@@ -355,7 +355,7 @@ def test_who_may_not_view_jobs_sees_nothing_of_them_on_the_pages_of_their_execut
 ) -> None:
     execution = started("job")
     its_jobs = Job.objects.filter(task__execution=execution)
-    its_jobs.update(kwargs={"word": "a secret"}, state=State.RUNNING, run=1, node=1, process=1)
+    its_jobs.update(kwargs={"word": "a secret"}, state=JobState.RUNNING, run=1, node=1, process=1)
     task = execution.tasks.get()
     shown = {
         page_of(execution): "/running/",
@@ -372,7 +372,7 @@ def test_who_may_not_view_jobs_sees_nothing_of_them_on_the_pages_of_their_execut
     assert seen(other) == [(200, False), (403, False), (200, False)]
     assert "/job/?" not in other.get(page_of(execution)).content.decode(), "its page would refuse them"
     failed(execution, "job")
-    its_jobs.update(kwargs={}, state=State.ENDED, node=None, process=None)
+    its_jobs.update(kwargs={}, state=JobState.ENDED, node=None, process=None)
     JobEnd.objects.create(job_id=task.pk, revision=task.status_revision, traceback="a secret")
     assert (seen(admin)[2], seen(other)[2]) == ((200, True), (200, False))
 

@@ -24,7 +24,7 @@ from harbor_refresh.monitoring.flights import Flight
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models import Limit, Sample
 from harbor_refresh.tasks.overview import events, samples
-from harbor_refresh.tasks.overview.state import Node, State
+from harbor_refresh.tasks.overview.state import SeenNode, ServiceState
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import signed_in
 from tests.integration.query_counts import queries
@@ -124,7 +124,7 @@ def test_charts_show_what_was_sampled(admin: Client) -> None:
 
 
 def test_what_went_wrong_and_how_it_healed_is_told(admin: Client) -> None:
-    events.note_deaths([Node("host-7-x", 5.0)])
+    events.note_deaths([SeenNode("host-7-x", 5.0)])
     events.note(events.Kind.RECOVERED, 3)
     told = live(admin).json()["parts"]["events"]
     assert "Worker process host-7-x died" in told
@@ -262,7 +262,7 @@ def test_the_page_opens_while_redis_is_away(admin: Client, monkeypatch: pytest.M
 
 def test_a_look_that_hangs_is_waited_for_once_and_then_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     may_return = threading.Event()
-    found = Overview(datetime.now(UTC), State(), [])
+    found = Overview(datetime.now(UTC), ServiceState(), [])
 
     def hang() -> Overview:
         assert may_return.wait(300)

@@ -10,7 +10,7 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.tasks.broker.celery_queues import JOBS
-from harbor_refresh.tasks.models.job import Job, State
+from harbor_refresh.tasks.models.job import Job, JobState
 
 #: A queue of no worker. One that has the queue sends overdue jobs again, and ends them, as it knows no such task.
 ELSEWHERE = "elsewhere"
@@ -30,7 +30,7 @@ def with_jobs(count: int, vendor: str = "SCAN", tasks: int = 1, queue: str = JOB
 def sent(task_id: int, queue: str = JOBS) -> Job:
     """A job of this task that was sent."""
     now = timezone.now()
-    return Job(task_id=task_id, name="a.job", queue=queue, max_attempts=3, state=State.SENT, sent_at=now)
+    return Job(task_id=task_id, name="a.job", queue=queue, max_attempts=3, state=JobState.SENT, sent_at=now)
 
 
 def reported(executions: Sequence[Execution], status: str) -> None:

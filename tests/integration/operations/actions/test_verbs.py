@@ -13,7 +13,7 @@ from harbor_refresh.executions.models import Execution, Quarantine, StatusChange
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.filters import has_jobs
 from harbor_refresh.tasks.broker.celery_queues import JOBS
-from harbor_refresh.tasks.models.job import Job, State
+from harbor_refresh.tasks.models.job import Job, JobState
 from harbor_refresh.tasks.queue import execution_queue
 from tests.integration.operations.actions.sample_bulk import reported, sent, statuses, with_jobs
 from tests.integration.redis_state import Redis
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 
 def job_runs(job: str) -> None:
     jobs = Job.objects.filter(task__job_id=job)
-    assert jobs.update(state=State.RUNNING, run=1, node=1, process=1) == 1
+    assert jobs.update(state=JobState.RUNNING, run=1, node=1, process=1) == 1
 
 
 def test_thousands_of_executions_are_stopped_with_their_tasks_and_jobs() -> None:
@@ -40,8 +40,8 @@ def test_thousands_of_executions_are_stopped_with_their_tasks_and_jobs() -> None
     assert statuses() == {"Stopped": 3_000, "Running": 3, "Success": 100}
     assert not Task.objects.filter(vendor_type="SCAN").exclude(status="Stopped").exists()
     assert StatusChange.objects.filter(execution__in=executions).count() == 3_000
-    assert not Job.objects.filter(task__vendor_type="SCAN").exclude(state=State.ENDED).exists()
-    assert Job.objects.get(task__job_id="GC-1-0").state == State.RUNNING
+    assert not Job.objects.filter(task__vendor_type="SCAN").exclude(state=JobState.ENDED).exists()
+    assert Job.objects.get(task__job_id="GC-1-0").state == JobState.RUNNING
     assert [one for one in violations(broker=lambda: 0, at_most=5) if one.name != "K2"] == []
     assert len(others) == 3
 

@@ -15,7 +15,7 @@ from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.broker.channels import waiting
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
-from harbor_refresh.tasks.models.job import Job, Node, State
+from harbor_refresh.tasks.models.job import Job, JobState, Node
 from harbor_refresh.tasks.operations import bulk
 from harbor_refresh.tasks.operations.bulk import VERBS
 from tests import servers
@@ -103,7 +103,7 @@ def test_an_action_leaves_other_actions_alone_unless_the_filter_names_them() -> 
     assert [result(one)["status"] for one in (first, second)] == ["Success", "Success"]
     waits = asked(Verb.STOP)
     by_name = asked(Verb.STOP, vendor_type=BULK, statuses=("Running",))
-    Job.objects.filter(task__execution=waits).update(state=State.WAITING, not_before=timezone.now())
+    Job.objects.filter(task__execution=waits).update(state=JobState.WAITING, not_before=timezone.now())
     work_off()
     assert [result(one)["status"] for one in (waits, by_name)] == ["Stopped", "Success"]
 
