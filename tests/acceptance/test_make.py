@@ -21,7 +21,7 @@ from tests.terminal import answered
 from tests.waiting import wait_for
 
 README = pages.read("README.md")
-UP, TEST = pages.lines(README.partition("## Two commands")[2].partition("\n## ")[0])
+UP, TEST = pages.lines(README.partition("## Try it")[2].partition("\n## ")[0])
 #: With them, make finds the packages up to date, and installs none.
 INSTALLED = (".up", ".installed", ".release")
 #: What is made here and not kept in the repository.
