@@ -35,7 +35,7 @@ ADDRESSES = ("REDIS_URL", "CELERY_BROKER_URL")
 PASSWORDS = re.compile(r"://[^:@/]*:(.*?)@(?=[^@]*(?:;[a-z]+://|$))")
 #: Each pattern keeps the text before the secret.
 FORMS = re.compile(
-    r"(?P<before>[a-z0-9+.-]://[^\s:@/]*:)[^\s@/]+(?=@)"
+    r"(?P<before>(?<![a-z0-9+.-])[a-z0-9+.-]+://[^\s:@/]*:)[^\s@/]+(?=@)"
     r"|(?P<header>\b(?:authorization|cookie|x-csrftoken)['\"]?\s*[:=]\s*['\"]?(?:[a-z-]+ )?)[^\s'\",;]+"
     r"|(?P<word>\b(?:bearer|harbor-secret) )[^\s'\",;]+"
     r"|(?P<name>\b(?:password|passwd|secret|token)['\"]?\s*[=:]\s*['\"]?)[^\s'\",;&]+"

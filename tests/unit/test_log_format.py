@@ -223,12 +223,10 @@ def test_what_looks_like_a_secret_is_masked(text: str, masked: str) -> None:
 @pytest.mark.parametrize(
     "unit", ["a", "a.", "1", "/", ":", "@", " ", "'", "a:", "://", "a://b:", "cookie", "cookie:", "token ", "hr_"]
 )
-def test_the_time_to_mask_a_text_does_not_grow_with_the_square_of_its_length(unit: str) -> None:
-    def seconds(length: int) -> float:
-        times = repeat(lambda: redaction.redacted((unit * length)[:length]), process_time, repeat=7, number=1)
-        return min(times)
-
-    assert seconds(80_000) < 30 * seconds(8_000)
+def test_a_long_text_is_masked_in_milliseconds_whatever_it_repeats(unit: str) -> None:
+    """A pattern that takes the square of the length takes seconds."""
+    text = (unit * 32_000)[:32_000]
+    assert min(repeat(lambda: redaction.redacted(text), process_time, repeat=3, number=1)) < 0.5
 
 
 def test_a_request_for_an_unknown_host_is_one_warning_without_a_traceback(

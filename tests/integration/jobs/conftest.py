@@ -40,7 +40,7 @@ def core(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Target
         settings.REFRESH_REPORT_AUTHORIZATION = "Harbor-Secret abc"
         monkeypatch.setattr(pacing, "REPORT_TIMEOUT_SECONDS", 60)
         monkeypatch.setattr(report_target, "SECONDS", 600.0)  # a slow machine is no slow target
-        monkeypatch.setattr(report_target, "of_this_process", PerProcess(report_target.Poster))
+        monkeypatch.setattr(report_target, "poster", PerProcess(report_target.Poster))
         report_target.client.cache_clear()
         yield its_core
         report_target.poster.stop()
