@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from celery import Celery, Task, shared_task
+from celery import Task, shared_task
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import connections
 from django.utils.module_loading import import_string
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 #: While so many ticks wait, no other is sent; and while so many wait, none of those that come seldom.
 MAX_WAITING, MAX_WAITING_OF_RARE = 4, 8
-EXPIRES_SECONDS = 24 * 3_600
+EXPIRES_SECONDS = A_DAY = 24 * 3_600
 
 #: A run of handlers ends before the lease of its claim does, so that a call that hangs takes one process, and not
 #: another one with each lease. It begins its last call within RUN_SECONDS, so each has CALL_SECONDS at least. Then
@@ -58,8 +58,8 @@ CALL_SECONDS = SOFT_SECONDS - int(RUN_SECONDS)
 
 
 class Actor(Task):  # type: ignore[type-arg]
-    """Its options do not depend on the settings of the project. A message is acknowledged when its task has ended,
-    and goes back to the broker when its process dies. No result is stored."""
+    """Its options do not depend on the settings of the project, but for limits of time. A message is acknowledged
+    when its task has ended, and goes back to the broker when its process dies. No result is stored."""
 
     abstract = True
     acks_late = True
@@ -70,13 +70,6 @@ class Actor(Task):  # type: ignore[type-arg]
     #: A queue of Redis is a list for each priority, of which `waiting` counts one.
     priority = 0
     rate_limit = ""
-
-    @classmethod
-    def on_bound(cls, app: Celery) -> None:
-        """Lift the project's limits of time: a pass of reconcile that is interrupted would begin anew for ever."""
-        for name in ("time_limit", "soft_time_limit"):
-            if (limit := app.conf[f"task_{name}"]) and getattr(cls, name) == limit:
-                setattr(cls, name, EXPIRES_SECONDS)
 
 
 class Tick(Actor):
@@ -168,8 +161,11 @@ def recover_stale() -> int:
             delivery_runs.recover()
 
 
-@shared_task(name="tasks.reconcile", base=Tick, most_waiting=MAX_WAITING_OF_RARE)
+@shared_task(
+    name="tasks.reconcile", base=Tick, most_waiting=MAX_WAITING_OF_RARE, soft_time_limit=A_DAY, time_limit=A_DAY
+)
 def reconcile() -> dict[str, int]:
+    """A pass that a limit of the project interrupts would begin anew each time."""
     outcome = reconciliation.reconcile(yielding=True)
     return {"looked_at": outcome.looked_at, "marked": outcome.marked}
 

@@ -11,11 +11,10 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from celery import current_app, signals
+from celery import signals
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.broker.celery_queues import ROUTES, WORK
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import brief_queue, execution_queue
 from harbor_refresh.tasks.queue.node import this_node
@@ -48,12 +47,10 @@ def send_until_stopped() -> None:
 
 
 def start(task: Any = None, **_: Any) -> None:
-    """Start the heartbeat, once in a process: when a process of a worker begins that takes refreshes, or when a
-    process begins a task of ours. Others hold no claim, and would count as room for more of them."""
+    """Start the heartbeat, once in a process; in a pool without processes, the first task starts it, unless it was
+    called as a function, which any program may do."""
     global _running_in  # noqa: PLW0603
-    if _running_in == os.getpid() or mode.is_on():
-        return
-    if WORK not in current_app.amqp.queues.consume_from if task is None else task.name not in ROUTES:
+    if _running_in == os.getpid() or mode.is_on() or (task and task.request.is_eager):
         return
     _running_in = os.getpid()
     stopping.clear()

@@ -98,7 +98,7 @@ def forget(before: Any, most: int = 1_000) -> int:
 def noted(person: Person, verb: str, kind: str, target: str | int = "") -> Iterator[AuditEntry]:
     """Do something, and write its entry in the same transaction: either both are committed, or neither is.
 
-        with noted(person_of(request), Word.STOP, Kind.EXECUTION, 7) as entry:
+        with noted(person_of(request), Word.STOP, Target.EXECUTION, 7) as entry:
             entry.count = stop(7)
 
     The act may set each field of the entry; if it sets `skip`, no entry is written. What the act does on commit,

@@ -1,7 +1,7 @@
 """Flower's options. Flower executes this file (`--conf`), and reads the names that are options of its own.
 
 An option of the command line overrides this file, and this file overrides a variable FLOWER_…. So this file reads
-the variables that an operator may set. Without FLOWER_BASIC_AUTH, staff of the admin use Flower with their login.
+the variables that an operator may set. Without FLOWER_BASIC_AUTH, login.py decides who may use it.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Let the staff of the admin into Flower: each request is checked by the session cookie of the admin.
+"""Let users of the admin into Flower: each request is checked by the session cookie of the admin.
 
 Browsers send a cookie to every port of a host. So Flower sees the session of the admin if both have the same
 host name, whether on two ports or behind one proxy. A user who logs out of the admin, or loses a right, loses

@@ -79,7 +79,7 @@ class ThisWorker:
         self._wake = threading.Event()
         self._ending = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._is_logged = self._has_limits = self._had_consequences = False
+        self._is_logged = self._has_limits = False
         #: Since when it beats without a gap, and when it last did.
         self._since = self._beat_at = 0.0
         #: How many tasks a second this worker has ended of late, and how many in all at the last beat.
@@ -188,9 +188,8 @@ class ThisWorker:
             sender.send_due(publish, queues)
         with suppress(RuntimeError):  # another thread changes the set of requests
             self._kill_stopped()
-        if found.has_consequences and (not self._had_consequences or passes % BEATS_A_PASS == 0):
-            consequences.have_carried_out()  # which may be refused each time
-        self._had_consequences = found.has_consequences
+        if found.has_consequences:
+            consequences.have_carried_out()
 
     def _guarded(self, work: Callable[..., object], *args: object) -> None:
         try:

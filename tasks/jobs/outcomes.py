@@ -33,9 +33,9 @@ log = logging.getLogger("harbor_refresh")
 
 #: Characters of a status message.
 MAX_MESSAGE = 2_000
-#: SQLSTATEs that are no fault of a job: a change of the schema (0A, 42), other transactions (40, 55), a time limit
-#: (57), the server's disk (58).
-NOT_OF_A_JOB = ("0A", "40", "42", "55", "57", "58")
+#: SQLSTATEs that are no fault of a job: a change of the schema (0A, 42), a pooler (26), other transactions (40,
+#: 55), the server's memory (53), a time limit (57), the server's disk and files (58, XX001, XX002).
+NOT_OF_A_JOB = ("0A", "26", "40", "42", "53", "55", "57", "58", "XX001", "XX002")
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def end_unbegun(its: Run, exc: Exception) -> bool:
         return False
     why = f"it cannot begin: {first_line(exc)}"[:MAX_MESSAGE]
     with suppress(RefreshError):
-        return not take_apart([Outcome(its, Status.ERROR, why, state=JobState.SENT)]).left
+        return bool(take_apart([Outcome(its, Status.ERROR, why, state=JobState.SENT)]).stood)
     return False
 
 

@@ -4,6 +4,11 @@ from django.db import migrations
 
 from harbor_refresh.executions.sql import text
 
+# without the trigger, which is as it was, and would lock the table
+FUNCTION = text("harbor_refresh.tasks.jobs", "schema/end_with_their_tasks").partition("CREATE OR REPLACE TRIGGER")[
+    0
+]
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -12,7 +17,5 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunSQL("SET LOCAL lock_timeout = '2s'", migrations.RunSQL.noop),
-        migrations.RunSQL(
-            text("harbor_refresh.tasks.jobs", "schema/end_with_their_tasks"), migrations.RunSQL.noop
-        ),
+        migrations.RunSQL(FUNCTION, migrations.RunSQL.noop),
     ]

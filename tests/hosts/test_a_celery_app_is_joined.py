@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from harbor_refresh.tasks.broker.celery_queues import ROUTES
-from harbor_refresh.tasks.celery_tasks import HARD_SECONDS, SOFT_SECONDS
 from harbor_refresh.tasks.schedule import ROWS
 from tests import pages
 from tests.hosts.host import Host
@@ -100,17 +99,16 @@ def test_our_tasks_do_not_depend_on_the_options_of_the_project(tmp_path: Path) -
         from harbor_refresh.tasks.broker.celery_queues import ROUTES
 
         names = ("acks_late", "reject_on_worker_lost", "retry_on_worker_lost", "ignore_result")
-        names += ("priority", "rate_limit", "soft_time_limit", "time_limit")
+        names += ("priority", "rate_limit")
         tasks = {name: current_app.tasks[name] for name in ROUTES}
         print(json.dumps({name: [getattr(task, one) for one in names] for name, task in tasks.items()}))
     """
     host = Host(tmp_path, "none", celery=JOINED, settings=settings)
     # the cycles of the older designs are not acknowledged at all
-    ours = [True, True, False, True, 0, "", 86_400, 86_400]
+    ours = [True, True, False, True, 0, ""]
     expected = dict.fromkeys(ROUTES, ours) | {
         "tasks.run_cycle": [False, *ours[1:]],
-        "tasks.run_handlers": [*ours[:-2], SOFT_SECONDS, HARD_SECONDS],
-        "tasks.act_on_many": [*ours[:4], 5, "1/m", 60, 90],  # a job, which may be repeated
+        "tasks.act_on_many": [*ours[:4], 5, "1/m"],  # a job, which may be repeated
     }
     assert host.ask(options) == expected
 

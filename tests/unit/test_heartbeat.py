@@ -5,11 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from celery import current_app
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import heartbeat, pacing
-from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.queue.claim import Heartbeat
 from tests.waiting import wait_for
@@ -108,20 +106,18 @@ def test_a_process_has_one_heartbeat_however_often_it_is_asked_for(
     wait_for(lambda: len(begun) == 2, "that of a child")
 
 
-def test_a_process_that_takes_no_refreshes_counts_as_no_room_for_claims(
+def test_a_program_that_calls_a_task_as_a_function_is_no_node(
     monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]]
 ) -> None:
-    """One of a worker for jobs alone, or one that calls a task of the project as a function."""
     begun: list[int] = []
     monkeypatch.setattr(heartbeat, "_running_in", 0)
     monkeypatch.setattr(heartbeat, "send_until_stopped", lambda: begun.append(1))
-    heartbeat.start(task=current_app.tasks["celery.accumulate"])
-    with monkeypatch.context() as jobs_alone:
-        jobs_alone.setattr(current_app.amqp.queues, "_consume_from", {JOBS: None})
-        heartbeat.start()
+    recover_stale.push_request(is_eager=True)
+    heartbeat.start(task=recover_stale)
+    recover_stale.pop_request()
     assert heartbeat._running_in == 0
     heartbeat.start(task=recover_stale)
-    wait_for(lambda: begun, "the heartbeat of a process that begins a task of ours")
+    wait_for(lambda: begun, "the heartbeat of a worker that begins one")
 
 
 def test_a_worker_that_starts_asks_for_recovery_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,11 +23,14 @@ busy AS (
     SELECT id FROM task WHERE id IN (SELECT id FROM wanted) EXCEPT SELECT id FROM held
 ),
 in_front AS (
-    SELECT unnest(ARRAY(SELECT id FROM busy)::bigint[]) AS id  -- PostgreSQL expects few rows of an array
+    SELECT unnest(ARRAY(  -- PostgreSQL expects few rows of an array
+        SELECT id FROM busy WHERE cardinality(%(breaking)s::bigint[]) > 0
+    )::bigint[]) AS id
     UNION
     SELECT n.needed_id
     FROM in_front f
     CROSS JOIN LATERAL (SELECT needed_id FROM execution_need WHERE job_id = f.id OFFSET 0) n
+    WHERE n.needed_id IN (SELECT id FROM wanted)
 )
 SELECT unnest(%(task_ids)s::bigint[])
 EXCEPT

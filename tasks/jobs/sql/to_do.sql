@@ -30,4 +30,6 @@ SELECT
         FALSE
     ),
     EXISTS (SELECT FROM execution_failure)
-    OR EXISTS (SELECT FROM execution_terms WHERE deadline <= now() AND NOT is_over)
+    OR coalesce(
+        (SELECT TRUE FROM execution_terms WHERE deadline <= now() AND NOT is_over ORDER BY deadline LIMIT 1), FALSE
+    )

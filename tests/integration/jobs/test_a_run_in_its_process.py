@@ -427,7 +427,7 @@ def test_a_limit_that_strikes_while_a_run_begins_gives_its_message_back(
     assert rejected.value.requeue
 
 
-@pytest.mark.parametrize("sqlstate", ["54000", "22012", "53200", "P0001", "XX000"])
+@pytest.mark.parametrize("sqlstate", ["54000", "22012", "P0001", "XX000"])
 def test_a_job_that_the_database_refuses_to_begin_ends_and_says_why(
     sqlstate: str, outbox: Outbox, at_once: AtOnce
 ) -> None:
