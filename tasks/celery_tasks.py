@@ -149,8 +149,8 @@ def subscribe(instance: Any, **_: Any) -> None:
 
 @shared_task(name="tasks.recover_stale", base=Tick)
 def recover_stale() -> int:
-    """Release the claims of dead nodes; and, if the queue's Redis is away as well, look after all that should not
-    wait for its own schedule."""
+    """Release the claims of dead nodes, and look after all that should not wait for its own schedule, which needs
+    PostgreSQL alone: a Redis that is away does not hold it up."""
     try:
         return recover(idle=not waiting(WORK))
     finally:

@@ -243,9 +243,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
     has_resend_permission = may("harbor_executions.change_delivery")
 
     def matching(self, rows: QuerySet[Delivery], text: str) -> QuerySet[Delivery]:
-        """The index of the execution begins with the subscription."""
-        found = super().matching(rows, text)
-        return found.filter(subscription_id__in=Subscription.objects.values("pk")) if text.strip() else found
+        return super().matching(claims.by_subscription(rows) if text.strip() else rows, text)
 
     @admin.action(description="Send again", permissions=["resend"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:

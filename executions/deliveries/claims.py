@@ -145,6 +145,11 @@ def record(results: Sequence[Result]) -> list[Ended]:
     return ended
 
 
+def by_subscription(rows: QuerySet[Delivery]) -> QuerySet[Delivery]:
+    """Have an index find the deliveries of an execution: it begins with the subscription."""
+    return rows.filter(subscription_id__in=Subscription.objects.values("pk"))
+
+
 def expire(before: Any) -> int:
     """Turn some deliveries that were due before that moment into dead letters: they could not be sent since then.
     Return how many. An error of an earlier attempt stays."""

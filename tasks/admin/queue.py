@@ -99,8 +99,8 @@ def parts(*, may_change: bool) -> dict[str, str]:
     found = queue_tables(may_change=may_change)
     parts: dict[str, str] = {"numbers": render_to_string("tasks/admin/queue_numbers.html", found)}
     for name in TABLES:
-        shown = render_to_string("executions/admin/table.html", {"table": found[name]}) if name in found else ""
-        parts[name] = shown
+        table = {"table": found.get(name)}
+        parts[name] = render_to_string("executions/admin/table.html", table) if name in found else ""
     return parts
 
 

@@ -91,12 +91,18 @@ def test_a_broker_that_fails_is_logged_and_ends_no_heartbeat(
     assert caplog.messages == ["Could not ask for recovery, the schedule will in a few seconds: no broker"]
 
 
-def test_a_process_has_one_heartbeat_however_often_it_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]]
-) -> None:
-    begun: list[int] = []
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]]) -> list[int]:
+    """One item for each heartbeat that begins, in a process that has none yet."""
+    found: list[int] = []
     monkeypatch.setattr(heartbeat, "_running_in", 0)
-    monkeypatch.setattr(heartbeat, "send_until_stopped", lambda: begun.append(1))
+    monkeypatch.setattr(heartbeat, "send_until_stopped", lambda: found.append(1))
+    return found
+
+
+def test_a_process_has_one_heartbeat_however_often_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, begun: list[int]
+) -> None:
     for _ in range(3):
         heartbeat.start()
     wait_for(lambda: begun, "the heartbeat")
@@ -106,12 +112,7 @@ def test_a_process_has_one_heartbeat_however_often_it_is_asked_for(
     wait_for(lambda: len(begun) == 2, "that of a child")
 
 
-def test_a_program_that_calls_a_task_as_a_function_is_no_node(
-    monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]]
-) -> None:
-    begun: list[int] = []
-    monkeypatch.setattr(heartbeat, "_running_in", 0)
-    monkeypatch.setattr(heartbeat, "send_until_stopped", lambda: begun.append(1))
+def test_a_program_that_calls_a_task_as_a_function_is_no_node(begun: list[int]) -> None:
     recover_stale.push_request(is_eager=True)
     heartbeat.start(task=recover_stale)
     recover_stale.pop_request()

@@ -131,12 +131,17 @@ def test_the_subscription_of_a_callback_that_executions_have_is_not_deleted(admi
     assert not AuditEntry.objects.exists()
 
 
-def test_dead_letters_are_shown_and_sent_again(admin: Client) -> None:
+def dead_letters(count: int) -> Delivery:
+    """Have so many deliveries refused for good; return the first."""
     with receiver(status=410) as one:
         subscriptions.create("pager", one.url)
-        ended(3)
+        ended(count)
         deliverer.deliver()
-    first = Delivery.objects.earliest("pk")
+    return Delivery.objects.earliest("pk")
+
+
+def test_dead_letters_are_shown_and_sent_again(admin: Client) -> None:
+    first = dead_letters(3)
     page = admin.get(f"{DELIVERIES}?state__exact=dead").content.decode()
     assert "it answered 410" in page
     assert admin.get(f"{DELIVERIES}{first.pk}/change/").status_code == 200
@@ -148,11 +153,7 @@ def test_dead_letters_are_shown_and_sent_again(admin: Client) -> None:
 
 
 def test_a_list_that_does_not_offer_all_rows_refuses_an_action_on_all_rows(admin: Client) -> None:
-    with receiver(status=410) as one:
-        subscriptions.create("pager", one.url)
-        ended(2)
-        deliverer.deliver()
-    first = Delivery.objects.earliest("pk")
+    first = dead_letters(2)
     for across in ("1", "on"):
         form = {"action": "send_again", "_selected_action": [first.pk], "index": 0, "select_across": across}
         assert admin.post(DELIVERIES, form).headers["Location"] == f"{DELIVERIES}?e=1"
