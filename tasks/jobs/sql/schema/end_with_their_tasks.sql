@@ -34,31 +34,36 @@ BEGIN
         RETURN NULL;
     END IF;
 
-    PERFORM  -- the tasks that are stopped with these
-    FROM task
-    WHERE id IN (
-        WITH RECURSIVE line AS (
-            SELECT n.job_id
-            FROM execution_need n
-            JOIN task needed ON needed.id = n.needed_id
-            WHERE n.needed_id = ANY(ended) AND NOT n.is_met AND NOT n.even_if_failed AND needed.status <> 'Success'
-            UNION
-            SELECT n.job_id
-            FROM line l
-            CROSS JOIN LATERAL (
-                SELECT job_id FROM execution_need WHERE needed_id = l.job_id AND NOT is_met AND NOT even_if_failed OFFSET 0
-            ) n
+    behind := ARRAY(SELECT DISTINCT job_id FROM execution_need WHERE needed_id = ANY(ended));
+    IF behind <> '{}' THEN
+        PERFORM  -- the tasks that are stopped with these
+        FROM task
+        WHERE id IN (
+            WITH RECURSIVE line AS (
+                SELECT n.job_id
+                FROM execution_need n
+                JOIN task needed ON needed.id = n.needed_id
+                WHERE n.needed_id = ANY(ended) AND NOT n.is_met AND NOT n.even_if_failed AND needed.status <> 'Success'
+                UNION
+                SELECT n.job_id
+                FROM line l
+                CROSS JOIN LATERAL (
+                    SELECT job_id
+                    FROM execution_need
+                    WHERE needed_id = l.job_id AND NOT is_met AND NOT even_if_failed
+                    OFFSET 0
+                ) n
+            )
+            SELECT job_id FROM line
         )
-        SELECT job_id FROM line
-    )
-    ORDER BY id
-    FOR NO KEY UPDATE;
+        ORDER BY id
+        FOR NO KEY UPDATE;
+    END IF;
 
     UPDATE execution_job
     SET state = 'ended', node = NULL, process = NULL, check_in = NULL, not_before = NULL
     WHERE task_id = ANY(ended) AND state <> 'ended';
 
-    behind := ARRAY(SELECT DISTINCT job_id FROM execution_need WHERE needed_id = ANY(ended));
     IF behind = '{}' THEN
         RETURN NULL;
     END IF;
