@@ -65,14 +65,13 @@ class JobPasses:
             app.control.cancel_consumer(QUEUE, timeout=PATIENCE_SECONDS, **to_these)
 
     def _wait(self, jobs: int, execution: TrackedExecution | None, redis: RedisMeter, show: Show) -> None:
-        budget = self.options.budget
-        deadline = time.monotonic() + budget
+        budget, before, moved = self.options.budget, -1, time.monotonic()
         while left := _waiting(redis) or _unfinished(jobs, execution, redis):
             self.cluster.check()
-            if time.monotonic() > deadline:
-                raise BenchError(
-                    f"{left:,} of {jobs:,} jobs are left after {budget:g} s. Give more with --budget."
-                )
+            if left != before:
+                before, moved = left, time.monotonic()
+            if time.monotonic() > moved + budget:
+                raise BenchError(f"{left:,} of {jobs:,} jobs are left, and none has ended for {budget:g} s.")
             show(jobs - left)
             time.sleep(POLL_SECONDS)
 
