@@ -6,7 +6,7 @@ scope `report`.
 """
 
 from django.core.exceptions import RequestDataTooBig
-from django.db import OperationalError
+from django.db import Error
 from django.http import HttpRequest, HttpResponse
 from django.http.request import UnreadablePostError
 from django.utils.crypto import constant_time_compare
@@ -14,10 +14,9 @@ from django.views.decorators.csrf import csrf_exempt
 
 from harbor_refresh.executions.access.signatures import SignedMessage, is_signed, refuse_another_task, verify
 from harbor_refresh.executions.api.access import Scope, may, taken_once
-from harbor_refresh.executions.api.problems import LATER, TOO_LARGE, Problem, answer, unauthorized
+from harbor_refresh.executions.api.problems import TOO_LARGE, Problem, answer, unauthorized
 from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.conf import intake_settings
-from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import (
     BadSignature,
     DatabaseAway,
@@ -64,14 +63,9 @@ def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
     """
     try:
         _refuse_unreadable(request)
-        with absence_translated():
-            message = may_report(request)
-            _take(read(request.body), _id(task_id), message)
-    except (DatabaseAway, OperationalError) as exc:  # its text is for the log, and not for the sender
-        locked = "another transaction has held the row for too long"
-        why = "the database is away" if isinstance(exc, DatabaseAway) else locked
-        return answer(request, exc, Problem(503, "Try again", why, LATER))
-    except (Problem, RequestDataTooBig, BadSignature, Replayed) as exc:
+        message = may_report(request)
+        _take(read(request.body), _id(task_id), message)
+    except (Problem, Error, DatabaseAway, RequestDataTooBig, BadSignature, Replayed) as exc:
         return answer(request, exc)
     except (TaskDeleted, NoTaskYet, OwnedByHarbor) as exc:
         count_refused(Source.HOOK, 1)
