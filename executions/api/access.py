@@ -63,15 +63,13 @@ def count_request(token_id: int) -> None:
         raise Problem(429, "Too many requests", told, {"Retry-After": str(wait)})
 
 
-class _TokenWith(HttpBearer):
+class Token(HttpBearer):
     """An API token with a scope, as `Authorization: Bearer TOKEN`."""
 
     openapi_description = "An API token, made in the admin. Each operation names the scope that the token needs."
 
     def __init__(self, scope: Scope) -> None:
         super().__init__()
-        # after the description was made, in which only the scheme of a header has a name
-        self.openapi_name = "token"
         self.scope = scope
 
     def authenticate(self, request: HttpRequest, token: str) -> Caller:
@@ -86,7 +84,7 @@ class _TokenWith(HttpBearer):
         return caller
 
 
-class _Signature(APIKeyHeader):
+class Signature(APIKeyHeader):
     """A signed request, with the headers of Standard Webhooks. A wrong signature is refused, whatever token comes
     with it."""
 
@@ -113,5 +111,5 @@ def taken_once(message: SignedMessage | None) -> Iterator[None]:
 
 
 #: The `auth` of an operation, by the scope that it needs; and of one that takes signed reports as well.
-may = {scope: _TokenWith(scope) for scope in Scope}
-may_report = [_Signature(), may[Scope.REPORT]]
+may = {scope: Token(scope) for scope in Scope}
+may_report = [Signature(), may[Scope.REPORT]]

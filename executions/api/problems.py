@@ -81,9 +81,9 @@ class ProblemDetails(Schema):
     errors: list[Wrong] | None = Field(None, description="Only if the request does not match the description.")
 
 
-def answer(request: HttpRequest, exc: Any, problem: Problem | None = None) -> JsonResponse:
-    """Answer an error: a problem, or one of which `problem_of` makes a problem if it is not given."""
-    problem = problem or problem_of(exc)
+def answer(request: HttpRequest, exc: Any) -> JsonResponse:
+    """Answer an error, of which `problem_of` makes a problem."""
+    problem = problem_of(exc)
     if problem.status in COUNTED:
         source = {"service": "hook", "metrics": "metrics"}.get(request.path.split("/")[1], "api")
         add_later({("requests_refused", f"source={source},status={problem.status}"): 1})

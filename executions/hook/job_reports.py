@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from django.core.exceptions import RequestDataTooBig
 from django.db import transaction
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -78,7 +79,9 @@ class StatusChange(BaseModel):
 
 
 def read(body: bytes) -> StatusChange:
-    """Read a status change. Raises Refused with the reason if it cannot be used."""
+    """Read a status change. Raises RequestDataTooBig, or Refused with the reason if it cannot be used."""
+    if len(body) > MAX_BODY:
+        raise RequestDataTooBig(f"a body takes at most {MAX_BODY:,} bytes")
     try:
         change = StatusChange.model_validate_json(body)
     except ValidationError as exc:
