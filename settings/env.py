@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-from harbor_refresh.executions.declarations import Declared, parsed
+from harbor_refresh.executions.declarations import Declared, checked
 from harbor_refresh.executions.declarations import takes as what_it_takes
 from harbor_refresh.tasks.broker.connecting import TAKES as BROKER_TAKES
 from harbor_refresh.tasks.broker.connecting import check_broker
@@ -61,7 +61,7 @@ def read(one: Declared, default: Any = None) -> Any:
     default = one.default if default is None else default
     raw = secret(one.name, "") if one.is_secret else text(one.name)
     try:
-        found = parsed(one, raw) if raw else default
+        found = checked(one, raw) if raw else default
     except (ValueError, TypeError, LookupError):
         got = "something else" if one.is_secret else repr(os.environ[one.name])
         raise _bad(one.name, got, what_it_takes(one, as_text=True)) from None
