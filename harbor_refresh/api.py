@@ -163,12 +163,10 @@ def _without_bare_errors(view: Callable[..., Any]) -> Callable[..., Any]:
     return answer
 
 
-def urls() -> Any:
-    """The addresses of the API, for urls.py."""
-    found: Any = api.urls
-    for one in found[0]:
-        one.callback = _without_bare_errors(one.callback)
-    return found
+#: The addresses of the API.
+urls: Any = api.urls
+for address in urls[0]:
+    address.callback = _without_bare_errors(address.callback)
 
 
 def unknown_path(request: HttpRequest, path: str) -> HttpResponse:

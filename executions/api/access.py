@@ -50,10 +50,8 @@ def count_request(token_id: int) -> None:
     key, wait = f"requests:{token_id}:{now // WINDOW}", WINDOW - now % WINDOW
     try:
         cache = caches[CACHE if CACHE in caches else DEFAULT_CACHE_ALIAS]
-        try:
-            made = cache.incr(key)
-        except ValueError:  # the first request of this minute
-            made = 1 if cache.add(key, 1, timeout=2 * WINDOW) else cache.incr(key)
+        cache.add(key, 0, timeout=2 * WINDOW)
+        made = cache.incr(key)
     except Exception as exc:  # the cache is the project's own, so its errors are not known here
         _cache_rests_until = time.monotonic() + REST
         signals.rate_unknown.send(sender=count_request, error=said_by(exc))
