@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationInfo, model_
 from harbor_refresh.executions.api.access import Scope, may, may_report
 from harbor_refresh.executions.api.problems import Problem, ProblemDetails
 from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionOut, Given, as_dict, page_of
-from harbor_refresh.executions.errors import NoSuchExecution, Refused
+from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.models import Execution, IdempotencyKey
 from harbor_refresh.executions.queries.progress import progress
 
@@ -143,21 +143,16 @@ def answer(items: Sequence[Any], schema: type[BaseModel], place: int | None) -> 
     return HttpResponse(found.model_dump_json(by_alias=True), content_type="application/json")
 
 
-#: Described a little narrower than Filter takes it.
+#: The length is described a little narrower than Filter takes it.
 Pair = Annotated[
-    str, Field(json_schema_extra={"pattern": r"^[^=.\x00]+(\.[^=.\x00]+){0,9}=[^\x00]*$", "maxLength": 200})
+    str, Field(pattern=r"^[^=.\x00]+(\.[^=.\x00]+){0,9}=[^\x00]*$", json_schema_extra={"maxLength": 200})
 ]
-AttributePairs = list[Pair]
-PAIRS: Any = Field(
-    [],
-    max_length=5,
-    examples=[["repository.name=library/app"]],
-    description="`path=value`: a dotted path into extra_attrs, and the text there. Each of several must match.",
-)
+TOLD = "`path=value`: a dotted path into extra_attrs, and the text there. Each of several must match."
+AttributePairs = Annotated[
+    list[Pair], Field(max_length=5, examples=[["repository.name=library/app"]], description=TOLD)
+]
 
 
-def pairs(given: Sequence[str]) -> dict[str, str]:
+def pairs(given: AttributePairs) -> dict[str, str]:
     """Return the texts by their paths."""
-    if not all("=" in one for one in given):
-        raise Refused("attribute takes `path=value`")
     return dict(one.split("=", 1) for one in given)

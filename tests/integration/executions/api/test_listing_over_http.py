@@ -92,9 +92,9 @@ def test_each_filter_chooses_what_it_says(program: Program) -> None:
         ("limit=1001", 422),
         ("cursor=-1", 422),
         ("cursor=99999999999999999999", 422),
-        ("attribute=name", 400),
-        ("attribute==1", 400),
-        ("attribute=" + "a." * 20 + "=1", 400),
+        ("attribute=name", 422),
+        ("attribute==1", 422),
+        ("attribute=" + "a." * 20 + "=1", 422),
         ("started_after=2020-01-01T00:00:00", 422),
         ("started_after=0.5", 422),
         ("started_after=0001-01-01T00:00:00%2B01:00", 400),
@@ -105,7 +105,7 @@ def test_each_filter_chooses_what_it_says(program: Program) -> None:
         ("vendor_id=%00", 422),
         ("vendor_id=" + "x" * 256, 422),
         ("vendor_type=%00", 400),
-        ("attribute=a=%00", 400),
+        ("attribute=a=%00", 422),
     ],
 )
 def test_a_filter_that_cannot_be_used_is_an_error(program: Program, query: str, status: int) -> None:
