@@ -21,10 +21,16 @@ import django
 django.setup()
 
 from harbor_refresh import client
-from harbor_refresh.api import ERRORS, GROUPS, LIMITS, api
+from harbor_refresh.api import ERRORS, GROUPS, MAX_MARKS, api
+from harbor_refresh.executions import pacing
+from harbor_refresh.executions.api.answers import MAX_ITEMS, MAX_KEY, PageIn
+from harbor_refresh.executions.api.schemas import MAX_REPORTS, MAX_TASKS
 from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
 from harbor_refresh.executions.declarations import Declared, takes
+from harbor_refresh.executions.queries.filters import MAX_ATTRIBUTES
+from harbor_refresh.executions.queries.progress import SECONDS_OF_A_STREAM
 from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.text import MAX_DEPTH, MAX_JSON
 from harbor_refresh.management.commands import alive, attach, doctor  # attach registers its checks
 from harbor_refresh.monitoring.catalogue import METRICS
 from harbor_refresh.tasks.broker.connecting import TAKES as BROKER_TAKES
@@ -54,6 +60,22 @@ READERS = {
     "redis_url": REDIS_TAKES,
     "broker_url": BROKER_TAKES,
 }
+#: What a request to the API may have at most, and the status of the answer to more.
+LIMITS = (
+    ("address with its query, and headers", "262,144 bytes", "431"),
+    ("body", f"{base.DATA_UPLOAD_MAX_MEMORY_SIZE // 1024**2} MiB", "413"),
+    ("commas, `[` and `{` in a body, text included", f"{MAX_MARKS:,}", "413"),
+    ("nested levels of a body", f"{MAX_DEPTH}", "400"),
+    ("`extra_attrs` of a row", f"{MAX_JSON:,} bytes", "400"),
+    ("tasks of a request", f"{MAX_TASKS:,}", "422"),
+    ("reports of a request", f"{MAX_REPORTS:,}", "422"),
+    ("items of a page", f"{MAX_ITEMS:,} (default: {PageIn.model_fields['limit'].default})", "422"),
+    ("`attribute` in a list", f"{MAX_ATTRIBUTES}", "422"),
+    ("`Idempotency-Key`", f"{MAX_KEY} visible ASCII characters", "422"),
+    ("requests of a token in a minute", f"{OF_EXECUTIONS['requests_per_minute'].default:,} by default", "429"),
+    ("event streams of a web process", f"{pacing.STREAMS}", "503"),
+    ("duration of an event stream", f"{SECONDS_OF_A_STREAM:g} s", "the stream ends: open another"),
+)
 #: The options that every command has.
 COMMON = {"help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "json"}
 

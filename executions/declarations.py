@@ -8,17 +8,16 @@ module, so it imports none of the project.
 """
 
 import base64
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from ipaddress import ip_network
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from django.conf import settings
 
 PREFIX = "REFRESH_"
-TRUE = frozenset({"1", "true", "yes", "on"})
-FALSE = frozenset({"0", "false", "no", "off"})
+Number = TypeVar("Number", int, float)
 #: The largest number of a setting without another limit: a year of seconds.
 LARGEST = 86_400 * 365
 #: One signing secret, or two while one replaces the other.
@@ -61,19 +60,10 @@ def declarations(settings_class: type[Any]) -> dict[str, Declared]:
 # The validator
 
 
-def parsed(one: Declared, text: str) -> Any:
-    """Return the value that the text of a variable means. Raises ValueError."""
-    return checked(one, KINDS[one.kind].parse(text))
-
-
 def checked(one: Declared, value: Any) -> Any:
-    """Return this value in the form that the program uses. Raises ValueError or TypeError if it does not fit."""
-    kind = KINDS[one.kind]
-    if value == one.default:
-        return value
-    if not isinstance(value, kind.of):
-        raise TypeError(value)
-    return kind.check(one, value)
+    """Return this value, or what this text of a variable means, in the form that the program uses. Raises
+    ValueError, TypeError or LookupError if it does not fit."""
+    return value if value == one.default else KINDS[one.kind].check(one, value)
 
 
 def takes(one: Declared, *, as_text: bool) -> str:
@@ -89,25 +79,37 @@ def _shown(number: float) -> str:
     return f"{int(number):,}" if number == int(number) else f"{number:g}"
 
 
-def _number(one: Declared, value: Any) -> Any:
+def _flag(_: Declared, value: Any) -> bool:
+    return FLAGS[str(value).lower()]
+
+
+def _integer(one: Declared, value: Any) -> int:
+    return _in_range(one, int(str(value)))
+
+
+def _number(one: Declared, value: Any) -> float:
+    return _in_range(one, float(str(value)))
+
+
+def _in_range(one: Declared, value: Number) -> Number:
     low, high = -LARGEST if one.at_least is None else one.at_least, one.at_most or LARGEST
-    if isinstance(value, bool) or not low <= value <= high:
+    if not low <= value <= high:
         raise ValueError(value)
     return value
 
 
-def _integer(one: Declared, value: Any) -> int:
-    if not isinstance(value, int):
+def _text(_: Declared, value: Any) -> str:
+    if not isinstance(value, str):
         raise TypeError(value)
-    return int(_number(one, value))
+    return value
 
 
-def _choice(one: Declared, value: str) -> str:
+def _choice(one: Declared, value: Any) -> str:
     """Spell the value as the choice is, whatever its case."""
-    return {choice.casefold(): choice for choice in one.choices}[value.casefold()]
+    return {choice.casefold(): choice for choice in one.choices}[str(value).casefold()]
 
 
-def _signing_secrets(one: Declared, value: str) -> str:
+def _signing_secrets(one: Declared, value: Any) -> str:
     """Secrets of Standard Webhooks."""
     found = _words(value)
     contents = [base64.b64decode(word.removeprefix("whsec_").encode(), validate=True) for word in found]
@@ -117,77 +119,59 @@ def _signing_secrets(one: Declared, value: str) -> str:
     return ",".join(found)
 
 
-def _http_url(one: Declared, value: str) -> str:
+def _http_url(one: Declared, value: Any) -> str:
     """The base address of a path, with a slash at its end."""
-    parts = urlsplit(value)
+    parts = urlsplit(_text(one, value))
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError(value)
-    return value.rstrip("/") + "/"
+    return str(value).rstrip("/") + "/"
 
 
-def _networks(one: Declared, value: Collection[Any]) -> tuple[str, ...]:
+def _networks(_: Declared, value: Any) -> tuple[str, ...]:
     """Networks, or single addresses, of IPv4 and IPv6."""
-    return tuple(str(ip_network(str(word), strict=False)) for word in value)
+    return tuple(str(ip_network(word, strict=False)) for word in _words(value))
 
 
-def _counts(one: Declared, value: Mapping[Any, Any]) -> dict[str, int]:
+def _counts(one: Declared, value: Any) -> dict[str, int]:
     """Whole numbers by name."""
-    if not all(isinstance(name, str) and name for name in value):
+    found = value if isinstance(value, Mapping) else dict(word.rpartition(":")[::2] for word in _words(value))
+    if not all(isinstance(name, str) and name.strip() for name in found):
         raise TypeError(value)
-    return {name: _integer(one, number) for name, number in value.items()}
+    return {name.strip(): _integer(one, number) for name, number in found.items()}
 
 
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+def _words(value: Any) -> list[str]:
+    words = value.split(",") if isinstance(value, str) else map(str, value)
+    return [word.strip() for word in words if word.strip()]
 
 
-def _pairs(text: str) -> dict[str, int]:
-    pairs = [word.rpartition(":") for word in _words(text)]
-    return {name.strip(): int(number) for name, _, number in pairs}
+class ValueKind(NamedTuple):
+    """`check` returns a value or a text in its form, or raises. `takes` says what fits, and `takes_value` how
+    Python writes that, if it is something else."""
 
-
-def _truth(text: str) -> bool:
-    if text.lower() not in TRUE | FALSE:
-        raise ValueError(text)
-    return text.lower() in TRUE
-
-
-@dataclass(frozen=True)
-class ValueKind:
-    """`parse` makes a value of a variable's text. A value is `of` these types; `check` returns it in its form, or
-    raises. `takes` says what fits, and `takes_value` how Python writes that, if it is something else."""
-
-    parse: Callable[[str], Any]
-    of: type | tuple[type, ...]
+    check: Callable[[Declared, Any], Any]
     takes: str
     takes_value: str = ""
-    check: Callable[[Declared, Any], Any] = lambda _, value: value
 
 
-LISTS = (list, tuple, set, frozenset)
+FLAGS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
 SIGNING_SECRETS = "one secret or two, separated by a comma, each whsec_ followed by base64 of 24 to 64 bytes"
 KINDS = {
-    "flag": ValueKind(_truth, bool, "one of " + ", ".join(sorted(TRUE | FALSE)), "True or False"),
-    "integer": ValueKind(int, int, "a whole number", check=_integer),
-    "number": ValueKind(float, (int, float), "a number", check=_number),
-    "one_of": ValueKind(str, str, "one of ", check=_choice),
-    "text": ValueKind(str, str, "text"),
-    "secret": ValueKind(str, str, "a secret"),
-    "signing_secrets": ValueKind(str, str, SIGNING_SECRETS, check=_signing_secrets),
-    "http_url": ValueKind(str, str, "http://host[:port]/path or https://host[:port]/path", check=_http_url),
+    "flag": ValueKind(_flag, f"one of {', '.join(sorted(FLAGS))}", "True or False"),
+    "integer": ValueKind(_integer, "a whole number"),
+    "number": ValueKind(_number, "a number"),
+    "one_of": ValueKind(_choice, "one of "),
+    "text": ValueKind(_text, "text"),
+    "secret": ValueKind(_text, "a secret"),
+    "signing_secrets": ValueKind(_signing_secrets, SIGNING_SECRETS),
+    "http_url": ValueKind(_http_url, "http://host[:port]/path or https://host[:port]/path"),
     "networks": ValueKind(
-        _words,
-        LISTS,
+        _networks,
         "networks separated by commas, such as 10.1.0.0/16,192.0.2.7",
         "a list of networks, such as ['10.1.0.0/16', '192.0.2.7']",
-        _networks,
     ),
     "counts": ValueKind(
-        _pairs,
-        Mapping,
-        "NAME:N separated by commas, N",
-        "a dictionary of whole numbers by vendor type, each",
-        _counts,
+        _counts, "NAME:N separated by commas, N", "a dictionary of whole numbers by vendor type, each"
     ),
 }
 
@@ -209,12 +193,6 @@ def key_of(name: str) -> str:
     return name.removeprefix(PREFIX)
 
 
-def value(name: str, default: Any) -> Any:
-    if is_service():
-        return getattr(settings, name, default)
-    return of_project().get(key_of(name), default)
-
-
 def is_set(one: Declared) -> bool:
     """Whether the environment of the service names it, or the settings of a project."""
     return one.name in settings.SET_IN_ENVIRONMENT if is_service() else one.key in of_project()
@@ -222,17 +200,14 @@ def is_set(one: Declared) -> bool:
 
 def values(declared_settings: dict[str, Declared]) -> dict[str, Any]:
     """The settings by the names of their fields; those that are not set have their defaults."""
-    if is_service():
-        return {name: getattr(settings, one.name, one.default) for name, one in declared_settings.items()}
-    given = of_project()
-    return {
-        name: _of_project(one, given[one.key]) if one.key in given and not one.of_service else one.default
-        for name, one in declared_settings.items()
-    }
+    return {name: value(one) for name, one in declared_settings.items()}
 
 
-def _of_project(one: Declared, given: Any) -> Any:
+def value(one: Declared) -> Any:
     """A bad value stays as it is: the default of a limit, such as of networks, could allow more than was meant."""
+    if is_service():
+        return getattr(settings, one.name, one.default)
+    given = one.default if one.of_service else of_project().get(one.key, one.default)
     try:
         return checked(one, given)
     except (ValueError, TypeError, LookupError):

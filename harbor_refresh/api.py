@@ -9,7 +9,6 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
@@ -21,15 +20,9 @@ from ninja.parser import Parser
 from ninja.renderers import BaseRenderer
 from pydantic_core import to_json
 
-from harbor_refresh.executions import pacing
 from harbor_refresh.executions.api import deliveries, executions, problems, subscriptions
 from harbor_refresh.executions.api import tasks as tasks_of_executions
-from harbor_refresh.executions.api.answers import MAX_ITEMS, MAX_KEY, PageIn
-from harbor_refresh.executions.api.schemas import MAX_REPORTS, MAX_TASKS
-from harbor_refresh.executions.conf import DECLARED
-from harbor_refresh.executions.queries.filters import MAX_ATTRIBUTES
-from harbor_refresh.executions.queries.progress import SECONDS_OF_A_STREAM
-from harbor_refresh.executions.text import MAX_DEPTH, MAX_JSON, refuse_nesting
+from harbor_refresh.executions.text import refuse_nesting
 from harbor_refresh.tasks.api import actions, jobs, queue, verbs
 
 #: A value may take 3 bytes of a body and 240 bytes of memory. Each but the outermost follows one of these marks.
@@ -52,22 +45,6 @@ ERRORS = {
     429: "The token has used up its requests for this minute. `Retry-After` says how long to wait.",
     503: "PostgreSQL or Redis is away, or a row stays locked. Try again after `Retry-After` seconds.",
 }
-#: What a request may have at most, and the status of the answer to more.
-LIMITS = (
-    ("address with its query, and headers", "262,144 bytes", "431"),
-    ("body", f"{settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 1024**2} MiB", "413"),
-    ("commas, `[` and `{` in a body, text included", f"{MAX_MARKS:,}", "413"),
-    ("nested levels of a body", f"{MAX_DEPTH}", "400"),
-    ("`extra_attrs` of a row", f"{MAX_JSON:,} bytes", "400"),
-    ("tasks of a request", f"{MAX_TASKS:,}", "422"),
-    ("reports of a request", f"{MAX_REPORTS:,}", "422"),
-    ("items of a page", f"{MAX_ITEMS:,} (default: {PageIn.model_fields['limit'].default})", "422"),
-    ("`attribute` in a list", f"{MAX_ATTRIBUTES}", "422"),
-    ("`Idempotency-Key`", f"{MAX_KEY} visible ASCII characters", "422"),
-    ("requests of a token in a minute", f"{DECLARED['requests_per_minute'].default:,} by default", "429"),
-    ("event streams of a web process", f"{pacing.STREAMS}", "503"),
-    ("duration of an event stream", f"{SECONDS_OF_A_STREAM:g} s", "the stream ends: open another"),
-)
 
 
 class BoundedParser(Parser):
@@ -110,13 +87,6 @@ class Description(OpenAPISchema):
                 response["content"] = {PROBLEM_JSON: content[JSON]}
         details["responses"] = dict(sorted(details["responses"].items()))
         return details
-
-    def operation_security(self, operation: Operation) -> list[dict[str, Any]] | None:
-        """Name each scheme and the scopes that the operation needs, which Ninja leaves empty."""
-        callbacks: Any = operation.auth_callbacks
-        for one in callbacks:
-            self.securitySchemes[one.openapi_name] = one.openapi_security_schema
-        return [{one.openapi_name: [one.scope.value]} for one in callbacks]
 
 
 class Renderer(BaseRenderer):
@@ -193,12 +163,10 @@ def _without_bare_errors(view: Callable[..., Any]) -> Callable[..., Any]:
     return answer
 
 
-def urls() -> Any:
-    """The addresses of the API, for urls.py."""
-    found: Any = api.urls
-    for one in found[0]:
-        one.callback = _without_bare_errors(one.callback)
-    return found
+#: The addresses of the API.
+urls: Any = api.urls
+for address in urls[0]:
+    address.callback = _without_bare_errors(address.callback)
 
 
 def unknown_path(request: HttpRequest, path: str) -> HttpResponse:

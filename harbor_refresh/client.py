@@ -199,12 +199,9 @@ class Client:
         self._flushed = 0
         #: Failed requests in a row, and the reason of the last one; whether a flush has begun since its batch.
         self._failures, self._trouble, self._is_asked = 0, "no request has been made", False
-        #: How many reports the next batch may have.
-        self._size = MAX_BATCH
-        self._process, self._closed = os.getpid(), False
-        #: Whether the thread ends.
-        self._ended = False
-        self._thread: threading.Thread | None = None
+        #: `_closed`: it takes nothing more. `_ended`: it sends nothing more.
+        self._process, self._closed, self._ended = os.getpid(), False, False
+        threading.Thread(target=self._run, name="harbor-refresh-reports", daemon=True).start()
         atexit.register(self._close_at_exit)
 
     def __repr__(self) -> str:
@@ -358,10 +355,6 @@ class Client:
                 raise QueueFull(f"{len(self._lines):,} reports wait in memory, which holds {self._max:,}")
             self._lines.extend(lines)
             self._changed.notify_all()
-            if self._thread is None:
-                thread = threading.Thread(target=self._run, name="harbor-refresh-reports", daemon=True)
-                thread.start()  # raises if the process may have no more threads; the next report tries again
-                self._thread = thread
 
     def flush(self, timeout: float = 30.0) -> None:
         """Wait until the service has answered for every report that waits now.
@@ -407,8 +400,8 @@ class Client:
         while not self._ended:
             lines = self._take()
             try:
-                if lines and (results := self._post(lines)):
-                    self._remove(lines, results)
+                if lines:
+                    self._remove(lines, self._post(lines))
             except Exception as exc:  # no usable answer; the reports stay in the queue
                 self._fail(exc)
 
@@ -417,19 +410,17 @@ class Client:
         with self._changed:
             self._changed.wait_for(lambda: self._lines or self._ended)
             self._changed.wait_for(
-                lambda: len(self._lines) >= self._size or self._counts.total() < self._flushed or self._ended,
+                lambda: len(self._lines) >= MAX_BATCH or self._counts.total() < self._flushed or self._ended,
                 LINGER,
             )
-            lines = [] if self._ended else [*islice(self._lines, self._size)]
+            lines = [] if self._ended else [*islice(self._lines, MAX_BATCH)]
             self._is_asked = False
             return lines
 
-    def _post(self, lines: Sequence[bytes]) -> Sequence[tuple[str, str]]:
-        """Post a batch, and return the result of each report and its reason.
-
-        If the whole batch is refused or too large, nothing is returned, and the next one has half the size, until
-        the report at fault stands alone. Any other refusal concerns the address or the token: it is raised.
-        """
+    def _post(self, lines: Sequence[bytes]) -> list[tuple[str, str]]:
+        """Post reports, and return the result of each and its reason. If they are refused as a whole or too large,
+        each half is posted, until the report at fault stands alone. Any other refusal concerns the address or the
+        token: it is raised."""
         try:
             body = self._ask("POST", "/reports", content=b'{"reports":[' + b",".join(lines) + b"]}")
         except ApiError as exc:
@@ -437,15 +428,14 @@ class Client:
                 raise
             if len(lines) == 1:
                 return [("refused", str(exc))]
-            self._size = len(lines) // 2
-            return []
+            middle = len(lines) // 2
+            return self._post(lines[:middle]) + self._post(lines[middle:])
         try:
             results = [(str(one["result"]), one.get("reason") or "") for one in body["results"]]
             if len(results) != len(lines):
                 raise ValueError
         except (LookupError, TypeError, AttributeError, ValueError):
             raise ApiError(200) from None
-        self._size = min(2 * self._size, MAX_BATCH)
         return results
 
     def _remove(self, lines: Sequence[bytes], results: Sequence[tuple[str, str]]) -> None:

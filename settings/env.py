@@ -8,15 +8,15 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-from harbor_refresh.executions.declarations import Declared, parsed
+from harbor_refresh.executions.declarations import Declared, checked
 from harbor_refresh.executions.declarations import takes as what_it_takes
 from harbor_refresh.tasks.broker.connecting import TAKES as BROKER_TAKES
 from harbor_refresh.tasks.broker.connecting import check_broker
@@ -61,7 +61,7 @@ def read(one: Declared, default: Any = None) -> Any:
     default = one.default if default is None else default
     raw = secret(one.name, "") if one.is_secret else text(one.name)
     try:
-        found = parsed(one, raw) if raw else default
+        found = checked(one, raw) if raw else default
     except (ValueError, TypeError, LookupError):
         got = "something else" if one.is_secret else repr(os.environ[one.name])
         raise _bad(one.name, got, what_it_takes(one, as_text=True)) from None
@@ -88,21 +88,16 @@ def secret(name: str, default: str | None = None) -> str:
     path = text(f"{name}_FILE")
     if path:
         try:
-            content = Path(path).read_text(encoding="utf-8").strip()
-        except OSError as exc:
-            takes = f"the path of a readable file ({exc.strerror})"
-            raise _bad(f"{name}_FILE", repr(path), takes) from None
-        except UnicodeDecodeError:
-            content = ""
-        if not content:
-            raise _bad(f"{name}_FILE", repr(path), "the path of a file with the secret as text in it")
-        return content
-    value = text(name)
-    if value:
-        return value
-    if default is None:
+            if content := Path(path).read_text(encoding="utf-8").strip():
+                return content
+            why = "it is empty"
+        except (OSError, UnicodeDecodeError) as exc:
+            why = getattr(exc, "strerror", "it is no text")
+        raise _bad(f"{name}_FILE", repr(path), f"the path of a readable file with the secret in it ({why})")
+    value = text(name, default or "")
+    if not value and default is None:
         raise BadSetting(f"{name}: got nothing, takes a secret. Set {name} or {name}_FILE.")
-    return default
+    return value
 
 
 def refuse_known_secret(name: str) -> None:
@@ -143,24 +138,16 @@ def _address(names: tuple[str, ...], default: str, check: Callable[[str], object
 def database(name: str, default: str) -> dict[str, Any]:
     """A Django database from a PostgreSQL URL; parameters after `?` go to libpq unchanged."""
     url = secret(name, default)
-    try:
-        known = urlsplit(url).scheme in ("postgres", "postgresql")
-        parameters = conninfo_to_dict(url) if known else {}
-    except (ProgrammingError, ValueError):
-        parameters = {}
-    ports = [port for port in str(parameters.get("port", "")).split(",") if port]
-    named = parameters.get("dbname") or parameters.get("service")
-    if not named or not all(port.isdecimal() for port in ports):
+    found: dict[str, Any] = {}
+    if url.startswith(("postgres://", "postgresql://")):
+        with suppress(ProgrammingError):
+            found = conninfo_to_dict(url)
+    ports = str(found.get("port", "")).replace(",", "")
+    if not (found.get("dbname") or found.get("service")) or not (ports or "0").isdecimal():
         raise _bad(name, repr(without_password(url)), DATABASE_TAKES)
-    return {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": parameters.pop("dbname", ""),
-        "USER": parameters.pop("user", ""),
-        "PASSWORD": parameters.pop("password", ""),
-        "HOST": parameters.pop("host", ""),
-        "PORT": str(parameters.pop("port", "")),
-        "OPTIONS": parameters,
-    }
+    keys = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
+    parts = {key: str(found.pop(parameter, "")) for key, parameter in keys.items()}
+    return {"ENGINE": "django.db.backends.postgresql", **parts, "OPTIONS": found}
 
 
 def without_password(url: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from celery import current_app
 
-from harbor_refresh.executions.declarations import declarations, declared, value, values
+from harbor_refresh.executions.declarations import Declared, declarations, declared, value, values
 
 #: The one setting that has no range of its own: the address of the Redis of the queue.
 ADDRESS = "REDIS_URL"
@@ -111,7 +111,7 @@ DECLARED = declarations(Refresh)
 
 def refresh_settings() -> Refresh:
     """The settings of this process; those that are not set have their defaults."""
-    return Refresh(redis_url=value(ADDRESS, "") or default_address(), **values(DECLARED))
+    return Refresh(redis_url=value(Declared(ADDRESS, "text", "", "")) or default_address(), **values(DECLARED))
 
 
 def default_address() -> str:

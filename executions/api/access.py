@@ -50,10 +50,8 @@ def count_request(token_id: int) -> None:
     key, wait = f"requests:{token_id}:{now // WINDOW}", WINDOW - now % WINDOW
     try:
         cache = caches[CACHE if CACHE in caches else DEFAULT_CACHE_ALIAS]
-        try:
-            made = cache.incr(key)
-        except ValueError:  # the first request of this minute
-            made = 1 if cache.add(key, 1, timeout=2 * WINDOW) else cache.incr(key)
+        cache.add(key, 0, timeout=2 * WINDOW)
+        made = cache.incr(key)
     except Exception as exc:  # the cache is the project's own, so its errors are not known here
         _cache_rests_until = time.monotonic() + REST
         signals.rate_unknown.send(sender=count_request, error=said_by(exc))
@@ -63,15 +61,13 @@ def count_request(token_id: int) -> None:
         raise Problem(429, "Too many requests", told, {"Retry-After": str(wait)})
 
 
-class _TokenWith(HttpBearer):
+class Token(HttpBearer):
     """An API token with a scope, as `Authorization: Bearer TOKEN`."""
 
     openapi_description = "An API token, made in the admin. Each operation names the scope that the token needs."
 
     def __init__(self, scope: Scope) -> None:
         super().__init__()
-        # after the description was made, in which only the scheme of a header has a name
-        self.openapi_name = "token"
         self.scope = scope
 
     def authenticate(self, request: HttpRequest, token: str) -> Caller:
@@ -86,7 +82,7 @@ class _TokenWith(HttpBearer):
         return caller
 
 
-class _Signature(APIKeyHeader):
+class Signature(APIKeyHeader):
     """A signed request, with the headers of Standard Webhooks. A wrong signature is refused, whatever token comes
     with it."""
 
@@ -113,5 +109,5 @@ def taken_once(message: SignedMessage | None) -> Iterator[None]:
 
 
 #: The `auth` of an operation, by the scope that it needs; and of one that takes signed reports as well.
-may = {scope: _TokenWith(scope) for scope in Scope}
-may_report = [_Signature(), may[Scope.REPORT]]
+may = {scope: Token(scope) for scope in Scope}
+may_report = [Signature(), may[Scope.REPORT]]

@@ -9,7 +9,6 @@ from pydantic import Field
 from harbor_refresh.executions.access.audit import Outcome, Target, Word, noted, person_of
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import (
-    PAIRS,
     AttributePairs,
     Key,
     PageIn,
@@ -55,7 +54,7 @@ class ListIn(PageIn):
     trigger: str = Field("", max_length=16)
     started_after: Moment | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")
     started_before: Moment | None = None
-    attribute: AttributePairs = PAIRS
+    attribute: AttributePairs = Field([])
 
     def as_filter(self) -> Filter:
         same = self.model_dump(exclude={"limit", "cursor", "status", "attribute"})

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
-from django.db import DatabaseError
+from django.db import Error
 from django.http import HttpRequest, JsonResponse
 from django.utils.log import log_response
 from ninja import Schema
@@ -81,9 +81,9 @@ class ProblemDetails(Schema):
     errors: list[Wrong] | None = Field(None, description="Only if the request does not match the description.")
 
 
-def answer(request: HttpRequest, exc: Any, problem: Problem | None = None) -> JsonResponse:
-    """Answer an error: a problem, or one of which `problem_of` makes a problem if it is not given."""
-    problem = problem or problem_of(exc)
+def answer(request: HttpRequest, exc: Any) -> JsonResponse:
+    """Answer an error, of which `problem_of` makes a problem."""
+    problem = problem_of(exc)
     if problem.status in COUNTED:
         source = {"service": "hook", "metrics": "metrics"}.get(request.path.split("/")[1], "api")
         add_later({("requests_refused", f"source={source},status={problem.status}"): 1})
@@ -110,14 +110,14 @@ def _ours(status: int, title: str, exc: Exception) -> Problem:
     return Problem(status, title, AWAY if isinstance(exc, SERVERS) else str(exc), headers, **more)
 
 
-def _of_the_database(exc: DatabaseError) -> Problem:
+def _of_the_database(exc: Error) -> Problem:
     """A database that is away, or a row that stays locked for longer than a request waits, passes by itself."""
     try:
         with absence_translated():
             raise exc
     except errors.DatabaseAway as away:
         return problem_of(away)
-    except DatabaseError:
+    except Error:
         if sqlstate(exc) not in PASSING:
             raise
         return Problem(503, "Try again", HELD, LATER)
@@ -150,6 +150,6 @@ MAKERS: Mapping[type[Exception], Callable[[Any], Problem]] = {
     ValidationError: _invalid,
     AuthenticationError: lambda exc: unauthorized(),
     errors.BadSignature: lambda exc: unauthorized(str(exc)),
-    DatabaseError: _of_the_database,
+    Error: _of_the_database,
     **{kind: partial(_ours, status, title) for kind, (status, title) in STATUSES.items()},
 }

@@ -9,7 +9,6 @@ from pydantic import Field
 from harbor_refresh.executions.access.signatures import refuse_another_task
 from harbor_refresh.executions.api.access import Scope, taken_once
 from harbor_refresh.executions.api.answers import (
-    PAIRS,
     AttributePairs,
     Key,
     PageIn,
@@ -48,7 +47,7 @@ router = Router(tags=["Tasks"])
 
 class TasksIn(PageIn):
     status: list[StatusName] = Field([], max_length=6, description="One or several; any of them matches.")
-    attribute: AttributePairs = PAIRS
+    attribute: AttributePairs = Field([])
 
 
 @router.get(

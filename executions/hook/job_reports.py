@@ -14,14 +14,16 @@ least once: a sender that got no answer tries again.
     def note_progress(check_in: CheckIn) -> None: ...
 """
 
-import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
+from django.core.exceptions import RequestDataTooBig
 from django.db import transaction
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from harbor_refresh.executions.api.schemas import NO_NUL
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import NoTaskYet, Refused, TaskDeleted
 from harbor_refresh.executions.lifecycle.creation import MAX_JOB_ID, NewExecution, NewTask, create
@@ -30,7 +32,7 @@ from harbor_refresh.executions.lifecycle.reports import after_commit
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.status import CODES, MAX_ID, MAX_REVISION, MAX_VENDOR
-from harbor_refresh.executions.text import is_text, is_whole, refuse_nesting, shown
+from harbor_refresh.executions.text import is_text, is_whole, shown
 
 #: No task has this id: the job alone finds the task.
 NO_TASK = 0
@@ -38,73 +40,57 @@ NO_TASK = 0
 TRIGGER = "SCHEDULE"
 #: In bytes. A status change of Harbor takes about 500, and a check-in carries what a job has to say.
 MAX_BODY = 1_000_000
-MAX_VALUES = 10_000
+
+Text = Annotated[str, StringConstraints(pattern=NO_NUL)]
+JobId = Annotated[Text, StringConstraints(max_length=MAX_JOB_ID)]
+Whole = Annotated[int, Field(ge=0, le=MAX_REVISION)]
 
 
-@dataclass(frozen=True)
-class StatusChange:
-    """`check_in` is empty unless the job has something to say, and then its status does not count. `upstream_id`
-    is the periodic job of which this job is a firing. `task_id`: the task that a signed body names, or 0."""
+class Metadata(BaseModel):
+    """`upstream_job_id` is the periodic job of which this job is a firing."""
 
-    job_id: str
-    status: str
-    revision: int = 0
-    message: str | None = None
-    check_in: str = ""
-    check_in_at: int = 0
-    upstream_id: str = ""
-    task_id: int = 0
+    model_config = ConfigDict(strict=True)
+
+    revision: Whole = 0
+    check_in_at: Whole = 0
+    upstream_job_id: JobId = ""
+
+
+class StatusChange(BaseModel):
+    """`check_in` is empty unless the job has something to say, and then its status does not count. `task_id`: the
+    task that a signed body names, or 0. Go's encoder leaves out a field with its default."""
+
+    model_config = ConfigDict(strict=True)
+
+    job_id: JobId = ""
+    status: Text = ""
+    metadata: Metadata | None = None
+    status_message: Text | None = None
+    check_in: Text = ""
+    task_id: Whole = 0
+
+    @property
+    def run(self) -> Metadata:
+        return self.metadata or Metadata()
 
     @property
     def is_firing(self) -> bool:
-        return bool(self.upstream_id) and self.upstream_id != self.job_id
+        return self.run.upstream_job_id not in ("", self.job_id)
 
 
 def read(body: bytes) -> StatusChange:
-    """Read a status change. An absent field has the default that Go's decoder would give it. Raises Refused with
-    the reason if it cannot be used."""
+    """Read a status change. Raises RequestDataTooBig, or Refused with the reason if it cannot be used."""
+    if len(body) > MAX_BODY:
+        raise RequestDataTooBig(f"a body takes at most {MAX_BODY:,} bytes")
     try:
-        data = json.loads(body)
-        refuse_nesting(data, at_most=MAX_VALUES)
-    except RecursionError:
-        raise Refused("the body is nested too deeply") from None
-    except ValueError as exc:  # no JSON, no UTF-8, a number of 5,000 digits, too many values
-        raise Refused(f"the body cannot be read as JSON: {shown(str(exc))}") from None
-    if not isinstance(data, dict):
-        raise Refused(f"the body takes an object, and got {shown(data)}")
-    metadata = _field(data, "metadata", {}, lambda value: isinstance(value, dict), "an object")
-    change = StatusChange(
-        job_id=_text(data, "job_id", MAX_JOB_ID),
-        status=_text(data, "status"),
-        revision=_whole(metadata, "revision", MAX_REVISION),
-        message=_text(data, "status_message", absent=None),
-        check_in=_text(data, "check_in"),
-        check_in_at=_whole(metadata, "check_in_at", MAX_REVISION),
-        upstream_id=_text(metadata, "upstream_job_id", MAX_JOB_ID),
-        task_id=_whole(data, "task_id", MAX_ID),
-    )
+        change = StatusChange.model_validate_json(body)
+    except ValidationError as exc:
+        wrong = exc.errors()[0]
+        where = ".".join(map(str, wrong["loc"])) or "the body"
+        raise Refused(f"{where}: {wrong['msg']}") from None
     if not change.check_in and change.status not in CODES:
         raise Refused(f"unknown status {shown(change.status)}; takes {', '.join(CODES)}")
     return change
-
-
-def _text(data: dict[str, Any], name: str, at_most: int = MAX_BODY, absent: str | None = "") -> Any:
-    limit = f"of at most {at_most} characters " if at_most < MAX_BODY else ""
-    return _field(data, name, absent, lambda value: is_text(value, at_most), f"text {limit}without NUL")
-
-
-def _whole(data: dict[str, Any], name: str, at_most: int) -> Any:
-    takes = f"a whole number from 0 to {at_most}"
-    return _field(data, name, 0, lambda value: is_whole(value, 0, at_most), takes)
-
-
-def _field(data: dict[str, Any], name: str, absent: Any, is_good: Callable[[Any], bool], takes: str) -> Any:
-    value = data.get(name)
-    if value is None:
-        return absent
-    if not is_good(value):
-        raise Refused(f"{name} takes {takes}, and got {shown(value)}")
-    return value
 
 
 def report_by_job(change: StatusChange, task_id: int = NO_TASK) -> None:
@@ -123,8 +109,8 @@ def report_by_job(change: StatusChange, task_id: int = NO_TASK) -> None:
         task_id=task_id,
         status=change.status,
         code=CODES[change.status],
-        revision=change.revision,
-        message=change.message,
+        revision=change.run.revision,
+        message=change.status_message,
     )
     if not found:
         raise missing(change, task_id)
@@ -136,7 +122,7 @@ def report_by_job(change: StatusChange, task_id: int = NO_TASK) -> None:
 def missing(change: StatusChange, task_id: int) -> NoTaskYet | TaskDeleted:
     """Return why there is no task: it was deleted, or it may still be created."""
     task = f"task of job {change.job_id}" if change.job_id else f"task {task_id}"
-    if is_deleted(task_id, [change.job_id, change.upstream_id]):
+    if is_deleted(task_id, [change.job_id, change.run.upstream_job_id]):
         return TaskDeleted(f"the {task} was deleted")
     return NoTaskYet(f"there is no {task}")
 
@@ -155,7 +141,7 @@ def report_firing(change: StatusChange, task_id: int) -> None:
     created still get their reports.
     """
     with transaction.atomic():
-        of_upstream = Task.objects.select_for_update(no_key=True).filter(job_id=change.upstream_id)
+        of_upstream = Task.objects.select_for_update(no_key=True).filter(job_id=change.run.upstream_job_id)
         schedule = of_upstream.order_by("pk").first()
         if schedule and not _exists(change.job_id):
             _create(change, schedule.execution)
@@ -164,7 +150,7 @@ def report_firing(change: StatusChange, task_id: int) -> None:
         if schedule is None:
             report_by_job(change, task_id)
             return
-        report_by_job(replace(change, job_id=change.upstream_id))
+        report_by_job(change.model_copy(update={"job_id": change.run.upstream_job_id}))
         with suppress(NoTaskYet, TaskDeleted):  # a person has deleted the firing
             report_by_job(change)
 
@@ -181,7 +167,7 @@ def _create(change: StatusChange, schedule: Execution) -> None:
             *_vendor(schedule, attributes),
             trigger=TRIGGER,
             extra_attrs=attributes,
-            tasks=[NewTask(change.job_id, {"upstream_job_id": change.upstream_id})],
+            tasks=[NewTask(change.job_id, {"upstream_job_id": change.run.upstream_job_id})],
         )
     )
 
@@ -252,8 +238,8 @@ def pass_on(change: StatusChange, task_id: int = NO_TASK) -> None:
             vendor_type,
             change.job_id,
             change.check_in,
-            change.check_in_at,
-            change.revision,
+            change.run.check_in_at,
+            change.run.revision,
         )
     )
 
@@ -261,7 +247,7 @@ def pass_on(change: StatusChange, task_id: int = NO_TASK) -> None:
 def _task_of(change: StatusChange, task_id: int) -> Task:
     """Find the task by the upstream job, as Harbor does; else by the job, or by the address."""
     tasks = Task.objects.select_related("execution").order_by("pk")
-    for job_id in (change.upstream_id, change.job_id):
+    for job_id in (change.run.upstream_job_id, change.job_id):
         if job_id and (task := tasks.filter(job_id=job_id).first()):
             return task
     of_address = tasks.filter(pk=task_id)

@@ -6,7 +6,7 @@ scope `report`.
 """
 
 from django.core.exceptions import RequestDataTooBig
-from django.db import OperationalError
+from django.db import Error
 from django.http import HttpRequest, HttpResponse
 from django.http.request import UnreadablePostError
 from django.utils.crypto import constant_time_compare
@@ -14,10 +14,9 @@ from django.views.decorators.csrf import csrf_exempt
 
 from harbor_refresh.executions.access.signatures import SignedMessage, is_signed, refuse_another_task, verify
 from harbor_refresh.executions.api.access import Scope, may, taken_once
-from harbor_refresh.executions.api.problems import LATER, TOO_LARGE, Problem, answer, unauthorized
+from harbor_refresh.executions.api.problems import Problem, answer, unauthorized
 from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.conf import intake_settings
-from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import (
     BadSignature,
     DatabaseAway,
@@ -28,7 +27,7 @@ from harbor_refresh.executions.errors import (
     TaskDeleted,
 )
 from harbor_refresh.executions.hook import job_reports
-from harbor_refresh.executions.hook.job_reports import MAX_BODY, StatusChange, read
+from harbor_refresh.executions.hook.job_reports import StatusChange, read
 from harbor_refresh.executions.lifecycle.reports import Refusal, Report, Source, count_refused
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.status import MAX_ID
@@ -58,20 +57,16 @@ def may_report(request: HttpRequest) -> SignedMessage | None:
 def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
     """Take a status change. An answer of 200 is empty, and means that it is in the database, or was there already.
 
-    1. Refuse what is too large, then callers that may not report, then what cannot be read.
+    1. Refuse callers that may not report, then what is too large or cannot be read.
     2. Apply it. If the request is signed, one transaction also records its id, so that the message is not taken
        twice, and a message that failed may be sent again.
     """
     try:
-        _refuse_unreadable(request)
-        with absence_translated():
-            message = may_report(request)
-            _take(read(request.body), _id(task_id), message)
-    except (DatabaseAway, OperationalError) as exc:  # its text is for the log, and not for the sender
-        locked = "another transaction has held the row for too long"
-        why = "the database is away" if isinstance(exc, DatabaseAway) else locked
-        return answer(request, exc, Problem(503, "Try again", why, LATER))
-    except (Problem, RequestDataTooBig, BadSignature, Replayed) as exc:
+        if request.method != "POST":
+            raise Problem(405, "Not allowed", "takes POST", {"Allow": "POST"})
+        message = may_report(request)
+        _take(read(request.body), _id(task_id), message)
+    except (Problem, Error, DatabaseAway, RequestDataTooBig, BadSignature, Replayed) as exc:
         return answer(request, exc)
     except (TaskDeleted, NoTaskYet, OwnedByHarbor) as exc:
         count_refused(Source.HOOK, 1)
@@ -101,11 +96,3 @@ def _id(text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
         raise Refused("the address takes the id of a task, a whole number")
     return int(text) if len(text) < 20 and int(text) <= MAX_ID else job_reports.NO_TASK
-
-
-def _refuse_unreadable(request: HttpRequest) -> None:
-    if request.method != "POST":
-        raise Problem(405, "Not allowed", "takes POST", {"Allow": "POST"})
-    length = request.META.get("CONTENT_LENGTH") or "0"
-    if len(length) > 12 or not length.isdecimal() or int(length) > MAX_BODY:
-        raise Problem(413, TOO_LARGE, f"a body takes at most {MAX_BODY:,} bytes")

@@ -51,7 +51,7 @@ PAGE, LATE_SECONDS = 500, 10.0
 
 
 def is_set() -> bool:
-    return bool(value(DECLARED["report_url"].name, ""))  # alone, because each run asks
+    return bool(value(DECLARED["report_url"]))  # alone, because each run asks
 
 
 def first_revision() -> int:

@@ -204,7 +204,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
         "'MAX_ATTEMPTS'",
     ),
     "a number out of range": ({"settings": "HARBOR_REFRESH = {'MAX_ATTEMPTS': 0}"}, "E003", "from 1 to 100"),
-    "text for a number": ({"settings": "HARBOR_REFRESH = {'MAX_ATTEMPTS': '7'}"}, "E003", "a whole number"),
+    "text for a number": ({"settings": "HARBOR_REFRESH = {'MAX_ATTEMPTS': 'seven'}"}, "E003", "a whole number"),
     "a name that is none any more": ({"settings": "HARBOR_REFRESH = {'CHUNK': 7}"}, "E002", "no setting 'CHUNK'"),
     "a setting of the service": ({"settings": "HARBOR_REFRESH = {'ATTACH': 'harbor'}"}, "E002", "'ATTACH'"),
     "an unknown choice": ({"settings": "HARBOR_REFRESH = {'STRATEGY': 'fast'}"}, "E003", "claim, scan"),

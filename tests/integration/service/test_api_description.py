@@ -176,9 +176,8 @@ def test_an_operation_is_described(operation: dict[str, Any]) -> None:
     """A summary that is a plain imperative, its scope, its tags, its errors, and the meaning of its parameters."""
     assert re.fullmatch(r"[A-Z][^.]{5,70}", operation["summary"])
     assert len(operation["tags"]) == 1
-    for scheme in operation.get("security", ()):
-        for scope in scheme.get("token", ()):
-            assert f"Needs the scope `{scope}`." in operation["description"]
+    assert operation["security"]
+    assert re.search("Needs the scope `(read|report|manage)`.", operation["description"])
     assert {"401", "403", "422", "429", "503"} <= {str(status) for status in operation["responses"]}
     for status, answer in operation["responses"].items():
         assert answer["description"]
