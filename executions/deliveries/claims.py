@@ -198,12 +198,12 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
 
 def resend(delivery_ids: Iterable[int]) -> int:
     """Make these dead deliveries pending again, as if they were new; return how many were dead. They may arrive
-    after later changes of their executions."""
+    after later changes of their executions. A row that another transaction has locked is being sent again or
+    deleted there, so it is left."""
     with transaction.atomic():
-        ids = list(delivery_ids)
-        dead = Delivery.objects.filter(pk__in=ids, state=State.DEAD)
-        locked = list(dead.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
-        count = Delivery.objects.filter(pk__in=locked).update(
+        dead = Delivery.objects.filter(pk__in=list(delivery_ids), state=State.DEAD)
+        free = dead.select_for_update(no_key=True, skip_locked=True).values_list("pk", flat=True)
+        count = Delivery.objects.filter(pk__in=list(free)).update(
             state=State.PENDING, attempts=0, next_at=Now(), ended_at=None, created_at=Now()
         )
         tell_changes_written_after_commit()

@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from harbor_refresh.executions import pacing
-from harbor_refresh.executions.database import allow_long_statements, run, violates
+from harbor_refresh.executions.database import allow_long_statements, violates
 from harbor_refresh.executions.deliveries import addresses, answers, deliverer
 from harbor_refresh.executions.deliveries.answers import Answer
 from harbor_refresh.executions.errors import ExtraMissing, NoSuchSubscription, Refused
@@ -115,7 +115,6 @@ def delete(subscription_id: int) -> None:
             raise NoSuchSubscription(subscription_id)
         if row.kind == Kind.CALLBACK and Callback.objects.filter(handler=row.handler).exists():
             raise Refused(f"executions have callbacks of {row.handler}, which would be lost")
-        run("lock_deliveries", subscription=subscription_id)
         Delivery.objects.filter(subscription_id=subscription_id)._raw_delete(using="default")
         Subscription.objects.filter(pk=subscription_id)._raw_delete(using="default")
 

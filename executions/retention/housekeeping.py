@@ -21,7 +21,6 @@ from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import among, delete_first
 from harbor_refresh.executions.deliveries.claims import expire
-from harbor_refresh.executions.lifecycle.deletion import TOMBSTONES_KEPT
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import (
     Callback,
@@ -79,7 +78,8 @@ DELIVERED_OR_DEAD = Delivery.objects.exclude(state=State.PENDING)
 HOUSEKEEPING: tuple[Chore, ...] = (
     # a sender tries again for minutes, and a key that is older is not worth its row
     Chore("idempotency keys", older(IdempotencyKey.objects.all(), "at"), timedelta(hours=24)),
-    Chore("tombstones of tasks", older(DeletedTask.objects.all(), "at"), TOMBSTONES_KEPT),
+    # no sender tries for longer to report about one task
+    Chore("tombstones of tasks", older(DeletedTask.objects.all(), "at"), timedelta(days=7)),
     Chore("ids of signed messages", older(ReceivedMessage.objects.all(), "at"), ReceivedMessage.KEPT),
     Chore("log of actions", audit.forget, timedelta(days=180)),
     Chore("overdue deliveries", expire, timedelta(seconds=pacing.DELIVER_MAX_AGE_SECONDS), deletes=False),

@@ -75,15 +75,6 @@ class Page:
             yield batch
 
 
-@dataclass
-class DryRunCount:
-    """What a sweep would delete. `passed`: how many executions stay because rows in this column name them."""
-
-    executions: int = 0
-    tasks: int = 0
-    passed: Counter[str] = field(default_factory=Counter)
-
-
 def find(retention: Retention, after: Position) -> Page:
     """Read the next page. The position moves on over executions that stay, so these never fill a page for ever."""
     looked_at, *last, ids, tasks, vendors = run(
@@ -101,21 +92,25 @@ def find(retention: Retention, after: Position) -> Page:
     return Page(looked_at, ids, tasks, vendors, Position(*last) if looked_at == PAGE else None, referenced(ids))
 
 
-def count(retention: Retention, progress: Callable[[int], None] = lambda _: None) -> dict[str, DryRunCount]:
-    """Count what a sweep would delete now, by vendor type. Writes nothing."""
-    counted: dict[str, DryRunCount] = {}
+def count(
+    retention: Retention, progress: Callable[[int], None] = lambda _: None
+) -> tuple[dict[str, dict[str, int]], Counter[str]]:
+    """Count what a sweep would delete now, the executions and tasks of each vendor type; and how many executions
+    stay because rows in a column name them. Writes nothing."""
+    doomed: dict[str, dict[str, int]] = {}
+    passed = Counter[str]()
     position = None if retention.keeps_everything else Position()
     looked_at = 0
     while position:
         page = find(retention, position)
         for pk, vendor_type, tasks in zip(page.ids, page.vendors, page.tasks, strict=True):
-            one = counted.setdefault(vendor_type, DryRunCount())
-            if pk in page.passed:
-                one.passed[page.passed[pk]] += 1
+            one = doomed.setdefault(vendor_type, {"executions": 0, "tasks": 0})
+            if column := page.passed.get(pk):
+                passed[column] += 1
             else:
-                one.executions += 1
-                one.tasks += tasks
+                one["executions"] += 1
+                one["tasks"] += tasks
         looked_at += page.looked_at
         progress(looked_at)
         position = page.next
-    return dict(sorted(counted.items()))
+    return dict(sorted(doomed.items())), passed

@@ -90,7 +90,7 @@ def test_the_sweep_deletes_what_the_model_deletes_whatever_the_size_of_its_pages
         patch.setattr(retention, "PAGE", page)
         patch.setattr(retention, "BATCH", batch)
         patch.setattr(Retention, "of_settings", lambda: rules)
-        told = sum(one.executions for one in count(rules).values())
+        told = sum(one["executions"] for one in count(rules)[0].values())
         outcome = sweep()
     assert set(Execution.objects.values_list("pk", flat=True)) == stays
     assert set(StatusChange.objects.values_list("execution_id", flat=True)) == stays
