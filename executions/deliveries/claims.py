@@ -164,6 +164,8 @@ def read_changes(claimed: Sequence[Delivery]) -> dict[int, Change]:
     Status, revision and time are those of the change; all else is as it is now. Of an execution that was deleted
     only the change is known.
     """
+    if not claimed:
+        return {}
     with absence_translated():
         rows = run(
             "read_changes",

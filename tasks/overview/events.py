@@ -17,8 +17,10 @@ from django.db import Error, transaction
 from django.dispatch import Signal
 from django.utils import timezone
 
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.news import signals as of_executions
-from harbor_refresh.executions.news.counters import add_or_keep
+from harbor_refresh.executions.news.counters import add
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.models.state import Event, Kind
@@ -94,14 +96,15 @@ ADDS_TO: Mapping[Signal, tuple[str, Kind | None]] = {
 
 
 def on_signal(signal: Signal, **sent: Any) -> None:
-    """Note it, and count it, outside of the transaction of the change."""
+    """Note it, and count it, outside of the transaction of the change, unless the database is away."""
     counter, kind = ADDS_TO[signal]
     rows = sent.get("execution_ids") or sent.get("deliveries") or ()
     how_many = sent["outcome"].marked if "outcome" in sent else sent.get("count") or len(rows)
     if kind:
         note(kind, how_many)
     if counter:
-        add_or_keep({(counter, ""): how_many})
+        with suppress(DatabaseAway), absence_translated():
+            add({(counter, ""): how_many})
 
 
 def connect() -> None:
