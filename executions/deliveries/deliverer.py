@@ -15,7 +15,6 @@ from harbor_refresh.executions.database import LOCK_TIMEOUT, absence_translated,
 from harbor_refresh.executions.deliveries import answers
 from harbor_refresh.executions.deliveries.answers import MAX_ERROR, backoff
 from harbor_refresh.executions.deliveries.claims import (
-    DeliveryOutcome,
     Result,
     claim,
     read_changes,
@@ -23,7 +22,7 @@ from harbor_refresh.executions.deliveries.claims import (
     with_due,
 )
 from harbor_refresh.executions.models import Delivery, Subscription
-from harbor_refresh.executions.models.notifications import Kind
+from harbor_refresh.executions.models.notifications import Kind, State
 from harbor_refresh.executions.news import callbacks, signals
 from harbor_refresh.executions.news.handlers import Change, handlers
 from harbor_refresh.executions.text import made_storable, said_by
@@ -190,12 +189,12 @@ def _results(
 ) -> list[Result]:
     if function is None:
         error = "a worker was asked that does not have the code of this handler"
-        return [Result(one, DeliveryOutcome.AGAIN, error, WITHOUT_CODE_SECONDS) for one in claimed]
+        return [Result(one, State.PENDING, error, WITHOUT_CODE_SECONDS) for one in claimed]
     changes = read_changes(claimed)
     return [
         _call(name, function, one, changes[one.id], around)
         if number == 0 or time.monotonic() < until
-        else Result(one, DeliveryOutcome.UNSENT)
+        else Result(one, State.PENDING, is_attempt=False)
         for number, one in enumerate(claimed)
     ]
 
@@ -207,5 +206,5 @@ def _call(name: str, function: Function, claimed: Delivery, change: Change, arou
     except Exception as exc:
         error = made_storable(said_by(exc))[:MAX_ERROR]
         signals.handler_failed.send(sender=run_handler, handler=name, change=change, error=error)
-        return Result(claimed, DeliveryOutcome.AGAIN, error, backoff(claimed.attempts))
-    return Result(claimed, DeliveryOutcome.DELIVERED)
+        return Result(claimed, State.PENDING, error, backoff(claimed.attempts))
+    return Result(claimed, State.DELIVERED)

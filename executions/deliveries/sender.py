@@ -23,10 +23,10 @@ from harbor_refresh.executions import pacing
 from harbor_refresh.executions.deliveries import addresses, answers, claims
 from harbor_refresh.executions.deliveries.addresses import Network, is_allowed, mask
 from harbor_refresh.executions.deliveries.answers import Answer
-from harbor_refresh.executions.deliveries.claims import DeliveryOutcome, Result, read_changes
+from harbor_refresh.executions.deliveries.claims import Result, read_changes
 from harbor_refresh.executions.deliveries.messages import Message, message, trial
 from harbor_refresh.executions.models import Delivery, Subscription
-from harbor_refresh.executions.models.notifications import Kind
+from harbor_refresh.executions.models.notifications import Kind, State
 
 #: How long results wait to be recorded together, while requests are under way.
 WAIT_SECONDS = 0.1
@@ -208,7 +208,7 @@ class Sender:
         receiver = self._receivers[claimed.subscription_id]
         async with receiver.free_connections:
             if receiver.fails or self._is_ending or time.monotonic() > send_before:
-                return Result(claimed, DeliveryOutcome.UNSENT)
+                return Result(claimed, State.PENDING, is_attempt=False)
             answer = await receiver.send(message, pacing.DELIVER_TIMEOUT_SECONDS)
         result = answers.result(claimed, answer)
         receiver.fails |= result.answered is False
