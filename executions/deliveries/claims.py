@@ -33,11 +33,6 @@ EXPIRED_AT_ONCE = 1_000
 MAX_FAILURES = 5
 MAX_MESSAGE = 500
 MAX_ATTRIBUTES = 10_000
-#: What claim_deliveries.sql returns, as fields of a Delivery.
-CLAIMED = (
-    *("id", "subscription_id", "execution_id", "vendor_type", "revision"),
-    *("from_status", "to_status", "changed_at", "attempts"),
-)
 #: What read_changes.sql returns after the id, as fields of a Change.
 COLUMNS = (  # noqa: SIM905  # a list would be ten lines
     "vendor_id vendor_key status_message trigger extra_attrs start_time update_time end_time counts first_failures"
@@ -83,8 +78,7 @@ def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence
             rows = run(
                 "claim_deliveries", only=only, room=room, sending=list(sending), opens=CIRCUIT_OPENS, lease=lease
             )
-        found = (Delivery(**dict(zip(CLAIMED, row, strict=True))) for row in rows)
-        claimed = sorted(found, key=lambda one: one.id)
+        claimed = list(Delivery.objects.filter(pk__in=[pk for (pk,) in rows]).order_by("pk"))
         if claimed:
             crash_points.reach("leased", [one.execution_id for one in claimed])
         lost = [one for one in claimed if one.attempts > MAX_ATTEMPTS]

@@ -5,7 +5,7 @@
 -- :sending   bigint[]  the subscriptions of deliveries that the caller is sending, each of which takes one of the room
 -- :opens     int       so many failures in a row open the circuit: nothing is sent before its retry_at, and then one
 -- :lease     float     seconds until a claimed delivery is due again
--- returns    id, subscription_id, execution_id, vendor_type, revision, from_status, to_status, changed_at, attempts
+-- returns    id of each
 --
 -- Only the earliest pending delivery of each subscription and execution is claimed, so that they arrive in order. The ids
 -- as an array, and the aggregate, keep the planner from joins: each row is found by its key.
@@ -50,6 +50,4 @@ due AS MATERIALIZED (
 UPDATE execution_delivery d
 SET attempts = d.attempts + 1, next_at = statement_timestamp() + make_interval(secs => %(lease)s)
 WHERE d.id = ANY(ARRAY(SELECT id FROM due))
-RETURNING
-    d.id, d.subscription_id, d.execution_id, d.vendor_type, d.revision, d.from_status, d.to_status, d.changed_at,
-    d.attempts
+RETURNING d.id

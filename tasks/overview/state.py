@@ -179,10 +179,7 @@ def _schedule() -> tuple[Scheduled, ...] | None:
             row.one_off,
             row.start_time and (row.start_time - row.now).total_seconds(),
         )
-        for row in PeriodicTask.objects.filter(ours)
-        .annotate(now=Now())
-        .select_related("interval")
-        .order_by("name")
+        for row in rows.select_related("interval").order_by("name")
     )
 
 
