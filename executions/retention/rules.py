@@ -49,21 +49,19 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True)
 class Page:
-    """So many executions were read. Of these, `ids` are not kept, with so many `tasks` each. Those in `passed`
-    stay nevertheless: a row names them in this column. `next` is None after the last page."""
+    """So many executions were read. Those in `found` are not kept, each with its vendor type and so many tasks.
+    Those in `passed` stay nevertheless: a row names them in this column. `next` is None after the last page."""
 
     looked_at: int
-    ids: list[int] = field(default_factory=list)
-    tasks: list[int] = field(default_factory=list)
-    vendors: list[str] = field(default_factory=list)
-    next: Position | None = None
+    found: dict[int, tuple[str, int]] = field(default_factory=dict)
     passed: dict[int, str] = field(default_factory=dict)
+    next: Position | None = None
 
     def batches(self) -> Iterator[list[int]]:
-        """Split the ids so that each batch has at most BATCH executions and tasks, or is one execution."""
+        """Split what is found so that each batch has at most BATCH executions and tasks, or is one execution."""
         batch: list[int] = []
         rows = 0
-        for one, tasks in zip(self.ids, self.tasks, strict=True):
+        for one, (_, tasks) in self.found.items():
             if one in self.passed:
                 continue
             if batch and (rows + tasks > BATCH or len(batch) >= BATCH):
@@ -77,7 +75,7 @@ class Page:
 
 def find(retention: Retention, after: Position) -> Page:
     """Read the next page. The position moves on over executions that stay, so these never fill a page for ever."""
-    looked_at, *last, ids, tasks, vendors = run(
+    rows = run(
         "find_sweepable",
         after_vendor=after.vendor_type,
         after_vendor_id=after.vendor_id,
@@ -88,8 +86,10 @@ def find(retention: Retention, after: Position) -> Page:
         counts=list(retention.counts.values()),
         others=retention.others,
         older_than=retention.older_than,
-    )[0]
-    return Page(looked_at, ids, tasks, vendors, Position(*last) if looked_at == PAGE else None, referenced(ids))
+    )
+    found = {pk: (vendor_type, tasks) for vendor_type, _, pk, _, tasks in rows if tasks is not None}
+    last = Position(*rows[-1][:4]) if len(rows) == PAGE else None
+    return Page(len(rows), dict(sorted(found.items())), referenced(list(found)), last)
 
 
 def count(
@@ -103,7 +103,7 @@ def count(
     looked_at = 0
     while position:
         page = find(retention, position)
-        for pk, vendor_type, tasks in zip(page.ids, page.vendors, page.tasks, strict=True):
+        for pk, (vendor_type, tasks) in page.found.items():
             one = doomed.setdefault(vendor_type, {"executions": 0, "tasks": 0})
             if column := page.passed.get(pk):
                 passed[column] += 1
