@@ -105,7 +105,8 @@ def record(results: Sequence[Result]) -> list[Delivery]:
         receivers = Subscription.objects.select_for_update(no_key=True).annotate(now=Now()).order_by("pk")
         known = receivers.in_bulk({one.claimed.subscription_id for one in results})
         pending = Delivery.objects.select_for_update(no_key=True).filter(pk__in=list(given), state=State.PENDING)
-        recorded = [row for row in pending.order_by("pk") if row.attempts == given[row.pk].claimed.attempts]
+        held = pending.order_by("pk").values_list("pk", "attempts")
+        recorded = [one.claimed for pk, attempts in held if (one := given[pk]).claimed.attempts == attempts]
         alike, answers, counts = defaultdict(list), defaultdict(list), Counter[str]()
         for row in recorded:
             one, receiver = given[row.pk], known[row.subscription_id]
