@@ -12,7 +12,8 @@ from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import PageIn, needs, page
 from harbor_refresh.executions.api.schemas import Body, Id, StatusName, Whole, page_of
 from harbor_refresh.executions.deliveries import addresses, subscriptions
-from harbor_refresh.executions.deliveries.subscriptions import MAX_LISTED, MAX_NAME, OLD_SECRET_SECONDS
+from harbor_refresh.executions.deliveries.deliverer import MAX_NAME
+from harbor_refresh.executions.deliveries.subscriptions import MAX_LISTED, OLD_SECRET_SECONDS
 from harbor_refresh.executions.errors import NoSuchSubscription
 from harbor_refresh.executions.models import Subscription
 

@@ -10,8 +10,9 @@ from types import BuiltinFunctionType
 
 from django.utils.http import parse_http_date_safe
 
-from harbor_refresh.executions.deliveries.claims import DeliveryOutcome, Result
+from harbor_refresh.executions.deliveries.claims import Result
 from harbor_refresh.executions.models import Delivery
+from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.text import made_storable
 
 NEEDED = ("httpcore2", "standardwebhooks")
@@ -57,12 +58,12 @@ def result(claimed: Delivery, answer: Answer) -> Result:
     """Judge an answer: 2xx is delivered, 4xx is final unless it may pass, all else is tried again."""
     status = answer.status
     if answer.is_good:
-        return Result(claimed, DeliveryOutcome.DELIVERED, answered=True)
+        return Result(claimed, State.DELIVERED, answered=True)
     error = made_storable(answer.error)[:MAX_ERROR]
     if status is not None and 400 <= status < 500 and status not in MAY_PASS:
-        return Result(claimed, DeliveryOutcome.DEAD, error, answered=True)
+        return Result(claimed, State.DEAD, error, answered=True)
     delay = max(backoff(claimed.attempts), seconds_of(answer.retry_after))
-    return Result(claimed, DeliveryOutcome.AGAIN, error, delay, answered=None if status in OF_SECRET else False)
+    return Result(claimed, State.PENDING, error, delay, answered=None if status in OF_SECRET else False)
 
 
 def backoff(attempt: int) -> float:

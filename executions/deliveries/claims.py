@@ -1,14 +1,15 @@
 """Claim due deliveries, read what they tell, record what became of them, and send dead letters again."""
 
 import json
-from collections import Counter
+import random
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from harbor_refresh.executions import crash_points, pacing
@@ -21,8 +22,8 @@ from harbor_refresh.executions.news.handlers import Change, Failure
 
 #: So many failures in a row open the circuit of a webhook.
 CIRCUIT_OPENS = 5
-#: The longest pause of an open circuit, in seconds.
-MAX_CIRCUIT_PAUSE = 600.0
+#: The pause of an open circuit, in seconds.
+MIN_CIRCUIT_PAUSE, MAX_CIRCUIT_PAUSE = 5.0, 600.0
 #: A delivery is tried at most so often. One that fails with a result is too old before that, because the pauses
 #: between its attempts grow. So this limit is for attempts that leave no result: their process ended, or hung.
 MAX_ATTEMPTS = 30
@@ -32,11 +33,6 @@ EXPIRED_AT_ONCE = 1_000
 MAX_FAILURES = 5
 MAX_MESSAGE = 500
 MAX_ATTRIBUTES = 10_000
-#: What claim_deliveries.sql returns, as fields of a Delivery.
-CLAIMED = (
-    *("id", "subscription_id", "execution_id", "vendor_type", "revision"),
-    *("from_status", "to_status", "changed_at", "attempts"),
-)
 #: What read_changes.sql returns after the id, as fields of a Change.
 COLUMNS = (  # noqa: SIM905  # a list would be ten lines
     "vendor_id vendor_key status_message trigger extra_attrs start_time update_time end_time counts first_failures"
@@ -46,35 +42,18 @@ PAGE = 1_000
 MOST = 100_000
 
 
-class DeliveryOutcome(StrEnum):
-    DELIVERED = "delivered"
-    DEAD = "dead"
-    AGAIN = "again"
-    UNSENT = "unsent"
-    LOST = "lost"
-
-
 @dataclass(frozen=True)
 class Result:
-    """What became of a claimed delivery. `delay`: seconds until it is tried again, if it is. `answered`: whether
-    the receiver works, or None if nothing is known of it."""
+    """What became of a claimed delivery: its new state, and if it stays pending, `delay` seconds until it is tried
+    again. `answered`: whether the receiver works, or None if nothing is known of it. Unless it `is_attempt`, the
+    attempt of the claim does not count."""
 
     claimed: Delivery
-    outcome: DeliveryOutcome
+    state: State
     error: str = ""
     delay: float = 0.0
     answered: bool | None = None
-
-
-@dataclass(frozen=True)
-class Ended:
-    """A delivery whose result was recorded."""
-
-    id: int
-    subscription: str
-    execution_id: int
-    revision: int
-    state: str
+    is_attempt: bool = True
 
 
 def with_due() -> QuerySet[Subscription]:
@@ -99,50 +78,89 @@ def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence
             rows = run(
                 "claim_deliveries", only=only, room=room, sending=list(sending), opens=CIRCUIT_OPENS, lease=lease
             )
-        found = (Delivery(**dict(zip(CLAIMED, row, strict=True))) for row in rows)
-        claimed = sorted(found, key=lambda one: one.id)
+        claimed = list(Delivery.objects.filter(pk__in=[pk for (pk,) in rows]).order_by("pk"))
         if claimed:
             crash_points.reach("leased", [one.execution_id for one in claimed])
         lost = [one for one in claimed if one.attempts > MAX_ATTEMPTS]
         if not lost:
             return claimed
         why = f"given up after {MAX_ATTEMPTS} attempts: its process ended or hung in the last one"
-        record([Result(one, DeliveryOutcome.LOST, why) for one in lost])
+        record([Result(one, State.DEAD, why, is_attempt=False) for one in lost])
         if len(lost) < len(claimed):
             return [one for one in claimed if one.attempts <= MAX_ATTEMPTS]
 
 
-def record(results: Sequence[Result]) -> list[Ended]:
-    """Record results in one statement. A result of a claim that was overtaken by another one records nothing. If
-    the process dies before, the deliveries are sent once more under the same id."""
-    if not results:
+def record(results: Sequence[Result]) -> list[Delivery]:
+    """Record results in one transaction; return the deliveries of those that were recorded. A result of a claim
+    that was overtaken by another one records nothing. If the process dies before, the deliveries are sent once
+    more under the same id.
+
+    Rows are locked in id order: first the subscriptions, so that none is deleted meanwhile, then the deliveries.
+    """
+    given = {one.claimed.id: one for one in results}
+    if not given:
         return []
     crash_points.reach("answered", [one.claimed.execution_id for one in results])
     with absence_translated(), transaction.atomic():
-        rows = run(
-            "record_results",
-            subscriptions=sorted({one.claimed.subscription_id for one in results}),
-            ids=[one.claimed.id for one in results],
-            attempts=[one.claimed.attempts for one in results],
-            outcomes=[str(one.outcome) for one in results],
-            delays=[one.delay for one in results],
-            errors=[one.error for one in results],
-            answered=[one.answered for one in results],
-            max_attempts=MAX_ATTEMPTS,
-            max_age=pacing.DELIVER_MAX_AGE_SECONDS,
-            opens=CIRCUIT_OPENS,
-            most_pause=MAX_CIRCUIT_PAUSE,
-        )
-        ended = [Ended(*row) for row in rows]
-        unsent = {one.claimed.id for one in results if one.outcome == DeliveryOutcome.UNSENT}
-        counts = Counter(
-            "retried" if one.state == State.PENDING else one.state for one in ended if one.id not in unsent
-        )
+        receivers = Subscription.objects.select_for_update(no_key=True).annotate(now=Now()).order_by("pk")
+        known = receivers.in_bulk({one.claimed.subscription_id for one in results})
+        pending = Delivery.objects.select_for_update(no_key=True).filter(pk__in=list(given), state=State.PENDING)
+        held = pending.order_by("pk").values_list("pk", "attempts")
+        recorded = [one.claimed for pk, attempts in held if (one := given[pk]).claimed.attempts == attempts]
+        alike, answers, counts = defaultdict(list), defaultdict(list), Counter[str]()
+        for row in recorded:
+            one, receiver = given[row.pk], known[row.subscription_id]
+            row.subscription, row.state = receiver, _state_after(row, one, receiver.now)
+            is_unsent = row.state == State.PENDING and not one.is_attempt
+            key = row.state, one.is_attempt, one.delay, row.last_error if is_unsent else one.error
+            alike[key].append(row.pk)
+            if one.answered is not None:
+                answers[receiver].append(one.answered)
+            if not is_unsent:
+                counts["retried" if row.state == State.PENDING else str(row.state)] += 1
+        for (state, is_attempt, delay, error), ids in alike.items():
+            is_pending = state == State.PENDING
+            Delivery.objects.filter(pk__in=ids).update(
+                state=state,
+                attempts=F("attempts") - (0 if is_attempt else 1),
+                next_at=Now() + timedelta(seconds=delay) if is_pending else None,
+                ended_at=None if is_pending else Now(),
+                last_error=error,
+            )
+        for receiver, of_one in answers.items():
+            _move_circuit(receiver, of_one)
         counters.add({("deliveries", f"result={result}"): count for result, count in counts.items()})
     crash_points.reach("recorded", [one.claimed.execution_id for one in results])
-    if dead := [one for one in ended if one.state == State.DEAD]:
+    if dead := [row for row in recorded if row.state == State.DEAD]:
         signals.deliveries_died.send(sender=record, deliveries=dead)
-    return ended
+    return recorded
+
+
+def _state_after(row: Delivery, result: Result, now: datetime) -> State:
+    """Return the state after this result. What failed so often, or is too old at its next attempt, is dead."""
+    if result.state == State.PENDING and result.is_attempt:
+        age = (now - row.created_at).total_seconds() + result.delay
+        if row.attempts >= MAX_ATTEMPTS or age > pacing.DELIVER_MAX_AGE_SECONDS:
+            return State.DEAD
+    return result.state
+
+
+def _move_circuit(receiver: Any, answers: Sequence[bool]) -> None:
+    """Note whether this webhook works. After CIRCUIT_OPENS failures in a row nothing is sent to it for half of the
+    time since the first, so the pause grows by half with each probe that fails."""
+    if any(answers) and not receiver.failures:
+        return
+    receiver.retry_at = None
+    if any(answers):
+        receiver.failures, receiver.failing_since = 0, None
+    else:
+        receiver.failures += len(answers)
+        receiver.failing_since = receiver.failing_since or receiver.now
+        if receiver.failures >= CIRCUIT_OPENS:
+            half = (receiver.now - receiver.failing_since).total_seconds() / 2
+            pause = min(MAX_CIRCUIT_PAUSE, max(MIN_CIRCUIT_PAUSE, half)) * random.uniform(0.75, 1.25)  # noqa: S311
+            receiver.retry_at = receiver.now + timedelta(seconds=pause)
+    receiver.save(update_fields=["failures", "failing_since", "retry_at"])
 
 
 def by_subscription(rows: QuerySet[Delivery]) -> QuerySet[Delivery]:
@@ -155,7 +173,7 @@ def expire(before: Any) -> int:
     Return how many. An error of an earlier attempt stays."""
     old = Delivery.objects.filter(state=State.PENDING, next_at__lt=before).order_by("pk")[:EXPIRED_AT_ONCE]
     away = "nothing was sent: the receiver was away"
-    return len(record([Result(one, DeliveryOutcome.DEAD, one.last_error or away) for one in old]))
+    return len(record([Result(one, State.DEAD, one.last_error or away) for one in old]))
 
 
 def read_changes(claimed: Sequence[Delivery]) -> dict[int, Change]:
@@ -164,6 +182,8 @@ def read_changes(claimed: Sequence[Delivery]) -> dict[int, Change]:
     Status, revision and time are those of the change; all else is as it is now. Of an execution that was deleted
     only the change is known.
     """
+    if not claimed:
+        return {}
     with absence_translated():
         rows = run(
             "read_changes",
@@ -198,12 +218,12 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
 
 def resend(delivery_ids: Iterable[int]) -> int:
     """Make these dead deliveries pending again, as if they were new; return how many were dead. They may arrive
-    after later changes of their executions."""
+    after later changes of their executions. A row that another transaction has locked is being sent again or
+    deleted there, so it is left."""
     with transaction.atomic():
-        ids = list(delivery_ids)
-        dead = Delivery.objects.filter(pk__in=ids, state=State.DEAD)
-        locked = list(dead.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
-        count = Delivery.objects.filter(pk__in=locked).update(
+        dead = Delivery.objects.filter(pk__in=list(delivery_ids), state=State.DEAD)
+        free = dead.select_for_update(no_key=True, skip_locked=True).values_list("pk", flat=True)
+        count = Delivery.objects.filter(pk__in=list(free)).update(
             state=State.PENDING, attempts=0, next_at=Now(), ended_at=None, created_at=Now()
         )
         tell_changes_written_after_commit()

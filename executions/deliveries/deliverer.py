@@ -15,7 +15,6 @@ from harbor_refresh.executions.database import LOCK_TIMEOUT, absence_translated,
 from harbor_refresh.executions.deliveries import answers
 from harbor_refresh.executions.deliveries.answers import MAX_ERROR, backoff
 from harbor_refresh.executions.deliveries.claims import (
-    DeliveryOutcome,
     Result,
     claim,
     read_changes,
@@ -23,7 +22,7 @@ from harbor_refresh.executions.deliveries.claims import (
     with_due,
 )
 from harbor_refresh.executions.models import Delivery, Subscription
-from harbor_refresh.executions.models.notifications import Kind
+from harbor_refresh.executions.models.notifications import Kind, State
 from harbor_refresh.executions.news import callbacks, signals
 from harbor_refresh.executions.news.handlers import Change, handlers
 from harbor_refresh.executions.text import made_storable, said_by
@@ -39,8 +38,6 @@ LOOK_SECONDS = 0.1
 MAX_NAME = 200
 #: The name of a handler's subscription begins with that.
 PREFIX = "handler "
-#: The columns of a handler's row that follow its code.
-OF_CODE = ("vendor_types", "statuses", "triggers", "missing_since")
 #: A call that goes on for longer than this is made a second time. `tasks.run_handlers` ends it before.
 LEASE_SECONDS = 60.0
 #: So long a handler that another worker was asked to run is left to that worker.
@@ -59,10 +56,9 @@ Around = Callable[[], AbstractContextManager[None]]
 def deliver(
     ask_handlers: Callable[[], object] = lambda: None,
     go_on: Callable[[], object] = lambda: None,
-    until: float | None = None,
 ) -> bool:
-    """Deliver what is due, until nothing is left to do or the time is over, after RUN_SECONDS if `until` does not
-    say: then `go_on` is called, and the result is false. Two runs at once have different deliveries.
+    """Deliver what is due, until nothing is left to do, or until RUN_SECONDS are over: then `go_on` is called, and
+    the result is false. Two runs at once have different deliveries.
 
     1. Write the deliveries of new changes, and `ask_handlers` to run.
     2. Claim as many as there is room for of each webhook, and send them. If the process dies, they are due again
@@ -70,7 +66,7 @@ def deliver(
     3. Record the results as they come, and look again.
     """
     next_look = time.monotonic()
-    until = next_look + RUN_SECONDS if until is None else until
+    until = next_look + RUN_SECONDS
     with _sender() as sender:
         while (now := time.monotonic()) < until:
             told = 0
@@ -78,7 +74,7 @@ def deliver(
                 next_look = now + LOOK_SECONDS
                 told = write_deliveries()
                 ask_handlers()
-            if sender and (sender.claim() or sender.is_sending):
+            if sender and sender.claim():
                 sender.record()
             elif not told:
                 return True
@@ -124,30 +120,22 @@ def keep_rows() -> None:
     If the code of two processes differs, as in the middle of a deployment, the one that started last decides.
     """
     wanted = handlers()
-    with absence_translated(), transaction.atomic():
-        rows = Subscription.objects.filter(kind=Kind.HANDLER)
-        Subscription.objects.bulk_create(
-            (
-                Subscription(kind=Kind.HANDLER, name=f"{PREFIX}{name}"[-MAX_NAME:], handler=name)
-                for name in sorted(wanted.keys() - set(rows.values_list("handler", flat=True)))
-            ),
-            ignore_conflicts=True,
-        )
-        known = list(rows.select_for_update().order_by("pk"))
-        missing = [row.handler for row in known if row.handler not in wanted and row.missing_since is None]
-        changed = []
-        for row in known:
-            was = [getattr(row, name) for name in OF_CODE]
-            if one := wanted.get(row.handler):
-                row.vendor_types, row.statuses, row.triggers = map(list, (one.vendors, one.statuses, one.triggers))
-                row.missing_since = None
-            elif row.missing_since is None:
-                row.missing_since = Now()
-            if was != [getattr(row, name) for name in OF_CODE]:
-                changed.append(row)
-        Subscription.objects.bulk_update(changed, OF_CODE)  # without a statement if nothing has changed
-    if missing:
-        signals.handlers_missing.send(sender=keep_rows, handlers=missing)
+    rows = Subscription.objects.filter(kind=Kind.HANDLER)
+    with absence_translated():
+        for name, one in wanted.items():
+            of_code = {
+                "vendor_types": list(one.vendors),
+                "statuses": list(one.statuses),
+                "triggers": list(one.triggers),
+                "missing_since": None,
+            }
+            if not rows.filter(handler=name, **of_code).exists():
+                new = {"name": f"{PREFIX}{name}"[-MAX_NAME:], **of_code}
+                Subscription.objects.update_or_create(of_code, new, kind=Kind.HANDLER, handler=name)
+        gone = rows.exclude(handler__in=wanted).filter(missing_since=None)
+        if missing := list(gone.order_by("pk").values_list("handler", flat=True)):
+            gone.update(missing_since=Now())
+            signals.handlers_missing.send(sender=keep_rows, handlers=missing)
 
 
 def due_handlers() -> list[int]:
@@ -201,12 +189,12 @@ def _results(
 ) -> list[Result]:
     if function is None:
         error = "a worker was asked that does not have the code of this handler"
-        return [Result(one, DeliveryOutcome.AGAIN, error, WITHOUT_CODE_SECONDS) for one in claimed]
+        return [Result(one, State.PENDING, error, WITHOUT_CODE_SECONDS) for one in claimed]
     changes = read_changes(claimed)
     return [
         _call(name, function, one, changes[one.id], around)
         if number == 0 or time.monotonic() < until
-        else Result(one, DeliveryOutcome.UNSENT)
+        else Result(one, State.PENDING, is_attempt=False)
         for number, one in enumerate(claimed)
     ]
 
@@ -218,5 +206,5 @@ def _call(name: str, function: Function, claimed: Delivery, change: Change, arou
     except Exception as exc:
         error = made_storable(said_by(exc))[:MAX_ERROR]
         signals.handler_failed.send(sender=run_handler, handler=name, change=change, error=error)
-        return Result(claimed, DeliveryOutcome.AGAIN, error, backoff(claimed.attempts))
-    return Result(claimed, DeliveryOutcome.DELIVERED)
+        return Result(claimed, State.PENDING, error, backoff(claimed.attempts))
+    return Result(claimed, State.DELIVERED)

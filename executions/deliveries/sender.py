@@ -23,10 +23,10 @@ from harbor_refresh.executions import pacing
 from harbor_refresh.executions.deliveries import addresses, answers, claims
 from harbor_refresh.executions.deliveries.addresses import Network, is_allowed, mask
 from harbor_refresh.executions.deliveries.answers import Answer
-from harbor_refresh.executions.deliveries.claims import DeliveryOutcome, Result, read_changes
+from harbor_refresh.executions.deliveries.claims import Result, read_changes
 from harbor_refresh.executions.deliveries.messages import Message, message, trial
 from harbor_refresh.executions.models import Delivery, Subscription
-from harbor_refresh.executions.models.notifications import Kind
+from harbor_refresh.executions.models.notifications import Kind, State
 
 #: How long results wait to be recorded together, while requests are under way.
 WAIT_SECONDS = 0.1
@@ -179,33 +179,26 @@ class Sender:
             self._runner.close()
             self._threads.shutdown(wait=False, cancel_futures=True)
 
-    @property
-    def is_sending(self) -> bool:
-        return bool(self._sending)
-
-    def claim(self) -> int:
-        """Claim what is due, up to the room of each webhook, begin to send it, and return how much it is."""
+    def claim(self) -> bool:
+        """Claim what is due, up to the room of each webhook, and begin to send it. Return whether any is sent."""
         timeout = pacing.DELIVER_TIMEOUT_SECONDS
         send_before = time.monotonic() + (LEASE_TIMEOUTS - 1) * timeout
         taken = claims.claim(self._room, LEASE_TIMEOUTS * timeout, sending=list(self._sending.values()))
-        if not taken:
-            return 0
-        webhooks = Subscription.objects.in_bulk({one.subscription_id for one in taken})
         changes = read_changes(taken)
+        webhooks = Subscription.objects.in_bulk({one.subscription_id for one in taken})
         for one in taken:
             if webhook := webhooks.get(one.subscription_id):  # else it was deleted, with its deliveries
                 self._receivers[webhook.pk].fails = False
                 sending = self._send(one, message(webhook, changes[one.id]), send_before)
                 self._sending[self._runner.get_loop().create_task(sending)] = webhook.pk
-        return len(taken)
+        return bool(self._sending)
 
     def record(self) -> None:
         """Wait a moment for results, and record them."""
-        if self._sending:
-            done, _ = self._runner.run(asyncio.wait(self._sending, timeout=WAIT_SECONDS))
-            claims.record([one.result() for one in done])
-            for one in done:
-                del self._sending[one]
+        done, _ = self._runner.run(asyncio.wait(self._sending, timeout=WAIT_SECONDS))
+        claims.record([one.result() for one in done])
+        for one in done:
+            del self._sending[one]
 
     def test(self, webhook: Subscription, seconds: float) -> Answer:
         """Send a test, which is no delivery."""
@@ -215,7 +208,7 @@ class Sender:
         receiver = self._receivers[claimed.subscription_id]
         async with receiver.free_connections:
             if receiver.fails or self._is_ending or time.monotonic() > send_before:
-                return Result(claimed, DeliveryOutcome.UNSENT)
+                return Result(claimed, State.PENDING, is_attempt=False)
             answer = await receiver.send(message, pacing.DELIVER_TIMEOUT_SECONDS)
         result = answers.result(claimed, answer)
         receiver.fails |= result.answered is False

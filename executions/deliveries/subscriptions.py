@@ -13,10 +13,12 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from harbor_refresh.executions import pacing
-from harbor_refresh.executions.database import allow_long_statements, run, violates
+from harbor_refresh.executions.database import allow_long_statements, violates
 from harbor_refresh.executions.deliveries import addresses, answers, deliverer
 from harbor_refresh.executions.deliveries.answers import Answer
+from harbor_refresh.executions.deliveries.deliverer import MAX_NAME
 from harbor_refresh.executions.errors import ExtraMissing, NoSuchSubscription, Refused
+from harbor_refresh.executions.lifecycle.creation import MAX_TRIGGER
 from harbor_refresh.executions.models import Callback, Delivery, Subscription
 from harbor_refresh.executions.models.notifications import Kind, Payload
 from harbor_refresh.executions.news import callbacks
@@ -25,9 +27,7 @@ from harbor_refresh.executions.text import is_text, shown
 
 #: Each change is compared with each subscription.
 MAX_SUBSCRIPTIONS = 200
-MAX_NAME = 200
 MAX_LISTED = 100
-MAX_TRIGGER = 16
 #: How the names of other subscriptions begin. They are made with the first use of what they are for.
 RESERVED = {callbacks.PREFIX: "callback", deliverer.PREFIX: "handler"}
 #: So long the old secret signs as well, if the caller does not say, and at most.
@@ -115,7 +115,6 @@ def delete(subscription_id: int) -> None:
             raise NoSuchSubscription(subscription_id)
         if row.kind == Kind.CALLBACK and Callback.objects.filter(handler=row.handler).exists():
             raise Refused(f"executions have callbacks of {row.handler}, which would be lost")
-        run("lock_deliveries", subscription=subscription_id)
         Delivery.objects.filter(subscription_id=subscription_id)._raw_delete(using="default")
         Subscription.objects.filter(pk=subscription_id)._raw_delete(using="default")
 

@@ -11,7 +11,6 @@ The sweep takes 1 and 2, and leaves out what it would have to wait for (`delete_
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 
 from django.apps import apps
 from django.db import connection, transaction
@@ -19,7 +18,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.attached.ownership import Operation, harbors
-from harbor_refresh.executions.database import allow_long_statements, delete_first, run
+from harbor_refresh.executions.database import allow_long_statements, run
 from harbor_refresh.executions.errors import NoSuchExecution, NotFinal, StillReferenced
 from harbor_refresh.executions.lifecycle.reports import Report, Source, report
 from harbor_refresh.executions.models import (
@@ -39,9 +38,6 @@ from harbor_refresh.executions.models import (
 from harbor_refresh.executions.models.notifications import Kind, State
 from harbor_refresh.executions.status import CODES, FINAL, FINAL_CODE, Status
 
-#: No sender tries for longer than this to report about one task.
-TOMBSTONES_KEPT = timedelta(days=7)
-TOMBSTONES_AT_ONCE = 10_000
 #: The message of a task whose child was deleted.
 DELETED = "its execution was deleted"
 
@@ -119,8 +115,7 @@ def referenced(execution_ids: Sequence[int]) -> dict[int, str]:
 
 
 def _delete_locked(locked: Iterable[int]) -> None:
-    """Delete these executions, which this transaction has locked with all their tasks, and leave tombstones of the
-    tasks. As many old tombstones are forgotten as a page of executions leaves, so they stay bounded.
+    """Delete these executions, which this transaction has locked with all their tasks; tombstones stay.
 
     Callbacks with a delivery that is not made yet stay, and are noted as orphans, so that they are still called.
     """
@@ -128,7 +123,6 @@ def _delete_locked(locked: Iterable[int]) -> None:
         return
     _end_links(ids)
     run("delete_tasks", execution_ids=ids)
-    delete_first(DeletedTask.objects.filter(at__lt=Now() - TOMBSTONES_KEPT).order_by("at"), TOMBSTONES_AT_ONCE)
     waiting = Delivery.objects.filter(
         subscription__kind=Kind.CALLBACK,
         subscription__handler=OuterRef("handler"),

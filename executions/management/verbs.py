@@ -1,6 +1,5 @@
 """The verbs of this app: sweep and token."""
 
-from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -31,17 +30,15 @@ from harbor_refresh.executions.text import is_text, plural, shown
 def _sweep(options: dict[str, Any]) -> Answer:
     refuse_if_attached(Operation.DELETE)
     with bar_shown("counting") as show:
-        found = rules.count(rules.Retention.of_settings(), show)
-        executions, tasks = (sum(getattr(one, what) for one in found.values()) for what in ("executions", "tasks"))
-        passed = sum((one.passed for one in found.values()), Counter[str]())
-        counts = {vendor: {"executions": one.executions, "tasks": one.tasks} for vendor, one in found.items()}
-        data: dict[str, Any] = {"dry_run": options["dry_run"], "found": counts}
+        found, passed = rules.count(rules.Retention.of_settings(), show)
+        executions, tasks = (sum(one[what] for one in found.values()) for what in ("executions", "tasks"))
+        data: dict[str, Any] = {"dry_run": options["dry_run"], "found": found}
         if not options["dry_run"]:
             outcome = sweep(progress=lambda now: show(now.executions, executions, "deleting"))
     if options["dry_run"]:
         doomed = f"{plural(executions, 'execution')} with {plural(tasks, 'task')}"
         shown: list[Any] = [f"Would delete {doomed}. Dry run: nothing was written."]
-        rows = [(vendor, *one.values()) for vendor, one in counts.items()]
+        rows = [(vendor, *one.values()) for vendor, one in found.items()]
         shown += [table(("vendor", "executions", "tasks"), rows)] if rows else []
         shown += [
             f"{number:,} more stay, because rows name them in {column}." for column, number in passed.items()

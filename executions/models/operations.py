@@ -100,9 +100,6 @@ class Quarantine(OwnRow):
         db_table = "execution_quarantine"
         verbose_name_plural = "quarantine"
 
-    def __str__(self) -> str:
-        return f"quarantine of execution {self.pk}"
-
 
 class Release(OwnRow):
     """A release from quarantine that reconcile has not seen yet. Reconcile must look at changes from `changed_at`

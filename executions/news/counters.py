@@ -49,22 +49,6 @@ def add(amounts: Mapping[Series, int]) -> None:
         )
 
 
-def add_or_keep(amounts: Mapping[Series, int]) -> None:
-    """Add at once; if the database is away, add with the next count: the caller must not fail because of it."""
-    kept.put(amounts)
-    kept.write()
-
-
-def add_later(amounts: Mapping[Series, int]) -> None:
-    """Add at most once a second, for events that change no row and may come as a flood, such as refused requests:
-    after the commit, and with what earlier events have kept. If the process ends, the counts that it keeps are
-    lost."""
-    kept.put(amounts)
-    if kept.is_due():
-        with suppress(DatabaseAway), absence_translated():
-            transaction.on_commit(kept.write, robust=True)
-
-
 def labels_of(metric: str) -> list[str]:
     """Return the label of each bucket of a histogram."""
     return [*(f"le={bound:g}" for bound in BOUNDS[metric]), "le=+Inf"]
@@ -128,30 +112,26 @@ class Kept:
         self._amounts: collections.Counter[Series] = collections.Counter()
         self._due_at = 0.0
 
-    def put(self, amounts: Mapping[Series, int]) -> None:
+    def add_later(self, amounts: Mapping[Series, int]) -> None:
+        """Add at most once a second, for events that change no row and may come as a flood, such as refused
+        requests: after the commit, and with what earlier events have kept. If the process ends, the counts that it
+        keeps are lost."""
         with self._lock:
             self._amounts.update(amounts)
-
-    def is_due(self) -> bool:
-        """Whether the caller is to write them: no caller was told so in the last second."""
-        with self._lock:
             if time.monotonic() < self._due_at:
-                return False
+                return
             self._due_at = time.monotonic() + self.SECONDS
-            return True
+        with suppress(DatabaseAway), absence_translated():
+            transaction.on_commit(self.write, robust=True)
 
     def write(self) -> None:
-        """Add the counts that are kept. If the database refuses them, they stay, and the next call adds them."""
+        """Add the counts that are kept. If the database is away, they are lost."""
         with self._lock:
             amounts, self._amounts = self._amounts, collections.Counter()
-        try:
-            with absence_translated():
-                add(amounts)
-        except Exception as exc:
-            self.put(amounts)
-            if not isinstance(exc, DatabaseAway):
-                raise
+        with suppress(DatabaseAway), absence_translated():
+            add(amounts)
 
 
 kept = Kept()
+add_later = kept.add_later
 os.register_at_fork(after_in_child=kept.begin)

@@ -95,9 +95,9 @@ def refused(refusals: Sequence[Any], **_: Any) -> None:
 
 @logged_by
 def deliveries_died(deliveries: Sequence[Any], **_: Any) -> None:
-    by_name = Counter(one.subscription for one in deliveries)
+    by_name = Counter(one.subscription.name for one in deliveries)
     for name, count in by_name.most_common(MAX_LINES):
-        first = next(one for one in deliveries if one.subscription == name)
+        first = next(one for one in deliveries if one.subscription.name == name)
         log.error(
             "Gave up %d deliveries to %s, the first is revision %d of execution %d; they can be sent again",
             count,

@@ -1,15 +1,25 @@
 """Groups of errors: the newest tasks that ended with an error, by message, by vendor and by hour."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
+
+from django.db.models import Q
+from django.db.models.functions import Left
 
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.database import run
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.status import Status
 
-#: How many tasks are read. 10,000 take about 40 ms.
+#: How many tasks are read. 10,000 take about 100 ms.
 COMPARED = 10_000
-MOST = 50
+#: Groups of each kind, and characters of a message.
+MOST, MAX_MESSAGE = 50, 200
+
+#: A task, its execution, and its end, which Harbor may not have written.
+Ended = tuple[int, int, datetime | None]
 
 
 @dataclass(frozen=True)
@@ -18,7 +28,7 @@ class Group:
 
     key: str | datetime
     count: int
-    last_end: datetime
+    last_end: datetime | None
     task_id: int
     execution_id: int
 
@@ -35,17 +45,30 @@ class Groups:
 
 def group_errors(*, execution_id: int | None = None, since: datetime | None = None) -> Groups:
     """Group the newest COMPARED errors, of one execution or of all, that ended since a moment."""
-    rows = run(
-        "group_errors",
-        execution_id=execution_id,
-        since=since,
-        compared=COMPARED,
-        any_status=is_attached(),
-        most=MOST,
-    )
-    found: dict[str, list[Group]] = {"message": [], "vendor": [], "hour": []}
-    for kind, message, vendor, hour, count, last_end, task_id, of_execution, _ in rows:
-        key = {"message": message, "vendor": vendor, "hour": hour}[kind]
-        found[kind].append(Group(key, count, last_end, task_id, of_execution))
-    is_capped = bool(rows) and rows[0][-1] >= COMPARED
-    return Groups(found["message"], found["vendor"], found["hour"], is_capped)
+    tasks = Task.objects.order_by("-execution_id", "-pk")
+    if execution_id is not None:
+        tasks = tasks.filter(execution_id=execution_id)
+    if not is_attached():  # Harbor has no index of the status
+        tasks = tasks.filter(~Q(status=Status.SUCCESS), status=Status.ERROR)
+    columns = ("pk", "execution_id", "end_time", "status", "vendor_type", Left("status_message", MAX_MESSAGE))
+    rows = list(tasks.values_list(*columns)[:COMPARED])
+    messages, vendors, hours = (defaultdict[Any, list[Ended]](list) for _ in range(3))
+    for pk, of_execution, end, status, vendor, message in rows:
+        if status == Status.ERROR and (since is None or (end and end >= since)):
+            one = pk, of_execution, end
+            messages[message or ""].append(one)
+            vendors[vendor].append(one)
+            if end:
+                hours[end.replace(minute=0, second=0, microsecond=0)].append(one)
+    by_hour = sorted(_groups(hours), key=lambda one: one.key, reverse=True)
+    return Groups(_groups(messages)[:MOST], _groups(vendors)[:MOST], by_hour[:MOST], len(rows) >= COMPARED)
+
+
+def _groups(found: Mapping[Any, Sequence[Ended]]) -> list[Group]:
+    """Return the groups, the largest first."""
+    groups = []
+    for key, ones in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
+        task_id, execution_id, _ = max(ones)
+        last_end = max((end for *_, end in ones if end), default=None)
+        groups.append(Group(key, len(ones), last_end, task_id, execution_id))
+    return groups

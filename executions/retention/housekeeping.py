@@ -21,7 +21,6 @@ from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import among, delete_first
 from harbor_refresh.executions.deliveries.claims import expire
-from harbor_refresh.executions.lifecycle.deletion import TOMBSTONES_KEPT
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import (
     Callback,
@@ -44,8 +43,6 @@ BATCH = 1_000
 #: The newest status changes of an execution that stay, whatever their age: more than a person reads.
 HISTORY_KEPT = 1_000
 HISTORY_PAGE = 5_000
-#: Long histories that one transaction shortens.
-AT_ONCE = 10
 DANGLING_PAGE = 1_000
 
 Forget = Callable[[Any], int]
@@ -79,7 +76,8 @@ DELIVERED_OR_DEAD = Delivery.objects.exclude(state=State.PENDING)
 HOUSEKEEPING: tuple[Chore, ...] = (
     # a sender tries again for minutes, and a key that is older is not worth its row
     Chore("idempotency keys", older(IdempotencyKey.objects.all(), "at"), timedelta(hours=24)),
-    Chore("tombstones of tasks", older(DeletedTask.objects.all(), "at"), TOMBSTONES_KEPT),
+    # no sender tries for longer to report about one task
+    Chore("tombstones of tasks", older(DeletedTask.objects.all(), "at"), timedelta(days=7)),
     Chore("ids of signed messages", older(ReceivedMessage.objects.all(), "at"), ReceivedMessage.KEPT),
     Chore("log of actions", audit.forget, timedelta(days=180)),
     Chore("overdue deliveries", expire, timedelta(seconds=pacing.DELIVER_MAX_AGE_SECONDS), deletes=False),
@@ -91,8 +89,8 @@ HOUSEKEEPING: tuple[Chore, ...] = (
 
 
 def shorten_histories(age: timedelta, after_id: int) -> tuple[int, int | None]:
-    """Delete the oldest changes of the next page of executions, up to the first one that is too young or was not
-    told, and note through which revision; return how many, and the id to go on after.
+    """Delete the oldest changes of the next long history, up to the first one that is too young or was not told,
+    and note through which revision; return how many, and the id to go on after.
 
     A history has one row for each revision, so only those with more than HISTORY_KEPT are looked at; attached, all
     are, because Harbor resets its revisions. The lock keeps an execution from being deleted meanwhile.
@@ -103,15 +101,11 @@ def shorten_histories(age: timedelta, after_id: int) -> tuple[int, int | None]:
     suspects = [pk for pk, revision in page if revision > HISTORY_KEPT or is_attached()]
     beyond = StatusChange.objects.filter(execution_id=OuterRef("pk"))[HISTORY_KEPT : HISTORY_KEPT + 1]
     long = Execution.objects.filter(among(suspects), Exists(beyond)).order_by("pk").values_list("pk", flat=True)
-    locked = long.select_for_update(skip_locked=True, no_key=True)[:AT_ONCE]
-    deleted = {pk: _shorten(pk, age) for pk in locked}
-    total = sum(deleted.values())
-    for pk, count in deleted.items():
-        if count == BATCH:
-            return total, pk - 1
-    if len(deleted) == AT_ONCE:
-        return total, max(deleted)
-    return total, page[-1][0] if len(page) == HISTORY_PAGE else None
+    first = long.select_for_update(skip_locked=True, no_key=True).first()
+    if first is not None:
+        deleted = _shorten(first, age)
+        return deleted, first - 1 if deleted == BATCH else first
+    return 0, page[-1][0] if len(page) == HISTORY_PAGE else None
 
 
 def _shorten(execution_id: int, age: timedelta) -> int:

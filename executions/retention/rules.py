@@ -49,21 +49,19 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True)
 class Page:
-    """So many executions were read. Of these, `ids` are not kept, with so many `tasks` each. Those in `passed`
-    stay nevertheless: a row names them in this column. `next` is None after the last page."""
+    """So many executions were read. Those in `found` are not kept, each with its vendor type and so many tasks.
+    Those in `passed` stay nevertheless: a row names them in this column. `next` is None after the last page."""
 
     looked_at: int
-    ids: list[int] = field(default_factory=list)
-    tasks: list[int] = field(default_factory=list)
-    vendors: list[str] = field(default_factory=list)
-    next: Position | None = None
+    found: dict[int, tuple[str, int]] = field(default_factory=dict)
     passed: dict[int, str] = field(default_factory=dict)
+    next: Position | None = None
 
     def batches(self) -> Iterator[list[int]]:
-        """Split the ids so that each batch has at most BATCH executions and tasks, or is one execution."""
+        """Split what is found so that each batch has at most BATCH executions and tasks, or is one execution."""
         batch: list[int] = []
         rows = 0
-        for one, tasks in zip(self.ids, self.tasks, strict=True):
+        for one, (_, tasks) in self.found.items():
             if one in self.passed:
                 continue
             if batch and (rows + tasks > BATCH or len(batch) >= BATCH):
@@ -75,18 +73,9 @@ class Page:
             yield batch
 
 
-@dataclass
-class DryRunCount:
-    """What a sweep would delete. `passed`: how many executions stay because rows in this column name them."""
-
-    executions: int = 0
-    tasks: int = 0
-    passed: Counter[str] = field(default_factory=Counter)
-
-
 def find(retention: Retention, after: Position) -> Page:
     """Read the next page. The position moves on over executions that stay, so these never fill a page for ever."""
-    looked_at, *last, ids, tasks, vendors = run(
+    rows = run(
         "find_sweepable",
         after_vendor=after.vendor_type,
         after_vendor_id=after.vendor_id,
@@ -97,25 +86,31 @@ def find(retention: Retention, after: Position) -> Page:
         counts=list(retention.counts.values()),
         others=retention.others,
         older_than=retention.older_than,
-    )[0]
-    return Page(looked_at, ids, tasks, vendors, Position(*last) if looked_at == PAGE else None, referenced(ids))
+    )
+    found = {pk: (vendor_type, tasks) for vendor_type, _, pk, _, tasks in rows if tasks is not None}
+    last = Position(*rows[-1][:4]) if len(rows) == PAGE else None
+    return Page(len(rows), dict(sorted(found.items())), referenced(list(found)), last)
 
 
-def count(retention: Retention, progress: Callable[[int], None] = lambda _: None) -> dict[str, DryRunCount]:
-    """Count what a sweep would delete now, by vendor type. Writes nothing."""
-    counted: dict[str, DryRunCount] = {}
+def count(
+    retention: Retention, progress: Callable[[int], None] = lambda _: None
+) -> tuple[dict[str, dict[str, int]], Counter[str]]:
+    """Count what a sweep would delete now, the executions and tasks of each vendor type; and how many executions
+    stay because rows in a column name them. Writes nothing."""
+    doomed: dict[str, dict[str, int]] = {}
+    passed = Counter[str]()
     position = None if retention.keeps_everything else Position()
     looked_at = 0
     while position:
         page = find(retention, position)
-        for pk, vendor_type, tasks in zip(page.ids, page.vendors, page.tasks, strict=True):
-            one = counted.setdefault(vendor_type, DryRunCount())
-            if pk in page.passed:
-                one.passed[page.passed[pk]] += 1
+        for pk, (vendor_type, tasks) in page.found.items():
+            one = doomed.setdefault(vendor_type, {"executions": 0, "tasks": 0})
+            if column := page.passed.get(pk):
+                passed[column] += 1
             else:
-                one.executions += 1
-                one.tasks += tasks
+                one["executions"] += 1
+                one["tasks"] += tasks
         looked_at += page.looked_at
         progress(looked_at)
         position = page.next
-    return dict(sorted(counted.items()))
+    return dict(sorted(doomed.items())), passed

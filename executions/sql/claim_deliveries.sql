@@ -5,44 +5,26 @@
 -- :sending   bigint[]  the subscriptions of deliveries that the caller is sending, each of which takes one of the room
 -- :opens     int       so many failures in a row open the circuit: nothing is sent before its retry_at, and then one
 -- :lease     float     seconds until a claimed delivery is due again
--- returns    id, subscription_id, execution_id, vendor_type, revision, from_status, to_status, changed_at, attempts
+-- returns    id of each
 --
 -- Only the earliest pending delivery of each subscription and execution is claimed, so that they arrive in order. The ids
 -- as an array, and the aggregate, keep the planner from joins: each row is found by its key.
 --
--- Two processes at once: locked rows are skipped, and whether a row is due is checked again after its lock. The right
--- to the one probe is taken by moving retry_at.
-WITH probed AS (
-    UPDATE execution_subscription s
-    SET retry_at = statement_timestamp() + make_interval(secs => %(lease)s)
-    FROM (
-        SELECT p.id FROM execution_subscription p
-        WHERE
-            %(only)s::bigint IS NULL
-            AND p.kind = 'webhook' AND p.enabled AND p.failures >= %(opens)s AND p.retry_at <= statement_timestamp()
-            AND p.id <> ALL(%(sending)s::bigint[])
-            AND EXISTS (
-                SELECT FROM execution_delivery d
-                WHERE d.subscription_id = p.id AND d.state = 'pending' AND d.next_at <= statement_timestamp()
-            )
-        ORDER BY p.id
-        FOR NO KEY UPDATE SKIP LOCKED
-    ) free
-    WHERE s.id = free.id
-    RETURNING s.id
-),
-wanted AS (
-    SELECT s.id, %(room)s - cardinality(array_positions(%(sending)s::bigint[], s.id)) AS room
+-- Two processes at once: locked rows are skipped, and whether a row is due is checked again after its lock. Each may
+-- send one through an open circuit.
+WITH wanted AS (
+    SELECT
+        s.id,
+        CASE WHEN %(only)s::bigint IS NULL AND s.failures >= %(opens)s THEN 1 ELSE %(room)s END
+        - cardinality(array_positions(%(sending)s::bigint[], s.id)) AS room
     FROM execution_subscription s
     WHERE
         s.enabled
         AND CASE
             WHEN %(only)s::bigint IS NULL
-            THEN s.kind = 'webhook' AND s.failures < %(opens)s AND (s.retry_at IS NULL OR s.retry_at <= statement_timestamp())
+            THEN s.kind = 'webhook' AND (s.retry_at IS NULL OR s.retry_at <= statement_timestamp())
             ELSE s.id = %(only)s
         END
-    UNION ALL
-    SELECT id, 1 FROM probed
 ),
 due AS MATERIALIZED (
     SELECT one.id
@@ -68,6 +50,4 @@ due AS MATERIALIZED (
 UPDATE execution_delivery d
 SET attempts = d.attempts + 1, next_at = statement_timestamp() + make_interval(secs => %(lease)s)
 WHERE d.id = ANY(ARRAY(SELECT id FROM due))
-RETURNING
-    d.id, d.subscription_id, d.execution_id, d.vendor_type, d.revision, d.from_status, d.to_status, d.changed_at,
-    d.attempts
+RETURNING d.id

@@ -7,8 +7,8 @@
 -- :named text[]  :counts bigint[]  how many of each named vendor type to keep; :others bigint  of each other one.
 --                   NULL: no execution is deleted because of its number
 -- :older_than interval  delete those that ended before that, whatever their number; NULL: none
--- returns  one row: looked_at; vendor, vendor_id, id and seen of the last execution; and of the executions to delete
---          their ids bigint[], numbers of tasks bigint[] and vendors text[]
+-- returns  vendor_type, vendor_id, id of each execution of the page, and its place among those with the first two; the
+--          number of its tasks, if it is to be deleted, else NULL
 --
 -- As in Harbor, the newest are counted whatever their status, and only those with a final status are deleted.
 -- An execution with an unfinished task is not deleted, even if its stored status is final: it will be refreshed. Nor is
@@ -48,7 +48,7 @@ placed AS MATERIALIZED (
     FROM page
 ),
 beyond AS MATERIALIZED (
-    SELECT p.id, p.vendor_type
+    SELECT p.id
     FROM placed p
     LEFT JOIN unnest(%(named)s::text[], %(counts)s::bigint[]) AS l (vendor_type, kept) ON l.vendor_type = p.vendor_type
     WHERE
@@ -59,7 +59,7 @@ beyond AS MATERIALIZED (
         )
 ),
 sweepable AS (
-    SELECT b.id, b.vendor_type, t.tasks
+    SELECT b.id, t.tasks
     FROM beyond b
     CROSS JOIN LATERAL (
         SELECT count(*) AS tasks, count(*) FILTER (WHERE status_code < 3) AS unfinished
@@ -74,17 +74,8 @@ sweepable AS (
             JOIN execution p ON p.id = l.parent_id
             WHERE l.child_id = b.id AND p.status IN ('Pending', 'Scheduled', 'Running')
         )
-),
-found AS (
-    SELECT
-        coalesce(array_agg(id ORDER BY id), '{}') AS ids,
-        coalesce(array_agg(tasks ORDER BY id), '{}') AS tasks,
-        coalesce(array_agg(vendor_type ORDER BY id), '{}') AS vendors
-    FROM sweepable
-),
-last_one AS (
-    SELECT vendor_type, vendor_id, id, place FROM placed ORDER BY vendor_type DESC, vendor_id DESC, id LIMIT 1
 )
-SELECT (SELECT count(*) FROM placed), o.vendor_type, o.vendor_id, o.id, o.place, f.ids, f.tasks, f.vendors
-FROM found f
-LEFT JOIN last_one o ON TRUE
+SELECT p.vendor_type, p.vendor_id, p.id, p.place, s.tasks
+FROM placed p
+LEFT JOIN sweepable s ON s.id = p.id
+ORDER BY p.vendor_type, p.vendor_id, p.id DESC

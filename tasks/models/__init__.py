@@ -6,19 +6,3 @@ from harbor_refresh.tasks.models.terms import Failure, Limit, LimitPace, Terms
 
 # last, because its module imports the tables above
 from harbor_refresh.tasks.jobs.execution import TrackedExecution  # isort: skip
-
-__all__ = [
-    "Event",
-    "Failure",
-    "Job",
-    "JobEnd",
-    "Limit",
-    "LimitPace",
-    "Need",
-    "Node",
-    "Pause",
-    "Sample",
-    "Terms",
-    "TrackedExecution",
-    "Watermark",
-]

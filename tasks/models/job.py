@@ -2,7 +2,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.models.execution import Task
+from harbor_refresh.executions.models.execution import OwnRow, Task
 from harbor_refresh.tasks.models.state import MAX_QUEUE
 from harbor_refresh.tasks.models.terms import MAX_KEY
 
@@ -185,7 +185,7 @@ class Job(models.Model):
         return self.runs_before + self.max_attempts
 
 
-class Need(models.Model):
+class Need(OwnRow):
     """A job needs another one: its turn has not come before that has succeeded; or has ended, if it is to run
     `even_if_failed`. Then the need `is_met`, and stays so. The needed job has the lower id, as tasks are locked in
     that order. `place` is that of its result in a list."""
@@ -205,11 +205,8 @@ class Need(models.Model):
         default_permissions = ()
         constraints = (models.CheckConstraint(name="need_of_an_earlier_job", condition=Q(needed__lt=F("job"))),)
 
-    def __str__(self) -> str:
-        return f"job {self.job_id} needs job {self.needed_id}"
 
-
-class JobEnd(models.Model):
+class JobEnd(OwnRow):
     """What is kept of the end of a run: the result, or why it was not kept, or the traceback of an error. A job
     has a row if its task asks for `keep_result`, or once it has failed. The row counts while the task has its
     `revision`: an end that another run has followed is not shown any more."""
@@ -234,6 +231,3 @@ class JobEnd(models.Model):
                 | Q(result__isnull=True, why_not=""),
             ),
         )
-
-    def __str__(self) -> str:
-        return f"the end of job {self.job_id} in revision {self.revision}"

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from harbor_refresh.executions.models.execution import OwnRow
 from harbor_refresh.executions.models.operations import MAX_NAME
 
 
@@ -19,7 +20,7 @@ class Kind(models.TextChoices):
     DELIVERIES_DIED = "deliveries_died"
 
 
-class Event(models.Model):
+class Event(OwnRow):
     """What went wrong or healed, one row for each kind, subject and minute (tasks/overview/events.py). `count`
     adds up executions, jobs or deliveries. The subject is a node, or empty."""
 
@@ -34,11 +35,8 @@ class Event(models.Model):
         db_table = "service_event"
         constraints = (models.CheckConstraint(name="event_kind_known", condition=models.Q(kind__in=Kind.values)),)
 
-    def __str__(self) -> str:
-        return f"{self.count} {self.kind} at {self.minute}"
 
-
-class Sample(models.Model):
+class Sample(OwnRow):
     """The state of the service at one moment, for the charts (tasks/overview/samples.py). `backlog` is NULL if
     Redis was away. The counters only grow: `refreshed`, `failed` and `recovered` executions; and `latency`, the
     buckets of the histogram `report_to_true_seconds` (executions/news/counters.py)."""
@@ -52,9 +50,6 @@ class Sample(models.Model):
 
     class Meta:
         db_table = "service_sample"
-
-    def __str__(self) -> str:
-        return f"the state at {self.at}"
 
 
 #: As in tasks/jobs/starting/options.py.
@@ -84,7 +79,7 @@ class Pause(models.Model):
         return f"{self.queue} is paused"
 
 
-class Watermark(models.Model):
+class Watermark(OwnRow):
     """One row: every task change committed before this moment has been found to agree with its execution.
     `last_pass_at` and `timeline` are the database's time and WAL timeline when the last pass began: they name the
     clock and the server of this moment. `last_drifted` executions of that pass had lost their mark."""
@@ -98,6 +93,3 @@ class Watermark(models.Model):
     class Meta:
         db_table = "execution_watermark"
         constraints = (models.CheckConstraint(name="watermark_is_one_row", condition=Q(id=1)),)
-
-    def __str__(self) -> str:
-        return f"settled before {self.settled_before}"

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.models.execution import Execution
+from harbor_refresh.executions.models.execution import Execution, OwnRow
 from harbor_refresh.executions.models.operations import MAX_NAME
 from harbor_refresh.executions.status import MAX_VENDOR
 
@@ -43,7 +43,7 @@ class Limit(models.Model):
         return f"the limit of {self.name}"
 
 
-class LimitPace(models.Model):
+class LimitPace(OwnRow):
     """The pace of a key that has a rate: its next job may begin at `next_at`. A row of the past says nothing."""
 
     pk = models.CompositePrimaryKey("name", "key")
@@ -55,11 +55,8 @@ class LimitPace(models.Model):
         db_table = "execution_limit_pace"
         default_permissions = ()
 
-    def __str__(self) -> str:
-        return f"the pace of {self.name} {self.key}"
 
-
-class Terms(models.Model):
+class Terms(OwnRow):
     """What `start` was told about an execution as a whole (tasks/jobs/terms.py). Most executions have no row. Of
     one vendor type a single execution has the key `once`. `first_failed_at` is when callbacks were told of its
     first failed task. At its `deadline` the rest is stopped, once: after that it `is_over`."""
@@ -92,11 +89,8 @@ class Terms(models.Model):
             models.CheckConstraint(name="terms_once_is_text", condition=~Q(once="")),
         )
 
-    def __str__(self) -> str:
-        return f"terms of execution {self.execution_id}"
 
-
-class Failure(models.Model):
+class Failure(OwnRow):
     """A task of this execution has failed, and its terms are not carried out yet. A trigger writes the row
     (jobs/sql/schema/note_failures.sql), and tasks/jobs/consequences.py deletes it. A constraint would lock the
     execution, after its task."""
@@ -107,6 +101,3 @@ class Failure(models.Model):
     class Meta:
         db_table = "execution_failure"
         default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"a failure in execution {self.execution_id}"

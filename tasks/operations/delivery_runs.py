@@ -6,7 +6,6 @@ If a wake-up is lost, then recovery sends another one within seconds, if anythin
 import logging
 from collections.abc import Callable
 from functools import cache, partial
-from time import monotonic
 from typing import Any
 
 from celery import current_app
@@ -14,7 +13,7 @@ from celery import current_app
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.deliveries import answers
 from harbor_refresh.executions.deliveries.claims import with_due
-from harbor_refresh.executions.deliveries.deliverer import RUN_SECONDS, deliver, due_handlers, keep_rows
+from harbor_refresh.executions.deliveries.deliverer import deliver, due_handlers, keep_rows
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import StatusChange
 from harbor_refresh.executions.news import signals
@@ -63,7 +62,6 @@ def run() -> None:
 
     If the process dies, then the lease expires, and recovery wakes another run.
     """
-    until = monotonic() + RUN_SECONDS
     lease = Lease(LEASE)
 
     def go_on() -> None:
@@ -76,11 +74,11 @@ def run() -> None:
             if is_paused() or lease.take():
                 return
         try:
-            is_done = deliver(_ask_handlers, go_on, until)
+            is_done = deliver(_ask_handlers, go_on)
         finally:
             lease.release()
         if is_done:
-            deliver(_ask_handlers, go_on, until)
+            deliver(_ask_handlers, go_on)
     except DatabaseAway as exc:
         signals.database_away.send(sender=run, count=0, error=str(exc))
 

@@ -9,20 +9,23 @@ of PostgreSQL or Redis is no event.
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from django.db import Error, transaction
 from django.dispatch import Signal
+from django.utils import timezone
 
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.news import signals as of_executions
-from harbor_refresh.executions.news.counters import add_or_keep
+from harbor_refresh.executions.news.counters import add
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.models.state import Event, Kind
 from harbor_refresh.tasks.news import signals
-from harbor_refresh.tasks.overview.state import LATELY_SECONDS, SeenNode
+from harbor_refresh.tasks.overview.state import SeenNode
 
 #: What happened: to one, to many, and the rest of the sentence.
 SENTENCES: dict[Kind, tuple[str, str, str]] = {
@@ -58,9 +61,13 @@ def _sentence(row: Event) -> str:
 
 
 def note_deaths(nodes: Sequence[SeenNode]) -> None:
-    """Add an event for each node that died, unless there is one already."""
-    if lately := [node for node in nodes if node.silent <= LATELY_SECONDS]:
-        run("add_deaths", nodes=[node.name for node in lately], silent=[node.silent for node in lately])
+    """Add an event for each node that died, in the minute of its last heartbeat, unless there is one already: the
+    name of a node is never used again."""
+    deaths = {node.name: timezone.now() - timedelta(seconds=node.silent) for node in nodes}
+    known = Event.objects.filter(kind=Kind.NODE_DIED, subject__in=deaths).values_list("subject", flat=True)
+    for name in deaths.keys() - set(known):
+        minute = (at := deaths[name]).replace(second=0, microsecond=0)
+        Event.objects.get_or_create({"count": 1, "last_at": at}, minute=minute, kind=Kind.NODE_DIED, subject=name)
 
 
 def note(kind: Kind, count: int) -> None:
@@ -89,14 +96,15 @@ ADDS_TO: Mapping[Signal, tuple[str, Kind | None]] = {
 
 
 def on_signal(signal: Signal, **sent: Any) -> None:
-    """Note it, and count it, outside of the transaction of the change."""
+    """Note it, and count it, outside of the transaction of the change, unless the database is away."""
     counter, kind = ADDS_TO[signal]
     rows = sent.get("execution_ids") or sent.get("deliveries") or ()
     how_many = sent["outcome"].marked if "outcome" in sent else sent.get("count") or len(rows)
     if kind:
         note(kind, how_many)
     if counter:
-        add_or_keep({(counter, ""): how_many})
+        with suppress(DatabaseAway), absence_translated():
+            add({(counter, ""): how_many})
 
 
 def connect() -> None:

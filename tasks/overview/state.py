@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db.models import Q
+from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import absence_translated, first_line, sqlstate
 from harbor_refresh.executions.errors import DatabaseAway, NotMigrated, RefreshError
@@ -163,8 +165,22 @@ def _schedule() -> tuple[Scheduled, ...] | None:
     """The rows of beat's schedule; None in a project without django-celery-beat."""
     if not has_rows():
         return None
-    ((rows,),) = run("look_at_schedule", tasks=[row.task for row in ROWS], names=[row.name for row in ROWS])
-    return tuple(Scheduled(*row) for row in json.loads(rows))
+    from django_celery_beat.models import PeriodicTask
+
+    ours = Q(task__in=[row.task for row in ROWS]) | Q(name__in=[row.name for row in ROWS])
+    rows = PeriodicTask.objects.filter(ours).annotate(now=Now())
+    return tuple(
+        Scheduled(
+            row.name,
+            row.task,
+            row.enabled,
+            row.interval and row.interval.schedule.run_every.total_seconds(),
+            row.last_run_at and (row.now - row.last_run_at).total_seconds(),
+            row.one_off,
+            row.start_time and (row.start_time - row.now).total_seconds(),
+        )
+        for row in rows.select_related("interval").order_by("name")
+    )
 
 
 _PARTS: Mapping[str, Callable[[], dict[str, Any]]] = {

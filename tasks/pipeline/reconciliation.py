@@ -138,11 +138,11 @@ def _look(
             outcome.released_from_quarantine = len(release_expired(after))
         with lease.fenced():
             run("notice_releases")
-    since, outcome.rescan_reason, last_pass_at, timeline = run("read_watermark")[0]
+    grace = timedelta(seconds=pacing.RECONCILE_GRACE_SECONDS)
+    since, outcome.rescan_reason, last_pass_at, timeline, ready, settled = run("read_watermark", grace=grace)[0]
     if outcome.rescan_reason:
         signals.watermark_untrusted.send(sender=reconcile, rescan_reason=outcome.rescan_reason)
         since = BEGINNING
-    ready, settled = run("settled_moment", grace=timedelta(seconds=pacing.RECONCILE_GRACE_SECONDS))[0]
     changed = all_executions() if full or outcome.rescan_reason else changed_between(since, ready)
     for ids, looked_at in changed:
         if lease:

@@ -21,7 +21,7 @@ from harbor_refresh.tasks.queue.claim import Claim
 @pytest.fixture(autouse=True)
 def nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """The events are also counted and noted in the database, which is tested elsewhere."""
-    monkeypatch.setattr(events, "add_or_keep", lambda amounts: None)
+    monkeypatch.setattr(events, "add", lambda amounts: None)
     monkeypatch.setattr(events, "note", lambda kind, count: None)
 
 

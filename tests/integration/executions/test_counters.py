@@ -6,7 +6,6 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 
-from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import Counter
 from harbor_refresh.executions.news import counters
 from harbor_refresh.executions.news.counters import REPORT_TO_TRUE_SECONDS, SUM, Histogram, add, add_later, totals
@@ -51,17 +50,6 @@ def test_a_flood_is_counted_by_one_statement_a_second(
     now += 1
     add_later({FAILED: 1})
     assert totals() == {FAILED: 7}
-
-
-def test_what_is_counted_while_the_database_is_away_is_added_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: object) -> None:
-        raise DatabaseAway("away")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(counters, "add", fail)
-        counters.add_or_keep({CHANGED: 2})
-    counters.add_or_keep({CHANGED: 1})
-    assert totals() == {CHANGED: 3}
 
 
 def test_no_transaction_waits_for_another_one_that_has_counted() -> None:

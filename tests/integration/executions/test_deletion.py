@@ -1,12 +1,10 @@
 """delete: what goes along, what happens if a stop or a report comes at the same moment, and the tombstones."""
 
 from contextlib import suppress
-from datetime import timedelta
 
 import psycopg
 import pytest
 from django.db import connection
-from django.utils import timezone
 
 from harbor_refresh.executions.errors import NoSuchExecution, StillReferenced
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
@@ -134,14 +132,6 @@ def known() -> dict[int, str]:
     return dict(DeletedTask.objects.values_list("task_id", "job_id"))
 
 
-def _buried(**ages: int) -> None:
-    now = timezone.now()
-    DeletedTask.objects.bulk_create(
-        DeletedTask(task_id=10**6 + number, job_id=job, at=now - timedelta(days=days))
-        for number, (job, days) in enumerate(ages.items())
-    )
-
-
 def test_each_deleted_task_leaves_a_tombstone_and_no_other_does() -> None:
     doomed, gone = recorded("a", "", "c")
     recorded("d")
@@ -157,10 +147,3 @@ def test_a_deleted_task_is_found_by_its_id_or_its_job() -> None:
     assert is_deleted(0, ["x", "a"])
     assert not is_deleted(0, ["x", ""])
     assert not is_deleted(task.pk + 2, [""])
-
-
-def test_each_delete_forgets_old_tombstones_so_they_stay_bounded_without_a_sweep() -> None:
-    _buried(a=30, b=8, c=6)
-    execution, _ = recorded("d")
-    delete([execution.pk])
-    assert set(known().values()) == {"c", "d"}

@@ -268,10 +268,10 @@ def test_a_child_is_not_swept_before_its_parent_has_ended(changed: list[Member])
     for child in children:
         end(child)
     drain(changed)
-    assert retention.find(Retention.of_settings(), retention.Position()).ids == []
+    assert retention.find(Retention.of_settings(), retention.Position()).found == {}
     end(root)
-    found = retention.find(Retention.of_settings(), retention.Position()).ids
-    assert found == [child.pk for child in children[:2]]
+    found = retention.find(Retention.of_settings(), retention.Position()).found
+    assert list(found) == [child.pk for child in children[:2]]
 
 
 @pytest.mark.slow

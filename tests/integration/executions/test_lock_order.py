@@ -9,7 +9,7 @@ import pytest
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.deliveries import claims, subscriptions
-from harbor_refresh.executions.deliveries.claims import DeliveryOutcome, Result, claim, record
+from harbor_refresh.executions.deliveries.claims import Result, claim, record
 from harbor_refresh.executions.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create, create_many
@@ -19,6 +19,7 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop_many, stop_task
 from harbor_refresh.executions.models import Delivery, Execution, StatusChange, Subscription, Task
+from harbor_refresh.executions.models.notifications import State
 from tests import servers
 from tests.integration.concurrency import at_once, in_background, wait_until
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
@@ -135,7 +136,7 @@ def test_a_subscription_is_deleted_while_results_of_its_deliveries_are_recorded(
     claimed = claim(5, 30.0)
     assert len(claimed) == 3
     other.execute("SELECT FROM execution_subscription FOR NO KEY UPDATE")
-    failed = [Result(one, DeliveryOutcome.AGAIN, "away", 5.0, answered=False) for one in claimed]
+    failed = [Result(one, State.PENDING, "away", 5.0, answered=False) for one in claimed]
     with in_background(lambda: subscriptions.delete(webhook.pk)) as deleted:
         wait_until(lambda: waiting_for_locks() == 1, "the deletion waits for the subscription")
         with in_background(lambda: record(failed)) as recorded:
@@ -156,7 +157,7 @@ def test_results_that_wait_for_their_subscription_hold_nothing_of_it(
     ended(1)
     write_deliveries()
     [claimed] = claim(5, 30.0)
-    result = Result(claimed, DeliveryOutcome.DELIVERED if answered else DeliveryOutcome.AGAIN, answered=answered)
+    result = Result(claimed, State.DELIVERED if answered else State.PENDING, answered=answered)
     other.execute("SELECT FROM execution_subscription FOR NO KEY UPDATE")
     with in_background(lambda: record([result])) as recorded:
         wait_until(lambda: waiting_for_locks() == 1, "the result waits for the other one")
@@ -179,9 +180,7 @@ def test_a_subscription_is_deleted_while_its_dead_letters_are_sent_again(
     other.execute("SELECT FROM execution_delivery WHERE id = %s FOR UPDATE", [last])
     with in_background(lambda: subscriptions.delete(webhook.pk)) as deleted:
         wait_until(lambda: waiting_for_locks() == 1, "the deletion waits for the last delivery")
-        with in_background(lambda: claims.resend_all(webhook.pk)) as resent:
-            wait_until(lambda: waiting_for_locks() == 2, "the dead letters wait for the deletion")
-            other.rollback()
-            deleted()
-            assert resent() == 0
+        assert claims.resend_all(webhook.pk) <= 2, "it waits for neither"
+        other.rollback()
+        deleted()
     assert not Delivery.objects.exists()

@@ -90,7 +90,7 @@ def test_the_sweep_deletes_what_the_model_deletes_whatever_the_size_of_its_pages
         patch.setattr(retention, "PAGE", page)
         patch.setattr(retention, "BATCH", batch)
         patch.setattr(Retention, "of_settings", lambda: rules)
-        told = sum(one.executions for one in count(rules).values())
+        told = sum(one["executions"] for one in count(rules)[0].values())
         outcome = sweep()
     assert set(Execution.objects.values_list("pk", flat=True)) == stays
     assert set(StatusChange.objects.values_list("execution_id", flat=True)) == stays
@@ -145,9 +145,9 @@ def test_executions_that_stay_do_not_hide_those_behind_them(monkeypatch: pytest.
 
 def test_a_batch_is_bounded_by_its_tasks_and_a_large_execution_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "BATCH", 10)
-    page = Page(6, ids=[1, 2, 3, 4, 5, 6], tasks=[4, 6, 1, 500, 0, 0], vendors=["A"] * 6)
+    page = Page(6, {pk: ("A", tasks) for pk, tasks in enumerate((4, 6, 1, 500, 0, 0), 1)})
     assert list(page.batches()) == [[1, 2], [3], [4], [5, 6]]
-    assert list(Page(30, list(range(30)), [0] * 30, ["A"] * 30).batches()) == [
+    assert list(Page(30, dict.fromkeys(range(30), ("A", 0))).batches()) == [
         list(range(start, start + 10)) for start in (0, 10, 20)
     ]
     assert list(Page(0).batches()) == []
@@ -176,7 +176,7 @@ def test_an_execution_that_is_added_meanwhile_is_kept(settings: Settings) -> Non
     settings.VENDOR_EXECUTION_RETENTION_COUNT = {"*": 1}
     ended(4)
     first = find(Retention.of_settings(), Position())
-    assert len(first.ids) == 3
+    assert len(first.found) == 3
     ended(1)
     sweep()
     assert Execution.objects.count() == 1

@@ -100,14 +100,14 @@ def test_an_execution_that_is_opened_after_it_was_found_is_kept() -> None:
     that is not refreshed yet has not been told."""
     reopened, grown, drifted, _ = ended(4)
     page = retention.find(Retention.of_settings(), retention.Position())
-    assert page.ids == [reopened, grown, drifted]
+    assert list(page.found) == [reopened, grown, drifted]
     task = Task.objects.get(execution_id=reopened)
     report([Report(task.pk, "Running", 1)])
     refresh([reopened])
     report([Report(task.pk, "Success", 1)])
     Task.objects.create(execution_id=grown, vendor_type="IMAGE_SCAN")
     report([Report(Task.objects.get(execution_id=drifted).pk, "Running", 1)])
-    assert delete_final(page.ids) == (0, 0)
+    assert delete_final(list(page.found)) == (0, 0)
     assert len(ids()) == 4
 
 
@@ -116,9 +116,9 @@ def test_an_execution_stays_until_its_changes_were_told() -> None:
     untold, told_late, told, _ = ended(4)
     StatusChange.objects.filter(execution_id=untold).update(told=False)
     page = retention.find(Retention.of_settings(), retention.Position())
-    assert page.ids == [told_late, told]
+    assert list(page.found) == [told_late, told]
     StatusChange.objects.filter(execution_id=told_late).update(told=False)
-    assert delete_final(page.ids) == (1, 1)
+    assert delete_final(list(page.found)) == (1, 1)
     StatusChange.objects.update(told=True)
     assert sweep().executions == 2
 

@@ -241,7 +241,7 @@ def test_the_watermark_remembers_the_server_that_the_pass_began_with(monkeypatch
 
     def as_before_the_failover(name: str, **values: Any) -> Any:
         found = run(name, **values)
-        return [(*found[0][:2], AGES_AGO, "00000000")] if name == "read_watermark" else found
+        return [(*found[0][:2], AGES_AGO, "00000000", *found[0][4:])] if name == "read_watermark" else found
 
     monkeypatch.setattr(reconciliation, "run", as_before_the_failover)
     reconcile()
