@@ -99,10 +99,10 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         obj.__dict__["token"] = token
 
     def response_add(self, request: HttpRequest, obj: ApiToken, post_url_continue: Any = None) -> HttpResponse:
-        return self.shown_once(
+        return self.own_page(
             request,
-            f"The token of {obj.name}",
             "executions/admin/token_made.html",
+            f"The token of {obj.name}",
             once="This is the only time that the token is shown. Copy it to where its program reads its secrets.",
             value=obj.__dict__["token"],
             page=admin_url("harbor_executions_apitoken_changelist"),

@@ -171,12 +171,6 @@ class ModelAdmin(DjangosModelAdmin):
         context |= {**self.admin_site.each_context(request), "title": title, "look": media()}
         return TemplateResponse(request, template, context)
 
-    def shown_once(
-        self, request: HttpRequest, title: str, template: str = "executions/admin/shown_once.html", **context: Any
-    ) -> TemplateResponse:
-        """A secret, in the only answer that holds it. A message would be stored in a cookie."""
-        return self.own_page(request, template, title, **context)
-
     @property
     def media(self) -> Any:
         return super().media + media()

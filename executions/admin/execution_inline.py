@@ -5,14 +5,13 @@ be a number, a UUID or text. So this inline has no forms. It asks two queries, a
 """
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django import forms
 from django.contrib.admin.checks import BaseModelAdminChecks
 from django.contrib.admin.options import InlineModelAdmin
 from django.core.checks import CheckMessage, Error
-from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
@@ -52,12 +51,10 @@ class NoForms(forms.BaseFormSet):  # type: ignore[type-arg]
     """What Django asks of the formset of an inline when the page is shown, checked and saved. It is never bound,
     so nothing of a request reaches it."""
 
-    inline: ClassVar["ExecutionInline"]
     new_objects = changed_objects = deleted_objects = ()
 
-    def __init__(self, *, instance: Model, prefix: str, **_: Any) -> None:
+    def __init__(self, *, prefix: str, **_: Any) -> None:
         super().__init__(prefix=prefix)
-        self.instance = instance
 
     @classmethod
     def get_default_prefix(cls) -> str:
@@ -71,10 +68,6 @@ class NoForms(forms.BaseFormSet):  # type: ignore[type-arg]
 
     def get_queryset(self) -> tuple[()]:
         return ()
-
-    @cached_property
-    def shown(self) -> dict[str, Any]:
-        return self.inline.shown(self.instance)
 
 
 class ExecutionInline(Inline):
@@ -98,13 +91,14 @@ class ExecutionInline(Inline):
         key: Given = obj.pk
         return key
 
-    def shown(self, obj: Any) -> dict[str, Any]:
+    @cached_property
+    def shown(self) -> dict[str, Any]:
         """The newest executions, whether there are more, and the way to all of them. There are links if our pages
         are on the site of this one: another site may let in other people."""
         columns = ["Execution", "Status", "Tasks", "Started", "Ended", "Took"]
         title = capfirst(self.verbose_name_plural)
         try:
-            key = key_of(self.vendor_id_of(obj))
+            key = key_of(self.vendor_id_of(self.obj))
         except Refused:  # no execution can have it
             return {"table": table(title, columns, [])}
         rows = Execution.objects.filter(vendor_type=self.vendor_type, **lookups(key)).order_by("-pk")
@@ -134,9 +128,8 @@ class ExecutionInline(Inline):
         return reverse(address, args=args, current_app=self.admin_site.name)
 
     def get_formset(self, request: HttpRequest, obj: Any = None, **options: Any) -> Any:
-        made = forms.formset_factory(forms.Form, formset=NoForms, extra=0)
-        made.inline = self  # type: ignore[attr-defined]
-        return made
+        self.obj = obj  # Django makes an inline for each request
+        return forms.formset_factory(forms.Form, formset=NoForms, extra=0)
 
     @property
     def media(self) -> forms.Media:

@@ -113,8 +113,10 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         return self._secret(request, obj, "Requests are signed with it as Standard Webhooks has it.")
 
     def _secret(self, request: HttpRequest, row: Subscription, use: str | SafeString) -> HttpResponse:
-        return self.shown_once(
+        """Show the secret in the only answer that holds it. A message would be stored in a cookie."""
+        return self.own_page(
             request,
+            "executions/admin/shown_once.html",
             f"The secret of {row.name}",
             once="This is the only time that the secret is shown. Copy it to where the receiver reads secrets.",
             value=row.secret,
