@@ -133,6 +133,10 @@ class ModelAdmin(DjangosModelAdmin):
         is_there = rows.all().exists()  # asked anew, because the action may have read the rows
         return HttpResponseRedirect(self._page("change", object_id) if is_there else self._page("changelist"))
 
+    def may_follow(self, request: HttpRequest) -> bool:
+        """Whether an open page of the user may be told what changes in it."""
+        return self.admin_site.has_permission(request) and self.has_view_permission(request)
+
     @property
     def url_name(self) -> str:
         """How the names of the addresses of these pages begin."""

@@ -13,7 +13,7 @@ that cannot be made has an error status: the page keeps what it shows, and asks 
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from functools import partial, wraps
+from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,8 +21,9 @@ from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.sites import all_sites
 from django.db.models import Model
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.urls import URLPattern, reverse
+from django.views.decorators.http import require_safe
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway, RefreshError
@@ -30,6 +31,7 @@ from harbor_refresh.executions.errors import DatabaseAway, RefreshError
 if TYPE_CHECKING:
     from django.contrib.admin import AdminSite, ModelAdmin
 
+View = Callable[..., HttpResponseBase]
 T = TypeVar("T", bound="type[ModelAdmin[Any]]")
 
 #: The screen of each of our models.
@@ -94,26 +96,20 @@ AWAY = {"X-Trouble": "PostgreSQL is unavailable"}
 NOT_STORED = {"Cache-Control": "private, no-store"}
 
 
-def answer(may_view: Callable[[], bool], news: Callable[[], dict[str, Any]]) -> HttpResponse:
-    """Answer with the news: 403 if the user may not view them, because a redirect to the login would put its form
-    into the page; 404 for a row that is gone, 503 without the database."""
-    try:
-        with absence_translated():
-            return JsonResponse(news(), headers=NOT_STORED) if may_view() else HttpResponse(status=403)
-    except DatabaseAway:
-        return HttpResponse(status=503, headers=AWAY)
-    except RefreshError:
-        return HttpResponse(status=404)
+def live_view(may_view: Callable[[HttpRequest], bool], news: Callable[..., dict[str, Any]]) -> View:
+    """Return a view that answers an open page with news: 403 if the user may not view them, because a redirect
+    to the login would put its form into the page; 404 for a row that is gone, 503 without the database."""
 
-
-def live_view(admin: "ModelAdmin[Any]", news: Callable[..., dict[str, Any]]) -> Callable[..., HttpResponse]:
-    """Return a view that answers with these news to users who may view the rows of this admin."""
-
-    @wraps(news)
+    @require_safe
     def view(request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
-        return answer(
-            lambda: admin.admin_site.has_permission(request) and admin.has_view_permission(request),
-            partial(news, request, *args, **options),
-        )
+        try:
+            with absence_translated():
+                if may_view(request):
+                    return JsonResponse(news(request, *args, **options), headers=NOT_STORED)
+                return HttpResponse(status=403)
+        except DatabaseAway:
+            return HttpResponse(status=503, headers=AWAY)
+        except RefreshError:
+            return HttpResponse(status=404)
 
     return view

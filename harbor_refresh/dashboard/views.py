@@ -2,18 +2,16 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
 from statistics import fmean
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.views.decorators.http import require_safe
 
 from harbor_refresh.dashboard.latest import CHARTS, SERIES, Overview, all_data, data, latest, points_of, told
-from harbor_refresh.executions.admin.site_pages import answer
+from harbor_refresh.executions.admin.site_pages import live_view
 from harbor_refresh.executions.durations import age, ago
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.registry import told as told_of
@@ -52,24 +50,16 @@ def index_context(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
     }
 
 
-@require_safe
-def live(request: HttpRequest) -> HttpResponseBase:
-    return answer(partial(_may_view, request), lambda: _news(latest()))
-
-
-@require_safe
-def chart_data(request: HttpRequest, span: str) -> HttpResponseBase:
-    if span not in SERIES:
-        return HttpResponse(status=404)
-    return answer(partial(_may_view, request), lambda: all_data(points_of(span)))
-
-
 def _may_view(request: HttpRequest) -> bool:
     return admin.site.has_permission(request) and request.user.has_perm(PERMISSION)
 
 
 def _news(overview: Overview) -> dict[str, Any]:
     return {"cards": cards(overview), "parts": _parts(overview)}
+
+
+live = live_view(_may_view, lambda _: _news(latest()))
+chart_data = live_view(_may_view, lambda _, span: all_data(points_of(span)))
 
 
 def _parts(overview: Overview) -> dict[str, str]:

@@ -124,7 +124,7 @@ class ExecutionAdmin(LegendAdmin):
     def get_urls(self) -> list[URLPattern]:
         parts = {"panel": self.panel, "place": self.place, "running": self.running}
         live = [
-            path(f"<path:object_id>/{name}/", live_view(self, part), name=f"{self.url_name}_{name}")
+            path(f"<path:object_id>/{name}/", live_view(self.may_follow, part), name=f"{self.url_name}_{name}")
             for name, part in parts.items()
         ]
         return [*live, *super().get_urls()]

@@ -109,7 +109,7 @@ class QueueAdmin(ModelAdmin):
     """Its list is the page of the queue, which keeps itself up to date; a pause has no page of its own."""
 
     def get_urls(self) -> list[URLPattern]:
-        live = path("live/", live_view(self, self.live), name="harbor_tasks_pause_live")
+        live = path("live/", live_view(self.may_follow, self.live), name="harbor_tasks_pause_live")
         return [live, *super().get_urls()]
 
     def live(self, request: HttpRequest) -> dict[str, Any]:
