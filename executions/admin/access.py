@@ -12,10 +12,10 @@ from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access import api_tokens
 from harbor_refresh.executions.access.audit import Target, Word, note, noted, person_of
-from harbor_refresh.executions.admin.base import ReadOnlyAdmin, may
-from harbor_refresh.executions.admin.confirmation import Question, asks_first
+from harbor_refresh.executions.admin.base import Question, asks_first, may
 from harbor_refresh.executions.admin.filters import filter_by
 from harbor_refresh.executions.admin.formatters import NOTHING, column, label, link
+from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.models import ApiToken, AuditEntry
 from harbor_refresh.executions.models.operations import Outcome

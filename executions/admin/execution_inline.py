@@ -20,7 +20,7 @@ from django.utils.text import capfirst
 
 from harbor_refresh.executions.admin.base import never, parts_media
 from harbor_refresh.executions.admin.formatters import elapsed, moment, status_bar, status_label, table
-from harbor_refresh.executions.admin.page_parts import Counts, task_counts
+from harbor_refresh.executions.admin.lists import Counts, task_counts
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.vendor_keys import Given, key_of, lookups
 from harbor_refresh.executions.models import Execution

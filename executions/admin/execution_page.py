@@ -10,7 +10,6 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils.text import Truncator
 
-from harbor_refresh.executions.admin.base import ReadOnlyAdmin
 from harbor_refresh.executions.admin.formatters import (
     column,
     delivery_label,
@@ -27,6 +26,7 @@ from harbor_refresh.executions.admin.formatters import (
     task_link,
     tasks_url,
 )
+from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.durations import duration
 from harbor_refresh.executions.models import Delivery, Execution, StatusChange, Subscription, Task
@@ -166,7 +166,6 @@ class StatusChangeAdmin(ReadOnlyAdmin):
     search_fields = ("execution_id",)
     search_help_text = "Execution id"
 
-    execution_number = column("execution_id", "Execution", execution_link)
     was = column("from_status", "From", status_label)
     became = column("to_status", "To", status_label)
     when = column("at", "When")

@@ -12,17 +12,16 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access.audit import Outcome, Target, Word, note, noted, person_of
-from harbor_refresh.executions.admin.base import ReadOnlyAdmin, may
-from harbor_refresh.executions.admin.confirmation import Question, asks_first
+from harbor_refresh.executions.admin.base import Question, asks_first, may
 from harbor_refresh.executions.admin.formatters import (
     NOTHING,
     column,
     delivery_label,
-    execution_link,
     label,
     moment,
     status_label,
 )
+from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.deliveries import addresses, claims, subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import FIELDS, MAX_OLD_SECRET_SECONDS, OLD_SECRET_SECONDS
@@ -269,7 +268,6 @@ class DeliveryAdmin(ReadOnlyAdmin):
         more = " There may be more." if count >= claims.MOST else ""
         messages.success(request, f"{_letters(count)} sent again.{more}")
 
-    execution_number = column("execution_id", "Execution", execution_link)
     was = column("from_status", "From", status_label)
     became = column("to_status", "To", status_label)
     shown_state = column("state", "State", delivery_label)

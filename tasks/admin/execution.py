@@ -13,26 +13,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access.audit import Word
-from harbor_refresh.executions.admin.base import CappedChangeList, may
-from harbor_refresh.executions.admin.confirmation import Question, asks_first
+from harbor_refresh.executions.admin.base import may
 from harbor_refresh.executions.admin.execution_page import panel, sections
-from harbor_refresh.executions.admin.filters import (
-    STARTED_PARAMETER,
-    HasJobsFilter,
-    QuarantinedFilter,
-    StartedFilter,
-    StatusFilter,
-    TriggerFilter,
-    VendorFilter,
-    VendorIdFilter,
-    add_bound,
-    filter_of,
-    parse_id,
-)
+from harbor_refresh.executions.admin.filters import FILTERS, STARTED_PARAMETER, add_bound, filter_of, parse_id
 from harbor_refresh.executions.admin.formatters import (
     JOB_EXECUTION_PARAMETER,
     column,
-    elapsed,
     held_label,
     list_url,
     name_in_column,
@@ -43,7 +29,7 @@ from harbor_refresh.executions.admin.formatters import (
     task_labels,
     task_link,
 )
-from harbor_refresh.executions.admin.page_parts import LegendAdmin, task_counts
+from harbor_refresh.executions.admin.lists import CappedChangeList, LegendAdmin, task_counts
 from harbor_refresh.executions.admin.site_pages import admin_url, live_view, page
 from harbor_refresh.executions.errors import NoSuchExecution, QueueUnavailable, Refused
 from harbor_refresh.executions.models import Execution
@@ -53,7 +39,6 @@ from harbor_refresh.executions.queries.listing import MOST, bounded
 from harbor_refresh.executions.queries.progress import progress as progress_of
 from harbor_refresh.executions.status import Status, is_final
 from harbor_refresh.tasks.admin.execution_actions import (
-    act_now,
     execution_action,
     may_run_again,
     may_unless_harbors,
@@ -84,15 +69,7 @@ its_terms = once("its_terms", described)
 @page(Execution)
 class ExecutionAdmin(LegendAdmin):
     list_display = ("number", "shown_status", "vendor", "progress", "started", "duration")
-    list_filter = (
-        VendorFilter,
-        VendorIdFilter,
-        StartedFilter,
-        QuarantinedFilter,
-        StatusFilter,
-        TriggerFilter,
-        HasJobsFilter,
-    )
+    list_filter = FILTERS
     form_head = "executions/admin/execution_head.html"
     form_tail = "executions/admin/execution_sections.html"
     #: The index execution_started serves the order of the starts.
@@ -254,16 +231,13 @@ class ExecutionAdmin(LegendAdmin):
         "deleted: stop them first.",
     )
 
-    @admin.action(description="Release from quarantine", permissions=["release"])
-    @asks_first(
-        Question(
-            "Release {} from quarantine",
-            "Its refresh failed too often, so workers leave it alone. A release puts it on the queue for another "
-            "try, as a report does.",
-        )
+    release = execution_action(
+        Word.RELEASE,
+        "Release from quarantine",
+        "Release {} from quarantine",
+        "Its refresh failed too often, so workers leave it alone. A release puts it on the queue for another "
+        "try, as a report does.",
     )
-    def release(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
-        act_now(request, Word.RELEASE, list(queryset.values_list("pk", flat=True)))
 
     @admin.display(description="Status")
     def shown_status(self, execution: Execution) -> SafeString:
@@ -281,11 +255,8 @@ class ExecutionAdmin(LegendAdmin):
             task_labels(execution.pk, counts),
         )
 
-    duration = column(lambda execution: elapsed(execution.start_time, execution.end_time), "Took")
     number = column("pk", "Execution", int)
     vendor = column("vendor_type", "Vendor", name_in_column)
     vendor_object = column(lambda execution: execution.vendor_key, "Vendor id")
     started = column("start_time", "Started", ordering="start_time")
-    ended = column("end_time", "Ended")
-    updated = column("update_time", "Updated")
     terms_of_it = column(its_terms, "Terms")
