@@ -90,7 +90,6 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     actions = ("revoke",)
 
     has_add_permission = may("harbor_executions.add_apitoken")
-    has_revoke_permission = may("harbor_executions.change_apitoken")
 
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
         token = api_tokens.fill(obj, created_by=request.user.get_username())
@@ -109,7 +108,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
             page_title="All API tokens",
         )
 
-    @admin.action(description="Revoke", permissions=["revoke"])
+    @admin.action(description="Revoke", permissions=["act"])
     @asks_first(
         Question(
             "Revoke {}",

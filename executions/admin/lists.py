@@ -1,7 +1,7 @@
 """Read-only lists, as fast over 1,000,000 rows as over 10; those of rows with a status have a legend."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -12,13 +12,11 @@ from django.core.paginator import Paginator
 from django.db.models import Count, Q, QuerySet, TextField
 from django.db.models.functions import Cast, Left, Length
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.admin.base import DeclaredChangeList, ModelAdmin, never
 from harbor_refresh.executions.admin.filters import bounds, parse_id
 from harbor_refresh.executions.admin.formatters import (
     NOTHING,
-    STATUS_PARAMETER,
     column,
     elapsed,
     execution_link,
@@ -116,6 +114,10 @@ class ReadOnlyAdmin(ModelAdmin):
 
     has_add_permission = has_change_permission = has_delete_permission = never
 
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        """To act on rows takes the permission to change them, which no form of this screen does."""
+        return super().has_change_permission(request)
+
     # those of more than one list or page
     attributes = column(once("_attributes", _attributes), "Extra attrs")
     execution_number = column("execution_id", "Execution", execution_link)
@@ -138,22 +140,12 @@ class LegendAdmin(ReadOnlyAdmin):
     }
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        context = {**(extra_context or {}), "legend": self._legend(request), **page_context()}
+        legend = [(status_label(status), meaning) for status, meaning in self.meanings.items()]
+        context = {**(extra_context or {}), "legend": legend, **page_context()}
         for lookup in self.lookups_of_links:
             if found := parse_id(request.GET.get(lookup, "")):
                 context["execution_link"] = execution_link(found)
         return super().changelist_view(request, context)
-
-    def _legend(self, request: HttpRequest) -> Iterator[tuple[SafeString, str, bool]]:
-        """The label and the meaning of each status, and whether it filters. A click on it changes that."""
-        chosen = request.GET.get(STATUS_PARAMETER)
-        for status, meaning in self.meanings.items():
-            query = request.GET.copy()
-            query.pop("p", None)
-            query.pop(STATUS_PARAMETER, None)
-            if status != chosen:
-                query[STATUS_PARAMETER] = status
-            yield status_label(status, href=f"?{query.urlencode()}"), meaning, status == chosen
 
 
 Counts = dict[str, int]

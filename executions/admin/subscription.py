@@ -85,7 +85,6 @@ class SubscriptionAdmin(ReadOnlyAdmin):
 
     has_add_permission = may("harbor_executions.add_subscription")
     has_remove_permission = may("harbor_executions.delete_subscription")
-    has_rotate_permission = may("harbor_executions.change_subscription")
 
     def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
         is_function = isinstance(obj, Subscription) and obj.kind != Kind.WEBHOOK
@@ -127,7 +126,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
     def useful(self, request: HttpRequest, row: Subscription) -> dict[str, bool]:
         return {"rotate": row.kind == Kind.WEBHOOK}  # a handler has no secret
 
-    @admin.action(description="Rotate the secret", permissions=["rotate"])
+    @admin.action(description="Rotate the secret", permissions=["act"])
     @asks_first(
         Question(
             "Rotate the secret of {}",
@@ -153,7 +152,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         use = format_html(old, moment(until)) if until else "The new secret signs alone from now on."
         return self._secret(request, row, use)
 
-    @admin.action(description="Send a test", permissions=["change"])
+    @admin.action(description="Send a test", permissions=["act"])
     def send_test(self, request: HttpRequest, queryset: QuerySet[Subscription]) -> None:
         chosen = list(queryset.filter(kind=Kind.WEBHOOK)[: MAX_TESTED + 1])
         if not chosen or len(chosen) > MAX_TESTED:
@@ -241,12 +240,10 @@ class DeliveryAdmin(ReadOnlyAdmin):
     search_help_text = "Execution id"
     actions = ("send_again", "send_all_again")
 
-    has_resend_permission = may("harbor_executions.change_delivery")
-
     def matching(self, rows: QuerySet[Delivery], text: str) -> QuerySet[Delivery]:
         return super().matching(claims.by_subscription(rows) if text.strip() else rows, text)
 
-    @admin.action(description="Send again", permissions=["resend"])
+    @admin.action(description="Send again", permissions=["act"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         count = 0
         for row in queryset:
@@ -259,7 +256,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
             left = plural(others, "delivery was no dead letter", "deliveries were no dead letters")
             messages.warning(request, f"{left}, so left alone.")
 
-    @admin.action(description="Send all dead letters of these subscriptions again", permissions=["resend"])
+    @admin.action(description="Send all dead letters of these subscriptions again", permissions=["act"])
     def send_all_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         count = 0
         for pk in queryset.order_by().values_list("subscription_id", flat=True).distinct():

@@ -93,7 +93,6 @@ class ExecutionAdmin(LegendAdmin):
     actions = ("refresh", "stop", "retry", "resume", "remove")
     page_actions = ("refresh", "release", "stop", "retry", "resume", "remove")
     acts_on_all = True
-    has_refresh_permission = may("harbor_executions.change_execution")
     has_run_permission = may_unless_harbors("harbor_executions.change_execution")
     has_remove_permission = may_unless_harbors("harbor_executions.delete_execution")
     has_release_permission = may("harbor_executions.change_quarantine")

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from harbor_refresh.executions.access.audit import Outcome, Target, Word, noted, person_of
-from harbor_refresh.executions.admin.base import Question, ask, is_confirmed, may
+from harbor_refresh.executions.admin.base import Question, ask, is_confirmed
 from harbor_refresh.executions.admin.filters import filter_of, parse_id
 from harbor_refresh.executions.admin.formatters import column, moment, status_label
 from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
@@ -35,7 +35,7 @@ from harbor_refresh.tasks.queue.connection import absence_remembered
 MAX_CHOSEN, MAX_LISTED = 100, 5
 RELEASED = "released from quarantine and will be refreshed soon"
 #: The permissions of the verbs that need others than `run`.
-PERMISSIONS: dict[str, str] = {Verb.REFRESH: "refresh", Verb.DELETE: "remove", Word.RELEASE: "release"}
+PERMISSIONS: dict[str, str] = {Verb.REFRESH: "act", Verb.DELETE: "remove", Word.RELEASE: "release"}
 #: A confirmation counts no further, and no longer.
 MAX_COUNTED, COUNT_SECONDS = 10_000, 1.0
 
@@ -175,9 +175,7 @@ class QuarantineAdmin(ReadOnlyAdmin):
     list_head = "tasks/admin/quarantine_head.html"
     actions = ("release",)
 
-    has_release_permission = may("harbor_executions.change_quarantine")
-
-    @admin.action(description="Release", permissions=["release"])
+    @admin.action(description="Release", permissions=["act"])
     def release(self, request: HttpRequest, queryset: QuerySet[Quarantine]) -> None:
         act_now(request, Word.RELEASE, list(queryset.values_list("pk", flat=True)))
 
