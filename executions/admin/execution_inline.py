@@ -5,7 +5,7 @@ be a number, a UUID or text. So this inline has no forms. It asks two queries, a
 """
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
@@ -26,11 +26,6 @@ from harbor_refresh.executions.lifecycle.vendor_keys import Given, key_of, looku
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.status import MAX_VENDOR, is_final
 from harbor_refresh.executions.text import is_text
-
-if TYPE_CHECKING:
-    Inline = InlineModelAdmin[Any, Any]
-else:
-    Inline = InlineModelAdmin
 
 ROWS = 10
 
@@ -70,7 +65,7 @@ class NoForms(forms.BaseFormSet):  # type: ignore[type-arg]
         return ()
 
 
-class ExecutionInline(Inline):
+class ExecutionInline(InlineModelAdmin):  # type: ignore[type-arg]
     """An inline that shows the latest executions of an object on its page in the project's admin.
 
     Attributes:

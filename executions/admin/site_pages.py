@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from django.apps import apps
 from django.contrib import admin
@@ -28,14 +28,11 @@ from django.views.decorators.http import require_safe
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway, RefreshError
 
-if TYPE_CHECKING:
-    from django.contrib.admin import AdminSite, ModelAdmin
-
 View = Callable[..., HttpResponseBase]
-T = TypeVar("T", bound="type[ModelAdmin[Any]]")
+T = TypeVar("T", bound="type[admin.ModelAdmin[Any]]")
 
 #: The screen of each of our models.
-PAGES: dict[type[Model], "type[ModelAdmin[Any]]"] = {}
+PAGES: dict[type[Model], "type[admin.ModelAdmin[Any]]"] = {}
 #: The labels of our apps, whose packages `admin` fill PAGES.
 OURS = ("harbor_executions", "harbor_tasks")
 
@@ -55,7 +52,7 @@ def page(model: type[Model]) -> Callable[[T], T]:
     return register
 
 
-def register_admin(site: "AdminSite") -> None:
+def register_admin(site: admin.AdminSite) -> None:
     """Register the pages of Harbor Refresh on an admin site of the project. The default site has them already."""
     for app in apps.get_app_configs():
         if app.label in OURS:
@@ -64,12 +61,12 @@ def register_admin(site: "AdminSite") -> None:
         _add(site, model)
 
 
-def _add(site: "AdminSite", model: type[Model]) -> None:
+def _add(site: admin.AdminSite, model: type[Model]) -> None:
     if not site.is_registered(model):
         site.register(model, PAGES[model])
 
 
-def on_its_site(patterns: Sequence[URLPattern], site: "AdminSite") -> list[URLPattern]:
+def on_its_site(patterns: Sequence[URLPattern], site: admin.AdminSite) -> list[URLPattern]:
     """These patterns, with views that note the site."""
 
     def noting(view: Callable[..., Any]) -> Callable[..., Any]:

@@ -44,7 +44,7 @@ from harbor_refresh.tasks.admin.execution_actions import (
     may_unless_harbors,
     may_view_jobs,
 )
-from harbor_refresh.tasks.admin.job_formatters import check_in_bar, drawn, heard_at
+from harbor_refresh.tasks.admin.job_formatters import check_in_bar, drawn, last_heard
 from harbor_refresh.tasks.jobs.queries import running_jobs
 from harbor_refresh.tasks.jobs.terms import described
 from harbor_refresh.tasks.operations import bulk
@@ -169,10 +169,7 @@ class ExecutionAdmin(LegendAdmin):
             raise PermissionDenied
         execution_id = parse_id(object_id) or 0
         found = running_jobs(execution_id, MOST_RUNNING)
-        rows = [
-            [task_link(one.task_id), one.name, check_in_bar(one, with_message=True), heard_at(one)]
-            for one in found
-        ]
+        rows = [[task_link(one.task_id), one.name, check_in_bar(one), last_heard(one)] for one in found]
         more = "" if len(found) < MOST_RUNNING else f", the first {MOST_RUNNING}"
         context = {
             "graph": drawn(execution_id),

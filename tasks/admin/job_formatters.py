@@ -96,30 +96,25 @@ def node_label(job: Job) -> str:
 
 
 def last_heard(job: Job) -> str:
-    said = check_in_of(job)
-    return f"{heard_at(job)}: {said.message}" if said and said.message else heard_at(job)
-
-
-def heard_at(job: Job) -> str:
     seconds = (timezone.now() - job.heard_at).total_seconds() if job.heard_at else 0
-    return f"{duration(round(max(0, seconds)))} ago"
+    said = check_in_of(job)
+    message = f": {said.message}" if said and said.message else ""
+    return f"{duration(round(max(0, seconds)))} ago{message}"
 
 
-def check_in_bar(job: Job, *, with_message: bool = False) -> SafeString | str:
+def check_in_bar(job: Job) -> SafeString | str:
     said = check_in_of(job) or JobCheckIn()
-    message = said.message if with_message else ""
     if said.done is None or said.of is None:
-        return message or NOTHING
+        return NOTHING
     # a bar of 0 of 0 would have no end
     value, most = (said.done, said.of) if said.of else (1, 1)
     return format_html(
         '<div class="harbor-job-bar"><progress value="{}" max="{}" aria-label="Progress of the job">'
-        '</progress> <span class="whitespace-nowrap">{} of {}</span>{}</div>',
+        '</progress> <span class="whitespace-nowrap">{} of {}</span></div>',
         value,
         most,
         f"{said.done:,}",
         f"{said.of:,}",
-        format_html("<div>{}</div>", message) if message else "",
     )
 
 
