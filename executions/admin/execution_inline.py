@@ -4,6 +4,7 @@ No relation leads from an execution to a model of the project; they have the id 
 be a number, a UUID or text. So this inline has no forms. It asks two queries, and a page is saved as without it.
 """
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
@@ -20,7 +21,7 @@ from django.utils.text import capfirst
 
 from harbor_refresh.executions.admin.base import never, parts_media
 from harbor_refresh.executions.admin.formatters import elapsed, moment, status_bar, status_label, table
-from harbor_refresh.executions.admin.lists import Counts, task_counts
+from harbor_refresh.executions.admin.lists import with_task_counts
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.vendor_keys import Given, key_of, lookups
 from harbor_refresh.executions.models import Execution
@@ -98,21 +99,19 @@ class ExecutionInline(InlineModelAdmin):  # type: ignore[type-arg]
             return {"table": table(title, columns, [])}
         rows = Execution.objects.filter(vendor_type=self.vendor_type, **lookups(key)).order_by("-pk")
         found = list(rows[: ROWS + 1])
-        newest = found[:ROWS]
-        counts = task_counts(one.pk for one in newest) if newest else {}
         query = urlencode({"vendor": self.vendor_type, "vendor_id": key})
         return {
-            "table": table(title, columns, (self._row(one, counts.get(one.pk, {})) for one in newest)),
+            "table": table(title, columns, map(self._row, with_task_counts(found[:ROWS]))),
             "has_more": len(found) > ROWS,
             "all_url": f"{self._page('changelist')}?{query}" if self.has_registered_model and found else "",
         }
 
-    def _row(self, one: Execution, counts: Counts) -> list[Any]:
+    def _row(self, one: Execution) -> list[Any]:
         address = self._page("change", one.pk) if self.has_registered_model else ""
         return [
             format_html('<a href="{}">{}</a>', address, one.pk) if address else one.pk,
             status_label(one.status),
-            _progress(counts),
+            _progress(one.__dict__["task_counts"]),
             moment(one.start_time),
             moment(one.end_time),
             elapsed(one.start_time, one.end_time),
@@ -137,7 +136,7 @@ class ExecutionInline(InlineModelAdmin):  # type: ignore[type-arg]
     has_add_permission = has_change_permission = has_delete_permission = never
 
 
-def _progress(counts: Counts) -> SafeString | str:
+def _progress(counts: Mapping[str, int]) -> SafeString | str:
     total = sum(counts.values())
     if not total:
         return "none"

@@ -27,7 +27,7 @@ from harbor_refresh.executions.admin.formatters import (
     tasks_url,
 )
 from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
-from harbor_refresh.executions.admin.site_pages import admin_url, page
+from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.deliveries.claims import by_subscription
 from harbor_refresh.executions.durations import duration
 from harbor_refresh.executions.models import Delivery, Execution, StatusChange, Task
@@ -43,7 +43,6 @@ WHILE_GOING_MS, AFTER_THE_END_MS = 2_000, 15_000
 def sections(execution: Any) -> dict[str, Any]:
     """What the templates of the page show above its form and below it."""
     return {
-        "panel_url": admin_url("harbor_executions_execution_panel", execution.pk),
         "panel": panel(execution),
         "its_tasks": _tasks(execution),
         "its_errors": _errors(execution),

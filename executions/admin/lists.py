@@ -24,7 +24,7 @@ from harbor_refresh.executions.admin.formatters import (
     status_label,
 )
 from harbor_refresh.executions.attached.ownership import page_context
-from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import storable
 
@@ -148,13 +148,13 @@ class LegendAdmin(ReadOnlyAdmin):
         return super().changelist_view(request, context)
 
 
-Counts = dict[str, int]
-
-
-def task_counts(execution_ids: Iterable[int]) -> dict[int, Counts]:
-    """Count the tasks of each execution by status. The index task_rollup alone answers this."""
-    counts: dict[int, Counts] = defaultdict(dict)
-    rows = Task.objects.filter(execution_id__in=list(execution_ids)).order_by()
+def with_task_counts(executions: Iterable[Execution]) -> list[Execution]:
+    """Read into each its `task_counts`, its tasks by status. The index task_rollup alone answers this."""
+    found = list(executions)
+    counts: dict[int, dict[str, int]] = defaultdict(dict)
+    rows = Task.objects.filter(execution_id__in=[one.pk for one in found]).order_by()
     for pk, status, count in rows.values_list("execution_id", "status").annotate(count=Count("*")):
         counts[pk][status] = count
-    return counts
+    for one in found:
+        one.__dict__["task_counts"] = counts[one.pk]
+    return found

@@ -17,10 +17,8 @@ from harbor_refresh.executions.admin.base import may
 from harbor_refresh.executions.admin.execution_page import panel, sections
 from harbor_refresh.executions.admin.filters import FILTERS, STARTED_PARAMETER, add_bound, filter_of, parse_id
 from harbor_refresh.executions.admin.formatters import (
-    JOB_EXECUTION_PARAMETER,
     column,
     held_label,
-    list_url,
     name_in_column,
     once,
     status_bar,
@@ -29,8 +27,8 @@ from harbor_refresh.executions.admin.formatters import (
     task_labels,
     task_link,
 )
-from harbor_refresh.executions.admin.lists import CappedChangeList, LegendAdmin, task_counts
-from harbor_refresh.executions.admin.site_pages import admin_url, live_view, page
+from harbor_refresh.executions.admin.lists import CappedChangeList, LegendAdmin, with_task_counts
+from harbor_refresh.executions.admin.site_pages import live_view, page
 from harbor_refresh.executions.errors import NoSuchExecution, QueueUnavailable, Refused
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
@@ -57,10 +55,7 @@ MOST_RUNNING = 20
 class CountedChangeList(CappedChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        self.result_list = list(self.result_list)
-        counts = task_counts(execution.pk for execution in self.result_list)
-        for execution in self.result_list:
-            execution.__dict__["task_counts"] = counts.get(execution.pk, {})
+        self.result_list = with_task_counts(self.result_list)
 
 
 its_terms = once("its_terms", described)
@@ -140,11 +135,7 @@ class ExecutionAdmin(LegendAdmin):
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **options: Any) -> Any:
         execution = options["obj"]
         execution.has_jobs = Execution.objects.filter(has_jobs(), pk=execution.pk).exists()
-        context |= sections(execution)
-        context["where_url"] = admin_url("harbor_executions_execution_place", execution.pk)
-        if execution.has_jobs and may_view_jobs(request):
-            context["its_jobs_url"] = list_url("tasks_job", **{JOB_EXECUTION_PARAMETER: execution.pk})
-            context["running_url"] = admin_url("harbor_executions_execution_running", execution.pk)
+        context |= sections(execution) | {"shows_jobs": execution.has_jobs and may_view_jobs(request)}
         return super().render_change_form(request, context, *args, **options)
 
     def panel(self, request: HttpRequest, object_id: str) -> dict[str, Any]:

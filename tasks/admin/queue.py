@@ -36,7 +36,7 @@ from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Stats
 from harbor_refresh.tasks.queue.members import execution_id
 
-EVERY_MS, MOST_WAITING = 3_000, 20
+MOST_WAITING = 20
 
 
 class ReasonForm(forms.Form):
@@ -120,7 +120,7 @@ class QueueAdmin(ModelAdmin):
         name, target = chosen.get("verb", ""), chosen.get("target", "")
         may_change = self.has_change_permission(request)
         if name not in VERBS:
-            look = {"can_change": may_change, "every": EVERY_MS, **self.live(request)}
+            look = {"can_change": may_change, **self.live(request)}
             return self.own_page(request, "tasks/admin/queue.html", "Queue", **look)
         if not may_change:
             raise PermissionDenied
