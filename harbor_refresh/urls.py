@@ -2,11 +2,12 @@
 
 from django.contrib import admin
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import path
+from django.urls import path, re_path
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
 
 from harbor_refresh.api import unknown_path, urls
+from harbor_refresh.dashboard.latest import SERIES
 from harbor_refresh.dashboard.views import chart_data, live
 from harbor_refresh.executions.hook.view import status_hook
 from harbor_refresh.tasks.conf import refresh_settings
@@ -23,7 +24,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/flower/", admin.site.admin_view(to_flower), name="flower"),
     path("admin/live", live, name="dashboard-live"),
-    path("admin/live/charts/<str:span>", chart_data, name="dashboard-charts"),
+    re_path(f"^admin/live/charts/(?P<span>{'|'.join(SERIES)})$", chart_data, name="dashboard-charts"),
     path("admin/", admin.site.urls),
     path("service/notifications/tasks", status_hook),
     path("service/notifications/tasks/<str:task_id>", status_hook),

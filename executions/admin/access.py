@@ -12,10 +12,10 @@ from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access import api_tokens
 from harbor_refresh.executions.access.audit import Target, Word, note, noted, person_of
-from harbor_refresh.executions.admin.base import ReadOnlyAdmin, may
-from harbor_refresh.executions.admin.confirmation import Question, asks_first
+from harbor_refresh.executions.admin.base import Question, asks_first, may
 from harbor_refresh.executions.admin.filters import filter_by
 from harbor_refresh.executions.admin.formatters import NOTHING, column, label, link
+from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.models import ApiToken, AuditEntry
 from harbor_refresh.executions.models.operations import Outcome
@@ -90,7 +90,6 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     actions = ("revoke",)
 
     has_add_permission = may("harbor_executions.add_apitoken")
-    has_revoke_permission = may("harbor_executions.change_apitoken")
 
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
         token = api_tokens.fill(obj, created_by=request.user.get_username())
@@ -99,17 +98,17 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         obj.__dict__["token"] = token
 
     def response_add(self, request: HttpRequest, obj: ApiToken, post_url_continue: Any = None) -> HttpResponse:
-        return self.shown_once(
+        return self.own_page(
             request,
-            f"The token of {obj.name}",
             "executions/admin/token_made.html",
+            f"The token of {obj.name}",
             once="This is the only time that the token is shown. Copy it to where its program reads its secrets.",
             value=obj.__dict__["token"],
             page=admin_url("harbor_executions_apitoken_changelist"),
             page_title="All API tokens",
         )
 
-    @admin.action(description="Revoke", permissions=["revoke"])
+    @admin.action(description="Revoke", permissions=["act"])
     @asks_first(
         Question(
             "Revoke {}",

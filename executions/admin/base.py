@@ -1,39 +1,33 @@
-"""The base of all pages: Django's ModelAdmin, read-only, newest first, and as fast over 1,000,000 rows as over 10.
+"""The base of all pages: Django's ModelAdmin, with lists that only their filters narrow, and with actions that ask
+first, on a page: those on rows of a list, on the page of a row, and the verbs of the queue.
 
 The templates extend those of Django's admin. In a project whose admin has the templates of django-unfold, unfold's
 ModelAdmin is the base and its look dresses the same pages. Only this module asks for unfold.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.apps import apps
 from django.contrib import admin
-from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.views.main import ERROR_FLAG, ORDER_VAR, ChangeList
+from django.contrib.admin.views.main import ORDER_VAR, ChangeList
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
-from django.db.models import Model, Q, TextField
-from django.db.models.functions import Cast, Left, Length
+from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
 from harbor_refresh.executions.access.audit import Target, Word, note, person_of
-from harbor_refresh.executions.admin.filters import bounds, parse_id
-from harbor_refresh.executions.admin.formatters import NOTHING, column, once
+from harbor_refresh.executions.admin.filters import parse_id
 from harbor_refresh.executions.admin.site_pages import admin_url, on_its_site
 from harbor_refresh.executions.attached.ownership import page_context
-from harbor_refresh.executions.text import storable
-
-if TYPE_CHECKING:
-    from django.db.models import QuerySet
-
+from harbor_refresh.executions.text import plural, storable
 
 _apps = [app.name for app in apps.get_app_configs()]
 #: Whether the templates of the admin are unfold's: its app comes before the admin.
@@ -45,11 +39,6 @@ elif HAS_UNFOLD:
     from unfold.admin import ModelAdmin as DjangosModelAdmin
 else:
     DjangosModelAdmin = admin.ModelAdmin
-
-#: Characters of the attributes that a page shows.
-MAX_SHOWN = 10_000
-#: Words of a search. The others are left out, because each makes the statement longer.
-MAX_WORDS = 10
 
 
 def parts_media() -> forms.Media:
@@ -84,7 +73,7 @@ class DeclaredChangeList(ChangeList):
             raise IncorrectLookupParameters("no row holds such text")
         return found
 
-    def get_ordering(self, request: HttpRequest, queryset: "QuerySet[Any]") -> list[Any]:
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
         """Sort by columns of `sortable_by`, and by each once. Django alone sorts by any column."""
         columns = {str(place) for place, name in enumerate(self.list_display) if name in (self.sortable_by or ())}
         chosen = [one.removeprefix("-") for one in self.params.get(ORDER_VAR, "").split(".")]
@@ -104,7 +93,7 @@ class ModelAdmin(DjangosModelAdmin):
     change_form_template: ClassVar[str | None] = "executions/admin/change_form.html"
     #: Templates above the list, above the form and below it.
     list_head = form_head = form_tail = ""
-    #: The actions that the page of a row offers. Each asks first (confirmation.py). Its queryset is that row.
+    #: The actions that the page of a row offers. Each asks first. Its queryset is that row.
     page_actions: ClassVar[tuple[str, ...]] = ()
     #: The lookups by which links narrow the list, beside those of `list_filter`.
     lookups_of_links: ClassVar[tuple[str, ...]] = ()
@@ -132,6 +121,10 @@ class ModelAdmin(DjangosModelAdmin):
             return answer
         is_there = rows.all().exists()  # asked anew, because the action may have read the rows
         return HttpResponseRedirect(self._page("change", object_id) if is_there else self._page("changelist"))
+
+    def may_follow(self, request: HttpRequest) -> bool:
+        """Whether an open page of the user may be told what changes in it."""
+        return self.admin_site.has_permission(request) and self.has_view_permission(request)
 
     @property
     def url_name(self) -> str:
@@ -171,12 +164,6 @@ class ModelAdmin(DjangosModelAdmin):
         context |= {**self.admin_site.each_context(request), "title": title, "look": media()}
         return TemplateResponse(request, template, context)
 
-    def shown_once(
-        self, request: HttpRequest, title: str, template: str = "executions/admin/shown_once.html", **context: Any
-    ) -> TemplateResponse:
-        """A secret, in the only answer that holds it. A message would be stored in a cookie."""
-        return self.own_page(request, template, title, **context)
-
     @property
     def media(self) -> Any:
         return super().media + media()
@@ -209,83 +196,76 @@ class NotedAdmin(ModelAdmin):
         return entry
 
 
-class CappedPaginator(Paginator):  # type: ignore[type-arg]
-    """A paginator that counts at most `MAX_ROWS` rows. Search and filters find the rows beyond."""
+@dataclass(frozen=True)
+class Question:
+    """What a confirmation says. `title` begins with the word of the button, and has a place for the rows; `form`
+    asks for more than yes or no."""
 
-    MAX_ROWS = 10_000
-    #: A filter has looked at a part of the rows only, so there may be more.
-    is_bounded = False
-
-    @cached_property
-    def _counted(self) -> int:
-        rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]
-        return rows.order_by().values("pk")[: self.MAX_ROWS + 1].count()
-
-    @cached_property
-    def count(self) -> int:
-        return min(self._counted, self.MAX_ROWS)
+    title: str
+    effect: str
+    is_deletion: bool = False
+    form: type[forms.Form] | None = None
 
     @property
-    def is_capped(self) -> bool:
-        return self.is_bounded or self._counted > self.MAX_ROWS
+    def submit(self) -> str:
+        return self.title.split()[0]
 
 
-class CappedChangeList(DeclaredChangeList):
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        self.bounds = bounds(request)
-        self.paginator.is_bounded = bool(self.bounds) and self.result_count > 0
-        if not self.query and not self.has_active_filters:
-            # without this, unfold offers "show all" on the page that shows all
-            self.full_result_count = self.result_count
+def asks_first(question: Question) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate an action: it is carried out when its question is answered, by the same request with `confirmed`.
+    Nothing is done before. The action gets the form, if there is one."""
+
+    def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def act(admin: ModelAdmin, request: HttpRequest, queryset: Any) -> Any:
+            confirmed = is_confirmed(request)
+            form = question.form(request.POST if confirmed else None) if question.form else None
+            if confirmed and (form is None or form.is_valid()):
+                return method(admin, request, queryset, *([form] if form else []))
+            return ask(admin, request, question, rows=[(row.pk, str(row)) for row in queryset], form=form)
+
+        return act
+
+    return decorate
 
 
-def _attributes(row: Any) -> str:
-    """The beginning of the attributes of an execution or a task, as JSON."""
-    json = Cast("extra_attrs", TextField())
-    rows = type(row).objects.filter(pk=row.pk).values_list(Left(json, MAX_SHOWN), Length(json))
-    begin, length = rows.first() or ("", 0)
-    if (length or 0) <= MAX_SHOWN:
-        return begin or NOTHING
-    return f"{begin}… The first {MAX_SHOWN:,} of {length:,} characters are shown. The API answers with all."
+def is_confirmed(request: HttpRequest) -> bool:
+    return request.POST.get("confirmed") == "yes"
 
 
-class ReadOnlyAdmin(ModelAdmin):
-    #: Columns that no page reads as a whole, because one value may take 2 MB.
-    large: ClassVar[tuple[str, ...]] = ()
-    changelist = CappedChangeList
-    paginator = CappedPaginator
-    show_full_result_count = False
-    show_facets = ShowFacets.NEVER  # they count every row of every choice
-    list_per_page = 50
-    list_max_show_all = 0
-    #: Whether the list offers to choose the rows of all pages.
-    acts_on_all = False
-    ordering: ClassVar[tuple[str, ...]] = ("-pk",)
-    sortable_by: ClassVar[tuple[str, ...]] = ()
-
-    def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        return super().get_queryset(request).defer(*self.large)
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
-    ) -> tuple["QuerySet[Any]", bool]:
-        return (self.matching(queryset, search_term) if storable(search_term) else queryset.none()), False
-
-    def matching(self, rows: "QuerySet[Any]", text: str) -> "QuerySet[Any]":
-        """Return the rows that each word finds: by an id, or by a search field with a lookup (`name__exact`)."""
-        for word in text.split()[:MAX_WORDS]:
-            pk = parse_id(word) or -1  # which no row has
-            lookups = ((name, word if "__" in name else pk) for name in self.search_fields)
-            rows = rows.filter(Q(*lookups, _connector=Q.OR))
-        return rows
-
-    def response_action(self, request: HttpRequest, queryset: "QuerySet[Any]", *place: Any) -> HttpResponse | None:
-        is_across = request.POST.get("select_across", "0") != "0"
-        has_nonsense = any(parse_id(one) is None for one in request.POST.getlist(ACTION_CHECKBOX_NAME))
-        if has_nonsense or (is_across and not self.acts_on_all):
-            return HttpResponseRedirect(f"{request.path}?{ERROR_FLAG}=1")
-        return super().response_action(request, queryset, *place)
-
-    attributes = column(once("_attributes", _attributes), "Extra attrs")
-    has_add_permission = has_change_permission = has_delete_permission = never
+def ask(
+    admin: ModelAdmin,
+    request: HttpRequest,
+    question: Question,
+    *,
+    rows: Sequence[tuple[int, Any]] = (),
+    of: str = "",
+    hidden: Sequence[tuple[str, Any]] = (),
+    cancel: str = "",
+    form: forms.Form | None = None,
+    **context: Any,
+) -> TemplateResponse:
+    """Ask whether an action on these rows (id and name) is meant, or on `of`. `hidden` is sent again as well."""
+    opts = admin.opts
+    if "action" in request.POST:  # of the list
+        of = of or plural(len(rows), str(opts.verbose_name), str(opts.verbose_name_plural))
+        checked = [pk for pk, _ in rows] or request.POST.getlist(ACTION_CHECKBOX_NAME)[:1]
+        across = "1" if request.POST.get("select_across") == "1" else "0"
+        of_list = (("action", request.POST["action"]), ("index", "0"), ("select_across", across))
+        hidden = [*of_list, *((ACTION_CHECKBOX_NAME, pk) for pk in checked), *hidden]
+        context["number"] = of
+        cancel = request.get_full_path()
+    elif rows:
+        of = f"{opts.verbose_name} {rows[0][0]}"
+    return admin.own_page(
+        request,
+        "executions/admin/confirmation.html",
+        f"{question.title.format(of)}?",
+        question=question,
+        rows=rows,
+        opts_of_rows=opts,
+        hidden=hidden,
+        cancel=cancel or "../change/",
+        form=form or (question.form() if question.form else None),
+        **context,
+    )

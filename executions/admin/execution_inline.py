@@ -4,15 +4,15 @@ No relation leads from an execution to a model of the project; they have the id 
 be a number, a UUID or text. So this inline has no forms. It asks two queries, and a page is saved as without it.
 """
 
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
 from django.contrib.admin.checks import BaseModelAdminChecks
 from django.contrib.admin.options import InlineModelAdmin
 from django.core.checks import CheckMessage, Error
-from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
@@ -21,17 +21,12 @@ from django.utils.text import capfirst
 
 from harbor_refresh.executions.admin.base import never, parts_media
 from harbor_refresh.executions.admin.formatters import elapsed, moment, status_bar, status_label, table
-from harbor_refresh.executions.admin.page_parts import Counts, task_counts
+from harbor_refresh.executions.admin.lists import with_task_counts
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.vendor_keys import Given, key_of, lookups
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.status import MAX_VENDOR, is_final
 from harbor_refresh.executions.text import is_text
-
-if TYPE_CHECKING:
-    Inline = InlineModelAdmin[Any, Any]
-else:
-    Inline = InlineModelAdmin
 
 ROWS = 10
 
@@ -52,12 +47,10 @@ class NoForms(forms.BaseFormSet):  # type: ignore[type-arg]
     """What Django asks of the formset of an inline when the page is shown, checked and saved. It is never bound,
     so nothing of a request reaches it."""
 
-    inline: ClassVar["ExecutionInline"]
     new_objects = changed_objects = deleted_objects = ()
 
-    def __init__(self, *, instance: Model, prefix: str, **_: Any) -> None:
+    def __init__(self, *, prefix: str, **_: Any) -> None:
         super().__init__(prefix=prefix)
-        self.instance = instance
 
     @classmethod
     def get_default_prefix(cls) -> str:
@@ -72,12 +65,8 @@ class NoForms(forms.BaseFormSet):  # type: ignore[type-arg]
     def get_queryset(self) -> tuple[()]:
         return ()
 
-    @cached_property
-    def shown(self) -> dict[str, Any]:
-        return self.inline.shown(self.instance)
 
-
-class ExecutionInline(Inline):
+class ExecutionInline(InlineModelAdmin):  # type: ignore[type-arg]
     """An inline that shows the latest executions of an object on its page in the project's admin.
 
     Attributes:
@@ -98,32 +87,31 @@ class ExecutionInline(Inline):
         key: Given = obj.pk
         return key
 
-    def shown(self, obj: Any) -> dict[str, Any]:
+    @cached_property
+    def shown(self) -> dict[str, Any]:
         """The newest executions, whether there are more, and the way to all of them. There are links if our pages
         are on the site of this one: another site may let in other people."""
         columns = ["Execution", "Status", "Tasks", "Started", "Ended", "Took"]
         title = capfirst(self.verbose_name_plural)
         try:
-            key = key_of(self.vendor_id_of(obj))
+            key = key_of(self.vendor_id_of(self.obj))
         except Refused:  # no execution can have it
             return {"table": table(title, columns, [])}
         rows = Execution.objects.filter(vendor_type=self.vendor_type, **lookups(key)).order_by("-pk")
         found = list(rows[: ROWS + 1])
-        newest = found[:ROWS]
-        counts = task_counts(one.pk for one in newest) if newest else {}
         query = urlencode({"vendor": self.vendor_type, "vendor_id": key})
         return {
-            "table": table(title, columns, (self._row(one, counts.get(one.pk, {})) for one in newest)),
+            "table": table(title, columns, map(self._row, with_task_counts(found[:ROWS]))),
             "has_more": len(found) > ROWS,
             "all_url": f"{self._page('changelist')}?{query}" if self.has_registered_model and found else "",
         }
 
-    def _row(self, one: Execution, counts: Counts) -> list[Any]:
+    def _row(self, one: Execution) -> list[Any]:
         address = self._page("change", one.pk) if self.has_registered_model else ""
         return [
             format_html('<a href="{}">{}</a>', address, one.pk) if address else one.pk,
             status_label(one.status),
-            _progress(counts),
+            _progress(one.__dict__["task_counts"]),
             moment(one.start_time),
             moment(one.end_time),
             elapsed(one.start_time, one.end_time),
@@ -134,9 +122,8 @@ class ExecutionInline(Inline):
         return reverse(address, args=args, current_app=self.admin_site.name)
 
     def get_formset(self, request: HttpRequest, obj: Any = None, **options: Any) -> Any:
-        made = forms.formset_factory(forms.Form, formset=NoForms, extra=0)
-        made.inline = self  # type: ignore[attr-defined]
-        return made
+        self.obj = obj  # Django makes an inline for each request
+        return forms.formset_factory(forms.Form, formset=NoForms, extra=0)
 
     @property
     def media(self) -> forms.Media:
@@ -149,7 +136,7 @@ class ExecutionInline(Inline):
     has_add_permission = has_change_permission = has_delete_permission = never
 
 
-def _progress(counts: Counts) -> SafeString | str:
+def _progress(counts: Mapping[str, int]) -> SafeString | str:
     total = sum(counts.values())
     if not total:
         return "none"

@@ -10,7 +10,6 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils.text import Truncator
 
-from harbor_refresh.executions.admin.base import ReadOnlyAdmin
 from harbor_refresh.executions.admin.formatters import (
     column,
     delivery_label,
@@ -27,14 +26,16 @@ from harbor_refresh.executions.admin.formatters import (
     task_link,
     tasks_url,
 )
-from harbor_refresh.executions.admin.site_pages import admin_url, page
+from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
+from harbor_refresh.executions.admin.site_pages import page
+from harbor_refresh.executions.deliveries.claims import by_subscription
 from harbor_refresh.executions.durations import duration
-from harbor_refresh.executions.models import Delivery, Execution, StatusChange, Subscription, Task
+from harbor_refresh.executions.models import Delivery, Execution, StatusChange, Task
 from harbor_refresh.executions.queries.error_groups import Group, group_errors
 from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.executions.status import Status, is_final
 
-CHANGES, TASKS, DELIVERIES, MAX_SUBSCRIPTIONS = 6, 20, 10, 1_000
+CHANGES, TASKS, DELIVERIES = 6, 20, 10
 #: Milliseconds between two questions of an open page. An ended execution may be tried again.
 WHILE_GOING_MS, AFTER_THE_END_MS = 2_000, 15_000
 
@@ -42,7 +43,6 @@ WHILE_GOING_MS, AFTER_THE_END_MS = 2_000, 15_000
 def sections(execution: Any) -> dict[str, Any]:
     """What the templates of the page show above its form and below it."""
     return {
-        "panel_url": admin_url("harbor_executions_execution_panel", execution.pk),
         "panel": panel(execution),
         "its_tasks": _tasks(execution),
         "its_errors": _errors(execution),
@@ -92,15 +92,14 @@ def _text(made: Progress) -> str:
 def _changes(execution: Execution) -> list[dict[str, Any]]:
     """The last changes of its status, the newest first, and how long each status lasted."""
     rows = list(StatusChange.objects.filter(execution_id=execution.pk).order_by("-revision")[:CHANGES])
-    until = [None if not is_final(execution.status) else rows[0].at if rows else None, *(row.at for row in rows)]
     return [
         {
             "when": moment(row.at),
             "was": status_label(row.from_status),
             "became": status_label(row.to_status),
-            "lasted": "" if index == 0 else elapsed(row.at, until[index]),
+            "lasted": elapsed(row.at, later.at) if later else "",
         }
-        for index, row in enumerate(rows)
+        for later, row in zip([None, *rows], rows, strict=False)
     ]
 
 
@@ -131,9 +130,8 @@ def _tasks(execution: Execution) -> dict[str, Any]:
 
 
 def _deliveries(execution: Execution) -> dict[str, Any] | None:
-    """Its last deliveries; None if there are none. The index begins with the subscription, so each is asked."""
-    subscriptions = Subscription.objects.values("pk")[:MAX_SUBSCRIPTIONS]
-    rows = Delivery.objects.filter(subscription_id__in=subscriptions, execution_id=execution.pk)
+    """Its last deliveries; None if there are none."""
+    rows = by_subscription(Delivery.objects.filter(execution_id=execution.pk))
     cells = [
         [
             row.subscription.name,
@@ -166,7 +164,6 @@ class StatusChangeAdmin(ReadOnlyAdmin):
     search_fields = ("execution_id",)
     search_help_text = "Execution id"
 
-    execution_number = column("execution_id", "Execution", execution_link)
     was = column("from_status", "From", status_label)
     became = column("to_status", "To", status_label)
     when = column("at", "When")

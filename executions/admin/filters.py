@@ -1,7 +1,7 @@
 """The filters of the lists, and the `Filter` that the address of the list of executions means. The list and an
 action on all that match share it, so the action chooses what the list does."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,6 +21,12 @@ from harbor_refresh.executions.text import storable
 
 MAX_VENDORS = 200
 STARTED_PARAMETER = "start_time"
+#: The fields of the filter by start: the name, the label and the type of each.
+STARTED = [
+    (f"{STARTED_PARAMETER}_{side}_{part}", f"{side}, {kind}", kind)
+    for side in ("from", "to")
+    for part, kind in enumerate(("date", "time"))
+]
 TRIGGERS = ("MANUAL", "SCHEDULE", "EVENT")
 #: Parameters that choose no rows: the page, the order, and what Django adds. Others of Django begin with `_`.
 OF_THE_VIEW = ("p", "o", "all", "e")
@@ -53,7 +59,7 @@ def filter_of(query: QueryDict) -> Filter:
         for name, values in query.lists()
         if name not in OF_THE_VIEW and not name.startswith("_")
     }
-    fields: dict[str, Any] = _started({name: given.pop(name, "") for name, _, _ in StartedFilter.inputs})
+    fields: dict[str, Any] = _started({name: given.pop(name, "") for name, _, _ in STARTED})
     for name, value in given.items():
         if not value:
             continue
@@ -163,7 +169,7 @@ class FieldsFilter(ListFilter):
 
     template = "executions/admin/fields_filter.html"
     #: The name, the label and the type of each field.
-    inputs: tuple[tuple[str, str, str], ...] = ()
+    inputs: Sequence[tuple[str, str, str]] = ()
 
     def __init__(self, request: HttpRequest, params: dict[str, Any], *args: Any) -> None:
         super().__init__(request, params, *args)
@@ -182,30 +188,13 @@ class FieldsFilter(ListFilter):
         yield {"fields": [(*one, self.used_parameters.get(one[0], "")) for one in self.inputs], "others": others}
 
 
-class VendorIdFilter(FieldsFilter):
-    title = "vendor id"
-    parameter_name = "vendor_id"
-    inputs = (("vendor_id", "vendor id", "text"),)
-
-
-class StartedFilter(FieldsFilter):
-    title = "start (UTC)"
-    parameter_name = f"{STARTED_PARAMETER}_from_0"
-    inputs = tuple(
-        (f"{STARTED_PARAMETER}_{side}_{part}", f"{side}, {kind}", kind)
-        for side in ("from", "to")
-        for part, kind in enumerate(("date", "time"))
-    )
-
-
 def filter_by(title: str, parameter: str, *options: tuple[str, str], narrows: bool = False) -> type[ListFilter]:
     own = {"title": title, "parameter_name": parameter, "options": options, "narrows": narrows}
     return type("OneOf", (ListFilter,), own)
 
 
-QuarantinedFilter = filter_by("quarantine", "quarantined", ("yes", "Quarantined"))
-HasJobsFilter = filter_by("jobs", "has_jobs", ("yes", "Has jobs"))
-TriggerFilter = filter_by("trigger", "trigger", *((one, one.capitalize()) for one in TRIGGERS))
+def fields_filter(title: str, inputs: Sequence[tuple[str, str, str]]) -> type[ListFilter]:
+    return type("Fields", (FieldsFilter,), {"title": title, "parameter_name": inputs[0][0], "inputs": inputs})
 
 
 class StatusFilter(ListFilter):
@@ -225,3 +214,15 @@ class StatusFilter(ListFilter):
 
     def having(self, request: HttpRequest, queryset: QuerySet[Any], status: str) -> QuerySet[Any]:
         return queryset
+
+
+#: Those of the list of executions.
+FILTERS = (
+    VendorFilter,
+    fields_filter("vendor id", [("vendor_id", "vendor id", "text")]),
+    fields_filter("start (UTC)", STARTED),
+    filter_by("quarantine", "quarantined", ("yes", "Quarantined")),
+    StatusFilter,
+    filter_by("trigger", "trigger", *((one, one.capitalize()) for one in TRIGGERS)),
+    filter_by("jobs", "has_jobs", ("yes", "Has jobs")),
+)

@@ -13,27 +13,26 @@ that cannot be made has an error status: the page keeps what it shows, and asks 
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from functools import partial, wraps
+from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.sites import all_sites
 from django.db.models import Model
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.urls import URLPattern, reverse
+from django.views.decorators.http import require_safe
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway, RefreshError
 
-if TYPE_CHECKING:
-    from django.contrib.admin import AdminSite, ModelAdmin
-
-T = TypeVar("T", bound="type[ModelAdmin[Any]]")
+View = Callable[..., HttpResponseBase]
+T = TypeVar("T", bound="type[admin.ModelAdmin[Any]]")
 
 #: The screen of each of our models.
-PAGES: dict[type[Model], "type[ModelAdmin[Any]]"] = {}
+PAGES: dict[type[Model], "type[admin.ModelAdmin[Any]]"] = {}
 #: The labels of our apps, whose packages `admin` fill PAGES.
 OURS = ("harbor_executions", "harbor_tasks")
 
@@ -53,7 +52,7 @@ def page(model: type[Model]) -> Callable[[T], T]:
     return register
 
 
-def register_admin(site: "AdminSite") -> None:
+def register_admin(site: admin.AdminSite) -> None:
     """Register the pages of Harbor Refresh on an admin site of the project. The default site has them already."""
     for app in apps.get_app_configs():
         if app.label in OURS:
@@ -62,12 +61,12 @@ def register_admin(site: "AdminSite") -> None:
         _add(site, model)
 
 
-def _add(site: "AdminSite", model: type[Model]) -> None:
+def _add(site: admin.AdminSite, model: type[Model]) -> None:
     if not site.is_registered(model):
         site.register(model, PAGES[model])
 
 
-def on_its_site(patterns: Sequence[URLPattern], site: "AdminSite") -> list[URLPattern]:
+def on_its_site(patterns: Sequence[URLPattern], site: admin.AdminSite) -> list[URLPattern]:
     """These patterns, with views that note the site."""
 
     def noting(view: Callable[..., Any]) -> Callable[..., Any]:
@@ -94,26 +93,20 @@ AWAY = {"X-Trouble": "PostgreSQL is unavailable"}
 NOT_STORED = {"Cache-Control": "private, no-store"}
 
 
-def answer(may_view: Callable[[], bool], news: Callable[[], dict[str, Any]]) -> HttpResponse:
-    """Answer with the news: 403 if the user may not view them, because a redirect to the login would put its form
-    into the page; 404 for a row that is gone, 503 without the database."""
-    try:
-        with absence_translated():
-            return JsonResponse(news(), headers=NOT_STORED) if may_view() else HttpResponse(status=403)
-    except DatabaseAway:
-        return HttpResponse(status=503, headers=AWAY)
-    except RefreshError:
-        return HttpResponse(status=404)
+def live_view(may_view: Callable[[HttpRequest], bool], news: Callable[..., dict[str, Any]]) -> View:
+    """Return a view that answers an open page with news: 403 if the user may not view them, because a redirect
+    to the login would put its form into the page; 404 for a row that is gone, 503 without the database."""
 
-
-def live_view(admin: "ModelAdmin[Any]", news: Callable[..., dict[str, Any]]) -> Callable[..., HttpResponse]:
-    """Return a view that answers with these news to users who may view the rows of this admin."""
-
-    @wraps(news)
+    @require_safe
     def view(request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
-        return answer(
-            lambda: admin.admin_site.has_permission(request) and admin.has_view_permission(request),
-            partial(news, request, *args, **options),
-        )
+        try:
+            with absence_translated():
+                if may_view(request):
+                    return JsonResponse(news(request, *args, **options), headers=NOT_STORED)
+                return HttpResponse(status=403)
+        except DatabaseAway:
+            return HttpResponse(status=503, headers=AWAY)
+        except RefreshError:
+            return HttpResponse(status=404)
 
     return view

@@ -12,17 +12,16 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access.audit import Outcome, Target, Word, note, noted, person_of
-from harbor_refresh.executions.admin.base import ReadOnlyAdmin, may
-from harbor_refresh.executions.admin.confirmation import Question, asks_first
+from harbor_refresh.executions.admin.base import Question, asks_first, may
 from harbor_refresh.executions.admin.formatters import (
     NOTHING,
     column,
     delivery_label,
-    execution_link,
     label,
     moment,
     status_label,
 )
+from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.deliveries import addresses, claims, subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import FIELDS, MAX_OLD_SECRET_SECONDS, OLD_SECRET_SECONDS
@@ -86,7 +85,6 @@ class SubscriptionAdmin(ReadOnlyAdmin):
 
     has_add_permission = may("harbor_executions.add_subscription")
     has_remove_permission = may("harbor_executions.delete_subscription")
-    has_rotate_permission = may("harbor_executions.change_subscription")
 
     def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
         is_function = isinstance(obj, Subscription) and obj.kind != Kind.WEBHOOK
@@ -113,8 +111,10 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         return self._secret(request, obj, "Requests are signed with it as Standard Webhooks has it.")
 
     def _secret(self, request: HttpRequest, row: Subscription, use: str | SafeString) -> HttpResponse:
-        return self.shown_once(
+        """Show the secret in the only answer that holds it. A message would be stored in a cookie."""
+        return self.own_page(
             request,
+            "executions/admin/shown_once.html",
             f"The secret of {row.name}",
             once="This is the only time that the secret is shown. Copy it to where the receiver reads secrets.",
             value=row.secret,
@@ -126,7 +126,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
     def useful(self, request: HttpRequest, row: Subscription) -> dict[str, bool]:
         return {"rotate": row.kind == Kind.WEBHOOK}  # a handler has no secret
 
-    @admin.action(description="Rotate the secret", permissions=["rotate"])
+    @admin.action(description="Rotate the secret", permissions=["act"])
     @asks_first(
         Question(
             "Rotate the secret of {}",
@@ -152,7 +152,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         use = format_html(old, moment(until)) if until else "The new secret signs alone from now on."
         return self._secret(request, row, use)
 
-    @admin.action(description="Send a test", permissions=["change"])
+    @admin.action(description="Send a test", permissions=["act"])
     def send_test(self, request: HttpRequest, queryset: QuerySet[Subscription]) -> None:
         chosen = list(queryset.filter(kind=Kind.WEBHOOK)[: MAX_TESTED + 1])
         if not chosen or len(chosen) > MAX_TESTED:
@@ -240,12 +240,10 @@ class DeliveryAdmin(ReadOnlyAdmin):
     search_help_text = "Execution id"
     actions = ("send_again", "send_all_again")
 
-    has_resend_permission = may("harbor_executions.change_delivery")
-
     def matching(self, rows: QuerySet[Delivery], text: str) -> QuerySet[Delivery]:
         return super().matching(claims.by_subscription(rows) if text.strip() else rows, text)
 
-    @admin.action(description="Send again", permissions=["resend"])
+    @admin.action(description="Send again", permissions=["act"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         count = 0
         for row in queryset:
@@ -258,7 +256,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
             left = plural(others, "delivery was no dead letter", "deliveries were no dead letters")
             messages.warning(request, f"{left}, so left alone.")
 
-    @admin.action(description="Send all dead letters of these subscriptions again", permissions=["resend"])
+    @admin.action(description="Send all dead letters of these subscriptions again", permissions=["act"])
     def send_all_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         count = 0
         for pk in queryset.order_by().values_list("subscription_id", flat=True).distinct():
@@ -267,7 +265,6 @@ class DeliveryAdmin(ReadOnlyAdmin):
         more = " There may be more." if count >= claims.MOST else ""
         messages.success(request, f"{_letters(count)} sent again.{more}")
 
-    execution_number = column("execution_id", "Execution", execution_link)
     was = column("from_status", "From", status_label)
     became = column("to_status", "To", status_label)
     shown_state = column("state", "State", delivery_label)

@@ -5,7 +5,7 @@ make themselves superusers: by the flag, a permission, a group, or a new passwor
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
@@ -14,8 +14,7 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django_celery_beat.admin import PeriodicTaskForm as BeatPeriodicTaskForm
-from django_celery_beat.admin import TaskSelectWidget as BeatTaskSelectWidget
+from django_celery_beat import admin as beats_admin
 from django_celery_beat.models import (
     ClockedSchedule,
     CrontabSchedule,
@@ -29,15 +28,8 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from harbor_refresh.executions.access.audit import Target, Word, note, person_of
 from harbor_refresh.executions.admin.base import ModelAdmin, NotedAdmin
 
-if TYPE_CHECKING:  # guessed types would forbid overriding its options
-
-    class BeatCrontabScheduleAdmin(ModelAdmin): ...
-
-    class BeatPeriodicTaskAdmin(ModelAdmin):
-        fieldsets: ClassVar[Any]
-else:
-    from django_celery_beat.admin import CrontabScheduleAdmin as BeatCrontabScheduleAdmin
-    from django_celery_beat.admin import PeriodicTaskAdmin as BeatPeriodicTaskAdmin
+#: Its guessed types would forbid overriding its options.
+beat: Any = beats_admin
 
 for model, djangos in ((User, DjangoUserAdmin), (Group, DjangoGroupAdmin)):
     # a screen that is not Django's own may refuse more than ours: Django then says that the model is registered
@@ -78,11 +70,11 @@ class UserAdmin(OnlySuperusersChange, NotedAdmin, DjangoUserAdmin, ModelAdmin): 
 admin.site.unregister((PeriodicTask, IntervalSchedule, CrontabSchedule, SolarSchedule, ClockedSchedule))
 
 
-class TaskSelectWidget(UnfoldAdminSelectWidget, BeatTaskSelectWidget):
+class TaskSelectWidget(UnfoldAdminSelectWidget, beat.TaskSelectWidget):  # type: ignore[misc]
     pass
 
 
-class PeriodicTaskForm(BeatPeriodicTaskForm):
+class PeriodicTaskForm(beat.PeriodicTaskForm):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["task"].widget = UnfoldAdminTextInputWidget()
@@ -99,13 +91,13 @@ def noted_action(name: str, description: str, word: Word = Word.CHANGE) -> Calla
             for row in queryset.order_by("pk"):
                 verb = name.removesuffix("_tasks")
                 note(person_of(request), word, Target.SCHEDULE, row.pk, detail=f"{row.name}: {verb}")
-            getattr(BeatPeriodicTaskAdmin, name)(self, request, queryset)
+            getattr(beat.PeriodicTaskAdmin, name)(self, request, queryset)
 
     return act
 
 
 @admin.register(PeriodicTask)
-class PeriodicTaskAdmin(NotedAdmin, BeatPeriodicTaskAdmin, ModelAdmin):
+class PeriodicTaskAdmin(NotedAdmin, beat.PeriodicTaskAdmin, ModelAdmin):  # type: ignore[misc]
     audit_kind = Target.SCHEDULE
     form = PeriodicTaskForm
     date_hierarchy = None
@@ -114,7 +106,7 @@ class PeriodicTaskAdmin(NotedAdmin, BeatPeriodicTaskAdmin, ModelAdmin):
     #: Those of django-celery-beat, without the schedules that have no page here.
     fieldsets = tuple(
         (title, options | {"fields": tuple(one for one in options["fields"] if one not in ("solar", "clocked"))})
-        for title, options in BeatPeriodicTaskAdmin.fieldsets
+        for title, options in beat.PeriodicTaskAdmin.fieldsets
     )
 
     enable_tasks = noted_action("enable_tasks", "Enable")
@@ -130,6 +122,6 @@ class IntervalScheduleAdmin(NotedAdmin, ModelAdmin):
 
 
 @admin.register(CrontabSchedule)
-class CrontabScheduleAdmin(NotedAdmin, BeatCrontabScheduleAdmin, ModelAdmin):
+class CrontabScheduleAdmin(NotedAdmin, beat.CrontabScheduleAdmin, ModelAdmin):  # type: ignore[misc]
     audit_kind = Target.CRONTAB
     inlines = ()

@@ -2,18 +2,16 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
 from statistics import fmean
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.views.decorators.http import require_safe
 
 from harbor_refresh.dashboard.latest import CHARTS, SERIES, Overview, all_data, data, latest, points_of, told
-from harbor_refresh.executions.admin.site_pages import answer
+from harbor_refresh.executions.admin.site_pages import live_view
 from harbor_refresh.executions.durations import age, ago
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.registry import told as told_of
@@ -52,24 +50,16 @@ def index_context(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
     }
 
 
-@require_safe
-def live(request: HttpRequest) -> HttpResponseBase:
-    return answer(partial(_may_view, request), lambda: _news(latest()))
-
-
-@require_safe
-def chart_data(request: HttpRequest, span: str) -> HttpResponseBase:
-    if span not in SERIES:
-        return HttpResponse(status=404)
-    return answer(partial(_may_view, request), lambda: all_data(points_of(span)))
-
-
 def _may_view(request: HttpRequest) -> bool:
     return admin.site.has_permission(request) and request.user.has_perm(PERMISSION)
 
 
 def _news(overview: Overview) -> dict[str, Any]:
     return {"cards": cards(overview), "parts": _parts(overview)}
+
+
+live = live_view(_may_view, lambda _: _news(latest()))
+chart_data = live_view(_may_view, lambda _, span: all_data(points_of(span)))
 
 
 def _parts(overview: Overview) -> dict[str, str]:
@@ -118,6 +108,10 @@ def cards(overview: Overview) -> list[dict[str, str]]:
     failures = f"{sum(failed):,}" if failed else UNKNOWN
     lately = f"in the last two minutes; {_count(state.failed_before)} that wait have failed before"
     workers = _count(None if state.nodes is None else len(state.nodes))
+    died = "Redis is away" if state.dead is None else f"{len(state.dead)} died within the last hour"
+    drift = "no pass has ended yet" if state.drifted is None else f"{plural(state.drifted, 'lost mark')} found"
+    messages = plural(sum((state.messages or {}).values()), "message waits", "messages wait")
+    jobs = "the broker is away" if state.messages is None else f"run now; {messages} with the broker"
     held, letters = _limited(state.quarantined), _limited(state.dead_letters)
     return [
         card("backlog", "Waiting", _count(state.backlog), "executions to be refreshed", "executions_execution"),
@@ -125,28 +119,15 @@ def cards(overview: Overview) -> list[dict[str, str]]:
         card("oldest", "Oldest waiting", _waited(state.oldest_waiting), _waiting_note(state)),
         card("refreshes", "Refreshed", refreshed, "executions a second, in the last minute"),
         card("lateness", "Report to status", lateness, "95 of 100 statuses followed their report within this"),
-        card("workers", "Worker processes", workers, _workers_note(state)),
+        card("workers", "Worker processes", workers, died),
         card("ticks", "Last tick", ago(state.last_tick), f"beat sent something {ago(state.beat_silent)}"),
-        card("reconcile", "Last reconcile", ago(state.last_reconcile), _drift_note(state)),
-        card("jobs", "Jobs", _count(state.jobs_in_progress), _jobs_note(state)),
+        card("reconcile", "Last reconcile", ago(state.last_reconcile), drift),
+        card("jobs", "Jobs", _count(state.jobs_in_progress), jobs),
         *([card(*_limits(overview.limits), "tasks_pause")] if overview.limits else []),
         card("quarantined", "Quarantined", held, "executions that failed too often", "executions_quarantine"),
         card("failures", "Failed refreshes", failures, lately),
         card("dead_letters", "Dead letters", letters, "notifications that were given up", DEAD_LETTERS),
     ]
-
-
-def _workers_note(state: ServiceState) -> str:
-    if state.nodes is None:
-        return "Redis is away"
-    dead = len(state.dead or ())
-    return f"{dead} died within the last hour" if dead else "alive, none died within the last hour"
-
-
-def _jobs_note(state: ServiceState) -> str:
-    if state.messages is None:
-        return "the broker is away"
-    return f"run now; {plural(sum(state.messages.values()), 'message waits', 'messages wait')} with the broker"
 
 
 def _limits(limits: Sequence[Mapping[str, Any]]) -> tuple[str, str, str, str]:
@@ -160,12 +141,6 @@ def _waiting_note(state: ServiceState) -> str:
     if state.pause:
         return "no worker claims: the database was away"
     return "paused by an operator" if state.paused else "since it was put on the queue"
-
-
-def _drift_note(state: ServiceState) -> str:
-    if state.drifted is None:
-        return "no pass has ended yet"
-    return f"{state.drifted:,} lost marks found" if state.drifted else "no lost mark found"
 
 
 def _count(number: int | None) -> str:

@@ -13,28 +13,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access.audit import Word
-from harbor_refresh.executions.admin.base import CappedChangeList, may
-from harbor_refresh.executions.admin.confirmation import Question, asks_first
+from harbor_refresh.executions.admin.base import may
 from harbor_refresh.executions.admin.execution_page import panel, sections
-from harbor_refresh.executions.admin.filters import (
-    STARTED_PARAMETER,
-    HasJobsFilter,
-    QuarantinedFilter,
-    StartedFilter,
-    StatusFilter,
-    TriggerFilter,
-    VendorFilter,
-    VendorIdFilter,
-    add_bound,
-    filter_of,
-    parse_id,
-)
+from harbor_refresh.executions.admin.filters import FILTERS, STARTED_PARAMETER, add_bound, filter_of, parse_id
 from harbor_refresh.executions.admin.formatters import (
-    JOB_EXECUTION_PARAMETER,
     column,
-    elapsed,
     held_label,
-    list_url,
     name_in_column,
     once,
     status_bar,
@@ -43,8 +27,8 @@ from harbor_refresh.executions.admin.formatters import (
     task_labels,
     task_link,
 )
-from harbor_refresh.executions.admin.page_parts import LegendAdmin, task_counts
-from harbor_refresh.executions.admin.site_pages import admin_url, live_view, page
+from harbor_refresh.executions.admin.lists import CappedChangeList, LegendAdmin, with_task_counts
+from harbor_refresh.executions.admin.site_pages import live_view, page
 from harbor_refresh.executions.errors import NoSuchExecution, QueueUnavailable, Refused
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
@@ -53,13 +37,12 @@ from harbor_refresh.executions.queries.listing import MOST, bounded
 from harbor_refresh.executions.queries.progress import progress as progress_of
 from harbor_refresh.executions.status import Status, is_final
 from harbor_refresh.tasks.admin.execution_actions import (
-    act_now,
     execution_action,
     may_run_again,
     may_unless_harbors,
     may_view_jobs,
 )
-from harbor_refresh.tasks.admin.job_formatters import check_in_bar, drawn, heard_at
+from harbor_refresh.tasks.admin.job_formatters import check_in_bar, drawn, last_heard
 from harbor_refresh.tasks.jobs.queries import running_jobs
 from harbor_refresh.tasks.jobs.terms import described
 from harbor_refresh.tasks.operations import bulk
@@ -72,10 +55,7 @@ MOST_RUNNING = 20
 class CountedChangeList(CappedChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        self.result_list = list(self.result_list)
-        counts = task_counts(execution.pk for execution in self.result_list)
-        for execution in self.result_list:
-            execution.__dict__["task_counts"] = counts.get(execution.pk, {})
+        self.result_list = with_task_counts(self.result_list)
 
 
 its_terms = once("its_terms", described)
@@ -84,15 +64,7 @@ its_terms = once("its_terms", described)
 @page(Execution)
 class ExecutionAdmin(LegendAdmin):
     list_display = ("number", "shown_status", "vendor", "progress", "started", "duration")
-    list_filter = (
-        VendorFilter,
-        VendorIdFilter,
-        StartedFilter,
-        QuarantinedFilter,
-        StatusFilter,
-        TriggerFilter,
-        HasJobsFilter,
-    )
+    list_filter = FILTERS
     form_head = "executions/admin/execution_head.html"
     form_tail = "executions/admin/execution_sections.html"
     #: The index execution_started serves the order of the starts.
@@ -116,7 +88,6 @@ class ExecutionAdmin(LegendAdmin):
     actions = ("refresh", "stop", "retry", "resume", "remove")
     page_actions = ("refresh", "release", "stop", "retry", "resume", "remove")
     acts_on_all = True
-    has_refresh_permission = may("harbor_executions.change_execution")
     has_run_permission = may_unless_harbors("harbor_executions.change_execution")
     has_remove_permission = may_unless_harbors("harbor_executions.delete_execution")
     has_release_permission = may("harbor_executions.change_quarantine")
@@ -124,7 +95,7 @@ class ExecutionAdmin(LegendAdmin):
     def get_urls(self) -> list[URLPattern]:
         parts = {"panel": self.panel, "place": self.place, "running": self.running}
         live = [
-            path(f"<path:object_id>/{name}/", live_view(self, part), name=f"{self.url_name}_{name}")
+            path(f"<path:object_id>/{name}/", live_view(self.may_follow, part), name=f"{self.url_name}_{name}")
             for name, part in parts.items()
         ]
         return [*live, *super().get_urls()]
@@ -164,11 +135,7 @@ class ExecutionAdmin(LegendAdmin):
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **options: Any) -> Any:
         execution = options["obj"]
         execution.has_jobs = Execution.objects.filter(has_jobs(), pk=execution.pk).exists()
-        context |= sections(execution)
-        context["where_url"] = admin_url("harbor_executions_execution_place", execution.pk)
-        if execution.has_jobs and may_view_jobs(request):
-            context["its_jobs_url"] = list_url("tasks_job", **{JOB_EXECUTION_PARAMETER: execution.pk})
-            context["running_url"] = admin_url("harbor_executions_execution_running", execution.pk)
+        context |= sections(execution) | {"shows_jobs": execution.has_jobs and may_view_jobs(request)}
         return super().render_change_form(request, context, *args, **options)
 
     def panel(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
@@ -193,10 +160,7 @@ class ExecutionAdmin(LegendAdmin):
             raise PermissionDenied
         execution_id = parse_id(object_id) or 0
         found = running_jobs(execution_id, MOST_RUNNING)
-        rows = [
-            [task_link(one.task_id), one.name, check_in_bar(one, with_message=True), heard_at(one)]
-            for one in found
-        ]
+        rows = [[task_link(one.task_id), one.name, check_in_bar(one), last_heard(one)] for one in found]
         more = "" if len(found) < MOST_RUNNING else f", the first {MOST_RUNNING}"
         context = {
             "graph": drawn(execution_id),
@@ -254,16 +218,13 @@ class ExecutionAdmin(LegendAdmin):
         "deleted: stop them first.",
     )
 
-    @admin.action(description="Release from quarantine", permissions=["release"])
-    @asks_first(
-        Question(
-            "Release {} from quarantine",
-            "Its refresh failed too often, so workers leave it alone. A release puts it on the queue for another "
-            "try, as a report does.",
-        )
+    release = execution_action(
+        Word.RELEASE,
+        "Release from quarantine",
+        "Release {} from quarantine",
+        "Its refresh failed too often, so workers leave it alone. A release puts it on the queue for another "
+        "try, as a report does.",
     )
-    def release(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
-        act_now(request, Word.RELEASE, list(queryset.values_list("pk", flat=True)))
 
     @admin.display(description="Status")
     def shown_status(self, execution: Execution) -> SafeString:
@@ -281,11 +242,8 @@ class ExecutionAdmin(LegendAdmin):
             task_labels(execution.pk, counts),
         )
 
-    duration = column(lambda execution: elapsed(execution.start_time, execution.end_time), "Took")
     number = column("pk", "Execution", int)
     vendor = column("vendor_type", "Vendor", name_in_column)
     vendor_object = column(lambda execution: execution.vendor_key, "Vendor id")
     started = column("start_time", "Started", ordering="start_time")
-    ended = column("end_time", "Ended")
-    updated = column("update_time", "Updated")
     terms_of_it = column(its_terms, "Terms")

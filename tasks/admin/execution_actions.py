@@ -13,16 +13,15 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from harbor_refresh.executions.access.audit import Outcome, Target, Word, noted, person_of
-from harbor_refresh.executions.admin.base import ReadOnlyAdmin, may
-from harbor_refresh.executions.admin.confirmation import Question, ask, is_confirmed
+from harbor_refresh.executions.admin.base import Question, ask, is_confirmed
 from harbor_refresh.executions.admin.filters import filter_of, parse_id
-from harbor_refresh.executions.admin.formatters import column, execution_link, moment, status_label
+from harbor_refresh.executions.admin.formatters import column, moment, status_label
+from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import Contended, DatabaseAway, NoSuchTask, QueueUnavailable, Refused
 from harbor_refresh.executions.lifecycle.quarantines import release
-from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import BULK, Counted, chooses_bulk, count, highest_id
@@ -36,7 +35,7 @@ from harbor_refresh.tasks.queue.connection import absence_remembered
 MAX_CHOSEN, MAX_LISTED = 100, 5
 RELEASED = "released from quarantine and will be refreshed soon"
 #: The permissions of the verbs that need others than `run`.
-PERMISSIONS: dict[str, str] = {Verb.REFRESH: "refresh", Verb.DELETE: "remove"}
+PERMISSIONS: dict[str, str] = {Verb.REFRESH: "act", Verb.DELETE: "remove", Word.RELEASE: "release"}
 #: A confirmation counts no further, and no longer.
 MAX_COUNTED, COUNT_SECONDS = 10_000, 1.0
 
@@ -60,14 +59,14 @@ def may_unless_harbors(permission: str) -> Callable[..., bool]:
     return lambda self, request, obj=None: not is_attached() and request.user.has_perm(permission)
 
 
-def execution_action(verb: Verb, description: str, title: str, effect: str) -> Callable[..., HttpResponse | None]:
+def execution_action(verb: str, description: str, title: str, effect: str) -> Callable[..., HttpResponse | None]:
     """An action on executions: the request does the verb to a few, and workers do it to many."""
     question = Question(title, effect, is_deletion=verb == Verb.DELETE)
 
     @admin.action(description=description, permissions=[PERMISSIONS.get(verb, "run")])
     def act(self: Any, request: HttpRequest, queryset: QuerySet[Execution]) -> HttpResponse | None:
         if request.POST.get("select_across") == "1" and "action" in request.POST:  # of the list
-            return _on_all_that_match(self, request, verb, question)
+            return _on_all_that_match(self, request, Verb(verb), question)
         ids = list(queryset.order_by("pk").values_list("pk", flat=True)[: MAX_CHOSEN + 1])
         if not is_confirmed(request):
             return ask(self, request, question, rows=[(pk, pk) for pk in ids])
@@ -113,23 +112,14 @@ def how_many(counted: Counted) -> str:
     return f"more than {counted.count:,} executions" if counted.count else "an unknown number of executions"
 
 
-def _do(verb: str, ids: Sequence[int]) -> Done:
-    """Unlike that of an action on many, a refresh waits for rows that another transaction has locked."""
-    if verb == Word.RELEASE:
-        return done_of(len(release(ids)), ids)
-    if verb == Word.REFRESH:
-        outcome = refresh(ids)
-        return done_of(outcome.changed, ids, outcome.failed)
-    return VERBS[verb].act(ids)
-
-
 def act_now(request: HttpRequest, verb: str, ids: Sequence[int]) -> None:
     """Release these executions from quarantine, or do the verb to them."""
     if len(ids) > MAX_CHOSEN:
         most = f"{MAX_CHOSEN:,} at once is the most"
         messages.error(request, f"Nothing was done: {most}. Choose all that match, and workers do it.")
         return
-    kind, did = (Target.QUARANTINE, RELEASED) if verb == Word.RELEASE else (Target.EXECUTION, VERBS[verb].did)
+    is_release = verb == Word.RELEASE
+    kind, did = (Target.QUARANTINE, RELEASED) if is_release else (Target.EXECUTION, VERBS[verb].did)
     total, left = Done(), []
     with errors_shown(request):
         for execution in Execution.objects.filter(pk__in=ids).order_by("pk"):
@@ -137,7 +127,8 @@ def act_now(request: HttpRequest, verb: str, ids: Sequence[int]) -> None:
                 left.append(execution.pk)
                 continue
             with noted(person_of(request), verb, kind, execution.pk) as entry:
-                done = _do(verb, [execution.pk])
+                one = [execution.pk]
+                done = done_of(len(release(one)), one) if is_release else VERBS[verb].act(one)
                 entry.detail = done.failed.get(execution.pk, "")
                 entry.outcome = (
                     Outcome.FAILED if done.failed else Outcome.DONE if done.changed else Outcome.UNCHANGED
@@ -184,13 +175,10 @@ class QuarantineAdmin(ReadOnlyAdmin):
     list_head = "tasks/admin/quarantine_head.html"
     actions = ("release",)
 
-    has_release_permission = may("harbor_executions.change_quarantine")
-
-    @admin.action(description="Release", permissions=["release"])
+    @admin.action(description="Release", permissions=["act"])
     def release(self, request: HttpRequest, queryset: QuerySet[Quarantine]) -> None:
         act_now(request, Word.RELEASE, list(queryset.values_list("pk", flat=True)))
 
-    execution_number = column("execution_id", "Execution", execution_link)
     vendor = column(lambda row: row.execution.vendor_type, "Vendor")
     status = column("execution.status", "Last known status", status_label)
     since = column("at", "Since")

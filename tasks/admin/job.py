@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.text import Truncator
 
 from harbor_refresh.executions.access.audit import Target, Word, noted, person_of
-from harbor_refresh.executions.admin.base import MAX_WORDS, NotedAdmin, never
+from harbor_refresh.executions.admin.base import NotedAdmin, never
 from harbor_refresh.executions.admin.filters import StatusFilter, add_bound, parse_id
 from harbor_refresh.executions.admin.formatters import (
     JOB_EXECUTION_PARAMETER,
@@ -22,7 +22,7 @@ from harbor_refresh.executions.admin.formatters import (
     status_label,
     task_url,
 )
-from harbor_refresh.executions.admin.page_parts import LegendAdmin
+from harbor_refresh.executions.admin.lists import MAX_WORDS, LegendAdmin
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.database import among
 from harbor_refresh.executions.models import Task

@@ -3,7 +3,8 @@ of an execution."""
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from django.template.loader import render_to_string
@@ -31,7 +32,8 @@ MOST_LINES, MOST_BOXES, FOLDED_FROM = 20_000, 100, 30
 WIDTH, HEIGHT, GAP, SPACE = 190, 46, 60, 14
 MOST_TEXT = 26
 
-Needs = Mapping[int, set[int]]
+#: The layer of a box, and the name of its jobs or the id of its only one.
+Box = tuple[int, str | int]
 
 
 def attempt_of(job: Job) -> SafeString:
@@ -94,36 +96,31 @@ def node_label(job: Job) -> str:
 
 
 def last_heard(job: Job) -> str:
-    said = check_in_of(job)
-    return f"{heard_at(job)}: {said.message}" if said and said.message else heard_at(job)
-
-
-def heard_at(job: Job) -> str:
     seconds = (timezone.now() - job.heard_at).total_seconds() if job.heard_at else 0
-    return f"{duration(round(max(0, seconds)))} ago"
+    said = check_in_of(job)
+    message = f": {said.message}" if said and said.message else ""
+    return f"{duration(round(max(0, seconds)))} ago{message}"
 
 
-def check_in_bar(job: Job, *, with_message: bool = False) -> SafeString | str:
+def check_in_bar(job: Job) -> SafeString | str:
     said = check_in_of(job) or JobCheckIn()
-    message = said.message if with_message else ""
     if said.done is None or said.of is None:
-        return message or NOTHING
+        return NOTHING
     # a bar of 0 of 0 would have no end
     value, most = (said.done, said.of) if said.of else (1, 1)
     return format_html(
         '<div class="harbor-job-bar"><progress value="{}" max="{}" aria-label="Progress of the job">'
-        '</progress> <span class="whitespace-nowrap">{} of {}</span>{}</div>',
+        '</progress> <span class="whitespace-nowrap">{} of {}</span></div>',
         value,
         most,
         f"{said.done:,}",
         f"{said.of:,}",
-        format_html("<div>{}</div>", message) if message else "",
     )
 
 
 def drawn(execution_id: int) -> str:
-    """Return the graph as HTML; nothing if no job needs another one. Of many jobs, those that are alike are one
-    box: they have one name, and need and are needed by jobs that are alike."""
+    """Return the graph as HTML; nothing if no job needs another one. Of many jobs, those of one name in
+    one column are one box."""
     rows = Need.objects.filter(job__task__execution_id=execution_id).values_list("job_id", "needed_id")
     pairs = list(rows[: MOST_LINES + 1])
     if not pairs:
@@ -133,59 +130,38 @@ def drawn(execution_id: int) -> str:
 
 
 def _picture(pairs: list[tuple[int, int]]) -> dict[str, Any]:
-    needs, needed_by = defaultdict[int, set[int]](set), defaultdict[int, set[int]](set)
+    needs = defaultdict[int, list[int]](list)
     for job, needed in pairs:
-        needs[job].add(needed)
-        needed_by[needed].add(job)
-    ids = sorted({*needs, *needed_by})  # what is needed has a lower id
-    rows = Job.objects.filter(pk__in=ids).values_list("pk", "name", "task__status")
+        needs[job].append(needed)
+    ids = sorted(set(chain.from_iterable(pairs)))  # what is needed has a lower id
     names, statuses = {}, {}
-    for pk, name, status in rows:
+    for pk, name, status in Job.objects.filter(pk__in=ids).values_list("pk", "name", "task__status"):
         names[pk], statuses[pk] = name, status
-    kinds = _kinds(ids, names, needs, needed_by) if len(ids) > FOLDED_FROM else {pk: pk for pk in ids}
-    members: dict[Hashable, list[int]] = defaultdict(list)
-    layers: dict[Hashable, int] = {}
-    columns: dict[int, list[Hashable]] = defaultdict(list)
+    layers: dict[int, int] = {}
+    members = defaultdict[Box, list[int]](list)
     for pk in ids:
-        kind = kinds[pk]
-        if kind not in members:
-            layers[kind] = max((layers[kinds[one]] + 1 for one in needs[pk]), default=0)
-            columns[layers[kind]].append(kind)
-        members[kind].append(pk)
+        layers[pk] = max((layers[one] + 1 for one in needs[pk]), default=0)
+        members[layers[pk], names[pk] if len(ids) > FOLDED_FROM else pk].append(pk)
     if len(members) > MOST_BOXES:
         return {}
+    columns = defaultdict[int, list[Box]](list)
+    for box in members:
+        columns[box[0]].append(box)
     most = max(map(len, columns.values()))
     at = {
-        kind: (layer * (WIDTH + GAP), place * (HEIGHT + SPACE) + (most - len(column)) * (HEIGHT + SPACE) // 2)
+        pk: (layer * (WIDTH + GAP), place * (HEIGHT + SPACE) + (most - len(column)) * (HEIGHT + SPACE) // 2)
         for layer, column in columns.items()
-        for place, kind in enumerate(column)
+        for place, box in enumerate(column)
+        for pk in members[box]
     }
     return {
         "width": len(columns) * (WIDTH + GAP) - GAP,
         "height": most * (HEIGHT + SPACE) - SPACE,
-        "boxes": [
-            _box(pks, names, Counter(statuses[pk] for pk in pks), at[kind]) for kind, pks in members.items()
-        ],
-        "lines": sorted({_line(at[kinds[needed]], at[kinds[job]]) for job, needed in pairs}),
+        "boxes": [_box(pks, names, Counter(statuses[pk] for pk in pks), at[pks[0]]) for pks in members.values()],
+        "lines": sorted({_line(at[needed], at[job]) for job, needed in pairs}),
         "count": len(ids),
         "box": {"width": WIDTH, "height": HEIGHT},
     }
-
-
-def _kinds(ids: list[int], names: Mapping[int, str], needs: Needs, needed_by: Needs) -> dict[int, Hashable]:
-    """Return what tells jobs that are not alike apart."""
-    down, up = _numbers(ids, names, needs), _numbers(reversed(ids), names, needed_by)
-    return {pk: (down[pk], up[pk]) for pk in ids}
-
-
-def _numbers(ids: Iterable[int], names: Mapping[int, str], before: Needs) -> dict[int, int]:
-    """Number the jobs by their name and the numbers of those before them."""
-    numbers: dict[Hashable, int] = {}
-    found: dict[int, int] = {}
-    for pk in ids:
-        key = names[pk], frozenset(found[one] for one in before[pk])
-        found[pk] = numbers.setdefault(key, len(numbers))
-    return found
 
 
 def _box(pks: list[int], names: Mapping[int, str], counts: Counter[str], at: tuple[int, int]) -> dict[str, Any]:

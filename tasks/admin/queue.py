@@ -4,7 +4,7 @@ A link of the page asks for a verb, and its confirmation carries it out. The pag
 reads a bounded number of rows and keys. Without Redis it shows what the database knows.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,11 +18,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access.audit import Target, Word, note, person_of
-from harbor_refresh.executions.admin.base import ModelAdmin, never
-from harbor_refresh.executions.admin.confirmation import Question, ask, is_confirmed
+from harbor_refresh.executions.admin.base import ModelAdmin, Question, ask, is_confirmed, never
 from harbor_refresh.executions.admin.formatters import NOTHING, execution_link, label, table
 from harbor_refresh.executions.admin.site_pages import admin_url, live_view, page
-from harbor_refresh.executions.durations import age, ago, duration
+from harbor_refresh.executions.durations import age, ago
 from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.broker.celery_queues import TICKS, WORK
@@ -37,9 +36,7 @@ from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Stats
 from harbor_refresh.tasks.queue.members import execution_id
 
-CHANGE = "harbor_tasks.change_pause"
-EVERY_MS, MOST_WAITING = 3_000, 20
-TABLES = ("queues", "limits", "nodes", "waiting")
+MOST_WAITING = 20
 
 
 class ReasonForm(forms.Form):
@@ -94,26 +91,22 @@ VERBS: Mapping[str, tuple[Question, Callable[[HttpRequest, str], str]]] = {
 }
 
 
-def parts(*, may_change: bool) -> dict[str, str]:
-    """Look, and return the parts of the page by name. With Redis away, those that it knows are empty."""
-    found = queue_tables(may_change=may_change)
-    parts: dict[str, str] = {"numbers": render_to_string("tasks/admin/queue_numbers.html", found)}
-    for name in TABLES:
-        table = {"table": found.get(name)}
-        parts[name] = render_to_string("executions/admin/table.html", table) if name in found else ""
-    return parts
-
-
 @page(Pause)
 class QueueAdmin(ModelAdmin):
     """Its list is the page of the queue, which keeps itself up to date; a pause has no page of its own."""
 
     def get_urls(self) -> list[URLPattern]:
-        live = path("live/", live_view(self, self.live), name="harbor_tasks_pause_live")
+        live = path("live/", live_view(self.may_follow, self.live), name="harbor_tasks_pause_live")
         return [live, *super().get_urls()]
 
     def live(self, request: HttpRequest) -> dict[str, Any]:
-        return {"parts": parts(may_change=request.user.has_perm(CHANGE))}
+        """Look, and return the parts of the page by name. With Redis away, those that it knows are empty."""
+        found = queue_tables(may_change=self.has_change_permission(request))
+        parts: dict[str, str] = {"numbers": render_to_string("tasks/admin/queue_numbers.html", found)}
+        for name in ("queues", "limits", "nodes", "waiting"):
+            one = found.get(name)
+            parts[name] = render_to_string("executions/admin/table.html", {"table": one}) if one else ""
+        return {"parts": parts}
 
     has_add_permission = has_delete_permission = never
 
@@ -125,9 +118,9 @@ class QueueAdmin(ModelAdmin):
             raise PermissionDenied
         chosen = request.POST if request.method == "POST" else request.GET
         name, target = chosen.get("verb", ""), chosen.get("target", "")
-        may_change = request.user.has_perm(CHANGE)
+        may_change = self.has_change_permission(request)
         if name not in VERBS:
-            look = {"can_change": may_change, "parts": parts(may_change=may_change), "every": EVERY_MS}
+            look = {"can_change": may_change, **self.live(request)}
             return self.own_page(request, "tasks/admin/queue.html", "Queue", **look)
         if not may_change:
             raise PermissionDenied
@@ -160,7 +153,7 @@ def queue_tables(*, may_change: bool) -> dict[str, Any]:
                 ("Live nodes", len(look.nodes), "worker processes"),
             ),
             "nodes": _nodes(look),
-            "waiting": _waiting([(member, look.ago(since)) for member, since in waiting]),
+            "waiting": _waiting(look, waiting),
         }
     except QueueUnavailable as exc:
         shown["notes"].insert(0, str(exc))
@@ -187,7 +180,7 @@ def _queues(known: Mapping[str, Pause], *, may_change: bool) -> dict[str, Any]:
             name,
             what_of(name),
             f"{lengths[name]:,}" if name in lengths else NOTHING,
-            _state(known.get(name)),
+            label("Paused", "warning") if name in known else label("Running", "success"),
             _button("resume" if name in known else "pause", name) if may_change and name != TICKS else "",
         ]
         for name in names
@@ -213,16 +206,6 @@ def _at_least(count: int) -> str:
     return f"{count:,}{'+' if count == MOST_COUNTED else ''}"
 
 
-def _state(pause: Pause | None) -> SafeString:
-    if pause is None:
-        return label("Running", "success")
-    return format_html(
-        '<span class="inline-flex gap-2 items-center">{} for {}</span>',
-        label("Paused", "warning"),
-        duration(round(pause.lasts.total_seconds())),
-    )
-
-
 def _button(verb: str, target: object) -> SafeString:
     text = verb.capitalize()
     query = urlencode({"verb": verb, "target": target})
@@ -236,9 +219,10 @@ def _nodes(seen: Stats) -> dict[str, Any]:
     return table("Nodes", ["Node", "State", "Last heartbeat"], alive + dead, height=360)
 
 
-def _waiting(found: Sequence[tuple[str, float]]) -> dict[str, Any]:
+def _waiting(seen: Stats, oldest: Iterable[tuple[str, int]]) -> dict[str, Any]:
     rows = (
-        [execution_link(execution_id(member)), member.partition(":")[2], age(waited)] for member, waited in found
+        [execution_link(execution_id(member)), member.partition(":")[2], age(seen.ago(since))]
+        for member, since in oldest
     )
     headers = ["Execution", "Vendor", "Waits for"]
     return table("Executions that wait, the oldest first", headers, rows, height=360)

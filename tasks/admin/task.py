@@ -13,18 +13,16 @@ from django.utils import timezone
 from django.utils.text import Truncator
 
 from harbor_refresh.executions.access.audit import Target, Word, noted, person_of
-from harbor_refresh.executions.admin.confirmation import Question, asks_first
+from harbor_refresh.executions.admin.base import Question, asks_first
 from harbor_refresh.executions.admin.execution_page import error_table
 from harbor_refresh.executions.admin.filters import StatusFilter, add_bound
 from harbor_refresh.executions.admin.formatters import (
     STATUS_PARAMETER,
     TASK_EXECUTION_PARAMETER,
     column,
-    elapsed,
-    execution_link,
     status_label,
 )
-from harbor_refresh.executions.admin.page_parts import LegendAdmin
+from harbor_refresh.executions.admin.lists import LegendAdmin
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.models import Task
@@ -201,14 +199,10 @@ class TaskAdmin(LegendAdmin):
                 jobs = "Its job" if entry.count == 1 else f"{entry.count:,} jobs of its chain"
                 messages.success(request, f"{jobs} will run once more.")
 
-    duration = column(lambda task: elapsed(task.start_time, task.end_time), "Took")
-    execution_number = column("execution_id", "Execution", execution_link)
     shown_status = column("status", "Status", status_label)
     runs = column(lambda task: task.run_count, "Earlier runs")
     created = column("creation_time", "Created")
-    updated = column("update_time", "Updated")
     started = column("start_time", "Started")
-    ended = column("end_time", "Ended")
     short_message = column("status_message", "Message", lambda text: Truncator(text).chars(80))
     name = column("its_job.name", "Name", str)
     attempt = column("its_job", "Attempt", attempt_of)

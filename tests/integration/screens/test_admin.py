@@ -16,8 +16,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from harbor_refresh.executions.admin.base import MAX_SHOWN, CappedPaginator
 from harbor_refresh.executions.admin.formatters import duration
+from harbor_refresh.executions.admin.lists import MAX_SHOWN, CappedPaginator
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
