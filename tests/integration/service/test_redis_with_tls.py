@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from kombu import Connection
 
-from harbor_refresh import redis_transport
 from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
 from harbor_refresh.redis_cache import RedisCache
+from harbor_refresh.tasks.broker import redis_transport
 from harbor_refresh.tasks.broker.redis_address import for_celery
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue.connection import connect
