@@ -16,7 +16,6 @@ from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.redis_address import Address, read_address
 from harbor_refresh.tasks.checks.registry import Need
 from harbor_refresh.tasks.conf import Refresh, refresh_settings
-from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.overview.state import ServiceState, look
 from harbor_refresh.tasks.queue.connection import connect, redis_errors_translated
 
@@ -129,11 +128,11 @@ class Facts:
 
     @cached_property
     def broker(self) -> RedisServer | None:  # None: it is RabbitMQ
-        if of_broker.is_rabbitmq():
+        if channels.is_rabbitmq():
             return None
-        if of_broker.is_the_same_server():
+        if channels.is_the_same_server():
             return self.redis
-        return RedisServer(Need.BROKER, "CELERY_BROKER_URL", of_broker.address())
+        return RedisServer(Need.BROKER, "CELERY_BROKER_URL", channels.address())
 
     @cached_property
     def redis_servers(self) -> tuple[RedisServer, ...]:

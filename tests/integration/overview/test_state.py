@@ -25,7 +25,6 @@ from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, TICKS
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.models import Watermark
-from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.overview import state as state_module
 from harbor_refresh.tasks.overview.state import look
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
@@ -190,11 +189,10 @@ def test_reconcile_notes_the_marks_that_it_found_lost(redis: Redis) -> None:
     assert look().drifted == 0
 
 
-def test_messages_of_every_priority_are_counted_by_queue() -> None:
-    client = of_broker._client()
+def test_messages_of_every_priority_are_counted_by_queue(redis: Redis) -> None:
     for step in ("", "\x06\x163", "\x06\x169"):
-        client.rpush(JOBS + step, "x")
-    client.rpush(TICKS, "x", "y")
+        redis.rpush(JOBS + step, "x")
+    redis.rpush(TICKS, "x", "y")
     assert look().messages == {**dict.fromkeys(QUEUES, 0), JOBS: 3, TICKS: 2}
 
 

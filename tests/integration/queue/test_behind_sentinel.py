@@ -16,8 +16,8 @@ from benchmarks.existing_servers import own_redis
 from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
 from harbor_refresh.local.ports import LOOPBACK, choose_port
 from harbor_refresh.redis_cache import RedisCache
+from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.pacing import REDIS_TIMEOUT_SECONDS
 from harbor_refresh.tasks.queue.connection import PATIENCE, SENTINEL_SHARE, connect, redis_errors_translated
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
@@ -105,8 +105,8 @@ async def counted(broker: Any, queue: str) -> Any:
 def test_whatever_else_uses_redis_works_behind_sentinel(made: BehindSentinel) -> None:
     with uses(made.url, made.url):
         assert sound_checks_of_redis() == CHECKS_OF_REDIS
-        assert of_broker.is_the_same_server()
-        assert of_broker.messages(["a queue"]) == {"a queue": 0}
+        assert channels.is_the_same_server()
+        assert channels.messages(["a queue"]) == {"a queue": 0}
         conf = current_app.conf
         with current_app.pool.acquire(block=True) as connection:
             connection.default_channel.client.lpush("a queue", "one")  # type: ignore[attr-defined]
@@ -115,7 +115,7 @@ def test_whatever_else_uses_redis_works_behind_sentinel(made: BehindSentinel) ->
             )
         assert asyncio.run(counted(asked, "a queue")) == [{"name": "a queue", "messages": 1}]
         gc.collect()  # a connection that was left open fails this test and no other
-        assert of_broker.messages(["a queue"]) == {"a queue": 1}
+        assert channels.messages(["a queue"]) == {"a queue": 1}
     cache = RedisCache(made.url, {})
     assert (cache.add("a", 1), cache.incr("a")) == (True, 2)
 
