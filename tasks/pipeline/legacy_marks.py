@@ -146,8 +146,6 @@ def take_some() -> None:
     A look that Redis refuses (its rights do not include these keys) is told and not raised, because the tick has
     other work. If Redis is away, the claim that follows says so.
     """
-    if not pacing.LEGACY_KEYS_PER_SECOND:
-        return
     try:
         if taken := legacy_marks().look():
             signals.legacy_taken.send(sender=take_some, count=taken)

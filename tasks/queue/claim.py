@@ -90,18 +90,10 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Marked:
-    """`wake`: the caller must send a tick, because no other process will."""
-
-    added: int
-    wake: bool
-
-
-@dataclass(frozen=True)
 class Completed:
-    """`claim_expired` members were recovered before they were completed, and stay unchanged."""
+    """`claim_expired` members were recovered before they were completed, and stay unchanged. `wake`: the caller
+    must send a tick, because no other process will."""
 
-    count: int
     claim_expired: int
     wake: bool
 
@@ -115,14 +107,6 @@ class Released:
 
     def __add__(self, other: "Released") -> "Released":
         return Released(self.returned + other.returned, self.exhausted + other.exhausted)
-
-
-@dataclass(frozen=True)
-class Heartbeat:
-    """The number of live nodes, and of the nodes that this heartbeat, and no other, found dead."""
-
-    live: int
-    dead: int
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,6 @@ from harbor_refresh.tasks.queue.claim import (
     Batch,
     Claim,
     Completed,
-    Heartbeat,
-    Marked,
     Page,
     Released,
     Stats,
@@ -65,12 +63,10 @@ class ExecutionQueue:
         """The most members that one node may have in flight, including those of waiting subtasks."""
         return pacing.DEPTH * pacing.CHUNK
 
-    def mark(self, members: Iterable[str]) -> Marked:
-        added, wake = 0, False
-        for page in pages(members):
-            one, must_wake = self._run("mark", *page)
-            added, wake = added + one, wake or bool(must_wake)
-        return Marked(added, wake)
+    def mark(self, members: Iterable[str]) -> bool:
+        """Put members on the queue. True if the caller must send a tick, because no other process will."""
+        wakes = [bool(self._run("mark", *page)) for page in pages(members)]
+        return any(wakes)
 
     def claim(self, node: str, most: int) -> Batch:
         """Claim up to `most` members, no more than the live nodes have room for.
@@ -80,14 +76,11 @@ class ExecutionQueue:
         first = page = self._page(node, most, self.share)
         claim = Claim(WAITING + node, first.stamp.decode(), ())
         raw, failed = first.members, first.failed_before
-        # if hot members rest, a short queue gets no second page, because only the first page lets them rest
+        limit = first.live_nodes * self.share
+        # a short queue gets no second page, because what the first page has left rests
         while (
-            (first.backlog > pacing.SMALL or not pacing.LONGEST_REST_SECONDS)
-            and len(raw) < min(most, first.backlog)
-            and page.room > 0
-            and page.members
+            first.backlog > pacing.SMALL and page.members and page.room > 0 and len(raw) < min(most, first.backlog)
         ):
-            limit = first.live_nodes * self.share
             page = self._page(node, most - len(raw), limit, further=first.stamp, cursor=page.cursor)
             raw, failed = raw + page.members, failed | page.failed_before
         taken, dropped = names.sorted_out(raw)
@@ -136,7 +129,7 @@ class ExecutionQueue:
                 "complete", *page, suffix=claim.suffix, share=self.share, is_last=int(not left)
             )
             total += count
-        return Completed(total, len(claim) - total, bool(wake))
+        return Completed(len(claim) - total, bool(wake))
 
     def release(self, claim: Claim) -> Released:
         """Return the claim to the queue, because its members could not be worked on now."""
@@ -184,8 +177,9 @@ class ExecutionQueue:
             with redis_errors_translated():
                 self._redis.set(self.keys.pause, 1, px=milliseconds)
 
-    def heartbeat(self, node: str) -> Heartbeat:
-        return Heartbeat(*self._run("heartbeat", node=node, is_last=0))
+    def heartbeat(self, node: str) -> int:
+        """Note that this node is alive. Return how many nodes this heartbeat, and no other, found dead."""
+        return int(self._run("heartbeat", node=node, is_last=0))
 
     def leave(self, node: str) -> None:
         """Note that this node stops by itself, so that its silence is no death."""
