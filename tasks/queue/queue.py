@@ -55,8 +55,7 @@ class ExecutionQueue:
         if (script := self._registered.get(name)) is None:
             script = self._registered[name] = self._redis.register_script(self._edited(taken.source()))
         client = self._single if once else self._redis
-        with redis_errors_translated():
-            return script(self.keys.named(*taken.keys), taken.arguments(named, items), client)
+        return script(self.keys.named(*taken.keys), taken.arguments(named, items), client)
 
     @property
     def share(self) -> int:
@@ -167,15 +166,13 @@ class ExecutionQueue:
 
     def tick_has_ended(self) -> None:
         """Allow the next tick: this one has finished claiming."""
-        with redis_errors_translated():
-            self._redis.delete(self.keys.wake)
+        self._redis.delete(self.keys.wake)
 
     def pause(self) -> None:
         """Stop all claims for a while: the database is away, and trying faster does not bring it back."""
         milliseconds = round(pacing.DATABASE_PAUSE_SECONDS * 1000)
         if milliseconds > 0:
-            with redis_errors_translated():
-                self._redis.set(self.keys.pause, 1, px=milliseconds)
+            self._redis.set(self.keys.pause, 1, px=milliseconds)
 
     def heartbeat(self, node: str) -> int:
         """Note that this node is alive. Return how many nodes this heartbeat, and no other, found dead."""
@@ -188,8 +185,7 @@ class ExecutionQueue:
     def tick_ran(self) -> None:
         """Note that a tick looked for work; a claim notes that by itself."""
         now = self.stats().now
-        with redis_errors_translated():
-            self._redis.set(self.keys.ticked, now)
+        self._redis.set(self.keys.ticked, now)
 
     def stats(self) -> Stats:
         numbers, nodes, dead = self._run("look")
@@ -197,8 +193,7 @@ class ExecutionQueue:
 
     def oldest_waiting(self, most: int) -> list[tuple[str, int]]:
         """Return members whose time is noted, and when they were put on the queue; the oldest first."""
-        with redis_errors_translated():
-            noted: Any = self._redis.zrange(self.keys.waiting, 0, most - 1, withscores=True)
+        noted: Any = self._redis.zrange(self.keys.waiting, 0, most - 1, withscores=True)
         found = [(text, int(moment)) for raw, moment in noted if (text := names.readable(raw))]
         gone = set(sets.missing(self._redis, self.keys.queue, [text for text, _ in found]))
         return [one for one in found if one[0] not in gone]
@@ -210,15 +205,13 @@ class ExecutionQueue:
         return {node: heard for node, heard in self.stats().signs if node not in left}
 
     def nodes_that_left(self) -> frozenset[str]:
-        with redis_errors_translated():
-            left = cast("list[bytes]", self._redis.zrange(self.keys.left, 0, -1))
+        left = cast("list[bytes]", self._redis.zrange(self.keys.left, 0, -1))
         return frozenset(node.decode(errors="replace") for node in left)
 
     def whereabouts(self, member: str) -> Whereabouts:
         """Return where this member is. Reads all tokens in flight, in pages."""
-        with redis_errors_translated():
-            is_queued = bool(self._redis.sismember(self.keys.queue, member))
-            failures = int(cast("bytes | None", self._redis.hget(self.keys.attempts, member)) or 0)
+        is_queued = bool(self._redis.sismember(self.keys.queue, member))
+        failures = int(cast("bytes | None", self._redis.hget(self.keys.attempts, member)) or 0)
         begins = f"{member}:".encode()
         found = {raw for page in self.pages_of_tokens() for raw in page if raw.startswith(begins)}
         tokens = {token for token in map(Token.read, found) if token is not None and token.member == member}
@@ -252,14 +245,12 @@ class ExecutionQueue:
             if kind != b"none" and (kind.decode() != KINDS[name] or (name in EXPIRING and left == NO_EXPIRY))
         ]
         if foreign:
-            with redis_errors_translated():
-                self._redis.unlink(*foreign)
+            self._redis.unlink(*foreign)
         return foreign
 
     def drop(self, unreadable: Sequence[bytes]) -> None:
         for page in pages(unreadable):
-            with redis_errors_translated():
-                self._redis.srem(self.keys.processing, *page)
+            self._redis.srem(self.keys.processing, *page)
 
 
 def _pairs(flat: Sequence[bytes]) -> tuple[tuple[str, int], ...]:
