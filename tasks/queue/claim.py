@@ -111,7 +111,7 @@ class Released:
 
 @dataclass(frozen=True)
 class Stats:
-    """What look-11.lua replies. Moments are in microseconds of Redis's clock, 0 if there was none. If it
+    """What look-10.lua replies. Moments are in microseconds of Redis's clock, 0 if there was none. If it
     `is_settled`, a node that is not in `nodes` is dead. `signs` of the live nodes and `dead` ones are pairs of a
     node and its last heartbeat."""
 
