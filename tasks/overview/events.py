@@ -22,7 +22,7 @@ from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.models.state import Event, Kind
 from harbor_refresh.tasks.news import signals
-from harbor_refresh.tasks.overview.state import LATELY_SECONDS, SeenNode
+from harbor_refresh.tasks.overview.state import SeenNode
 
 #: What happened: to one, to many, and the rest of the sentence.
 SENTENCES: dict[Kind, tuple[str, str, str]] = {
@@ -59,8 +59,7 @@ def _sentence(row: Event) -> str:
 
 def note_deaths(nodes: Sequence[SeenNode]) -> None:
     """Add an event for each node that died, unless there is one already."""
-    if lately := [node for node in nodes if node.silent <= LATELY_SECONDS]:
-        run("add_deaths", nodes=[node.name for node in lately], silent=[node.silent for node in lately])
+    run("add_deaths", nodes=[node.name for node in nodes], silent=[node.silent for node in nodes])
 
 
 def note(kind: Kind, count: int) -> None:

@@ -35,13 +35,10 @@ class Claim:
         return replace(self, members=tuple(members))
 
     def among(self, ids: Collection[int]) -> "Claim":
-        pairs = zip(self.ids, self.members, strict=True) if ids else ()
-        return self.only(text for number, text in pairs if number in ids)
+        return self.only(text for number, text in zip(self.ids, self.members, strict=True) if number in ids)
 
     def without(self, ids: Collection[int]) -> "Claim":
-        if not ids:
-            return self
-        return self.only(text for number, text in zip(self.ids, self.members, strict=True) if number not in ids)
+        return self.among(set(self.ids).difference(ids))
 
     def in_order(self) -> "Claim":
         """Sort the members so that neighbouring ids are together: as text, which takes a third of the time that

@@ -170,9 +170,7 @@ class ExecutionQueue:
 
     def pause(self) -> None:
         """Stop all claims for a while: the database is away, and trying faster does not bring it back."""
-        milliseconds = round(pacing.DATABASE_PAUSE_SECONDS * 1000)
-        if milliseconds > 0:
-            self._redis.set(self.keys.pause, 1, px=milliseconds)
+        self._redis.set(self.keys.pause, 1, px=round(pacing.DATABASE_PAUSE_SECONDS * 1000))
 
     def heartbeat(self, node: str) -> int:
         """Note that this node is alive. Return how many nodes this heartbeat, and no other, found dead."""
@@ -184,8 +182,7 @@ class ExecutionQueue:
 
     def tick_ran(self) -> None:
         """Note that a tick looked for work; a claim notes that by itself."""
-        now = self.stats().now
-        self._redis.set(self.keys.ticked, now)
+        self._redis.set(self.keys.ticked, self.stats().now)
 
     def stats(self) -> Stats:
         numbers, nodes, dead = self._run("look")
@@ -212,9 +209,7 @@ class ExecutionQueue:
         """Return where this member is. Reads all tokens in flight, in pages."""
         is_queued = bool(self._redis.sismember(self.keys.queue, member))
         failures = int(cast("bytes | None", self._redis.hget(self.keys.attempts, member)) or 0)
-        begins = f"{member}:".encode()
-        found = {raw for page in self.pages_of_tokens() for raw in page if raw.startswith(begins)}
-        tokens = {token for token in map(Token.read, found) if token is not None and token.member == member}
+        tokens = {token for token in self.tokens() if isinstance(token, Token) and token.member == member}
         return Whereabouts(is_queued, failures, tuple(sorted(tokens, key=lambda token: token.stamp)))
 
     def tokens(self) -> Iterator[Token | bytes]:
