@@ -5,7 +5,7 @@ can be completed or released.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from redis import Redis
 
@@ -28,9 +28,6 @@ from harbor_refresh.tasks.queue.members import WAITING, Token
 from harbor_refresh.tasks.queue.scripts import SCRIPTS
 from harbor_refresh.tasks.queue.sets import PAGE, pages
 
-if TYPE_CHECKING:
-    from redis.commands.core import Script as Registered
-
 #: What PTTL says of a key without an expiry.
 NO_EXPIRY = -1
 #: Tokens in one page of processing. Larger than a page of writes, because reading is cheaper.
@@ -47,15 +44,11 @@ class ExecutionQueue:
         self.keys = Keys(conf.key_prefix)
         self._redis = patient
         self._single = single
-        self._edited = edited
-        self._registered: dict[str, Registered] = {}
+        self._scripts = {name: patient.register_script(edited(one.source())) for name, one in SCRIPTS.items()}
 
     def _run(self, name: str, *items: Any, once: bool = False, **named: Any) -> Any:
-        taken = SCRIPTS[name]
-        if (script := self._registered.get(name)) is None:
-            script = self._registered[name] = self._redis.register_script(self._edited(taken.source()))
-        client = self._single if once else self._redis
-        return script(self.keys.named(*taken.keys), taken.arguments(named, items), client)
+        keys, arguments = self.keys.named(*SCRIPTS[name].keys), SCRIPTS[name].arguments(named, items)
+        return self._scripts[name](keys, arguments, self._single if once else self._redis)
 
     @property
     def share(self) -> int:

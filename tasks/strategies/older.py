@@ -99,8 +99,7 @@ class Scan(OlderDesign):
         return members
 
     def _keys(self) -> Iterator[bytes]:
-        for page in sets.scan(lambda cursor: patient().scan(cursor, match=HARBORS_PATTERN, count=SCAN_COUNT)):
-            yield from page
+        return patient().scan_iter(HARBORS_PATTERN, SCAN_COUNT)
 
     def _unmark(self, member: str) -> None:
         patient().delete(*harbors_keys(member))
