@@ -1,19 +1,11 @@
 """The state in which each pass begins: stale rows, an empty Redis, every execution marked by the strategy."""
 
-from django.utils.module_loading import import_string
-
 from benchmarks import stale_executions
 from benchmarks.meters import RedisMeter
 from benchmarks.screen import Screen
 from benchmarks.servers import Servers
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.strategies import STRATEGIES, Strategy
-
-
-def strategy_named(name: str) -> Strategy:
-    """Make the strategy of that name, which need not be that of the settings."""
-    strategy: Strategy = import_string(STRATEGIES[name])()
-    return strategy
+from harbor_refresh.tasks.strategies import Strategy
 
 
 def reset(servers: Servers, executions: int) -> None:

@@ -8,7 +8,6 @@ from celery import Celery, signals
 from kombu import Queue
 
 from harbor_refresh.executions.checks import exit_on_bad_settings
-from harbor_refresh.redis_transport import register_transport
 from harbor_refresh.tasks.broker.amqp_connection import mend_connections
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
 
@@ -17,7 +16,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
 # worker's start, and its messages end no worker. Our own checks are made below, and they do.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
-register_transport()
 app = Celery("harbor_refresh")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 mend_connections(app)

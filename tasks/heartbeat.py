@@ -30,14 +30,14 @@ def send_until_stopped() -> None:
     silent, interval = False, pacing.HEARTBEAT_SECONDS
     while True:
         try:
-            beat = execution_queue().heartbeat(this_node.name)
+            dead = execution_queue().heartbeat(this_node.name)
         except QueueUnavailable as exc:
             if not silent:
                 log.warning("%s gives no sign of life: %s", this_node.name, exc)
             silent = True
         else:
             silent = False
-            if beat.dead:
+            if dead:
                 try:
                     wakeup.send("tasks.recover_stale")
                 except Exception as exc:  # any error of the broker's client, because the schedule asks as well

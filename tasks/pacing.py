@@ -76,7 +76,7 @@ LOCKED_SECONDS = 0.5
 #: The first rest of a member that was claimed from a short queue. Each next one is twice as long while many marks
 #: arrive, and half as long when few do.
 FIRST_REST_US = 50_000
-#: The longest rest, while 16 or fewer wait. 0: no rests.
+#: The longest rest, while 16 or fewer wait.
 LONGEST_REST_SECONDS = paced("LONGEST_REST_SECONDS", 2.0)
 #: So many marks while a member waits make it hot.
 MANY_MARKS = 5
@@ -95,7 +95,7 @@ MOST_DEAD = 100
 
 # Harbor's own marks
 
-#: Keys of the server that all ticks together look at in a second: 1 % of the time of a Redis. 0: none.
+#: Keys of the server that all ticks together look at in a second: 1 % of the time of a Redis.
 LEGACY_KEYS_PER_SECOND = 10_000
 #: Keys of the server in a page of a look for Harbor's marks, more or less; also marks in a page of an export.
 #: If each key is a mark, a page blocks Redis for one to two milliseconds.

@@ -8,13 +8,11 @@ from django.test import override_settings
 from kombu import pools
 
 from harbor_refresh.tasks.broker.connecting import broker_of_celery
-from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.queue import brief_queue, execution_queue
 from harbor_refresh.tasks.queue.connection import brief, patient, single
 
 #: What each process makes once, for its settings.
-OF_REDIS = (patient, single, brief, execution_queue, brief_queue)
-MADE_ONCE = (*OF_REDIS, of_broker._client)
+MADE_ONCE = (patient, single, brief, execution_queue, brief_queue)
 
 CHANGED = ("broker_read_url", "broker_write_url", "broker_transport_options", "broker_use_ssl")
 

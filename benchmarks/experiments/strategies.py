@@ -15,12 +15,13 @@ from collections.abc import Sequence
 
 from benchmarks import celery_pass, crash, limits, stale_executions
 from benchmarks.figures import duplicates, metered, rate
-from benchmarks.initial_state import mark, reset, strategy_named
+from benchmarks.initial_state import mark, reset
 from benchmarks.node_pass import run_cycles
 from benchmarks.nodes import Nodes
 from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen
 from benchmarks.servers import Servers
+from harbor_refresh.tasks.strategies import STRATEGIES
 
 CELERY = "claim+celery"
 ORDER = ("scan", "lock", "hash", "upstream", "claim", CELERY)
@@ -60,7 +61,7 @@ def run(servers: Servers, options: Namespace, screen: Screen) -> list[Row]:
 
 def measure_nodes(name: str, servers: Servers, options: Namespace, screen: Screen) -> Row:
     """Run the first pass with node processes."""
-    strategy, n = strategy_named(name), options.executions
+    strategy, n = STRATEGIES[name], options.executions
     row = Row(name, options.nodes, n)
     reset(servers, n)
     row.redis_memory_bytes = mark(servers, strategy, n, screen, name)
@@ -78,7 +79,7 @@ def measure_nodes(name: str, servers: Servers, options: Namespace, screen: Scree
 
 def measure_cluster(name: str, servers: Servers, options: Namespace, screen: Screen) -> Row:
     """Run the first pass with workers and a beat."""
-    strategy, n = strategy_named("claim"), options.executions
+    strategy, n = STRATEGIES["claim"], options.executions
     row = Row(name, options.workers * options.concurrency, n)
     row.extra |= {"workers": options.workers, "concurrency": options.concurrency}
     reset(servers, n)
@@ -101,7 +102,7 @@ def fill_counts(row: Row, refreshes: int) -> None:
 
 def measure_crash(row: Row, servers: Servers, options: Namespace, screen: Screen) -> None:
     """Run the second pass: set what is lost and stranded, and add its wrong executions to those of the first."""
-    strategy = strategy_named("claim" if row.strategy == CELERY else row.strategy)
+    strategy = STRATEGIES["claim" if row.strategy == CELERY else row.strategy]
     sample = min(options.executions, crash.SAMPLE)
     reset(servers, sample)
     mark(servers, strategy, sample, screen, f"{row.strategy}, a crash")

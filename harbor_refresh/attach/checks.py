@@ -6,11 +6,11 @@ from functools import cached_property
 from importlib.resources import files
 
 from django.core.checks import CheckMessage, Error, Warning
-from redis.exceptions import NoPermissionError
 
 from harbor_refresh.attach.dead_tasks import DeadTasks, Progress, end
 from harbor_refresh.executions.attached.attachment import SCHEMA, is_attached
 from harbor_refresh.executions.database import Statements
+from harbor_refresh.executions.errors import QueueRightMissing
 from harbor_refresh.executions.management.output import Failed
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.facts import Facts
@@ -102,8 +102,7 @@ def columns(facts: AttachFacts) -> Iterator[CheckMessage]:
 
 @check("attach.marks", "Redis is Harbor's", Need.REDIS, shown=ATTACH)
 def marks(facts: AttachFacts) -> Iterator[CheckMessage]:
-    with facts.redis.asked() as client:
-        kind = client.type(HARBORS_SET).decode()
+    kind = facts.redis.client.type(HARBORS_SET).decode()
     if kind not in ("set", "none"):
         yield Error(
             f"The key {HARBORS_SET} is a {kind} and not a set, so this is not Harbor's Redis database.",
@@ -119,11 +118,11 @@ def redis_rights(facts: Facts) -> Iterator[CheckMessage]:
     known = {"MARKS": HARBORS_SET, "PATTERN": HARBORS_PATTERN, "SCRATCH": scratch}
     commands = [" ".join(known.get(word, word) for word in command.split()) for command in COMMANDS.split(";")]
     source = files(__package__).joinpath("lua", "probe-2.lua").read_text(encoding="utf-8")
-    with facts.redis.asked() as client:
-        try:
-            refused = client.evalsha(client.script_load(source), 2, HARBORS_SET, scratch, *commands)
-        except NoPermissionError as exc:
-            refused = [b"EVALSHA", str(exc).encode()]
+    client = facts.redis.client
+    try:
+        refused = client.evalsha(client.script_load(source), 2, HARBORS_SET, scratch, *commands)
+    except QueueRightMissing as exc:
+        refused = [b"EVALSHA", str(exc.__cause__).encode()]
     for name, said in zip(refused[::2], refused[1::2], strict=True):
         yield Error(
             f"Redis refuses {name.decode()}: {said.decode(errors='replace')[:200]}",

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from celery import current_app
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks.broker.channels import AWAY
-from harbor_refresh.tasks.overview import of_broker
+from harbor_refresh.tasks.broker import channels
+from harbor_refresh.tasks.broker.celery_queues import QUEUES
 from harbor_refresh.tasks.overview.state import look
 
 #: How long a worker may take to answer; it answers between two messages.
@@ -49,12 +49,12 @@ def judge_workers(*, seconds: float = PROGRESS_SECONDS) -> Verdict:
     """
     host = socket.gethostname()
     try:
-        waiting = of_broker.messages()
+        waiting = channels.messages(QUEUES)
         names = _answering(host)
         if not names:
             return Verdict(False, f"no worker of {host} has answered within {ANSWER_SECONDS:g} s")
         idle = _idle(names, seconds) if any(waiting.values()) else ""
-    except (QueueUnavailable, *AWAY) as exc:
+    except (QueueUnavailable, *channels.AWAY) as exc:
         return Verdict(True, f"the broker is away, so nothing is known of the workers: {exc}")
     if idle:
         return Verdict(False, f"{idle} has a free process, and took none of the messages that wait for it")
@@ -92,7 +92,7 @@ def _idle(names: Sequence[str], seconds: float) -> str:
     first = _ask(names)
     suspects, until = dict(first), time.monotonic() + seconds
     while suspects:
-        waiting = of_broker.messages()
+        waiting = channels.messages(QUEUES)
         now = _ask(list(suspects))
         suspects = {
             name: one

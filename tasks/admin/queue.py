@@ -24,12 +24,12 @@ from harbor_refresh.executions.admin.site_pages import admin_url, live_view, pag
 from harbor_refresh.executions.durations import age, ago
 from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.celery_queues import TICKS, WORK
 from harbor_refresh.tasks.jobs.limits import MOST_COUNTED, in_use
 from harbor_refresh.tasks.models import Pause
 from harbor_refresh.tasks.models.state import MAX_REASON
 from harbor_refresh.tasks.operations.pauses import known_queues, name_of, pause, paused, resume, what_of
-from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.overview.state import LATELY_SECONDS
 from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.queue import execution_queue
@@ -172,7 +172,7 @@ def _told(pause: Pause) -> str:
 def _queues(known: Mapping[str, Pause], *, may_change: bool) -> dict[str, Any]:
     names = known_queues()
     try:
-        lengths = of_broker.messages(names)
+        lengths = channels.messages(names)
     except QueueUnavailable:
         lengths = {}
     rows = (

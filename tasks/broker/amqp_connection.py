@@ -1,5 +1,5 @@
-"""The connections of one Celery app, for which `amqp://` means the mended transport (amqp_transport.py), and
-`redis://` the one that drops entries that are no messages (redis_entries.py).
+"""The connections of one Celery app, for which `amqp://` and `redis://` mean the mended transports
+(amqp_transport.py, redis_transport.py).
 
 kombu finds a transport by the scheme of an address, in one table for the whole process. A project may have
 connections of its own in that process, so the table stays as it is. The connections of the app take the mended
@@ -15,13 +15,13 @@ from kombu import connection as of_kombu
 from kombu.transport import pyamqp, redis
 from kombu.utils.collections import HashedSeq
 
-from harbor_refresh.tasks.broker import amqp_transport, redis_entries
+from harbor_refresh.tasks.broker import amqp_transport, redis_transport
 
 MENDED: dict[Any, Any] = {
     pyamqp.Transport: amqp_transport.Transport,
     pyamqp.SSLTransport: amqp_transport.SSLTransport,
-    redis.Transport: redis_entries.Transport,
-    redis.SentinelTransport: redis_entries.SentinelTransport,
+    redis.Transport: redis_transport.Transport,
+    redis.SentinelTransport: redis_transport.SentinelTransport,
 }
 
 

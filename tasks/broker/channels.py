@@ -1,27 +1,49 @@
 """What this process asks of the broker over kombu's channels: those of Celery's pool of connections send its
-messages and count the messages of queues, and a separate one looks at RabbitMQ and gives up soon.
+messages and count the messages of queues, and a separate one looks for a page and gives up soon.
 
-A count is without the messages that a worker has fetched; tasks/overview/of_broker.py counts for pages. A passive
-declaration of a queue of RabbitMQ returns the count, or is 404 if there is no such queue. A queue whose node of a
-cluster is down is 404 as well; only the words of the answer tell the two apart.
+A count is of every priority, and without the messages that a worker has fetched.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 from uuid import uuid4
 
 from amqp import Message
-from amqp.exceptions import AccessRefused, AMQPError, MessageNacked, NotAllowed, NotFound
+from amqp.exceptions import AccessRefused, AMQPError, MessageNacked, NotAllowed
 from celery import current_app
-from kombu.exceptions import OperationalError
+from kombu.exceptions import ChannelError, OperationalError
 
 from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
+from harbor_refresh.tasks.broker.connecting import is_amqp
+from harbor_refresh.tasks.broker.redis_address import Address, BadAddress, from_celery, read_address
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.queue.connection import BRIEF_SECONDS
 
-#: What the 404 of a queue that does not exist says.
+#: How the address of a broker begins whose messages kombu counts in a moment.
+COUNTED = ("amqp", "pyamqp", "redis", "sentinel")
+#: What the 404 of a queue that does not exist says. That of a queue whose node of a cluster is down is a 404, too.
 NO_QUEUE = "no queue"
 #: What a broker of either kind raises if it is away, besides the errors that its transport names.
 AWAY = (OperationalError, OSError, AMQPError, MessageNacked)
+
+
+def address() -> Address:
+    """Return the address of the broker. Raises BadAddress if it is no Redis."""
+    conf = current_app.conf
+    return from_celery(str(conf.broker_write_url or ""), conf.broker_transport_options, conf.broker_use_ssl)
+
+
+def is_rabbitmq() -> bool:
+    return is_amqp(str(current_app.conf.broker_write_url or ""))
+
+
+def is_the_same_server() -> bool:
+    """Whether the broker is the Redis of the queue."""
+    try:
+        return address() == read_address(refresh_settings().redis_url)
+    except BadAddress:
+        return False
 
 
 @contextmanager
@@ -32,25 +54,23 @@ def batch_producer() -> Iterator[Any]:
 
 
 def waiting(queue: str) -> int:
-    """Count the messages without a priority. With Redis this is one LLEN, where a passive declaration of the
-    queue, kombu's own way, takes seven commands."""
-    with current_app.pool.acquire(block=True) as acquired:
-        connection: Any = acquired  # the stubs take it for a producer
-        channel = connection.default_channel
-        match connection.transport.driver_type:
-            case "amqp":
-                return length(channel, queue)
-            case "redis":
-                return int(channel.client.llen(queue))
-            case _:
-                return int(channel.queue_declare(queue).message_count or 0)
+    with current_app.pool.acquire(block=True) as connection:
+        return length(connection.default_channel, queue)  # type: ignore[attr-defined]  # no producer
+
+
+def messages(queues: Sequence[str]) -> dict[str, int]:
+    """Count the messages of these queues, soon. Raises QueueUnavailable."""
+    if not str(current_app.conf.broker_write_url).startswith(COUNTED):
+        raise QueueUnavailable("the broker is no Redis and no RabbitMQ, so its messages are not counted")
+    with glance(BRIEF_SECONDS) as channel:
+        return {queue: length(channel, queue) for queue in queues}
 
 
 def length(channel: Any, queue: str) -> int:
-    """Count the messages that wait in a queue of RabbitMQ, of every priority; 0 if there is no such queue."""
+    """Count the messages that wait in a queue; 0 if there is no such queue."""
     try:
         return int(channel.queue_declare(queue, passive=True).message_count)
-    except NotFound as exc:  # the server has closed the channel, and the client has opened it again
+    except ChannelError as exc:  # a RabbitMQ has closed the channel, and the client has opened it again
         if NO_QUEUE in str(exc):
             return 0
         raise
@@ -60,22 +80,25 @@ def length(channel: Any, queue: str) -> int:
 def glance(seconds: float) -> Iterator[Any]:
     """Yield a channel of a separate connection, which asks each server of the address once and gives up soon.
     Raises QueueUnavailable, or QueueRefused if the server does not let this program in."""
-    options: Any = {"read_timeout": seconds, "write_timeout": seconds}
+    limits = ("read_timeout", "write_timeout", "socket_timeout", "socket_connect_timeout")
+    options: Any = dict.fromkeys(limits, seconds)
     connection: Any = current_app.connection_for_write(connect_timeout=seconds, transport_options=options)
     try:
-        # kombu's own options of the transport would have it try for longer
+        # kombu's own options of the transport would have it try for longer; behind Sentinels, each try asks all
         connection.ensure_connection(
-            max_retries=max(0, len(connection.alt) - 1),
+            max_retries=max(0, len(connection.alt) - 1) if is_rabbitmq() else 0,
             interval_start=0,
             interval_step=0,
             reraise_as_library_errors=False,
         )
         yield connection.default_channel
         connection.release()
-    except AWAY as exc:
-        said = str(exc) or type(exc).__name__
+    except (*AWAY, *connection.connection_errors, *connection.channel_errors) as exc:
+        said = f"{'RabbitMQ' if is_rabbitmq() else 'Redis'}: {str(exc) or type(exc).__name__}"
         is_refused = isinstance(exc, AccessRefused | NotAllowed)
-        raise (QueueRefused if is_refused else QueueUnavailable)(f"RabbitMQ: {said}") from exc
+        raise (QueueRefused if is_refused else QueueUnavailable)(
+            f"{'RabbitMQ' if is_rabbitmq() else 'Redis'}: {said}"
+        ) from exc
     finally:
         connection.collect()
 

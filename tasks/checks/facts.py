@@ -1,7 +1,6 @@
 """What the checks look at. Each fact is read once, and only if a check asks for it. Reading changes nothing."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -16,9 +15,8 @@ from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.redis_address import Address, read_address
 from harbor_refresh.tasks.checks.registry import Need
 from harbor_refresh.tasks.conf import Refresh, refresh_settings
-from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.overview.state import ServiceState, look
-from harbor_refresh.tasks.queue.connection import connect, redis_errors_translated
+from harbor_refresh.tasks.queue.connection import connect
 
 run = Statements(__package__)
 
@@ -41,26 +39,18 @@ class RedisServer:
     def name(self) -> str:
         return "Redis" if self.need == Need.REDIS else "The broker's Redis"
 
-    @contextmanager
-    def asked(self) -> Iterator[Any]:
-        with redis_errors_translated(of_queue=self.need == Need.REDIS):
-            yield self.client
-
     def ping(self) -> None:
-        with self.asked() as client:
-            client.ping()
+        self.client.ping()
 
     @cached_property
     def info(self) -> dict[str, Any]:
-        with self.asked() as client:
-            return dict(client.info("everything"))
+        return dict(self.client.info("everything"))
 
     @cached_property
     def saves(self) -> bool | None:
         """Whether it writes snapshots; None if the server does not tell, as managed servers do."""
         try:
-            with self.asked() as client:
-                return bool(client.config_get("save").get("save"))
+            return bool(self.client.config_get("save").get("save"))
         except Exception:  # CONFIG is forbidden or renamed
             return None
 
@@ -129,11 +119,11 @@ class Facts:
 
     @cached_property
     def broker(self) -> RedisServer | None:  # None: it is RabbitMQ
-        if of_broker.is_rabbitmq():
+        if channels.is_rabbitmq():
             return None
-        if of_broker.is_the_same_server():
+        if channels.is_the_same_server():
             return self.redis
-        return RedisServer(Need.BROKER, "CELERY_BROKER_URL", of_broker.address())
+        return RedisServer(Need.BROKER, "CELERY_BROKER_URL", channels.address())
 
     @cached_property
     def redis_servers(self) -> tuple[RedisServer, ...]:

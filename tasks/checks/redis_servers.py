@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from django.core.checks import CheckMessage, Error, Warning
 
 from harbor_refresh.executions.errors import QueueRefused
+from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.checks.facts import Facts, place_of
 from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
-from harbor_refresh.tasks.overview import of_broker
 
 OLDEST = (6, 2)
 
@@ -33,7 +33,7 @@ def redis_reachable(facts: Facts) -> Iterator[CheckMessage]:
 def broker_reachable(facts: Facts) -> Iterator[CheckMessage]:
     """Look at the broker if it is a server of its own; else redis.reachable has looked at it."""
     if exc := facts.absence(Need.BROKER):
-        name = "RabbitMQ" if of_broker.is_rabbitmq() else "The broker's Redis"
+        name = "RabbitMQ" if channels.is_rabbitmq() else "The broker's Redis"
         yield _unreachable(
             name, "CELERY_BROKER_URL", exc, "Workers get no messages, so nothing is refreshed and no job runs."
         )

@@ -79,7 +79,7 @@ def note(kind: Kind, count: int) -> None:
 
 def _write(kind: Kind, count: int) -> None:
     with suppress(Error), transaction.atomic():
-        run("add_event", kind=kind, subject="", count=count)
+        run("add_event", kind=kind, count=count)
 
 
 #: The counter of the metrics and the kind of event of each signal. Changed rows are counted with the rows.

@@ -1,8 +1,8 @@
 """The state of the service at this moment, from Redis, the broker and PostgreSQL.
 
-A look is cheap at any size: one script and one pipeline in Redis, one statement in PostgreSQL, and no count over
-executions or tasks. It waits for about a second if Redis hangs, and for two if PostgreSQL does. What cannot be
-read is None, and `absent` says why.
+A look is cheap at any size: one script in Redis, one statement in PostgreSQL, the lengths of the queues of the
+broker, and no count over executions or tasks. It waits for about a second if Redis hangs, and for two if
+PostgreSQL does. What cannot be read is None, and `absent` says why.
 
 Ages are in seconds, each by the clock of the server that knows the moment, so that no two clocks are compared.
 """
@@ -18,9 +18,10 @@ from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import absence_translated, first_line, sqlstate
 from harbor_refresh.executions.errors import DatabaseAway, NotMigrated, RefreshError
+from harbor_refresh.tasks.broker import channels
+from harbor_refresh.tasks.broker.celery_queues import QUEUES
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.database import run
-from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.queue import brief_queue
 from harbor_refresh.tasks.schedule import ROWS, has_rows
 from harbor_refresh.tasks.strategies import strategy
@@ -111,7 +112,7 @@ def look() -> ServiceState:
     absent: dict[str, str] = {}
     known: dict[str, Any] = {}
     for server, read in _PARTS.items():
-        if server == "broker" and "redis" in absent and of_broker.is_the_same_server():
+        if server == "broker" and "redis" in absent and channels.is_the_same_server():
             absent[server] = absent["redis"]
             continue
         try:
@@ -185,6 +186,6 @@ def _schedule() -> tuple[Scheduled, ...] | None:
 
 _PARTS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "redis": _redis,
-    "broker": lambda: {"messages": of_broker.messages()},
+    "broker": lambda: {"messages": channels.messages(QUEUES)},
     "database": _database,
 }

@@ -5,7 +5,7 @@ from itertools import groupby
 
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import raise_if_away
-from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
+from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
@@ -18,6 +18,7 @@ from harbor_refresh.tasks.queue.node import this_node
 Publish = Callable[[Sequence[Claim]], None]
 
 
+@this_node.renewed_without_redis()
 def dispatch(publish: Publish, waiting: int, together: int = CHUNKS_TOGETHER) -> int:
     """Claim batches and publish them as chunks until no work or no room is left; return how many executions were
     claimed.
@@ -30,17 +31,8 @@ def dispatch(publish: Publish, waiting: int, together: int = CHUNKS_TOGETHER) ->
     If the process dies after a claim and before it is published, its heartbeats stop, and recovery releases the
     claim. If publishing fails, the claim is released here, uncounted; a chunk that was sent all the same finds its
     tokens gone and does nothing. A separate broker that is dead takes no tick either: the next one is sent by
-    recovery's check (5 s), a mark or beat. If Redis goes away, this node cannot know what it holds, so it takes a
-    new name, and recovery releases what the old one held.
+    recovery's check (5 s), a mark or beat. If Redis goes away, this node takes a new name.
     """
-    try:
-        return _dispatch(publish, waiting, together)
-    except QueueUnavailable:
-        this_node.renew()
-        raise
-
-
-def _dispatch(publish: Publish, waiting: int, together: int) -> int:
     queue = execution_queue()
     try:
         raise_if_away()
@@ -53,9 +45,7 @@ def _dispatch(publish: Publish, waiting: int, together: int) -> int:
         queue.tick_ran()
         return 0
     legacy_marks.take_some()
-    live_nodes = 0
-    if _slots(waiting, live_nodes) <= 0:
-        live_nodes = len(queue.stats().nodes)
+    live_nodes = len(queue.stats().nodes) if _slots(waiting, 0) <= 0 else 0
     if _slots(waiting, live_nodes) <= 0:
         queue.tick_has_ended()
         return 0

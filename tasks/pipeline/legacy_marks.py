@@ -30,7 +30,7 @@ from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue import sets
 from harbor_refresh.tasks.queue.claim import Claim
-from harbor_refresh.tasks.queue.connection import patient, redis_errors_translated, single
+from harbor_refresh.tasks.queue.connection import patient, single
 from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_PATTERN, HARBORS_SET, member_of_harbors
 from harbor_refresh.tasks.queue.members import Token
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
@@ -67,17 +67,15 @@ class LegacyMarks(ExecutionQueue):
         """
         of_a_page = 1000 * LOOK / pacing.LEGACY_KEYS_PER_SECOND
         rest = self.keys.legacy_rest
-        with redis_errors_translated():
-            if not self._redis.set(rest, 1, nx=True, px=round(LOOKS_A_TICK * of_a_page)):
-                return 0
-            noted = cast("bytes | None", self._redis.get(self.keys.legacy_cursor)) or b""
+        if not self._redis.set(rest, 1, nx=True, px=round(LOOKS_A_TICK * of_a_page)):
+            return 0
+        noted = cast("bytes | None", self._redis.get(self.keys.legacy_cursor)) or b""
         begin = int(noted) if noted.isdigit() and len(noted) < 20 else 0
         found = list(islice(self.pages(begin), LOOKS_A_TICK))
         cursor = found[-1][0]
-        with redis_errors_translated():
-            self._redis.set(self.keys.legacy_cursor, cursor)
-            if not cursor:
-                self._redis.pexpire(rest, round(max(len(found) * of_a_page, 1000 * ROUND_SECONDS)))
+        self._redis.set(self.keys.legacy_cursor, cursor)
+        if not cursor:
+            self._redis.pexpire(rest, round(max(len(found) * of_a_page, 1000 * ROUND_SECONDS)))
         return sum(page.taken for _, page in found)
 
     def pages(self, cursor: int = 0, *, is_dry_run: bool = False) -> Iterator[tuple[int, Imported]]:
@@ -88,8 +86,7 @@ class LegacyMarks(ExecutionQueue):
             for marks in sets.scan(lambda at: self._redis.sscan(HARBORS_SET, at, count=LOOK)):
                 yield cursor, self._take(marks, [names.readable(one) for one in marks], HARBORS_SET, is_dry_run)
         while True:
-            with redis_errors_translated():
-                found = self._redis.scan(cursor, match=HARBORS_PATTERN, count=LOOK)
+            found = self._redis.scan(cursor, match=HARBORS_PATTERN, count=LOOK)
             cursor, marks = cast("tuple[int, list[bytes]]", found)
             yield cursor, self._take(marks, [member_of_harbors(one) for one in marks], "", is_dry_run)
             if not cursor:
@@ -119,9 +116,9 @@ class LegacyMarks(ExecutionQueue):
         for (holder, stamp), members in claims.items():
             count = self.release(Claim(holder, stamp, tuple(members))).returned
             if is_turned:
-                with redis_errors_translated():  # its failures are nothing to Harbor
-                    for part in pages(members, LOOK):
-                        self._redis.hdel(self.keys.attempts, *part)
+                # its failures are nothing to Harbor
+                for part in pages(members, LOOK):
+                    self._redis.hdel(self.keys.attempts, *part)
                 yield count
         if is_turned:
             return
@@ -136,8 +133,7 @@ def legacy_marks() -> LegacyMarks:
 
 
 def keys_of_server() -> int:
-    with redis_errors_translated():
-        return int(patient().dbsize())
+    return int(patient().dbsize())
 
 
 def take_some() -> None:
@@ -146,8 +142,6 @@ def take_some() -> None:
     A look that Redis refuses (its rights do not include these keys) is told and not raised, because the tick has
     other work. If Redis is away, the claim that follows says so.
     """
-    if not pacing.LEGACY_KEYS_PER_SECOND:
-        return
     try:
         if taken := legacy_marks().look():
             signals.legacy_taken.send(sender=take_some, count=taken)

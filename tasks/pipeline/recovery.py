@@ -34,7 +34,7 @@ def recover(*, idle: bool = False) -> int:
     if count:
         signals.recovered.send(sender=recover, count=count)
     # no report comes here from a running Harbor, and its keys are not on the queue, so only a tick can find them
-    wakeup.check(ignore_pending_wake=True, ignore_empty_queue=is_attached() and pacing.LEGACY_KEYS_PER_SECOND > 0)
+    wakeup.check(ignore_pending_wake=True, ignore_empty_queue=is_attached())
     return count
 
 

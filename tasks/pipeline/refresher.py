@@ -1,7 +1,7 @@
 """Refresh the executions of a claim: take it over, refresh, complete."""
 
 from harbor_refresh.executions import crash_points
-from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
+from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from harbor_refresh.tasks.conf import refresh_settings
@@ -14,6 +14,7 @@ from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.queue.node import this_node
 
 
+@this_node.renewed_without_redis()
 def refresh_claim(claim: Claim) -> Refreshed:
     """Refresh the executions of a claim that came as a message.
 
@@ -23,26 +24,22 @@ def refresh_claim(claim: Claim) -> Refreshed:
 
     If the process dies on any line, its heartbeats stop, and recovery releases its tokens. If the database goes
     away, all members are released uncounted, and no process claims for a moment. If Redis goes away, this node
-    cannot know what it holds, so it takes a new name, and recovery releases what the old one held.
+    takes a new name.
     """
     queue = execution_queue()
+    mine = queue.take_over(claim, this_node.name)
+    _tell_claim_expired(claim, len(claim) - len(mine))
+    if not mine.members:
+        return Refreshed()
     try:
-        mine = queue.take_over(claim, this_node.name)
-        _tell_claim_expired(claim, len(claim) - len(mine))
-        if not mine.members:
-            return Refreshed()
-        try:
-            outcome = refresh(mine.ids, wait=False)
-        except DatabaseAway as exc:
-            queue.pause()
-            queue.release(mine)
-            signals.database_away.send(sender=refresh_claim, count=len(mine), error=str(exc))
-            return Refreshed(failed=dict.fromkeys(mine.ids, str(exc)))
-        crash_points.reach("committed", mine)
-        _end(mine, outcome)
-    except QueueUnavailable:
-        this_node.renew()
-        raise
+        outcome = refresh(mine.ids, wait=False)
+    except DatabaseAway as exc:
+        queue.pause()
+        queue.release(mine)
+        signals.database_away.send(sender=refresh_claim, count=len(mine), error=str(exc))
+        return Refreshed(failed=dict.fromkeys(mine.ids, str(exc)))
+    crash_points.reach("committed", mine)
+    _end(mine, outcome)
     signals.refreshed.send(sender=refresh_claim, outcome=outcome)
     return outcome
 

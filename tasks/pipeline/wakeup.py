@@ -54,13 +54,10 @@ def send_tick() -> None:
         log.warning("Could not wake a tick, the next one of the schedule will do: %s", exc)
 
 
-def check(**ignored: bool) -> bool:
-    """Send a tick if members wait and no tick was sent yet; return whether one was sent. `ignored`: see
-    ExecutionQueue.must_send_tick."""
-    is_needed = not strategy().runs_cycles and execution_queue().must_send_tick(**ignored)
-    if is_needed:
+def check(**ignored: bool) -> None:
+    """Send a tick if members wait and no tick was sent yet. `ignored`: see ExecutionQueue.must_send_tick."""
+    if not strategy().runs_cycles and execution_queue().must_send_tick(**ignored):
         send_tick()
-    return is_needed
 
 
 def check_after(batch: Batch) -> None:

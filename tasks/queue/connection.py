@@ -1,4 +1,4 @@
-"""The connection to Redis, and the only place where its errors become ours.
+"""The connection to Redis, and the only place where its errors become ours: a `Client` raises QueueUnavailable.
 
 There are two clients, because only some operations may be sent twice. To add, complete and look is idempotent, so
 the `patient` client tries again over a new connection. A claim sent twice would take two batches, so the `single`
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
 import redis
 from django.http import HttpRequest, HttpResponse
@@ -78,11 +78,10 @@ class WrongServer(NotServing):
 
 
 class _Verb(threading.local):
-    """The Redis operation that this thread is in."""
+    """The Redis operation that this thread is in; within `absence_remembered`, why a server is away."""
 
     is_trying = False
-    remembers_absence = False
-    absence: str | None = None
+    absences: dict[tuple[Place, ...], str] | None = None
 
 
 _verb = _Verb()
@@ -187,18 +186,32 @@ class Patience(Retry):
             _verb.is_trying = False
 
 
+class Client(Redis):
+    """Its errors are ours, but for those of a pipeline (`redis_errors_translated`)."""
+
+    places: tuple[Place, ...]
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        absences = _verb.absences
+        if absences and self.places in absences:
+            raise QueueUnavailable(absences[self.places])
+        try:
+            with redis_errors_translated():
+                return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        except QueueUnavailable as exc:
+            if absences is not None:
+                absences[self.places] = str(exc)
+            raise
+
+
 @contextmanager
-def redis_errors_translated(*, of_queue: bool = True) -> Iterator[None]:
-    """`of_queue`: not of a broker on another Redis, whose absence says nothing of the queue's."""
-    if of_queue and _verb.absence:
-        raise QueueUnavailable(_verb.absence)
+def redis_errors_translated() -> Iterator[None]:
     try:
         yield
+    except exceptions.NoScriptError:
+        raise  # the library loads the script
     except RedisError as exc:
-        absence = f"Redis: {type(exc).__name__}: {exc}"
-        if of_queue and _verb.remembers_absence:
-            _verb.absence = absence
-        raise _kind_of(exc)(absence) from exc
+        raise _kind_of(exc)(f"Redis: {type(exc).__name__}: {exc}") from exc
 
 
 def _kind_of(exc: RedisError) -> type[QueueUnavailable]:
@@ -209,16 +222,14 @@ def _kind_of(exc: RedisError) -> type[QueueUnavailable]:
 
 @contextmanager
 def absence_remembered() -> Iterator[None]:
-    """For the operations of one page: after one found Redis away, the next ones of this thread fail at once.
-    Inside another such block it does nothing. Not for workers, which must not skip a completion or a heartbeat."""
-    if _verb.remembers_absence:
-        yield
-        return
-    _verb.remembers_absence, _verb.absence = True, None
+    """For the operations of one page: after one found a Redis away, the next ones of this thread fail at once. Not
+    for workers, which must not skip a completion or a heartbeat."""
+    before = _verb.absences
+    _verb.absences = {} if before is None else before
     try:
         yield
     finally:
-        _verb.remembers_absence, _verb.absence = False, None
+        _verb.absences = before
 
 
 class WaitsOnce:
@@ -232,7 +243,7 @@ class WaitsOnce:
             return self._get_response(request)
 
 
-def connect(address: Address | str, timeout: float, *, tries: int) -> Redis:
+def connect(address: Address | str, timeout: float, *, tries: int) -> Client:
     address = read_address(address) if isinstance(address, str) else address
     options: dict[str, Any] = {
         **address.login,
@@ -247,11 +258,15 @@ def connect(address: Address | str, timeout: float, *, tries: int) -> Redis:
     has_tls = address.tls is not None
     if not address.primary:
         made: type[redis.Connection] = ReroutingSSLConnection if has_tls else ReroutingConnection
-        return Redis.from_pool(ConnectionPool(**options, **address.places[0]._asdict(), connection_class=made))
-    made = ReroutingSentinelSSLConnection if has_tls else ReroutingSentinelConnection
-    pooled: Any = SentinelConnectionPool  # the library does not give its type
-    sentinels = Sentinels(address.places, address.of_sentinels | of_sentinels(timeout))
-    return Redis.from_pool(pooled(address.primary, sentinels, **options, connection_class=made))
+        pool = ConnectionPool(**options, **address.places[0]._asdict(), connection_class=made)
+    else:
+        made = ReroutingSentinelSSLConnection if has_tls else ReroutingSentinelConnection
+        pooled: Any = SentinelConnectionPool  # the library does not give its type
+        sentinels = Sentinels(address.places, address.of_sentinels | of_sentinels(timeout))
+        pool = pooled(address.primary, sentinels, **options, connection_class=made)
+    client = cast("Client", Client.from_pool(pool))
+    client.places = address.places
+    return client
 
 
 def of_sentinels(timeout: float) -> dict[str, Any]:
@@ -264,15 +279,15 @@ def _timeouts(seconds: float) -> dict[str, float]:
 
 
 @cache
-def patient() -> Redis:
+def patient() -> Client:
     return connect(refresh_settings().redis_url, pacing.REDIS_TIMEOUT_SECONDS, tries=4)
 
 
 @cache
-def single() -> Redis:
+def single() -> Client:
     return connect(refresh_settings().redis_url, pacing.REDIS_TIMEOUT_SECONDS, tries=1)
 
 
 @cache
-def brief() -> Redis:
+def brief() -> Client:
     return connect(refresh_settings().redis_url, BRIEF_SECONDS, tries=1)

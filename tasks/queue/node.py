@@ -9,6 +9,10 @@ import re
 import secrets
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from harbor_refresh.executions.errors import QueueUnavailable
 
 
 class Node:
@@ -18,11 +22,19 @@ class Node:
         self.renew()
 
     def renew(self) -> None:
-        """Take a new name, because the connection was lost in the middle of a claim and this process cannot know
-        what it holds. What the old name may hold is released when its silence is noticed."""
         host = re.sub("[:@]", "-", socket.gethostname()) or "localhost"
         started = f"{time.time_ns() // 1_000_000:x}{secrets.token_hex(2)}"
         self.name = f"{host}-{os.getpid()}-{started}"
+
+    @contextmanager
+    def renewed_without_redis(self) -> Iterator[None]:
+        """If Redis goes away in this block, take a new name, because this process cannot know what it holds.
+        Recovery releases what the old name held when its silence is noticed."""
+        try:
+            yield
+        except QueueUnavailable:
+            self.renew()
+            raise
 
 
 def host_of(node: str) -> str:

@@ -5,7 +5,7 @@ can be completed or released.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from redis import Redis
 
@@ -17,8 +17,6 @@ from harbor_refresh.tasks.queue.claim import (
     Batch,
     Claim,
     Completed,
-    Heartbeat,
-    Marked,
     Page,
     Released,
     Stats,
@@ -29,9 +27,6 @@ from harbor_refresh.tasks.queue.keys import EXPIRING, HARBORS_SET, KINDS, Keys
 from harbor_refresh.tasks.queue.members import WAITING, Token
 from harbor_refresh.tasks.queue.scripts import SCRIPTS
 from harbor_refresh.tasks.queue.sets import PAGE, pages
-
-if TYPE_CHECKING:
-    from redis.commands.core import Script as Registered
 
 #: What PTTL says of a key without an expiry.
 NO_EXPIRY = -1
@@ -49,28 +44,21 @@ class ExecutionQueue:
         self.keys = Keys(conf.key_prefix)
         self._redis = patient
         self._single = single
-        self._edited = edited
-        self._registered: dict[str, Registered] = {}
+        self._scripts = {name: patient.register_script(edited(one.source())) for name, one in SCRIPTS.items()}
 
     def _run(self, name: str, *items: Any, once: bool = False, **named: Any) -> Any:
-        taken = SCRIPTS[name]
-        if (script := self._registered.get(name)) is None:
-            script = self._registered[name] = self._redis.register_script(self._edited(taken.source()))
-        client = self._single if once else self._redis
-        with redis_errors_translated():
-            return script(self.keys.named(*taken.keys), taken.arguments(named, items), client)
+        keys, arguments = self.keys.named(*SCRIPTS[name].keys), SCRIPTS[name].arguments(named, items)
+        return self._scripts[name](keys, arguments, self._single if once else self._redis)
 
     @property
     def share(self) -> int:
         """The most members that one node may have in flight, including those of waiting subtasks."""
         return pacing.DEPTH * pacing.CHUNK
 
-    def mark(self, members: Iterable[str]) -> Marked:
-        added, wake = 0, False
-        for page in pages(members):
-            one, must_wake = self._run("mark", *page)
-            added, wake = added + one, wake or bool(must_wake)
-        return Marked(added, wake)
+    def mark(self, members: Iterable[str]) -> bool:
+        """Put members on the queue. True if the caller must send a tick, because no other process will."""
+        wakes = [bool(self._run("mark", *page)) for page in pages(members)]
+        return any(wakes)
 
     def claim(self, node: str, most: int) -> Batch:
         """Claim up to `most` members, no more than the live nodes have room for.
@@ -80,14 +68,11 @@ class ExecutionQueue:
         first = page = self._page(node, most, self.share)
         claim = Claim(WAITING + node, first.stamp.decode(), ())
         raw, failed = first.members, first.failed_before
-        # if hot members rest, a short queue gets no second page, because only the first page lets them rest
+        limit = first.live_nodes * self.share
+        # a short queue gets no second page, because what the first page has left rests
         while (
-            (first.backlog > pacing.SMALL or not pacing.LONGEST_REST_SECONDS)
-            and len(raw) < min(most, first.backlog)
-            and page.room > 0
-            and page.members
+            first.backlog > pacing.SMALL and page.members and page.room > 0 and len(raw) < min(most, first.backlog)
         ):
-            limit = first.live_nodes * self.share
             page = self._page(node, most - len(raw), limit, further=first.stamp, cursor=page.cursor)
             raw, failed = raw + page.members, failed | page.failed_before
         taken, dropped = names.sorted_out(raw)
@@ -136,7 +121,7 @@ class ExecutionQueue:
                 "complete", *page, suffix=claim.suffix, share=self.share, is_last=int(not left)
             )
             total += count
-        return Completed(total, len(claim) - total, bool(wake))
+        return Completed(len(claim) - total, bool(wake))
 
     def release(self, claim: Claim) -> Released:
         """Return the claim to the queue, because its members could not be worked on now."""
@@ -174,18 +159,15 @@ class ExecutionQueue:
 
     def tick_has_ended(self) -> None:
         """Allow the next tick: this one has finished claiming."""
-        with redis_errors_translated():
-            self._redis.delete(self.keys.wake)
+        self._redis.delete(self.keys.wake)
 
     def pause(self) -> None:
         """Stop all claims for a while: the database is away, and trying faster does not bring it back."""
-        milliseconds = round(pacing.DATABASE_PAUSE_SECONDS * 1000)
-        if milliseconds > 0:
-            with redis_errors_translated():
-                self._redis.set(self.keys.pause, 1, px=milliseconds)
+        self._redis.set(self.keys.pause, 1, px=round(pacing.DATABASE_PAUSE_SECONDS * 1000))
 
-    def heartbeat(self, node: str) -> Heartbeat:
-        return Heartbeat(*self._run("heartbeat", node=node, is_last=0))
+    def heartbeat(self, node: str) -> int:
+        """Note that this node is alive. Return how many nodes this heartbeat, and no other, found dead."""
+        return int(self._run("heartbeat", node=node, is_last=0))
 
     def leave(self, node: str) -> None:
         """Note that this node stops by itself, so that its silence is no death."""
@@ -193,9 +175,7 @@ class ExecutionQueue:
 
     def tick_ran(self) -> None:
         """Note that a tick looked for work; a claim notes that by itself."""
-        now = self.stats().now
-        with redis_errors_translated():
-            self._redis.set(self.keys.ticked, now)
+        self._redis.set(self.keys.ticked, self.stats().now)
 
     def stats(self) -> Stats:
         numbers, nodes, dead = self._run("look")
@@ -203,8 +183,7 @@ class ExecutionQueue:
 
     def oldest_waiting(self, most: int) -> list[tuple[str, int]]:
         """Return members whose time is noted, and when they were put on the queue; the oldest first."""
-        with redis_errors_translated():
-            noted: Any = self._redis.zrange(self.keys.waiting, 0, most - 1, withscores=True)
+        noted: Any = self._redis.zrange(self.keys.waiting, 0, most - 1, withscores=True)
         found = [(text, int(moment)) for raw, moment in noted if (text := names.readable(raw))]
         gone = set(sets.missing(self._redis, self.keys.queue, [text for text, _ in found]))
         return [one for one in found if one[0] not in gone]
@@ -216,18 +195,14 @@ class ExecutionQueue:
         return {node: heard for node, heard in self.stats().signs if node not in left}
 
     def nodes_that_left(self) -> frozenset[str]:
-        with redis_errors_translated():
-            left = cast("list[bytes]", self._redis.zrange(self.keys.left, 0, -1))
+        left = cast("list[bytes]", self._redis.zrange(self.keys.left, 0, -1))
         return frozenset(node.decode(errors="replace") for node in left)
 
     def whereabouts(self, member: str) -> Whereabouts:
         """Return where this member is. Reads all tokens in flight, in pages."""
-        with redis_errors_translated():
-            is_queued = bool(self._redis.sismember(self.keys.queue, member))
-            failures = int(cast("bytes | None", self._redis.hget(self.keys.attempts, member)) or 0)
-        begins = f"{member}:".encode()
-        found = {raw for page in self.pages_of_tokens() for raw in page if raw.startswith(begins)}
-        tokens = {token for token in map(Token.read, found) if token is not None and token.member == member}
+        is_queued = bool(self._redis.sismember(self.keys.queue, member))
+        failures = int(cast("bytes | None", self._redis.hget(self.keys.attempts, member)) or 0)
+        tokens = {token for token in self.tokens() if isinstance(token, Token) and token.member == member}
         return Whereabouts(is_queued, failures, tuple(sorted(tokens, key=lambda token: token.stamp)))
 
     def tokens(self) -> Iterator[Token | bytes]:
@@ -258,14 +233,12 @@ class ExecutionQueue:
             if kind != b"none" and (kind.decode() != KINDS[name] or (name in EXPIRING and left == NO_EXPIRY))
         ]
         if foreign:
-            with redis_errors_translated():
-                self._redis.unlink(*foreign)
+            self._redis.unlink(*foreign)
         return foreign
 
     def drop(self, unreadable: Sequence[bytes]) -> None:
         for page in pages(unreadable):
-            with redis_errors_translated():
-                self._redis.srem(self.keys.processing, *page)
+            self._redis.srem(self.keys.processing, *page)
 
 
 def _pairs(flat: Sequence[bytes]) -> tuple[tuple[str, int], ...]:

@@ -6,8 +6,6 @@ from typing import Any, TypeVar, cast
 
 from redis import Redis
 
-from harbor_refresh.tasks.queue.connection import redis_errors_translated
-
 T = TypeVar("T")
 
 #: Members in one command. Larger pages need fewer commands, smaller ones block other clients for less time. Redis
@@ -40,8 +38,7 @@ def scan(page_at: Callable[[int], Any]) -> Iterator[Sequence[bytes]]:
     time is seen, perhaps twice."""
     cursor = 0
     while True:
-        with redis_errors_translated():
-            cursor, page = page_at(cursor)
+        cursor, page = page_at(cursor)
         if page:
             yield page
         if not cursor:
@@ -51,6 +48,5 @@ def scan(page_at: Callable[[int], Any]) -> Iterator[Sequence[bytes]]:
 def missing(redis: Redis, key: str, members: Iterable[str]) -> Iterator[str]:
     """Yield the members that are not in the set."""
     for page in pages(members):
-        with redis_errors_translated():
-            there = cast("list[int]", redis.smismember(key, page))
+        there = cast("list[int]", redis.smismember(key, page))
         yield from (member for member, is_there in zip(page, there, strict=True) if not is_there)

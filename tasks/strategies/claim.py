@@ -44,7 +44,7 @@ class Claim(Strategy):
     runs_cycles = False
 
     def mark(self, members: Sequence[str]) -> bool:
-        return execution_queue().mark(members).wake
+        return execution_queue().mark(members)
 
     def cycle(self) -> Refreshed:
         raise NotImplementedError("a tick claims, and subtasks refresh")

@@ -11,9 +11,10 @@ from typing import IO, Any
 from redis.exceptions import LockNotOwnedError, RedisError
 from redis.lock import Lock
 
+from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.queue.connection import redis_errors_translated, single
+from harbor_refresh.tasks.queue.connection import single
 from harbor_refresh.tasks.queue.keys import Keys
 
 
@@ -26,8 +27,7 @@ def cycle_lock() -> Iterator[Callable[[], bool] | None]:
     conf = refresh_settings()
     # thread_local=False: the renewing thread must see the token of the thread that took the lock
     lock = Lock(single(), Keys(conf.key_prefix).lock, timeout=pacing.NODE_TTL_SECONDS, thread_local=False)
-    with redis_errors_translated():
-        taken = lock.acquire(blocking_timeout=max(conf.interval, 0))
+    taken = lock.acquire(blocking_timeout=max(conf.interval, 0))
     if not taken:
         yield None
         return
@@ -42,7 +42,7 @@ def cycle_lock() -> Iterator[Callable[[], bool] | None]:
             lock.extend(pacing.NODE_TTL_SECONDS, replace_ttl=True)
         except LockNotOwnedError:
             expires = 0.0
-        except RedisError:  # it stays ours for the time that was granted
+        except QueueUnavailable:  # it stays ours for the time that was granted
             return
         else:
             expires = asked + pacing.NODE_TTL_SECONDS
@@ -62,7 +62,7 @@ def cycle_lock() -> Iterator[Callable[[], bool] | None]:
     finally:
         done.set()
         renewer.join()
-        with suppress(RedisError):
+        with suppress(RedisError, QueueUnavailable):
             lock.release()
 
 

@@ -99,12 +99,10 @@ class Scan(OlderDesign):
         return members
 
     def _keys(self) -> Iterator[bytes]:
-        for page in sets.scan(lambda cursor: patient().scan(cursor, match=HARBORS_PATTERN, count=SCAN_COUNT)):
-            yield from page
+        return patient().scan_iter(HARBORS_PATTERN, SCAN_COUNT)
 
     def _unmark(self, member: str) -> None:
-        with redis_errors_translated():
-            patient().delete(*harbors_keys(member))
+        patient().delete(*harbors_keys(member))
 
     def lost(self, members: Sequence[str]) -> list[str]:
         missing: list[str] = []
@@ -143,14 +141,12 @@ class PlainSet(OlderDesign):
 
     def mark(self, members: Iterable[str]) -> bool:
         for page in pages(members):
-            with redis_errors_translated():
-                patient().sadd(self._key, *page)
+            patient().sadd(self._key, *page)
         return False
 
     def _unmark(self, *members: str | bytes) -> None:
         for page in pages(members):
-            with redis_errors_translated():
-                patient().srem(self._key, *page)
+            patient().srem(self._key, *page)
 
     def lost(self, members: Sequence[str]) -> list[str]:
         """Members that an instance of `upstream` has popped are in no key, so reconcile may mark executions that
@@ -158,8 +154,7 @@ class PlainSet(OlderDesign):
         return list(sets.missing(patient(), self._key, members))
 
     def backlog(self) -> int:
-        with redis_errors_translated():
-            return patient().scard(self._key)
+        return patient().scard(self._key)
 
 
 class Instance(NamedTuple):
@@ -246,5 +241,4 @@ class Upstream(PlainSet):
 
     def _pop(self) -> list[bytes]:
         """Remove some members, once: if the answer is lost, so are the members."""
-        with redis_errors_translated():
-            return cast("list[bytes]", single().spop(self._key, BATCH)) or []
+        return cast("list[bytes]", single().spop(self._key, BATCH)) or []

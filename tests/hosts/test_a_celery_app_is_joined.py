@@ -145,7 +145,7 @@ def test_the_connections_of_the_app_are_mended_and_no_others(celery: str, tmp_pa
     plain, secured = "Transport", "SSLTransport"
     for scheme, name in {"amqp": plain, "pyamqp": plain, "amqps": secured}.items():
         assert seen[scheme] == [[f"{kombus}.{name}"] * 4] * 2 + [[f"{mended}.{name}"] * 4]
-    ours = ["harbor_refresh.tasks.broker.redis_entries.Transport"] * 4
+    ours = ["harbor_refresh.tasks.broker.redis_transport.Transport"] * 4
     assert seen["redis"] == [["kombu.transport.redis.Transport"] * 4] * 2 + [ours]
 
 
@@ -157,17 +157,20 @@ def test_a_project_gets_the_parts_of_our_workers_by_the_lines_of_the_page(tmp_pa
     )
     look = """
         from celery import current_app as app
+        from kombu import Connection
         from kombu.utils.imports import symbol_by_name
 
-        found = symbol_by_name(app.conf.worker_consumer), app.connection_for_read("redis://a.shop/0").transport
-        print(json.dumps([found[0].__module__, type(found[1]).__module__]))
+        connections = Connection("redis://a.shop/0"), app.connection_for_read("redis://a.shop/0")
+        found = symbol_by_name(app.conf.worker_consumer), *(one.get_transport_cls() for one in connections)
+        print(json.dumps([one.__module__ for one in found]))
     """
     without, with_them = (
         Host(tmp_path / name, "none", celery=celery).ask(look)
         for name, celery in (("without", JOINED), ("with", JOINED + lines))
     )
-    assert without == ["celery.worker.consumer.consumer", "harbor_refresh.tasks.broker.redis_entries"]
-    assert with_them == ["harbor_refresh.consumer", "harbor_refresh.redis_transport"]
+    transports = ["kombu.transport.redis", *["harbor_refresh.tasks.broker.redis_transport"] * 3]
+    assert without == ["celery.worker.consumer.consumer", *transports[:2]]
+    assert with_them == ["harbor_refresh.consumer", *transports[2:]]
 
 
 def test_a_class_of_the_project_for_the_connections_of_its_app_stays(tmp_path: Path) -> None:

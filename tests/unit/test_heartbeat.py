@@ -9,18 +9,17 @@ import pytest
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import heartbeat, pacing
 from harbor_refresh.tasks.celery_tasks import recover_stale
-from harbor_refresh.tasks.queue.claim import Heartbeat
 from tests.waiting import wait_for
 
 
 class Queue:
     """Answers each sign of life in turn, the last of them for ever."""
 
-    def __init__(self, *answers: Heartbeat | QueueUnavailable) -> None:
+    def __init__(self, *answers: int | QueueUnavailable) -> None:
         self.answers = list(answers)
         self.beats: list[str] = []
 
-    def heartbeat(self, node: str) -> Heartbeat:
+    def heartbeat(self, node: str) -> int:
         answer = self.answers.pop(0) if self.answers else None
         self.beats.append(node)
         if not self.answers:
@@ -29,10 +28,6 @@ class Queue:
         if isinstance(answer, QueueUnavailable):
             raise answer
         return answer
-
-
-def sign(*, dead: int = 0) -> Heartbeat:
-    return Heartbeat(live=2, dead=dead)
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +46,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return calls
 
 
-def beaten(monkeypatch: pytest.MonkeyPatch, *answers: Heartbeat | QueueUnavailable) -> Queue:
+def beaten(monkeypatch: pytest.MonkeyPatch, *answers: int | QueueUnavailable) -> Queue:
     queue = Queue(*answers)
     monkeypatch.setattr(heartbeat, "execution_queue", lambda: queue)
     heartbeat.send_until_stopped()
@@ -61,7 +56,7 @@ def beaten(monkeypatch: pytest.MonkeyPatch, *answers: Heartbeat | QueueUnavailab
 def test_a_heartbeat_that_finds_a_silent_node_asks_for_recovery_once(
     monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]]
 ) -> None:
-    queue = beaten(monkeypatch, sign(), sign(dead=3), sign(), sign(dead=1), sign())
+    queue = beaten(monkeypatch, 0, 3, 0, 1, 0)
     assert (len(queue.beats), len(set(queue.beats))) == (5, 1)
     assert asked == [{"retry": False}] * 2
 
@@ -72,7 +67,7 @@ def test_a_redis_that_is_away_is_logged_once_for_each_outage(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     gone = QueueUnavailable("Redis: gone")
-    beaten(monkeypatch, sign(), gone, gone, sign(dead=1), gone, sign())
+    beaten(monkeypatch, 0, gone, gone, 1, gone, 0)
     assert len(asked) == 1
     assert [line.partition(" gives ")[2] for line in caplog.messages] == ["no sign of life: Redis: gone"] * 2, (
         "it is logged once for each outage"
@@ -86,7 +81,7 @@ def test_a_broker_that_fails_is_logged_and_ends_no_heartbeat(
         raise RuntimeError("no broker")
 
     monkeypatch.setattr(recover_stale, "apply_async", fail)
-    queue = beaten(monkeypatch, sign(dead=1), sign(), sign())
+    queue = beaten(monkeypatch, 1, 0, 0)
     assert len(queue.beats) == 3
     assert caplog.messages == ["Could not ask for recovery, the schedule will in a few seconds: no broker"]
 

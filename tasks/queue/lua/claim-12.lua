@@ -135,18 +135,11 @@ else
 end
 redis.call('SET', cursor_key, cursor)
 if backlog <= SMALL then
-    -- A mark after this moment must send a tick or be noticed, because this tick may have made its last claim. If all
-    -- waiting members were taken, the process of this tick checks again in a moment; else the next process that
-    -- completes may send a tick at once. With a long queue the state stays until the caller publishes its last chunk,
+    -- A mark after this moment must send a tick or be noticed, because this tick may have made its last claim: its
+    -- process checks again in a moment. With a long queue the state stays until the caller publishes its last chunk,
     -- so that the processes that complete in the meantime send no other tick.
-    if #members == backlog then
-        tick_emptied(wake)
-    else
-        tick_ended(wake)
-    end
-    if longest_rest > 0 then
-        members, wait = rested(members)
-    end
+    tick_emptied(wake)
+    members, wait = rested(members)
 end
 if #members == 0 then
     return reply(wait, {}, {})

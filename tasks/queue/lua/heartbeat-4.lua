@@ -4,7 +4,7 @@
 -- KEYS[1] nodes  KEYS[2] presence  KEYS[3] left  KEYS[4] dead
 -- ARGV[1] node     the node that is alive
 -- ARGV[2] is_last  1 if the node stops by itself, so that its silence is no death
--- returns {live nodes, nodes that this heartbeat found dead}
+-- returns how many nodes this heartbeat found dead
 --
 -- A silent node that said that it stops is not dead. If it were, a pool that ends each process after a task would recover
 -- for ever, because each recovery ends a process. The latest such nodes are kept in `left`, because their claims may
@@ -20,7 +20,7 @@ local node, is_last = ARGV[1], ARGV[2] == '1'
 if is_last then
     redis.call('ZADD', left, text(now_us()), node)
     redis.call('ZREMRANGEBYRANK', left, 0, -MOST_LEFT - 1)
-    return { 0, 0 }
+    return 0
 end
 
 local function bury(from, to)
@@ -43,9 +43,9 @@ heartbeat(nodes, node)
 if not presence_of(presence) then
     begin_presence(presence)
 end
-local now, dead = now_us(), 0
+local now = now_us()
 redis.call('HSET', presence, 'heard', text(now))
-if is_settled(presence) then
-    dead = bury('-inf', '(' .. text(now - ttl)) + bury('(' .. text(now + ttl), '+inf')
+if not is_settled(presence) then
+    return 0
 end
-return { live_nodes(nodes), dead }
+return bury('-inf', '(' .. text(now - ttl)) + bury('(' .. text(now + ttl), '+inf')

@@ -2,7 +2,7 @@
 --
 -- KEYS[1] queue  KEYS[2] wake  KEYS[3] marks  KEYS[4] processing  KEYS[5] waiting
 -- ARGV[1..] members
--- returns {added, wake}; wake is 1 if the caller must send a tick
+-- returns 1 if the caller must send a tick
 --
 -- Up to the small backlog every new member wakes a tick, because members on a short queue may be resting (claim-12.lua).
 -- Above it a new member wakes one only if nothing is in flight: the waiting members may have been released because their
@@ -15,7 +15,7 @@
 -- from tasks/pacing.py: SMALL, MARKS_TTL_MS, MOST_COUNTERS
 local queue, wake, marks, processing, waiting = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
-local added, must_wake = redis.call('SADD', queue, unpack(ARGV)), 0
+local added = redis.call('SADD', queue, unpack(ARGV))
 if added > 0 then
     note_waiting(waiting, ARGV, added == #ARGV)
 end
@@ -29,6 +29,6 @@ if added == 0 and #ARGV == 1 and redis.call('SCARD', queue) <= SMALL then
     redis.call('PEXPIRE', marks, MARKS_TTL_MS)
 elseif added > 0
     and (redis.call('SCARD', queue) - added <= SMALL or redis.call('EXISTS', processing) == 0) then
-    must_wake = tick_marked(wake)
+    return tick_marked(wake)
 end
-return { added, must_wake }
+return 0

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_SET
@@ -66,18 +65,6 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     sent: list[None] = []
     monkeypatch.setattr("harbor_refresh.tasks.pipeline.wakeup.send_tick", lambda: sent.append(None))
     return sent
-
-
-@pytest.mark.usefixtures("attached")
-def test_recovery_sends_a_tick_for_marks_that_woke_none(
-    redis: Redis, sent: list[None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pacing, "LEGACY_KEYS_PER_SECOND", 0)
-    recover()
-    assert sent == []
-    redis.sadd(HARBORS_SET, "1:A")
-    recover()
-    assert sent == [None]
 
 
 @pytest.mark.usefixtures("attached", "redis")

@@ -11,12 +11,11 @@ from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.access.audit import Word, at_terminal
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import AuditEntry
-from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.celery_tasks import claim_batch
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from harbor_refresh.tasks.pipeline import legacy_marks
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
-from harbor_refresh.tasks.pipeline.legacy_marks import export_marks, import_marks, take_some
+from harbor_refresh.tasks.pipeline.legacy_marks import export_marks, import_marks
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.connection import connect
 from tests import servers
@@ -69,13 +68,6 @@ def test_while_refreshing_is_paused_a_tick_takes_nothing(redis: Redis) -> None:
     assert others(redis) == {KEY.format(7, "SCAN").encode()}
     resume("harbor_refresh", at_terminal())
     assert dispatch(lambda claims: None, 0) == 1
-
-
-def test_a_rate_of_zero_looks_for_nothing(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pacing, "LEGACY_KEYS_PER_SECOND", 0)
-    redis.set(KEY.format(7, "SCAN"), "")
-    take_some()
-    assert not redis.exists(REST)
 
 
 def test_a_redis_that_refuses_the_look_keeps_no_tick_from_its_work(

@@ -10,6 +10,7 @@ from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.pipeline import legacy_marks
 from harbor_refresh.tasks.pipeline.legacy_marks import Imported, LegacyMarks
+from harbor_refresh.tasks.queue.connection import patient
 from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_SET, SEEDS_KEY
 from tests.integration.concurrency import wait_until
 from tests.integration.old_release import Consumer, Writers
@@ -122,7 +123,8 @@ def test_a_queue_that_refuses_a_member_leaves_the_mark(redis: Redis) -> None:
     """The member is added before the key is deleted."""
     redis.set(f"{PREFIX}queue:v2", "not a set")
     redis.set(HARBORS_KEY % (7, "A"), "")
-    for verb in (transfer_with(redis).look, lambda: imported(transfer_with(redis))):
+    transfer = transfer_with(patient())
+    for verb in (transfer.look, lambda: imported(transfer)):
         with pytest.raises(QueueUnavailable, match="WRONGTYPE"):
             verb()
     assert others(redis) == {KEY % (b"7", b"A")}

@@ -8,7 +8,7 @@ from redis import Redis
 from harbor_refresh.executions.errors import QueueRefused, QueueRightMissing, QueueUnavailable
 from harbor_refresh.executions.management.output import Failed, errors_in_one_line
 from harbor_refresh.local.redis import EmbeddedRedis
-from harbor_refresh.tasks.queue.connection import connect, redis_errors_translated
+from harbor_refresh.tasks.queue.connection import connect
 
 
 @pytest.fixture
@@ -34,12 +34,12 @@ REFUSALS: dict[str, tuple[str, type[QueueUnavailable], str]] = {
 def test_a_password_or_a_right_that_is_missing_is_a_refusal(guarded: str, why: str) -> None:
     who, kind, todo = REFUSALS[why]
     client = connect(guarded.replace("redis://", f"redis://{who}"), 2, tries=1)
-    with pytest.raises(QueueRefused) as refused, redis_errors_translated():
+    with pytest.raises(QueueRefused) as refused:
         client.set("a", 1)
     assert type(refused.value) is kind
     assert issubclass(kind, QueueUnavailable)
     refusal = pytest.raises(Failed, match="Redis answers, and refuses this program")
-    with refusal as failed, errors_in_one_line(), redis_errors_translated():
+    with refusal as failed, errors_in_one_line():
         client.set("a", 1)
     assert str(failed.value).endswith(todo)
     assert "is away" not in str(failed.value)

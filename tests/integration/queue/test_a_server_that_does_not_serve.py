@@ -69,7 +69,8 @@ def test_after_a_failover_the_patient_client_goes_on_and_the_single_one_with_the
         wait_until(lambda: operator.role()[0] == b"slave", "the demotion")
         with pytest.raises(QueueUnavailable, match=r"^Redis: WrongServer: READONLY "):
             queue.claim("me", 1)
-        assert queue.mark(["2:A"]).added == 1
+        queue.mark(["2:A"])
+        assert not queue.lost(["2:A"])
         assert queue.claim("me", 1).claim.members == ("2:A",)
         assert not other.sismember(queue.keys.queue, "2:A")
         proxy.close()
@@ -152,7 +153,8 @@ def test_what_a_server_refuses_is_not_asked_again_and_works_once_it_serves(
     serve()
     stats = operator.info("commandstats")["cmdstat_evalsha"]
     assert stats["failed_calls"] + stats["rejected_calls"] == 2 + 2, "two that knew no script, and one a verb"
-    assert queue.mark(["2:A"]).added == 1
+    queue.mark(["2:A"])
+    assert not queue.lost(["2:A"])
     assert queue.claim("me", 1).claim.members == ("2:A",)
 
 
@@ -178,11 +180,12 @@ def test_an_answer_is_known_by_its_code(redis: Redis, answer: str, kind: type[Ex
     from tests import servers
 
     client = connect(servers.redis.url, 5.0, tries=1)
-    with pytest.raises((ResponseError, NoConnection)) as raised:
+    with pytest.raises(QueueUnavailable) as raised:
         client.eval("return redis.error_reply(ARGV[1])", 0, answer)
-    assert isinstance(raised.value, kind)
-    assert isinstance(raised.value, NotServing) == (kind in (NotServing, WrongServer))
-    assert isinstance(raised.value, WrongServer) == (kind is WrongServer)
+    cause = raised.value.__cause__
+    assert isinstance(cause, kind)
+    assert isinstance(cause, NotServing) == (kind in (NotServing, WrongServer))
+    assert isinstance(cause, WrongServer) == (kind is WrongServer)
     assert client.ping()
 
 
@@ -209,7 +212,8 @@ def test_a_server_that_hangs_is_tried_twice_by_a_patient_verb_and_once_by_a_sing
     expected = 1 if is_connected else 2
     wait_until(lambda: made() >= expected, "the server to accept what had come meanwhile")
     assert made() == expected, "the single client used the one it had"
-    assert queue.mark(["3:A"]).added == 1
+    queue.mark(["3:A"])
+    assert not queue.lost(["3:A"])
     assert queue.claim("me", 1).claim.members == ("3:A",), "the claim without an answer has taken the other"
 
 
@@ -253,12 +257,14 @@ def test_an_absence_is_remembered_until_the_page_has_ended_and_by_its_thread_alo
 ) -> None:
     queue = long_lived(server.url)
     with connection.absence_remembered():
-        assert queue.mark(["2:A"]).added == 1
+        queue.mark(["2:A"])
+        assert not queue.lost(["2:A"])
         operator.config_set("maxmemory", "1mb")
         with pytest.raises(QueueUnavailable, match=r"^Redis: NotServing: OOM "):
             queue.mark(["3:A"])
         operator.config_set("maxmemory", "0")
         with pytest.raises(QueueUnavailable, match=r"^Redis: NotServing: OOM "):
             queue.mark(["3:A"])
-        assert at_once(lambda: queue.mark(["4:A"]).added) == [1]
-    assert queue.mark(["3:A"]).added == 1
+        at_once(lambda: queue.mark(["4:A"]))
+    queue.mark(["3:A"])
+    assert not queue.lost(["3:A", "4:A"])

@@ -43,8 +43,6 @@ def test_the_wake_stays_while_a_long_queue_is_shared_out(redis: Redis) -> None:
         assert len(queue.claim("me", 1).claim) == 1
         assert whole_redis(redis)["wake"] == state
     assert not redis.exists(PREFIX + "marks")
-    queue.claim("me", 1)
-    assert not redis.exists(PREFIX + "wake"), "of a short one some are left: who completes may wake the next"
     queue.claim("me", 100)
     assert whole_redis(redis)["wake"] == TICK_SENT
     queue.tick_has_ended()
@@ -107,14 +105,13 @@ def test_the_next_claim_scans_on_where_the_last_page_of_the_last_claim_stopped(
     assert redis.exists(queue.keys.cursor), "the second page has noted it again"
 
 
-@pytest.mark.parametrize("rest", [0.0, 1.0])
-def test_a_short_queue_is_claimed_whole_if_nothing_rests_and_in_one_page_if_hot_members_do(
-    rest: float, redis: Redis, monkeypatch: pytest.MonkeyPatch
+def test_a_short_queue_is_claimed_in_one_page_because_hot_members_rest(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harbor_refresh.tasks.queue.queue.PAGE", 2)
-    queue, _ = queue_with_clock(redis, chunk=100, depth=10, rest=rest)
+    queue, _ = queue_with_clock(redis, chunk=100, depth=10, rest=1.0)
     queue.mark(waiting(SMALL))
-    assert len(queue.claim("me", SMALL).claim) == (2 if rest else SMALL)
+    assert len(queue.claim("me", SMALL).claim) == 2
 
 
 def test_members_that_arrive_between_two_pages_may_be_in_the_last_one(

@@ -229,7 +229,7 @@ def test_a_single_hot_execution_is_refreshed_a_few_times_and_not_for_each_report
 
     for _ in range(10_000):
         clock.move(0.001)
-        if queue.mark(["1:A"]).wake:
+        if queue.mark(["1:A"]):
             tick()
         for due in [due for due in looks if due <= clock.now]:
             looks.remove(due)

@@ -23,7 +23,7 @@ from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.pacing import MARKED_SINCE, TICK_SENT
 from harbor_refresh.tasks.pipeline.recovery import release_stale
 from harbor_refresh.tasks.queue import queue as queue_module
-from harbor_refresh.tasks.queue.claim import Claim, Heartbeat
+from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.queue.members import Token
 from tests.integration.redis_state import (
     CLOCK,
@@ -40,7 +40,7 @@ NODES = ["n1", "n2", "n3"]
 TTL, STALE, ATTEMPTS = 10, 60, 3
 SIZE, DEPTH = 2, 3
 SHARE = SIZE * DEPTH
-PAGE, SMALL = 2, 3
+PAGE, SMALL = 2, 2
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 
@@ -100,9 +100,9 @@ class Model:
     def live_of(self, claim: Claim) -> list[Flying]:
         return [token for token in tokens_of(claim) if token in self.in_flight]
 
-    def mark(self, marked: list[str]) -> tuple[int, bool]:
-        """Page by page; how many were added, and whether a tick must be sent."""
-        added, woken = 0, False
+    def mark(self, marked: list[str]) -> bool:
+        """Page by page; whether a tick must be sent."""
+        woken = False
         for start in range(0, len(marked), PAGE):
             page = marked[start : start + PAGE]
             new = set(page) - self.queue
@@ -113,8 +113,7 @@ class Model:
             if is_noted:
                 woken |= self.wake is None
                 self.wake = MARKED_SINCE if self.wake else TICK_SENT
-            added += len(new)
-        return added, woken
+        return woken
 
     def room(self, now: int) -> int:
         """No scraps: room for a part of a chunk is none while others work."""
@@ -196,17 +195,16 @@ class Queue(RuleBasedStateMachine):
 
     @rule(marked=members)
     def mark(self, marked: list[str]) -> None:
-        outcome = self.queue.mark(marked)
-        assert (outcome.added, outcome.wake) == self.model.mark(marked)
+        assert self.queue.mark(marked) == self.model.mark(marked)
         self.owed |= dict.fromkeys(marked, self.next_turn())
 
     @rule(node=nodes)
     def heartbeat(self, node: str) -> None:
-        sign = self.queue.heartbeat(node)
+        dead = self.queue.heartbeat(node)
         self.model.nodes[node] = self.clock.now
         alive, all_there_were = self.model.live(self.clock.now), len(self.model.nodes)
         self.model.nodes = {one: self.model.nodes[one] for one in alive}
-        assert sign == Heartbeat(len(alive), all_there_were - len(alive))
+        assert dead == all_there_were - len(alive)
 
     @rule(target=claims, node=nodes, count=st.integers(1, 9))
     def claim(self, node: str, count: int) -> Any:
@@ -226,7 +224,9 @@ class Queue(RuleBasedStateMachine):
             model.wake = model.wake if model.pause else None
             return multiple()
         if len(model.queue) <= SMALL:
-            model.wake = TICK_SENT if min(len(taken), PAGE) == len(model.queue) else None
+            model.wake = TICK_SENT
+            for member in taken:
+                model.marks.pop(member, None)
         model.cursor = self.client.get(self.queue.keys.cursor).decode()
         assert model.cursor.isdecimal()
         stamp = model.new_stamp(self.clock.now)
@@ -259,7 +259,7 @@ class Queue(RuleBasedStateMachine):
         model = self.model
         live = model.live_of(claim)
         outcome = self.queue.complete(claim)
-        assert (outcome.count, outcome.claim_expired) == (len(live), len(claim) - len(live))
+        assert outcome.claim_expired == len(claim) - len(live)
         for token in live:
             model.in_flight.remove(token)
             model.attempts.pop(token[0], None)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -76,17 +77,17 @@ def test_a_worker_is_blamed_only_for_messages_that_it_could_take(
 ) -> None:
     answers = iter([{"w": first}])
     monkeypatch.setattr(liveness, "_ask", lambda names: next(answers, {"w": now}))
-    monkeypatch.setattr(liveness.of_broker, "messages", lambda: messages)
+    monkeypatch.setattr(liveness.channels, "messages", lambda queues: messages)
     assert (liveness._idle(["w"], 0) == "") == is_sound
 
 
 def test_a_broker_that_is_away_says_nothing_of_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     from harbor_refresh.executions.errors import QueueUnavailable
 
-    def away() -> dict[str, int]:
+    def away(queues: Sequence[str]) -> dict[str, int]:
         raise QueueUnavailable("Redis: it is gone")
 
-    monkeypatch.setattr(liveness.of_broker, "messages", away)
+    monkeypatch.setattr(liveness.channels, "messages", away)
     found = judge_workers()
     assert (found.is_alive, "the broker is away" in found.why) == (True, True)
 

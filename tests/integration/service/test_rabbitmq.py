@@ -20,7 +20,6 @@ from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, TICKS
 from harbor_refresh.tasks.broker.channels import AWAY, waiting
 from harbor_refresh.tasks.broker.connecting import PUBLISHERS
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.overview import of_broker
 from harbor_refresh.tasks.overview.state import look
 from tests import servers
 from tests.elsewhere import uses
@@ -77,7 +76,7 @@ def through(proxy: Proxy, server: RabbitMQ) -> str:
 def lengths(*queues: str) -> dict[str, int]:
     """A look as the pages have it, which gives up soon; nothing while the broker is away."""
     try:
-        return of_broker.messages(queues or [JOBS])
+        return channels.messages(queues or [JOBS])
     except QueueUnavailable:
         return {}
 
@@ -156,7 +155,7 @@ def test_the_doctor_tells_a_rabbitmq_that_refuses_this_program_and_no_password(
         assert told.startswith("RabbitMQ answers and refuses this program. RabbitMQ: ")
         assert "ss/word" not in told
         with pytest.raises(QueueRefused):
-            of_broker.messages()
+            channels.messages(QUEUES)
 
 
 def test_an_absent_rabbitmq_is_told_as_absent() -> None:
@@ -303,7 +302,7 @@ def test_looks_at_a_rabbitmq_that_hangs_give_up_and_those_after_them_work(broker
         shows(**{JOBS: 0})
         proxy.flows.clear()
         with pytest.raises(QueueUnavailable):
-            of_broker.messages([JOBS])
+            channels.messages([JOBS])
         proxy.flows.set()
         shows(**{JOBS: 0})
     proxy.close()

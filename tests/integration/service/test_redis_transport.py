@@ -9,8 +9,8 @@ import pytest
 from kombu import Connection, Consumer, Queue
 from kombu.exceptions import OperationalError
 
-from harbor_refresh import redis_transport
 from harbor_refresh.local.redis import EmbeddedRedis
+from harbor_refresh.tasks.broker import redis_transport
 from harbor_refresh.tasks.queue.connection import NotServing, WrongServer
 from tests.integration.concurrency import DEADLINE_SECONDS, wait_until
 from tests.integration.redis_state import Redis

@@ -5,10 +5,10 @@ import time
 
 import pytest
 from pytest_django import Settings
-from redis.exceptions import ConnectionError as NoConnection
 from redis.lock import Lock
 
 from benchmarks.designs import strategy
+from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.strategies import exclusion
@@ -84,7 +84,7 @@ def test_a_lock_that_cannot_be_renewed_stays_for_the_time_that_was_granted(
     locking: Settings, monkeypatch: pytest.MonkeyPatch, away: float, succeeded: int
 ) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise NoConnection
+        raise QueueUnavailable("Redis: no answer")
 
     marked(5)
     now = [1_000.0]
