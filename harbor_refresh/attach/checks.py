@@ -47,7 +47,8 @@ class AttachFacts(Facts):
         """Those that Harbor 2.9 and newer have, of which our models have no others."""
         fields = [field for model in (Execution, Task) for field in model._meta.concrete_fields]
         names = [f"{one.model._meta.db_table}.{one.column}" for one in fields]
-        return [name for (name,) in run("columns", needed=names, types=[one.db_type(connection) for one in fields])]
+        types = [one.db_type(connection) for one in fields]
+        return [name for (name,) in run("columns", needed=names, types=types)]
 
     @cached_property
     def missing_rights(self) -> list[tuple[str, str | None, str]]:

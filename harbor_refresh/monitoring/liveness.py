@@ -14,17 +14,15 @@ from celery import current_app
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks.broker.channels import AWAY
+from harbor_refresh.tasks.checks.examination import what_is_wrong
+from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.overview import of_broker
-from harbor_refresh.tasks.overview.state import look
 
 #: How long a worker may take to answer; it answers between two messages.
 ANSWER_SECONDS = 3.0
 #: How long messages may wait for a worker that has a free process.
 PROGRESS_SECONDS = 15.0
 LOOK_SECONDS = 0.5
-#: Beat sends its most frequent task every five seconds, unless an administrator has changed that.
-BEAT_SECONDS = 60.0
-BEAT_INTERVALS = 3
 
 
 class Verdict(NamedTuple):
@@ -106,21 +104,12 @@ def _idle(names: Sequence[str], seconds: float) -> str:
 
 
 def judge_beat() -> Verdict:
-    """Judge beat by when it last sent a task, which it writes to the database. Several beats are judged
-    together."""
-    state = look()
-    if state.schedule is None:
-        away = state.absent.get("database", "")
+    """Judge beat as the doctor does, by when it last sent a task. Several beats are judged together."""
+    facts = Facts()
+    if away := facts.state.absent.get("database"):
         return Verdict(True, f"the database is away, so nothing is known of beat: {away}")
-    intervals = [row.interval for row in state.schedule if row.is_enabled and row.interval]
-    if not intervals:
-        return Verdict(True, "every row of the schedule is disabled, so beat has nothing to send")
-    limit = max(BEAT_SECONDS, BEAT_INTERVALS * min(intervals))
-    silent = state.beat_silent
-    if silent is None or silent > limit:
-        told = "never" if silent is None else f"{silent:.0f} s ago"
-        return Verdict(False, f"beat sent its last task {told}; {limit:g} s is the limit")
-    return Verdict(True, f"beat sent a task {silent:.0f} s ago")
+    trouble = what_is_wrong(facts, "beat.alive").rstrip(".")
+    return Verdict(not trouble, trouble or "beat sends what its schedule has")
 
 
 JUDGES: Mapping[str, Callable[[], Verdict]] = {"worker": judge_workers, "beat": judge_beat}

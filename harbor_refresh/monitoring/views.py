@@ -29,9 +29,8 @@ from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.news.counters import Histogram, Totals, totals
 from harbor_refresh.monitoring.catalogue import COUNTERS, GAUGES, HISTOGRAMS
 from harbor_refresh.monitoring.flights import Flight, Late
-from harbor_refresh.tasks.checks import postgres, redis_servers  # noqa: F401  # they register the checks
+from harbor_refresh.tasks.checks.examination import what_is_wrong
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.checks.registry import REGISTERED, examine, told
 from harbor_refresh.tasks.overview.state import ServiceState, look
 
 #: How long a server may take to answer. PostgreSQL may be stopped, and then no limit of its client ends a
@@ -55,14 +54,9 @@ def _is_near(request: HttpRequest) -> bool:
     return any(address in ip_network(network) for network in networks)
 
 
-def _trouble(facts: Facts, *checks: str) -> str:
-    results = examine([REGISTERED[name] for name in checks], facts)
-    return " ".join(told(problem)["what"] for result in results for problem in result.problems)
-
-
-databases = Flight(lambda: _trouble(Facts(), "database.reachable", "database.writable", "tables.migrations"))
+databases = Flight(lambda: what_is_wrong(Facts(), "database.reachable", "database.writable", "tables.migrations"))
 #: All probes share the connection of these facts.
-redises = Flight(partial(_trouble, Facts(), "redis.reachable"))
+redises = Flight(partial(what_is_wrong, Facts(), "redis.reachable"))
 
 
 def troubles() -> dict[str, str]:

@@ -5,7 +5,7 @@ from django.core.checks import CheckMessage
 # each module registers its checks
 from harbor_refresh.tasks.checks import postgres, redis_servers, settings, statuses, workers  # noqa: F401
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.checks.registry import REGISTERED, Check, Shown, examine
+from harbor_refresh.tasks.checks.registry import REGISTERED, Check, Shown, examine, told
 from harbor_refresh.tasks.overview.state import ServiceState
 
 
@@ -16,6 +16,12 @@ def selection(shown: Shown) -> list[Check]:
 
 def problems(shown: Shown, facts: Facts | None = None) -> list[CheckMessage]:
     return [problem for result in examine(selection(shown), facts or Facts()) for problem in result.problems]
+
+
+def what_is_wrong(facts: Facts, *checks: str) -> str:
+    """Return what these checks find, without what it means; an empty text if nothing is wrong."""
+    results = examine([REGISTERED[name] for name in checks], facts)
+    return " ".join(told(problem)["what"] for result in results for problem in result.problems)
 
 
 def findings(state: ServiceState) -> list[CheckMessage]:
