@@ -7,14 +7,12 @@ and those of a periodic policy that is there, are left as well.
 """
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, NamedTuple, cast
 
-from django.core.management.base import CommandParser
 from django.db import connection, transaction
 from redis import Redis
 from redis.exceptions import RedisError
@@ -101,15 +99,6 @@ def as_text(found: DeadTasks) -> list[Any]:
     if found.dead > len(rows):
         shown.append(f"… and {found.dead - len(rows):,} more.")
     return shown
-
-
-def add_job_service(parser: CommandParser) -> None:
-    parser.add_argument(
-        "--job-service-redis",
-        metavar="URL",
-        default=os.environ.get(VARIABLE, ""),
-        help=f"the Redis of Harbor's job service, which is only read (default: {VARIABLE})",
-    )
 
 
 def end(url: str, progress: Progress = lambda looked_at: None, *, dry_run: bool = False) -> DeadTasks:
