@@ -106,16 +106,12 @@ def _settings() -> Iterator[CheckMessage]:
                     id="harbor_refresh.E003",
                 )
         elif key != ADDRESS:
+            (near,) = get_close_matches(key_of(str(key).upper()), [*known, ADDRESS], n=1, cutoff=0)
             yield Error(
                 f"HARBOR_REFRESH has no setting {key!r}.",
-                hint=_nearest(str(key), [*known, ADDRESS]),
+                hint=f"The nearest name is {near!r}.",
                 id="harbor_refresh.E002",
             )
-
-
-def _nearest(key: str, names: list[str]) -> str | None:
-    near = get_close_matches(key_of(key.upper()), names, n=1, cutoff=0)
-    return f"The nearest name is {near[0]!r}." if near else None
 
 
 def _driver() -> Iterator[CheckMessage]:
