@@ -16,7 +16,8 @@ from django.core.checks import CheckMessage
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.monitoring.flights import Flight, Late
-from harbor_refresh.tasks.checks.examination import findings
+from harbor_refresh.tasks.checks.facts import Facts
+from harbor_refresh.tasks.checks.registry import Shown, problems
 from harbor_refresh.tasks.jobs.limits import in_use
 from harbor_refresh.tasks.overview import events, samples
 from harbor_refresh.tasks.overview.events import Told
@@ -40,6 +41,11 @@ class Overview:
     told: list[Told] = field(default_factory=list)
     points: list[Point] = field(default_factory=list)
     limits: list[dict[str, Any]] = field(default_factory=list)
+
+
+def findings(state: ServiceState) -> list[CheckMessage]:
+    """Return what is wrong in this state. No server is asked again."""
+    return problems(Shown.DASHBOARD, Facts(glance=state))
 
 
 def take() -> Overview:

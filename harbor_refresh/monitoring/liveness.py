@@ -14,8 +14,8 @@ from celery import current_app
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks.broker.channels import AWAY
-from harbor_refresh.tasks.checks.examination import what_is_wrong
 from harbor_refresh.tasks.checks.facts import Facts
+from harbor_refresh.tasks.checks.registry import what_is_wrong
 from harbor_refresh.tasks.overview import of_broker
 
 #: How long a worker may take to answer; it answers between two messages.

@@ -29,8 +29,8 @@ from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.news.counters import Histogram, Totals, totals
 from harbor_refresh.monitoring.catalogue import COUNTERS, GAUGES, HISTOGRAMS
 from harbor_refresh.monitoring.flights import Flight, Late
-from harbor_refresh.tasks.checks.examination import what_is_wrong
 from harbor_refresh.tasks.checks.facts import Facts
+from harbor_refresh.tasks.checks.registry import what_is_wrong
 from harbor_refresh.tasks.overview.state import ServiceState, look
 
 #: How long a server may take to answer. PostgreSQL may be stopped, and then no limit of its client ends a

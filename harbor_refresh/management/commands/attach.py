@@ -10,10 +10,9 @@ from harbor_refresh.attach.dead_tasks import VARIABLE
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.management.command import Subcommand, VerbCommand, argument
 from harbor_refresh.executions.management.output import Answer, Failed, bar_shown
-from harbor_refresh.tasks.checks.examination import selection
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.output import answer_of
-from harbor_refresh.tasks.checks.registry import Shown, examine
+from harbor_refresh.tasks.checks.registry import Shown, examine, selection
 from harbor_refresh.tasks.management.verbs.repair import repair_drift
 
 

@@ -7,10 +7,9 @@ from django.core.management.base import CommandParser
 
 from harbor_refresh.executions.management.command import AnswerCommand
 from harbor_refresh.executions.management.output import Answer
-from harbor_refresh.tasks.checks.examination import selection
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.output import STYLES, answer_of
-from harbor_refresh.tasks.checks.registry import Shown, examine
+from harbor_refresh.tasks.checks.registry import Shown, examine, selection
 
 
 def check_name(text: str) -> str:
