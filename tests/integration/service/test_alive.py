@@ -14,8 +14,8 @@ from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from redis import Redis
 
 from harbor_refresh.local.redis import EmbeddedRedis
-from harbor_refresh.monitoring import liveness
-from harbor_refresh.monitoring.liveness import Verdict, Worker, judge_beat, judge_workers
+from harbor_refresh.management.commands import alive
+from harbor_refresh.management.commands.alive import Verdict, Worker, judge_beat, judge_workers
 from harbor_refresh.tasks.broker.celery_queues import JOBS, TICKS
 from harbor_refresh.tasks.celery_tasks import MAX_WAITING
 from harbor_refresh.tasks.checks import workers
@@ -76,9 +76,9 @@ def test_a_worker_is_blamed_only_for_messages_that_it_could_take(
     first: Worker, now: Worker, messages: dict[str, int], is_sound: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = iter([{"w": first}])
-    monkeypatch.setattr(liveness, "_ask", lambda names: next(answers, {"w": now}))
-    monkeypatch.setattr(liveness.of_broker, "messages", lambda: messages)
-    assert (liveness._idle(["w"], 0) == "") == is_sound
+    monkeypatch.setattr(alive, "_ask", lambda names: next(answers, {"w": now}))
+    monkeypatch.setattr(alive.of_broker, "messages", lambda: messages)
+    assert (alive._idle(["w"], 0) == "") == is_sound
 
 
 def test_a_broker_that_is_away_says_nothing_of_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_a_broker_that_is_away_says_nothing_of_the_workers(monkeypatch: pytest.M
     def away() -> dict[str, int]:
         raise QueueUnavailable("Redis: it is gone")
 
-    monkeypatch.setattr(liveness.of_broker, "messages", away)
+    monkeypatch.setattr(alive.of_broker, "messages", away)
     found = judge_workers()
     assert (found.is_alive, "the broker is away" in found.why) == (True, True)
 
