@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from harbor_refresh.dashboard.latest import CHARTS, SERIES, Overview, all_data, data, latest, points_of, told
+from harbor_refresh.dashboard.latest import CHARTS, SERIES, Overview, all_data, data, latest, told
 from harbor_refresh.executions.admin.site_pages import answer
 from harbor_refresh.executions.durations import age, ago
 from harbor_refresh.executions.text import plural
@@ -38,7 +38,7 @@ def index_context(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
     if not _may_view(request):
         return context
     overview = latest()
-    points = [] if "database" in overview.state.absent else points_of("hour")
+    points = [] if "database" in overview.state.absent else SERIES["hour"].answer()
     return context | {
         "is_shown": True,
         **_news(overview),
@@ -61,7 +61,7 @@ def live(request: HttpRequest) -> HttpResponseBase:
 def chart_data(request: HttpRequest, span: str) -> HttpResponseBase:
     if span not in SERIES:
         return HttpResponse(status=404)
-    return answer(partial(_may_view, request), lambda: all_data(points_of(span)))
+    return answer(partial(_may_view, request), lambda: all_data(SERIES[span].answer()))
 
 
 def _may_view(request: HttpRequest) -> bool:
