@@ -232,3 +232,5 @@ VERBS |= {
     verb.value: Subcommand(text, partial(_act, verb), OF_STOP if verb == Verb.STOP else OF_MANY)
     for verb, text in HELP.items()
 }
+#: A part of `repair`.
+REFRESH = VERBS.pop(Verb.REFRESH)

@@ -158,7 +158,7 @@ REPAIRS = {
     "drift": Subcommand(DRIFT, lambda given: repair_drift(full=given["full"], dry_run=given["dry_run"]), OF_DRIFT),
     "claims": Subcommand("release the claims of dead nodes", _claims),
     "jobs": Subcommand("release the jobs of dead workers, and send the jobs that may run", _jobs),
-    "refresh": executions.VERBS["refresh"],
+    "refresh": executions.REFRESH,
 }
 SET = "write the set of Harbor's main branch instead of keys"
 FORCE = "export even if workers are alive and refreshing is not paused"

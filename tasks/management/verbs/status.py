@@ -24,7 +24,6 @@ from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import Token, execution_id
 from harbor_refresh.tasks.strategies import strategy
 
-MOST_WORKERS = 50
 #: What the counts of jobs mean.
 MEANINGS = {
     "waiting": "their turn has not come, or the broker holds enough",
@@ -130,13 +129,11 @@ def _jobs() -> Answer:
     rows = [(what.replace("_", " "), count, MEANINGS[what]) for what, count in counts.items()]
     shown: list[Any] = [table(("", "jobs", ""), rows)]
     workers = []
-    for one in nodes[:MOST_WORKERS]:
+    for one in nodes:
         name = f"{one['name']} (silent)" if one["is_suspected"] else one["name"]
         workers.append((name, one["running"], one["slots"], ", ".join(one["queues"])))
     if workers:
         shown += ["", table(("worker", "runs", "of", "queues"), workers)]
-    if len(nodes) > MOST_WORKERS:
-        shown.append(f"… and {plural(len(nodes) - MOST_WORKERS, 'worker')} more.")
     return Answer({**counts, "nodes": nodes}, shown)
 
 
