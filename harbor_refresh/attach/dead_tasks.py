@@ -53,7 +53,7 @@ class TaskRow(NamedTuple):
     task_id: int
     execution_id: int
     vendor_type: str
-    job_id: str | None
+    job_id: str
     status: str
     revision: int
     unchanged: timedelta

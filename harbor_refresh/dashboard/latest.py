@@ -113,7 +113,7 @@ CHARTS = (
     Chart("recoveries", "Taken back from dead workers", "bar", (Line("Executions", RED, "recovered"),)),
 )
 #: The points of each span that the page offers, in its order. They are read again when a new sample may be there.
-SERIES = {
+SERIES: dict[str, Flight[list[Point]]] = {
     "hour": Flight(partial(samples.read, "hour"), list, fresh=8.0),
     "day": Flight(partial(samples.read, "day"), list, fresh=60.0),
 }

@@ -32,7 +32,6 @@ def _as_data(results: Sequence[Result]) -> dict[str, Any]:
                 "title": result.check.title,
                 "verdict": result.verdict,
                 "needs": str(result.not_made) if result.not_made else None,
-                "seconds": round(result.seconds, 3),
                 "problems": [
                     {"level": level_of(one), "what": what_of(one), "todo": one.hint} for one in result.problems
                 ],

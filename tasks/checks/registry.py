@@ -5,7 +5,6 @@ or `Warning`. `msg` says what is wrong and, on a second line, what that means; `
 a server that is away is not made, so that one cause gives one problem.
 """
 
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -85,7 +84,6 @@ class Result:
     check: Check
     problems: tuple[CheckMessage, ...] = ()
     not_made: Need | None = None
-    seconds: float = 0.0
 
     @property
     def verdict(self) -> str:
@@ -122,12 +120,11 @@ def examine(checks: Sequence[Check], facts: Any) -> Iterator[Result]:
         if missing := next((need for need in one.needs if need in away), None):
             yield Result(one, not_made=missing)
             continue
-        began = time.monotonic()
         found = tuple(_problems(one, facts))
         if found and one.answers_for:  # silenced or not: checks that need the server would find nothing else
             away.add(one.answers_for)
         shown = tuple(problem for problem in found if not problem.is_silenced())
-        yield Result(one, shown, seconds=time.monotonic() - began)
+        yield Result(one, shown)
 
 
 def selection(shown: Shown) -> list[Check]:
