@@ -18,7 +18,14 @@ class TasksConfig(AppConfig):
         from harbor_refresh.executions.news import callbacks
         from harbor_refresh.executions.news.after_commit import changes_written, executions_touched
         from harbor_refresh.tasks import schedule
-        from harbor_refresh.tasks.checks import celery_options, settings
+        from harbor_refresh.tasks.checks import (  # noqa: F401  # they register
+            celery_options,
+            postgres,
+            redis_servers,
+            settings,
+            statuses,
+            workers,
+        )
         from harbor_refresh.tasks.jobs import end_callbacks, report_target, sender
         from harbor_refresh.tasks.operations import delivery_runs
         from harbor_refresh.tasks.overview import events

@@ -89,8 +89,8 @@ def start_redis() -> None:
 
 def pytest_unconfigure() -> None:
     held.close()
-    redis.stop(immediate=True)
-    postgres.stop(immediate=True)
+    redis.kill()
+    postgres.kill()
     shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -82,16 +82,14 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
     return made
 
 
-def moment(at: datetime | None) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S}" if at else ""
-
-
 def printable(text: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def _cell(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else printable(str(value))
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
+    return f"{value:,}" if isinstance(value, int) else printable("" if value is None else str(value))
 
 
 @contextmanager

@@ -6,12 +6,14 @@ from functools import cached_property
 from importlib.resources import files
 
 from django.core.checks import CheckMessage, Error, Warning
+from django.db import connection
 
 from harbor_refresh.attach.dead_tasks import DeadTasks, Progress, end
 from harbor_refresh.executions.attached.attachment import SCHEMA, is_attached
 from harbor_refresh.executions.database import Statements
 from harbor_refresh.executions.errors import QueueRightMissing
 from harbor_refresh.executions.management.output import Failed
+from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import Need, Shown, check
@@ -19,31 +21,15 @@ from harbor_refresh.tasks.queue.keys import HARBORS_PATTERN, HARBORS_SET
 
 run = Statements(__package__)
 
-#: The columns that this service reads or writes, by table and PostgreSQL's category of their types (number, text,
-#: JSON, time). Harbor 2.9 and newer have them all.
-NEEDED = {
-    ("execution", "N"): "id vendor_id revision",
-    ("execution", "S"): "vendor_type status status_message trigger",
-    ("execution", "U"): "extra_attrs",
-    ("execution", "D"): "start_time end_time update_time",
-    ("task", "N"): "id execution_id status_code status_revision run_count",
-    ("task", "S"): "job_id status status_message vendor_type",
-    ("task", "U"): "extra_attrs",
-    ("task", "D"): "creation_time start_time update_time end_time",
-}
 ATTACH = (Shown.ATTACH,)
-#: What scripts of the queue use in Harbor's Redis. SCRATCH is a key of ours, and no command leaves anything there.
+#: What scripts of the queue use in Harbor's Redis, with an argument for each that the command needs.
 COMMANDS = """
-INFO server; TIME; TYPE MARKS; SCAN 0 MATCH PATTERN COUNT 1; DBSIZE; UNLINK SCRATCH;
-EXISTS MARKS; SCARD MARKS; SISMEMBER MARKS -; SMISMEMBER MARKS -; SSCAN MARKS 0 COUNT 1; SPOP MARKS 0;
-SREM MARKS -; SADD MARKS -; SREM MARKS -;
-DEL SCRATCH; SET SCRATCH 1 PX 1000; INCRBY SCRATCH 1; GET SCRATCH; MGET SCRATCH; MSET SCRATCH 1;
-PEXPIRE SCRATCH 1000; PTTL SCRATCH;
-DEL SCRATCH; HSET SCRATCH a 1; HGET SCRATCH a; HMGET SCRATCH a;
-HLEN SCRATCH; HDEL SCRATCH a;
-DEL SCRATCH; ZADD SCRATCH 1 a; ZCARD SCRATCH; ZCOUNT SCRATCH 0 1; ZRANGE SCRATCH 0 0;
-ZRANGEBYSCORE SCRATCH 0 1; ZREVRANGE SCRATCH 0 0; ZSCORE SCRATCH a; ZREMRANGEBYRANK SCRATCH 1 1;
-ZREMRANGEBYSCORE SCRATCH 2 3; ZREM SCRATCH a; DEL SCRATCH
+INFO server; TIME; SCAN 0 MATCH PATTERN COUNT 1; DBSIZE; TYPE MARKS; EXISTS MARKS; SCARD MARKS; SISMEMBER MARKS a;
+SMISMEMBER MARKS a; SSCAN MARKS 0; SPOP MARKS; SREM MARKS a; SADD MARKS a;
+DEL OURS; UNLINK OURS; SET OURS 1; INCRBY OURS 1; GET OURS; MGET OURS; MSET OURS 1; PEXPIRE OURS 1; PTTL OURS;
+HSET OURS a 1; HGET OURS a; HMGET OURS a; HLEN OURS; HDEL OURS a; ZADD OURS 1 a; ZCARD OURS; ZCOUNT OURS 0 1;
+ZRANGE OURS 0 0; ZRANGEBYSCORE OURS 0 1; ZREVRANGE OURS 0 0; ZSCORE OURS a; ZREM OURS a; ZREMRANGEBYRANK OURS 0 0;
+ZREMRANGEBYSCORE OURS 0 1
 """
 
 
@@ -58,8 +44,11 @@ class AttachFacts(Facts):
 
     @cached_property
     def missing_columns(self) -> list[str]:
-        needed = {f"{table}.{one}": kind for (table, kind), names in NEEDED.items() for one in names.split()}
-        return [name for (name,) in run("columns", needed=[*needed], kinds=[*needed.values()])]
+        """Those that Harbor 2.9 and newer have, of which our models have no others."""
+        fields = [field for model in (Execution, Task) for field in model._meta.concrete_fields]
+        names = [f"{one.model._meta.db_table}.{one.column}" for one in fields]
+        types = [one.db_type(connection) for one in fields]
+        return [name for (name,) in run("columns", needed=names, types=types)]
 
     @cached_property
     def missing_rights(self) -> list[tuple[str, str | None, str]]:
@@ -112,20 +101,20 @@ def marks(facts: AttachFacts) -> Iterator[CheckMessage]:
 
 @check("attach.redis_rights", "Redis gives this program the rights it needs", Need.REDIS, shown=ATTACH)
 def redis_rights(facts: Facts) -> Iterator[CheckMessage]:
-    """Name each command that Redis refuses in a script: one that takes marks and fails half-way would lose them.
-    What Celery lacks at the broker, it names itself."""
-    scratch = f"{facts.conf.key_prefix}attach-check"
-    known = {"MARKS": HARBORS_SET, "PATTERN": HARBORS_PATTERN, "SCRATCH": scratch}
+    """Name each command that Redis would refuse in a script: one that takes marks and fails half-way would lose
+    them. What Celery lacks at the broker, it names itself."""
+    known = {"MARKS": HARBORS_SET, "PATTERN": HARBORS_PATTERN, "OURS": f"{facts.conf.key_prefix}attach-check"}
     commands = [" ".join(known.get(word, word) for word in command.split()) for command in COMMANDS.split(";")]
-    source = files(__package__).joinpath("lua", "probe-2.lua").read_text(encoding="utf-8")
+    source = files(__package__).joinpath("lua", "refused-2.lua").read_text(encoding="utf-8")
     client = facts.redis.client
     try:
-        refused = client.evalsha(client.script_load(source), 2, HARBORS_SET, scratch, *commands)
+        found = client.evalsha(client.script_load(source), 2, HARBORS_SET, known["OURS"], *commands)
+        refused = [f"{name.decode()}: the user may not use it, or not with its keys" for name in found]
     except QueueRightMissing as exc:
-        refused = [b"EVALSHA", str(exc.__cause__).encode()]
-    for name, said in zip(refused[::2], refused[1::2], strict=True):
+        refused = [f"EVALSHA: {exc.__cause__}"]
+    for what in refused:
         yield Error(
-            f"Redis refuses {name.decode()}: {said.decode(errors='replace')[:200]}",
+            f"Redis refuses {what}",
             "Give the user of REDIS_URL the rights of deploy/attach/redis.acl: redis-cli ACL SETUSER …",
         )
 

@@ -7,14 +7,12 @@ and those of a periodic policy that is there, are left as well.
 """
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from django.core.management.base import CommandParser
 from django.db import connection, transaction
 from redis import Redis
 from redis.exceptions import RedisError
@@ -24,7 +22,7 @@ from harbor_refresh.executions.database import Statements, absence_translated
 from harbor_refresh.executions.errors import RightMissing
 from harbor_refresh.executions.lifecycle.reports import Report, apply_reports
 from harbor_refresh.executions.management.output import Failed, table
-from harbor_refresh.executions.status import FINAL, Status
+from harbor_refresh.executions.status import FINAL, Status, is_final
 
 run = Statements(__package__)
 
@@ -47,6 +45,18 @@ WRITTEN = "status, status_code, status_revision, status_message, run_count, star
 HEARTBEAT_SECONDS = 60
 GONE = "The job service no longer knows this job, so its outcome is unknown: it may have succeeded."
 Progress = Callable[[int], None]
+
+
+class TaskRow(NamedTuple):
+    """A row of next_tasks.sql."""
+
+    task_id: int
+    execution_id: int
+    vendor_type: str
+    job_id: str
+    status: str
+    revision: int
+    unchanged: timedelta
 
 
 @dataclass(frozen=True)
@@ -91,15 +101,6 @@ def as_text(found: DeadTasks) -> list[Any]:
     return shown
 
 
-def add_job_service(parser: CommandParser) -> None:
-    parser.add_argument(
-        "--job-service-redis",
-        metavar="URL",
-        default=os.environ.get(VARIABLE, ""),
-        help=f"the Redis of Harbor's job service, which is only read (default: {VARIABLE})",
-    )
-
-
 def end(url: str, progress: Progress = lambda looked_at: None, *, dry_run: bool = False) -> DeadTasks:
     """Look at every task and end the dead ones, page by page. A page, its log entries and nothing else is one
     transaction. The rule for reports decides again under the lock of each row, so a task that Harbor has changed
@@ -107,21 +108,20 @@ def end(url: str, progress: Progress = lambda looked_at: None, *, dry_run: bool 
     found, after = DeadTasks(), 0
     with _job_service(url) as client:
         periodic = _periodic(client)
-        while True:
-            (last, _, read, *_), *rows = run(
-                "find_unfinished", after=after, page=PAGE, lost=LOST_AFTER, gone=GONE_AFTER
-            )
-            if last is None:
-                return found
-            page = [one for one in _dead(client, rows) if one.job_id not in periodic]
-            found.looked_at += int(read)
-            found.unfinished += len(rows)
+        while rows := [TaskRow(*row) for row in run("next_tasks", after=after, page=PAGE)]:
+            waiting = [
+                one for one in rows if one.job_id and not is_final(one.status) and one.unchanged >= LOST_AFTER
+            ]
+            page = [one for one in _dead(client, waiting) if one.job_id not in periodic]
+            found.looked_at += len(rows)
+            found.unfinished += len(waiting)
             found.dead += len(page)
             found.examples += page[: EXAMPLES - len(found.examples)]
             if page and not dry_run:
                 found.ended += _end(page)
             progress(found.looked_at)
-            after = last
+            after = rows[-1].task_id
+    return found
 
 
 def _end(page: list[DeadTask]) -> int:
@@ -144,25 +144,22 @@ def _end(page: list[DeadTask]) -> int:
     return outcome.applied
 
 
-def _dead(client: Redis, rows: list[tuple[Any, ...]]) -> Iterator[DeadTask]:
+def _dead(client: Redis, rows: list[TaskRow]) -> Iterator[DeadTask]:
     """Ask for the stats of all jobs of a page at once."""
     if not rows:
         return
     with client.pipeline(transaction=False) as pipe:
         pipe.time()
-        for _, job_id, *_ in rows:
-            pipe.hmget(f"{PREFIX}job_stats:{job_id}", ["id", "status", "revision", "update_time"])
+        for one in rows:
+            pipe.hmget(f"{PREFIX}job_stats:{one.job_id}", ["id", "status", "revision", "update_time"])
         (now, _), *answers = pipe.execute()
-    for (pk, job_id, execution_id, vendor_type, stored, revision, is_old), (known, status, of_job, changed) in zip(
-        rows, answers, strict=True
-    ):
+    for one, (known, status, of_job, changed) in zip(rows, answers, strict=True):
         word, last = (status or b"").decode(errors="replace"), int(of_job or 0)
         if known is None and status is None:
-            if is_old:
-                yield DeadTask(pk, execution_id, vendor_type, job_id, stored, Status.ERROR, revision, GONE)
-        elif word in FINAL and last >= revision and now - int(changed or 0) >= LOST_AFTER.total_seconds():
-            reason = f"The job service says {word}; its report was lost."
-            yield DeadTask(pk, execution_id, vendor_type, job_id, stored, word, last, reason)
+            if one.unchanged >= GONE_AFTER:
+                yield DeadTask(*one[:5], Status.ERROR, one.revision, GONE)
+        elif word in FINAL and last >= one.revision and now - int(changed or 0) >= LOST_AFTER.total_seconds():
+            yield DeadTask(*one[:5], word, last, f"The job service says {word}; its report was lost.")
 
 
 def _periodic(client: Redis) -> set[str]:

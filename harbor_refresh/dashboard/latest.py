@@ -1,8 +1,8 @@
 """The latest overview of this process, one look for all pages that are open; and the points of the charts.
 
 A page gets an answer that is at most FRESH_SECONDS old. If fifty pages ask at once, then one thread looks, and the
-requests wait for its answer. If PostgreSQL hangs, then the first requests wait for PATIENCE_SECONDS; later
-requests are told at once that it does not answer, until the look comes back.
+requests wait for its answer. If PostgreSQL hangs, then the first requests wait for three seconds; later requests
+are told at once that it does not answer, until the look comes back.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,9 @@ from django.core.checks import CheckMessage
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
-from harbor_refresh.monitoring.flights import Flight, Late
-from harbor_refresh.tasks.checks.examination import findings
+from harbor_refresh.monitoring.flights import Flight
+from harbor_refresh.tasks.checks.facts import Facts
+from harbor_refresh.tasks.checks.registry import Shown, problems
 from harbor_refresh.tasks.jobs.limits import in_use
 from harbor_refresh.tasks.overview import events, samples
 from harbor_refresh.tasks.overview.events import Told
@@ -24,7 +25,6 @@ from harbor_refresh.tasks.overview.samples import Point
 from harbor_refresh.tasks.overview.state import ServiceState, look
 
 FRESH_SECONDS = 1.5
-PATIENCE_SECONDS = 3.0
 HANGS = "PostgreSQL: it does not answer"
 EVENTS = 12
 
@@ -40,6 +40,11 @@ class Overview:
     told: list[Told] = field(default_factory=list)
     points: list[Point] = field(default_factory=list)
     limits: list[dict[str, Any]] = field(default_factory=list)
+
+
+def findings(state: ServiceState) -> list[CheckMessage]:
+    """Return what is wrong in this state. No server is asked again."""
+    return problems(Shown.DASHBOARD, Facts(glance=state))
 
 
 def take() -> Overview:
@@ -58,16 +63,17 @@ def take() -> Overview:
     return Overview(datetime.now(UTC), state, findings(state), **known)
 
 
-looks = Flight(take, fresh=FRESH_SECONDS)
+def hanging() -> Overview:
+    """What is shown while PostgreSQL hangs."""
+    state = ServiceState(absent={"database": HANGS})
+    return Overview(datetime.now(UTC), state, findings(state))
+
+
+looks = Flight(take, hanging, fresh=FRESH_SECONDS)
 
 
 def latest() -> Overview:
-    """Return the latest overview. Takes PATIENCE_SECONDS at most."""
-    try:
-        return looks.answer(PATIENCE_SECONDS)
-    except Late:
-        state = ServiceState(absent={"database": HANGS})
-        return Overview(datetime.now(UTC), state, findings(state))
+    return looks.answer()
 
 
 BLUE, ORANGE, GREEN, RED = "#0284c7", "#ea580c", "#16a34a", "#dc2626"
@@ -107,18 +113,10 @@ CHARTS = (
     Chart("recoveries", "Taken back from dead workers", "bar", (Line("Executions", RED, "recovered"),)),
 )
 #: The points of each span that the page offers, in its order. They are read again when a new sample may be there.
-SERIES = {
-    "hour": Flight(partial(samples.read, "hour"), fresh=8.0),
-    "day": Flight(partial(samples.read, "day"), fresh=60.0),
+SERIES: dict[str, Flight[list[Point]]] = {
+    "hour": Flight(partial(samples.read, "hour"), list, fresh=8.0),
+    "day": Flight(partial(samples.read, "day"), list, fresh=60.0),
 }
-
-
-def points_of(span: str) -> list[Point]:
-    """Return the points of this span; none if PostgreSQL hangs."""
-    try:
-        return SERIES[span].answer(PATIENCE_SECONDS)
-    except Late:
-        return []
 
 
 def data(chart: Chart, points: Sequence[Point]) -> dict[str, Any]:

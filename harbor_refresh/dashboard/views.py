@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from harbor_refresh.dashboard.latest import CHARTS, SERIES, Overview, all_data, data, latest, points_of, told
+from harbor_refresh.dashboard.latest import CHARTS, SERIES, Overview, all_data, data, latest, told
 from harbor_refresh.executions.admin.site_pages import live_view
 from harbor_refresh.executions.durations import age, ago
 from harbor_refresh.executions.text import plural
@@ -36,7 +36,7 @@ def index_context(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
     if not _may_view(request):
         return context
     overview = latest()
-    points = [] if "database" in overview.state.absent else points_of("hour")
+    points = [] if "database" in overview.state.absent else SERIES["hour"].answer()
     return context | {
         "is_shown": True,
         **_news(overview),
@@ -59,7 +59,7 @@ def _news(overview: Overview) -> dict[str, Any]:
 
 
 live = live_view(_may_view, lambda _: _news(latest()))
-chart_data = live_view(_may_view, lambda _, span: all_data(points_of(span)))
+chart_data = live_view(_may_view, lambda _, span: all_data(SERIES[span].answer()))
 
 
 def _parts(overview: Overview) -> dict[str, str]:

@@ -2,13 +2,12 @@
 
 Browsers send a cookie to every port of a host. So Flower sees the session of the admin if both have the same
 host name, whether on two ports or behind one proxy. A user who logs out of the admin, or loses a right, loses
-access to Flower within REMEMBERED_SECONDS. With FLOWER_BASIC_AUTH, Flower's own check applies instead.
+access to Flower at once. With FLOWER_BASIC_AUTH, Flower's own check applies instead.
 Its pages get what they lack as well: a header against frames, and a cookie that is sent by HTTPS alone.
 """
 
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
-from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,16 +22,12 @@ from tornado.web import HTTPError, authenticated
 
 from harbor_refresh.executions.conf import intake_settings
 
-#: A page asks for a dozen files and tables at once; they share one look at the database.
-REMEMBERED_SECONDS = 3.0
-MOST_REMEMBERED = 1_000
 #: How long a request waits for the database.
 PATIENCE_SECONDS = 5.0
 DENIED = "You need the permission to view executions. If Flower is not read-only, only superusers can use it."
 
 _of_flower = BaseHandler.get_current_user
 _set_headers = BaseHandler.set_default_headers
-_remembered: dict[str, tuple[float, str | None]] = {}
 #: Django refuses queries in the thread of an event loop. One thread has one connection.
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="login")
 
@@ -51,32 +46,22 @@ def set_headers(handler: Any) -> None:
 
 
 def current_user(handler: Any) -> Any:
-    if handler.application.options.basic_auth:
+    options = handler.application.options
+    if options.basic_auth:
         return _of_flower(handler)  # type: ignore[no-untyped-call]
     session = handler.get_cookie(settings.SESSION_COOKIE_NAME) or ""
-    name = staff_of(session, handler.application.options.read_only)
+    try:
+        name = _thread.submit(_staff_of, session, options.read_only).result(PATIENCE_SECONDS)
+    except Exception:  # the database is away
+        return None
     if name is None:  # a redirect to the admin, which leads back, would have no end
         raise HTTPError(403, DENIED)
     return name or None
 
 
-def staff_of(session: str, is_read_only: bool) -> str | None:
-    """Return the name of the user of this session; an empty one if the session has no user who may use the admin,
-    or if the database is away; None if this user may not use Flower."""
-    now = monotonic()
-    until, name = _remembered.get(session, (0.0, ""))
-    if now >= until:
-        try:
-            name = _thread.submit(_look_up, session, is_read_only).result(PATIENCE_SECONDS)
-        except Exception:
-            return ""
-        if len(_remembered) >= MOST_REMEMBERED:
-            _remembered.clear()
-        _remembered[session] = (now + REMEMBERED_SECONDS, name)
-    return name
-
-
-def _look_up(session: str, is_read_only: bool) -> str | None:
+def _staff_of(session: str, is_read_only: bool) -> str | None:
+    """Return the name of the user of this session; an empty one if the session has no user who may use the admin;
+    None if this user may not use Flower."""
     if not session:
         return ""
     close_old_connections()

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import pwd
-import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -51,14 +50,6 @@ class Checkout:
         self.local.mkdir(mode=0o700, exist_ok=True)
         self.local.chmod(0o700)
         self.logs.mkdir(exist_ok=True)
-
-    def secret_key(self) -> str:
-        """Django's SECRET_KEY for this checkout, made at the first call and kept."""
-        path = self.local / "secret_key"
-        if not (path.exists() and path.read_text().strip()):
-            path.touch(mode=0o600)
-            path.write_text(secrets.token_urlsafe(64))
-        return path.read_text().strip()
 
     def fresh_log(self, name: str) -> Path:
         """Begin a log, which is empty and of its owner alone."""

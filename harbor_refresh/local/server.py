@@ -55,17 +55,9 @@ class EmbeddedServer(Child, ABC):
             f"{self.name} did not start on 127.0.0.1:{self.port}. Its log ({self.log}) ends:\n{tail(self.log)}"
         )
 
-    def stop(self, *, immediate: bool = False) -> None:
-        """Stop cleanly, or, if `immediate`, by SIGKILL, like a crash."""
-        if immediate:
-            self.kill()
-        else:
-            end([self], seconds=10)
-
-    def restart(self, *, immediate: bool = False) -> None:
-        """Stop and start again on the same port with the same data."""
-        self.stop(immediate=immediate)
-        self.start()
+    def stop(self) -> None:
+        """Stop cleanly; `kill` is a crash. The next start finds the same port and the same data."""
+        end([self], seconds=10)
 
     def discard(self) -> None:
         self.kill()

@@ -52,19 +52,16 @@ def start_again(one: Service | EmbeddedServer) -> None:
             say(f"error {exc}")
 
 
-def environment(checkout: Checkout, database_url: str, redis_url: str) -> dict[str, str]:
-    """The environment of every process: ours, the two addresses, and this checkout's secret."""
+def environment(database_url: str, redis_url: str) -> dict[str, str]:
+    """The environment of every process: ours, and the two addresses."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    environ |= {
+    return environ | {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), environ.get("PATH", "")]),
         "PYTHONUNBUFFERED": "1",
         "DJANGO_SETTINGS_MODULE": SETTINGS,
         "DATABASE_URL": database_url,
         "REDIS_URL": redis_url,
     }
-    if not env.secret("SECRET_KEY", ""):
-        environ["SECRET_KEY"] = checkout.secret_key()
-    return environ
 
 
 def say(text: str) -> None:
@@ -90,7 +87,7 @@ class Up:
                 signal.signal(number, self._stop)
             try:
                 database_url, redis_url = self._database(), self._redis()
-                self._environ = environment(self._checkout, database_url, redis_url)
+                self._environ = environment(database_url, redis_url)
                 self.run_to_end("migrate", "manage.py", "migrate", "--noinput")
                 login = self._make_admin_account()
                 web, flower = self._port("The web", WEB_PORT), self._port("Flower", FLOWER_PORT)

@@ -1,3 +1,1 @@
-"""Monitoring: /metrics for Prometheus, /healthz and /readyz for load balancers and probes, and the liveness of
-workers and beat.
-"""
+"""Monitoring: /metrics for Prometheus, /healthz and /readyz for load balancers and probes."""

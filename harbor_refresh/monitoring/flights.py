@@ -15,38 +15,38 @@ from typing import Generic, TypeVar
 from django.db import connection
 
 T = TypeVar("T")
-
-
-class Late(Exception):
-    """The answer has not come in time."""
+#: How long an answer is waited for. No limit of its client ends a question to a PostgreSQL that is stopped.
+SECONDS = 3.0
 
 
 class Flight(Generic[T]):
     """One question. `ask` answers it in a thread, which opens a database connection of its own and closes it.
-    `fresh`: for so many seconds its answer is that of further callers."""
+    `late` says what counts while no answer has come in time. `fresh`: for so many seconds its answer is that of
+    further callers."""
 
-    def __init__(self, ask: Callable[[], T], *, fresh: float = 0.0) -> None:
+    def __init__(self, ask: Callable[[], T], late: Callable[[], T], *, fresh: float = 0.0) -> None:
         self._ask = ask
+        self._late = late
         self._fresh = fresh
         self._lock = threading.Lock()
         self._open: Future[T] | None = None
         self._asked_at = self._answered_at = 0.0
 
-    def answer(self, seconds: float) -> T:
-        """Return the answer, or raise the error of `ask`. Raises Late if neither is there so many seconds after
-        the question, which another caller may have asked."""
+    def answer(self) -> T:
+        """Return the answer, or raise the error of `ask`; or return `late`, if neither is there SECONDS after the
+        question, which another caller may have asked."""
         with self._lock:
             now = monotonic()
             if self._open is None or self._is_old(self._open, now):
                 self._open, self._asked_at = Future(), now
                 threading.Thread(target=self._fly, args=(self._open,), name="flight", daemon=True).start()
-            answer, left = self._open, self._asked_at + seconds - now
+            answer, left = self._open, self._asked_at + SECONDS - now
         try:
             return answer.result(max(0.0, left))
         except TimeoutError:
             if answer.done():
                 raise
-            raise Late from None
+            return self._late()
 
     def _is_old(self, answer: "Future[T]", now: float) -> bool:
         return answer.done() and (answer.exception() is not None or now - self._answered_at >= self._fresh)

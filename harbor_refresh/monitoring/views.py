@@ -28,15 +28,11 @@ from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.news.counters import Histogram, Totals, totals
 from harbor_refresh.monitoring.catalogue import COUNTERS, GAUGES, HISTOGRAMS
-from harbor_refresh.monitoring.flights import Flight, Late
-from harbor_refresh.tasks.checks import postgres, redis_servers  # noqa: F401  # they register the checks
+from harbor_refresh.monitoring.flights import SECONDS, Flight
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.checks.registry import REGISTERED, examine, told
+from harbor_refresh.tasks.checks.registry import what_is_wrong
 from harbor_refresh.tasks.overview.state import ServiceState, look
 
-#: How long a server may take to answer. PostgreSQL may be stopped, and then no limit of its client ends a
-#: question.
-SECONDS = 3.0
 OF_A_PROXY = ("X-Forwarded-For", "Forwarded", "X-Real-Ip")
 
 
@@ -55,29 +51,16 @@ def _is_near(request: HttpRequest) -> bool:
     return any(address in ip_network(network) for network in networks)
 
 
-def _trouble(facts: Facts, *checks: str) -> str:
-    results = examine([REGISTERED[name] for name in checks], facts)
-    return " ".join(told(problem)["what"] for result in results for problem in result.problems)
+NEEDED = ("database.reachable", "database.writable", "tables.migrations")
+LATE = f"no answer within {SECONDS:g} s"
+#: Why each server cannot be used; an empty text if it can. All probes share the connection of the facts of Redis.
+databases = Flight(lambda: what_is_wrong(Facts(), *NEEDED), lambda: LATE)
+redises = Flight(partial(what_is_wrong, Facts(), "redis.reachable"), lambda: LATE)
 
 
-databases = Flight(lambda: _trouble(Facts(), "database.reachable", "database.writable", "tables.migrations"))
-#: All probes share the connection of these facts.
-redises = Flight(partial(_trouble, Facts(), "redis.reachable"))
-
-
-def troubles() -> dict[str, str]:
-    """Return why each server cannot be used; an empty text if it can. The process is ready if the database can."""
-    found = {}
-    for name, flight in (("database", databases), ("redis", redises)):
-        try:
-            found[name] = flight.answer(SECONDS)
-        except Late:
-            found[name] = f"no answer within {SECONDS:g} s"
-    return found
-
-
-looks = Flight(look)
-counts = Flight(absence_translated()(totals))
+#: Redis and the broker are waited for within the look.
+looks = Flight(look, lambda: ServiceState(absent={"database": "it does not answer"}))
+counts: Flight[Totals | None] = Flight(absence_translated()(totals), lambda: None)
 
 
 class Scrape(Collector):
@@ -85,10 +68,7 @@ class Scrape(Collector):
     says which server is away."""
 
     def collect(self) -> Iterator[Metric]:
-        try:
-            state = looks.answer(SECONDS)
-        except Late:  # Redis and the broker are waited for within the look
-            state = ServiceState(absent={"database": "it does not answer"})
+        state = looks.answer()
         for gauge in GAUGES:
             known = gauge.value(state)
             family = GaugeMetricFamily(gauge.name, gauge.meaning, labels=list(gauge.labels))
@@ -96,8 +76,9 @@ class Scrape(Collector):
                 if value is not None:
                     family.add_metric([label] if gauge.labels else [], value)
             yield family
-        with suppress(Late, DatabaseAway):
-            yield from _counted(counts.answer(SECONDS))
+        with suppress(DatabaseAway):
+            if (found := counts.answer()) is not None:
+                yield from _counted(found)
 
 
 def _counted(found: Totals) -> Iterator[Metric]:
@@ -127,7 +108,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     Why it is away is told to a probe, which asks the process itself, and not through a proxy: the reason names
     addresses of our network.
     """
-    found = troubles()
+    found = {"database": databases.answer(), "redis": redises.answer()}
     is_ready, is_stranger = not found["database"], came_through_a_proxy(request)
     shown = {name: (trouble and ("away" if is_stranger else trouble)) or "ok" for name, trouble in found.items()}
     return JsonResponse({"ready": is_ready, **shown}, status=200 if is_ready else 503)

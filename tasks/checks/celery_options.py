@@ -38,7 +38,8 @@ def _names() -> Iterator[CheckMessage]:
     a function `sweep` names it `tasks.sweep`, as ours is named."""
     for name in sorted(ROUTES):
         task = current_app.tasks.get(name)
-        theirs = set() if task is None or _is_ours(task) else {type(task).__module__}
+        is_ours = task is None or type(task).__module__.startswith(f"{PACKAGE}.")
+        theirs = set() if is_ours else {type(task).__module__}
         module, _, function = name.partition(".")
         # in a project's module `tasks`, Celery has dropped its task if it knew ours before
         if isinstance(getattr(sys.modules.get(module), function, None), Proxy | Task):
@@ -49,10 +50,6 @@ def _names() -> Iterator[CheckMessage]:
                 hint="Give it another name: @shared_task(name=…).",
                 id="harbor_tasks.E030",
             )
-
-
-def _is_ours(task: Any) -> bool:
-    return type(task).__module__.startswith(f"{PACKAGE}.")
 
 
 def jobs() -> dict[str, TrackedJob]:

@@ -1,6 +1,5 @@
 """What the checks look at. Each fact is read once, and only if a check asks for it. Reading changes nothing."""
 
-from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -130,12 +129,9 @@ class Facts:
         """The Redis of the queue; and that of the broker if it is another, and is not away, which is a problem
         of its own."""
         other = self.broker
-        if other is None or other is self.redis:
+        if other is None or other is self.redis or self.absence(Need.BROKER):
             return (self.redis,)
-        with suppress(QueueUnavailable):
-            _ = other.info
-            return (self.redis, other)
-        return (self.redis,)
+        return (self.redis, other)
 
     def absence(self, need: Need) -> RefreshError | None:
         if self.glance:

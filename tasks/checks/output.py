@@ -7,14 +7,23 @@ from typing import Any
 from django.core.checks import CheckMessage
 from rich.text import Text
 
-from harbor_refresh.executions.management.output import printable
+from harbor_refresh.executions.management.output import Answer, printable
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.registry import Result, level_of, what_of
 
 STYLES = {"error": "bold red", "warning": "bold yellow"}
 
 
-def as_data(results: Sequence[Result]) -> dict[str, Any]:
+def answer_of(results: Sequence[Result], level: str = "error", more: Sequence[Any] = (), **data: Any) -> Answer:
+    """Answer a command, which fails if there is a problem of this level. `more` is shown before the summary, and
+    `data` is for programs alone. Lines are not broken, so that a command can be copied in one piece."""
+    found = [problem for result in results for problem in result.problems]
+    failing = [one for one in found if one.is_serious() or level == "warning"]
+    shown = [*map(problem_text, found), *more, _summary(results)]
+    return Answer(_as_data(results) | data, shown, plural(len(failing), "problem") if failing else "")
+
+
+def _as_data(results: Sequence[Result]) -> dict[str, Any]:
     return {
         "sound": not any(result.problems or result.not_made for result in results),
         "checks": [
@@ -23,7 +32,6 @@ def as_data(results: Sequence[Result]) -> dict[str, Any]:
                 "title": result.check.title,
                 "verdict": result.verdict,
                 "needs": str(result.not_made) if result.not_made else None,
-                "seconds": round(result.seconds, 3),
                 "problems": [
                     {"level": level_of(one), "what": what_of(one), "todo": one.hint} for one in result.problems
                 ],
@@ -31,12 +39,6 @@ def as_data(results: Sequence[Result]) -> dict[str, Any]:
             for result in results
         ],
     }
-
-
-def as_text(results: Sequence[Result]) -> list[Text | str]:
-    """Lines are not broken, so that a command can be copied in one piece."""
-    shown = [problem_text(problem) for result in results for problem in result.problems]
-    return [*shown, _summary(results)]
 
 
 def problem_text(problem: CheckMessage) -> Text:

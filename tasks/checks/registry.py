@@ -5,7 +5,6 @@ or `Warning`. `msg` says what is wrong and, on a second line, what that means; `
 a server that is away is not made, so that one cause gives one problem.
 """
 
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -58,7 +57,7 @@ class Check:
         return self.answers_for is None, GROUPS.index(self.id.partition(".")[0])
 
 
-#: The checks of the modules that were imported.
+#: Those of attach are among them once its command is imported.
 REGISTERED: dict[str, Check] = {}
 
 
@@ -85,7 +84,6 @@ class Result:
     check: Check
     problems: tuple[CheckMessage, ...] = ()
     not_made: Need | None = None
-    seconds: float = 0.0
 
     @property
     def verdict(self) -> str:
@@ -122,12 +120,28 @@ def examine(checks: Sequence[Check], facts: Any) -> Iterator[Result]:
         if missing := next((need for need in one.needs if need in away), None):
             yield Result(one, not_made=missing)
             continue
-        began = time.monotonic()
         found = tuple(_problems(one, facts))
         if found and one.answers_for:  # silenced or not: checks that need the server would find nothing else
             away.add(one.answers_for)
         shown = tuple(problem for problem in found if not problem.is_silenced())
-        yield Result(one, shown, seconds=time.monotonic() - began)
+        yield Result(one, shown)
+
+
+def selection(shown: Shown) -> list[Check]:
+    """Return the checks that this command or page shows, in order."""
+    return sorted((one for one in REGISTERED.values() if shown in one.shown), key=lambda one: one.place)
+
+
+def problems(shown: Shown, facts: Any) -> list[CheckMessage]:
+    """Return what the checks of this command or page find, errors first."""
+    found = [problem for result in examine(selection(shown), facts) for problem in result.problems]
+    return sorted(found, key=lambda one: not one.is_serious())
+
+
+def what_is_wrong(facts: Any, *checks: str) -> str:
+    """Return what these checks find, without what it means; an empty text if nothing is wrong."""
+    results = examine([REGISTERED[name] for name in checks], facts)
+    return " ".join(told(problem)["what"] for result in results for problem in result.problems)
 
 
 def _problems(made: Check, facts: Any) -> Iterator[CheckMessage]:

@@ -27,8 +27,7 @@ from harbor_refresh.tasks.without_redis import mode
 
 
 def check_settings(**_: Any) -> list[CheckMessage]:
-    conf = refresh_settings()
-    return [*_values(conf), *_broker(conf), *_names()]
+    return [*_together(refresh_settings()), *_names()]
 
 
 @check("settings.checks", "the settings fit together")
@@ -39,7 +38,7 @@ def system_checks(facts: object) -> Iterator[CheckMessage]:
         yield CheckMessage(message.level, f"{message.id}: {text}", hint or "manage.py check --deploy")
 
 
-def _values(conf: Refresh) -> Iterator[CheckMessage]:
+def _together(conf: Refresh) -> Iterator[CheckMessage]:
     if found := other_than_postgresql(connections[DEFAULT_DB_ALIAS]):
         yield found
     if is_attached() and (conf.strategy != "claim" or conf.in_process):
@@ -49,6 +48,13 @@ def _values(conf: Refresh) -> Iterator[CheckMessage]:
             "would stay in its set.",
             hint="Attached, only the strategy claim and an interval above 0 take them.",
             id="harbor_tasks.E004",
+        )
+    if is_amqp(str(current_app.conf.broker_url or "")) and conf.strategy != "claim":
+        yield Error(
+            f"The broker is RabbitMQ, and REFRESH_STRATEGY is {conf.strategy}: its ticks must reach every worker "
+            "by a channel of Redis, but through RabbitMQ each tick would reach only one.",
+            hint="Remove REFRESH_STRATEGY, or name a Redis in CELERY_BROKER_URL.",
+            id="harbor_tasks.E008",
         )
 
 
@@ -64,16 +70,6 @@ def _names() -> Iterator[CheckMessage]:
                 hint="Remove it. Intervals are rows of the schedule, in the admin.",
                 id="harbor_tasks.W002",
             )
-
-
-def _broker(conf: Refresh) -> Iterator[CheckMessage]:
-    if is_amqp(str(current_app.conf.broker_url or "")) and conf.strategy != "claim":
-        yield Error(
-            f"The broker is RabbitMQ, and REFRESH_STRATEGY is {conf.strategy}: its ticks must reach every worker "
-            "by a channel of Redis, but through RabbitMQ each tick would reach only one.",
-            hint="Remove REFRESH_STRATEGY, or name a Redis in CELERY_BROKER_URL.",
-            id="harbor_tasks.E008",
-        )
 
 
 def check_project(**_: Any) -> list[CheckMessage]:
@@ -106,16 +102,12 @@ def _settings() -> Iterator[CheckMessage]:
                     id="harbor_refresh.E003",
                 )
         elif key != ADDRESS:
+            (near,) = get_close_matches(key_of(str(key).upper()), [*known, ADDRESS], n=1, cutoff=0)
             yield Error(
                 f"HARBOR_REFRESH has no setting {key!r}.",
-                hint=_nearest(str(key), [*known, ADDRESS]),
+                hint=f"The nearest name is {near!r}.",
                 id="harbor_refresh.E002",
             )
-
-
-def _nearest(key: str, names: list[str]) -> str | None:
-    near = get_close_matches(key_of(key.upper()), names, n=1, cutoff=0)
-    return f"The nearest name is {near[0]!r}." if near else None
 
 
 def _driver() -> Iterator[CheckMessage]:

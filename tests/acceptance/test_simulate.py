@@ -149,8 +149,9 @@ def test_the_demo_goes_on_after_both_servers_have_restarted(
     environment: dict[str, str], demo: "subprocess.Popen[str]"
 ) -> None:
     wait_for(lambda: running(environment), "a task that runs")
-    servers.redis.restart(immediate=True)
-    servers.postgres.stop(immediate=True)
+    servers.redis.kill()
+    servers.redis.start()
+    servers.postgres.kill()
     assert demo.stderr is not None
     assert any("Waiting for it to come back" in line for line in demo.stderr)
     servers.postgres.start()

@@ -41,7 +41,7 @@ def test_an_immediate_restart_with_thousands_queued_makes_no_hot_loop(
     ids = many(3_000)
     succeed(ids)
     connection.close()
-    servers.postgres.stop(immediate=True)
+    servers.postgres.kill()
     cluster.worker("one")
     cluster.worker("two")
     away = commands_in(5, redis)
@@ -83,7 +83,8 @@ def test_a_restart_during_the_work_counts_no_attempt(
     cluster.beat()
     wait_for(acted.exists, "the work to be in full swing", log=worker.log)
     connection.close()
-    servers.postgres.restart(immediate=True)
+    servers.postgres.kill()
+    servers.postgres.start()
     go_on.touch()
     holds()
     assert statuses() == {"Success": 3_000}
@@ -100,7 +101,7 @@ def test_a_beat_that_starts_while_the_database_is_away_waits_for_it(
     set_intervals(cluster.env["DATABASE_URL"], cluster.every)
     cluster.every = {}  # no row can be written while the database is away
     connection.close()
-    servers.postgres.stop(immediate=True)
+    servers.postgres.kill()
     beat = cluster.beat()
     wait_for(lambda: "Beat waits for its schedule: PostgreSQL" in beat.text() or beat.died(), "beat to wait")
     assert not beat.died(), beat.text()

@@ -145,7 +145,7 @@ def test_while_postgresql_is_away_jobs_end_and_none_begins_and_none_is_run_again
     with connection.cursor() as cursor:
         cursor.execute("CHECKPOINT")  # which puts their begins on disk
     connection.close()
-    servers.postgres.stop(immediate=True)
+    servers.postgres.kill()
     stopped, begun = time.monotonic(), runs(log)
     let_end(log)
     wait_for(

@@ -87,7 +87,8 @@ def test_work_goes_on_after_a_killed_worker_and_a_restart_of_redis(  # noqa: PLR
         lambda: {"held a": 2, "held b": 2}.items() <= runs(log).items(), "the second to run them", log=second.log
     )
     assert refused(redis) == []
-    server.restart(immediate=True)
+    server.kill()
+    server.start()
     succeed(ids[150:])
     for gate in ("a.2", "b.2"):
         log.with_name(gate).touch()

@@ -15,7 +15,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from harbor_refresh.local import LocalError
-from harbor_refresh.local.postgres import ROLE, EmbeddedPostgres
+from harbor_refresh.local.postgres import DATABASE, ROLE, EmbeddedPostgres
 from harbor_refresh.local.process import spawn, tail
 from harbor_refresh.local.redis import EmbeddedRedis
 from tests import servers
@@ -137,7 +137,7 @@ class Standby(EmbeddedPostgres):
     """A standby that follows a primary."""
 
     def __init__(self, directory: Path, primary: EmbeddedPostgres) -> None:
-        super().__init__(directory, parameters=primary.parameters, database=primary.database)
+        super().__init__(directory, parameters=primary.parameters)
         self.primary = primary
 
     def _make_data(self, programs: Path) -> None:
@@ -166,7 +166,7 @@ class PostgresTier:
 
     @property
     def url(self) -> str:
-        return f"postgresql://{ROLE}@{HOST}:{self.proxy.port}/{self.primary.database}"
+        return f"postgresql://{ROLE}@{HOST}:{self.proxy.port}/{DATABASE}"
 
     def _crash(self) -> None:
         self.crashes.append(time.time())

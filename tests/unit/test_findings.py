@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from harbor_refresh.tasks.checks import examination
+from harbor_refresh.dashboard.latest import findings
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.checks.registry import Shown, told
+from harbor_refresh.tasks.checks.registry import Shown, problems, told
 from harbor_refresh.tasks.conf import DECLARED, Refresh
 from harbor_refresh.tasks.overview.state import Scheduled, SeenNode, ServiceState
 from harbor_refresh.tasks.schedule import ROWS
@@ -78,7 +78,7 @@ def found(state: ServiceState, conf: Refresh = CONF) -> list[dict[str, str]]:
     """What the dashboard shows; no server is asked."""
     facts = Facts(glance=state)
     facts.conf = conf
-    return [told(one) for one in examination.problems(Shown.DASHBOARD, facts)]
+    return [told(one) for one in problems(Shown.DASHBOARD, facts)]
 
 
 def test_nothing_is_found_on_a_sound_service() -> None:
@@ -124,7 +124,7 @@ def test_reconcile_is_not_late_while_a_long_queue_postpones_it() -> None:
 
 def test_what_a_person_must_do_comes_before_what_is_worth_knowing() -> None:
     state = replace(SOUND, dead=(SeenNode("host-3-c", 34.0),), quarantined=7)
-    assert [(one.id, one.is_serious()) for one in examination.findings(state)] == [
+    assert [(one.id, one.is_serious()) for one in findings(state)] == [
         ("status.quarantine", True),
         ("workers.died", False),
     ]

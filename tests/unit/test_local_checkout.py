@@ -125,15 +125,9 @@ def test_only_its_owner_can_read_the_lock_file(tmp_path: Path) -> None:
         assert (tmp_path / "up.lock").stat().st_mode & 0o077 == 0
 
 
-def test_the_secret_key_is_made_once_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
+def test_only_its_owner_can_enter_what_is_kept(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path)
     checkout.prepare()
-
-    key = checkout.secret_key()
-
-    assert len(key) > 50
-    assert checkout.secret_key() == key
-    assert (checkout.local / "secret_key").stat().st_mode & 0o077 == 0
     assert checkout.local.stat().st_mode & 0o077 == 0
 
 

@@ -57,15 +57,14 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("immediate", [False, True])
-def test_postgres_finds_its_data_on_the_same_port_after_a_restart(
-    postgres: EmbeddedPostgres, immediate: bool
-) -> None:
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_postgres_finds_its_data_on_the_same_port_after_a_restart(postgres: EmbeddedPostgres, end: str) -> None:
     with psycopg.connect(postgres.url) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
     url = postgres.url
 
-    postgres.restart(immediate=immediate)
+    getattr(postgres, end)()
+    postgres.start()
 
     assert postgres.url == url
     assert ask(postgres, "SELECT number FROM kept") == 7
@@ -98,13 +97,14 @@ def test_a_setting_that_postgres_refuses_is_reported_with_the_end_of_its_log(fol
         server.discard()
 
 
-@pytest.mark.parametrize("immediate", [False, True])
-def test_redis_finds_its_data_on_the_same_port_after_a_restart(redis: EmbeddedRedis, immediate: bool) -> None:
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_redis_finds_its_data_on_the_same_port_after_a_restart(redis: EmbeddedRedis, end: str) -> None:
     with Redis.from_url(redis.url) as client:
         client.set("kept", "7")
     url = redis.url
 
-    redis.restart(immediate=immediate)
+    getattr(redis, end)()
+    redis.start()
 
     assert redis.url == url
     with Redis.from_url(redis.url) as client:

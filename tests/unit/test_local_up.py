@@ -92,27 +92,21 @@ def test_a_child_that_dies_is_reported_with_the_end_of_its_log_and_starts_again(
 
 
 @pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
-    monkeypatch.delenv("SECRET_KEY", raising=False)
+def checkout(tmp_path: Path) -> Checkout:
     made = Checkout(tmp_path)
     made.prepare()
     return made
 
 
-def test_the_processes_get_the_addresses_and_no_variable_of_make(
-    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_processes_get_the_addresses_and_no_variable_of_make(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MAKEFLAGS", "-j4")
 
-    environ = environment(checkout, "postgresql://db", "redis://cache")
+    environ = environment("postgresql://db", "redis://cache")
 
     assert environ["DATABASE_URL"] == "postgresql://db"
     assert environ["REDIS_URL"] == "redis://cache"
     assert environ["DJANGO_SETTINGS_MODULE"] == "settings.dev"
-    assert environ["SECRET_KEY"] == checkout.secret_key()
     assert "MAKEFLAGS" not in environ
-    monkeypatch.setenv("SECRET_KEY", "mine")
-    assert environment(checkout, "", "")["SECRET_KEY"] == "mine"
 
 
 def test_a_step_that_fails_is_reported_with_the_end_of_its_log(checkout: Checkout) -> None:

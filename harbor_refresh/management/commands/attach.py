@@ -1,20 +1,18 @@
 """`manage.py attach`: look whether this service can be attached to a Harbor, and put right what is wrong there."""
 
+import os
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from harbor_refresh.attach import dead_tasks
 from harbor_refresh.attach.checks import AttachFacts
+from harbor_refresh.attach.dead_tasks import VARIABLE
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.management.command import Subcommand, VerbCommand
+from harbor_refresh.executions.management.command import Subcommand, VerbCommand, argument
 from harbor_refresh.executions.management.output import Answer, Failed, bar_shown
-from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.checks.examination import selection
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.checks.output import as_data, as_text
-from harbor_refresh.tasks.checks.registry import Shown, examine
+from harbor_refresh.tasks.checks.output import answer_of
+from harbor_refresh.tasks.checks.registry import Shown, examine, selection
 from harbor_refresh.tasks.management.verbs.repair import repair_drift
 
 
@@ -22,20 +20,8 @@ def _check(options: dict[str, Any]) -> Answer:
     with bar_shown("looked at") as progress:
         facts = AttachFacts(progress, str(options["job_service_redis"]))
         results = list(examine(selection(Shown.ATTACH), facts))
-    errors = [one for result in results for one in result.problems if one.is_serious()]
-    *problems, summary = as_text(results)
     found = facts.__dict__.get("dead")  # None: no check has looked
-    shown = dead_tasks.as_text(found) if found else []
-    data = {**as_data(results), "dead_tasks": found and asdict(found)}
-    return Answer(data, [*problems, *shown, summary], plural(len(errors), "problem") if errors else "")
-
-
-def _arguments_of_repair(parser: CommandParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="print, and write nothing")
-    parser.add_argument(
-        "--dead-tasks", action="store_true", help="end the tasks whose job is gone in Harbor's job service"
-    )
-    dead_tasks.add_job_service(parser)
+    return answer_of(results, more=dead_tasks.as_text(found) if found else (), dead_tasks=found and asdict(found))
 
 
 def _repair(options: dict[str, Any]) -> Answer:
@@ -54,7 +40,7 @@ def _repair(options: dict[str, Any]) -> Answer:
 
 def _end_dead_tasks(url: str, dry_run: bool) -> Answer:
     if not url:
-        raise Failed(f"name the Redis of Harbor's job service: --job-service-redis URL, or {dead_tasks.VARIABLE}")
+        raise Failed(f"name the Redis of Harbor's job service: --job-service-redis URL, or {VARIABLE}")
     with bar_shown("looked at") as progress:
         found = dead_tasks.end(url, progress, dry_run=dry_run)
     done = "dry run: nothing written" if dry_run else f"{found.ended:,} ended"
@@ -63,17 +49,22 @@ def _end_dead_tasks(url: str, dry_run: bool) -> Answer:
     )
 
 
+CHECK = "check whether this service can be attached to the Harbor that its settings name"
+REPAIR = "mark all executions whose status is wrong, or end the tasks whose job is gone"
+JOB_SERVICE = argument(
+    "--job-service-redis",
+    metavar="URL",
+    default=os.environ.get(VARIABLE, ""),
+    help=f"the Redis of Harbor's job service, which is only read (default: {VARIABLE})",
+)
+OF_REPAIR = (
+    argument("--dry-run", action="store_true", help="print, and write nothing"),
+    argument("--dead-tasks", action="store_true", help="end the tasks whose job is gone in Harbor's job service"),
+    JOB_SERVICE,
+)
 VERBS = {
-    "check": Subcommand(
-        "check whether this service can be attached to the Harbor that its settings name",
-        _check,
-        [dead_tasks.add_job_service],
-    ),
-    "repair": Subcommand(
-        "mark all executions whose status is wrong, or end the tasks whose job is gone",
-        _repair,
-        [_arguments_of_repair],
-    ),
+    "check": Subcommand(CHECK, _check, [JOB_SERVICE]),
+    "repair": Subcommand(REPAIR, _repair, OF_REPAIR),
 }
 
 

@@ -7,11 +7,9 @@ from django.core.management.base import CommandParser
 
 from harbor_refresh.executions.management.command import AnswerCommand
 from harbor_refresh.executions.management.output import Answer
-from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.checks.examination import selection
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.checks.output import STYLES, as_data, as_text
-from harbor_refresh.tasks.checks.registry import Shown, examine
+from harbor_refresh.tasks.checks.output import STYLES, answer_of
+from harbor_refresh.tasks.checks.registry import Shown, examine, selection
 
 
 def check_name(text: str) -> str:
@@ -46,7 +44,4 @@ class Command(AnswerCommand):
     def answer(self, options: dict[str, Any]) -> Answer:
         only = tuple(options["only"] or ("",))
         chosen = [one for one in selection(Shown.DOCTOR) if one.answers_for or one.id.startswith(only)]
-        results = list(examine(chosen, Facts()))
-        found = [problem for result in results for problem in result.problems]
-        failing = [one for one in found if one.is_serious() or options["fail_level"] == "warning"]
-        return Answer(as_data(results), as_text(results), plural(len(failing), "problem") if failing else "")
+        return answer_of(list(examine(chosen, Facts())), options["fail_level"])

@@ -9,13 +9,8 @@ from harbor_refresh.executions.management.output import Answer
 from harbor_refresh.tasks.management.verbs import executions, repair, status
 from harbor_refresh.tasks.queue.connection import absence_remembered
 
-FOUND = status.VERBS | executions.VERBS | repair.VERBS | verbs.VERBS
 #: In the order of the help text.
-NAMES = (
-    *("status", "why", "list", "show", "stop", "retry", "resume", "delete", "pause", "unpause"),
-    *("quarantine", "repair", "marks", "sweep", "check", "token"),
-)
-VERBS = {name: FOUND[name] for name in NAMES}
+VERBS = status.VERBS | executions.VERBS | repair.VERBS | verbs.VERBS
 #: These work in pages for long, so Redis may be back before their end. The other verbs wait for it once.
 LONG = ("stop", "retry", "resume", "delete", "repair", "sweep")
 

@@ -19,7 +19,7 @@ from harbor_refresh.executions.attached.ownership import refuse_if_attached
 from harbor_refresh.executions.errors import NoSuchExecution, Refused
 from harbor_refresh.executions.lifecycle import vendor_keys
 from harbor_refresh.executions.management.command import Subcommand, age, argument, positive_integer
-from harbor_refresh.executions.management.output import Answer, Failed, Misused, bar_shown, moment, table
+from harbor_refresh.executions.management.output import Answer, Failed, Misused, bar_shown, table
 from harbor_refresh.executions.models import Execution, Quarantine
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import count, span
@@ -91,11 +91,10 @@ def _list(options: dict[str, Any]) -> Answer:
     data = {"executions": [_fields(one) for one in shown], "has_more": has_more}
     if not shown:
         return Answer(data, ["No execution is chosen."])
-    rows = []
-    for one in shown:
-        of = one.vendor_key if one.vendor_id < 0 else one.vendor_id
-        times = moment(one.start_time), moment(one.end_time)
-        rows.append((str(one.pk), one.status, one.vendor_type, of, one.trigger, *times))
+    rows = [
+        (str(one.pk), one.status, one.vendor_type, one.vendor_key, one.trigger, one.start_time, one.end_time)
+        for one in shown
+    ]
     columns = ("execution", "status", "vendor", "vendor id", "trigger", "started", "ended")
     more = [f"The newest {plural(limit, 'execution')}; there are more."] if has_more else []
     return Answer(data, [table(columns, rows), *more])
@@ -118,11 +117,11 @@ def _show(options: dict[str, Any]) -> Answer:
         ("message", execution.status_message),
         ("trigger", execution.trigger),
         ("attributes", json.dumps(execution.extra_attrs, ensure_ascii=False)),
-        ("started", moment(execution.start_time)),
-        ("ended", moment(execution.end_time)),
+        ("started", execution.start_time),
+        ("ended", execution.end_time),
         ("tasks", f"{found.total:,}: {counts}" if counts else "none"),
         ("progress", f"{int(found.share * 100)}%"),
-        ("quarantine", reason or ""),
+        ("quarantine", reason),
     ]
     return Answer(_fields(execution) | data, [table(("", ""), [row for row in rows if row[1]])])
 
@@ -233,3 +232,5 @@ VERBS |= {
     verb.value: Subcommand(text, partial(_act, verb), OF_STOP if verb == Verb.STOP else OF_MANY)
     for verb, text in HELP.items()
 }
+#: A part of `repair`.
+REFRESH = VERBS.pop(Verb.REFRESH)

@@ -12,7 +12,7 @@ from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.management.command import Subcommand, argument, one_of, positive_integer
-from harbor_refresh.executions.management.output import Answer, bar_shown, moment, refuse_second_run, table
+from harbor_refresh.executions.management.output import Answer, bar_shown, refuse_second_run, table
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks.broker.celery_queues import WORK
@@ -60,10 +60,10 @@ def repair_drift(*, full: bool, dry_run: bool) -> Answer:
         shown.append(f"The watermark could not be trusted: {outcome.rescan_reason}.")
     rows, first = [], []
     for one in outcome.examples[:MAX_DRIFTS]:
-        true = one.true if one.true != one.stored else f"{one.true}, with another end"
-        rows.append((str(one.execution_id), one.vendor_type, one.stored, true))
         known = asdict(one)
         first.append({"vendor": known.pop("vendor_type"), **known})
+        true = one.true if one.true != one.stored else f"{one.true}, with another end"
+        rows.append((str(one.execution_id), one.vendor_type, one.stored, true))
     if rows:
         shown.append(table(("execution", "vendor", "stored", "true"), rows))
     if outcome.drifted > MAX_DRIFTS:
@@ -116,12 +116,10 @@ def _quarantine(options: dict[str, Any]) -> Answer:
         return _release(options["release"] or [*quarantines.values_list("pk", flat=True)])
     of_execution = {"vendor": F("execution__vendor_type"), "status": F("execution__status")}
     found = list(quarantines.values("execution_id", "attempts", "at", "reason", **of_execution))
-    columns = ("execution_id", "vendor", "status", "attempts", "at", "reason")
-    rows = [[one[name] for name in columns] for one in found]
-    for row in rows:
-        row[0], row[4] = str(row[0]), moment(row[4])
-    shown = table(("execution", *columns[1:4], "since", "reason"), rows)
-    return Answer({"quarantined": found}, [shown if rows else "No execution is in quarantine."])
+    keys = ("vendor", "status", "attempts", "at", "reason")
+    rows = [(str(one["execution_id"]), *(one[key] for key in keys)) for one in found]
+    shown = table(("execution", "vendor", "status", "attempts", "since", "reason"), rows)
+    return Answer({"quarantined": found}, [shown if found else "No execution is in quarantine."])
 
 
 def _release(given: list[int]) -> Answer:
@@ -160,7 +158,7 @@ REPAIRS = {
     "drift": Subcommand(DRIFT, lambda given: repair_drift(full=given["full"], dry_run=given["dry_run"]), OF_DRIFT),
     "claims": Subcommand("release the claims of dead nodes", _claims),
     "jobs": Subcommand("release the jobs of dead workers, and send the jobs that may run", _jobs),
-    "refresh": executions.VERBS["refresh"],
+    "refresh": executions.REFRESH,
 }
 SET = "write the set of Harbor's main branch instead of keys"
 FORCE = "export even if workers are alive and refreshing is not paused"

@@ -13,10 +13,9 @@ from harbor_refresh.executions.management.command import Subcommand, argument, o
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.checks.examination import problems
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.output import problem_text
-from harbor_refresh.tasks.checks.registry import Shown, level_of, told, what_of
+from harbor_refresh.tasks.checks.registry import Shown, level_of, problems, told, what_of
 from harbor_refresh.tasks.jobs import queries
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.overview.state import ServiceState
@@ -25,7 +24,6 @@ from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import Token, execution_id
 from harbor_refresh.tasks.strategies import strategy
 
-MOST_WORKERS = 50
 #: What the counts of jobs mean.
 MEANINGS = {
     "waiting": "their turn has not come, or the broker holds enough",
@@ -43,7 +41,7 @@ def _status(options: dict[str, Any]) -> Answer:
     if options["claims"] or options["jobs"]:
         return _claims(options["limit"]) if options["claims"] else _jobs()
     facts = Facts()
-    found = sorted(problems(Shown.DASHBOARD, facts), key=lambda one: not one.is_serious())
+    found = problems(Shown.DASHBOARD, facts)
     state, design = facts.state, strategy()
     is_elsewhere = not design.marks_on_queue and "redis" not in state.absent
     backlog = design.backlog() if is_elsewhere else state.backlog
@@ -131,13 +129,11 @@ def _jobs() -> Answer:
     rows = [(what.replace("_", " "), count, MEANINGS[what]) for what, count in counts.items()]
     shown: list[Any] = [table(("", "jobs", ""), rows)]
     workers = []
-    for one in nodes[:MOST_WORKERS]:
+    for one in nodes:
         name = f"{one['name']} (silent)" if one["is_suspected"] else one["name"]
         workers.append((name, one["running"], one["slots"], ", ".join(one["queues"])))
     if workers:
         shown += ["", table(("worker", "runs", "of", "queues"), workers)]
-    if len(nodes) > MOST_WORKERS:
-        shown.append(f"… and {plural(len(nodes) - MOST_WORKERS, 'worker')} more.")
     return Answer({**counts, "nodes": nodes}, shown)
 
 
@@ -187,7 +183,7 @@ def _why_of_job(task_id: int) -> Answer:
 
 
 def _check(options: dict[str, Any]) -> Answer:
-    found = [*bad_settings(), *problems(Shown.PROJECT)]
+    found = [*bad_settings(), *problems(Shown.PROJECT, Facts())]
     rows = [(level_of(one), str(one.id), what_of(one), str(one.hint or "")) for one in found]
     data = {"problems": [dict(zip(("level", "id", "what", "todo"), row, strict=True)) for row in rows]}
     errors = [one for one in found if one.is_serious()]

@@ -10,8 +10,7 @@ from pytest_django import DjangoDbBlocker, Settings
 from redis import Redis
 
 from harbor_refresh.executions.attached.attachment import HARBOR
-from harbor_refresh.tasks.checks.examination import selection
-from harbor_refresh.tasks.checks.registry import Shown
+from harbor_refresh.tasks.checks.registry import Shown, selection
 from tests import servers
 from tests.harbor.databases import connections_attached, make_harbors_database
 from tests.harbor.samples import everything, execution, sql

@@ -3,9 +3,8 @@
 from django.core.checks import CheckMessage
 from django.db import connection
 
-from harbor_refresh.tasks.checks.examination import selection
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.checks.registry import Shown, examine, level_of, what_of
+from harbor_refresh.tasks.checks.registry import Shown, examine, level_of, selection, what_of
 
 E, W = "error", "warning"
 CHECKS = selection(Shown.DOCTOR)

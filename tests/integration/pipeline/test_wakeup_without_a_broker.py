@@ -91,7 +91,7 @@ def test_a_dead_separate_broker_stops_no_report(
             ran.kill()
             if not is_killed:
                 os.kill(pid, signal.SIGCONT)
-            broker.stop(immediate=True)
+            broker.kill()
     assert said.count("Could not wake a tick, the next one of the schedule will do: ") == 1
     assert "Traceback" not in said
     assert Task.objects.get().status == "Running"

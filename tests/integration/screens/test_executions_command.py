@@ -83,8 +83,8 @@ def test_list_shows_what_the_options_choose_the_newest_first() -> None:
     Execution.objects.filter(pk=second.pk).update(end_time=end)
     assert said("harbor", "list") == (
         "execution  status   vendor    vendor id  trigger   started              ended\n"
-        f"{second.pk}          Success  SCAN_ALL          0  MANUAL    2026-01-31 12:00:00  2026-01-31 13:00:00\n"
-        f"{first.pk}          Running  GC                7  SCHEDULE  2026-01-31 12:00:00"
+        f"{second.pk}          Success  SCAN_ALL  0          MANUAL    2026-01-31 12:00:00  2026-01-31 13:00:00\n"
+        f"{first.pk}          Running  GC        7          SCHEDULE  2026-01-31 12:00:00"
     )
     assert "The newest 1 execution; there are more." in said("harbor", "list", "--limit", 1)
     assert said("harbor", "list", "--vendor", "NONE") == "No execution is chosen."

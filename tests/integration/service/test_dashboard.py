@@ -51,11 +51,11 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def forget() -> None:
     looks_with(take)
     for span in looking.SERIES:
-        looking.SERIES[span] = Flight(partial(samples.read, span), fresh=60)
+        looking.SERIES[span] = Flight(partial(samples.read, span), list, fresh=60)
 
 
 def looks_with(look: Callable[[], Overview]) -> None:
-    looking.looks = Flight(look, fresh=looking.FRESH_SECONDS)
+    looking.looks = Flight(look, looking.hanging, fresh=looking.FRESH_SECONDS)
 
 
 def live(client: Client) -> Any:
@@ -272,11 +272,11 @@ def test_a_look_that_hangs_is_waited_for_once_and_then_told_at_once(monkeypatch:
         return [one.id for one in latest().findings] == ["database.reachable"]
 
     looks_with(hang)
-    monkeypatch.setattr(looking, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(flights, "SECONDS", 0.01)
     assert is_away()
     now = flights.monotonic()
     monkeypatch.setattr(flights, "monotonic", lambda: now + 600)
-    monkeypatch.setattr(looking, "PATIENCE_SECONDS", 600)
+    monkeypatch.setattr(flights, "SECONDS", 600)
     assert is_away(), "it was asked so long ago"
     may_return.set()
     wait_for(lambda: latest() is found, "the look to come back")

@@ -30,7 +30,7 @@ TROUBLE = pages.read("docs/howto/troubleshooting.md")
 SMALL = [pages.read("docs/howto/retention.md"), pages.read("docs/howto/admin.md")]
 #: What is wrong here: no worker and no beat is there.
 WRONG = {"beat.alive", "workers.alive"}
-SILENT = r"no worker of \S+ has answered|beat sent its last task never"
+SILENT = r"no worker of \S+ has answered|Beat has never sent anything"
 
 
 def within_sentences(text: str) -> list[str]:

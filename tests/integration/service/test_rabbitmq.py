@@ -14,7 +14,7 @@ from kombu.exceptions import OperationalError
 
 from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
 from harbor_refresh.local.ports import choose_port
-from harbor_refresh.monitoring.liveness import judge_workers
+from harbor_refresh.management.commands.alive import judge_workers
 from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, TICKS
 from harbor_refresh.tasks.broker.channels import AWAY, waiting
