@@ -102,7 +102,7 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
     for tenant in {one.tenant for one in again}:  # they take turns as jobs that are started now do
         Turns(tenant=tenant).give([row for row in rows if row["tenant"] == tenant])
     run("run_again", task_ids=[one.pk for one in again], revisions=revisions, turns=[row["turn"] for row in rows])
-    # why they were stopped (consequences.py)
+    # why they were stopped (terms.py)
     with_terms = Execution.objects.filter(pk__in=[one.id for one in (*above, *family)], terms__isnull=False)
     with_terms.update(status_message="")
     gates.pass_stopped(going_on | links.ancestors(going_on).keys())

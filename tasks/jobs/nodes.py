@@ -32,7 +32,7 @@ from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import RefreshError
-from harbor_refresh.tasks.jobs import consequences, limits, sender
+from harbor_refresh.tasks.jobs import limits, sender, terms
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.messages.validation import HEADER, run_of
 from harbor_refresh.tasks.jobs.reaper import release, release_runs_without_node, running
@@ -189,7 +189,7 @@ class ThisWorker:
         with suppress(RuntimeError):  # another thread changes the set of requests
             self._kill_stopped()
         if found.has_consequences:
-            consequences.have_carried_out()
+            terms.have_carried_out()
 
     def _guarded(self, work: Callable[..., object], *args: object) -> None:
         try:
