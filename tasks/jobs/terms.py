@@ -62,14 +62,7 @@ def terms_of(
     *,
     tells_first_failure: bool = False,
 ) -> Terms | None:
-    """Return the terms of a new execution; None if nothing is asked of it.
-
-    Args:
-        once: The key of the execution among those of its vendor type; empty: it has none.
-        on_failure: What becomes of the rest when a task has failed: it may `continue`, or `stop`.
-        deadline: Seconds from now, or a moment, at which the rest is stopped.
-        tells_first_failure: Whether it has a callback for the first failed task.
-    """
+    """Return the terms of a new execution (`start` describes them); None if nothing is asked of it."""
     if on_failure not in ("continue", "stop"):
         raise Refused(f'on_failure takes "continue" or "stop", and got {shown(on_failure)}')
     if not is_text(once, MAX_ONCE):
