@@ -5,7 +5,7 @@ interpreter for a minute is no dead job. Two threads share the work:
 
 1. One beats once a second (sql/beat.sql).
 2. The other releases what processes of its pool ran that are gone; deletes the rows of other nodes that are
-   dead, after two looks that are a ttl apart (sql/delete_dead_nodes.sql); releases what a node ran that has no
+   dead, after two looks that are a ttl apart (`delete_dead_nodes`); releases what a node ran that has no
    row; sends jobs; and kills what was stopped and does not listen. The pool wakes it when a process dies. A node
    that has been silent itself deletes no row, until it has beaten for a ttl.
 
@@ -21,12 +21,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from functools import cache
 from typing import Any, NamedTuple
 
 from celery import bootsteps
 from celery.worker.state import active_requests, total_count
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
@@ -69,6 +70,19 @@ def to_do(node: int, queues: Sequence[str]) -> ToDo:
     """Return what this node, of these queues, has to look after."""
     with absence_translated():
         return ToDo(*run("to_do", node=node, queues=list(queues), ttl=TTL_SECONDS)[0])
+
+
+def delete_dead_nodes() -> list[str]:
+    """Delete the nodes that are suspected for the ttl and silent still, and suspect those that are silent for the
+    ttl. Returns the names of the dead. Two looks, because after a pause of the database every node is silent: then
+    a heartbeat (sql/beat.sql), which ends the suspicion, comes before the second."""
+    before = Now() - timedelta(seconds=TTL_SECONDS)
+    with absence_translated(), transaction.atomic():
+        late = Node.objects.select_for_update(skip_locked=True).filter(suspected_at__lt=before)
+        dead = dict(late.values_list("pk", "name"))
+        Node.objects.filter(pk__in=dead).delete()
+        Node.objects.filter(suspected_at=None, heard_at__lt=before).update(suspected_at=Now())
+    return [*dead.values()]
 
 
 class ThisWorker:
@@ -199,17 +213,16 @@ class ThisWorker:
         except Exception:
             log.error("%s could not look after its jobs", self._name, exc_info=True)
 
-    def _delete_dead_nodes(self) -> list[str]:
-        """Return the names of the dead nodes, whose rows it deletes. If the database was away, this node does not
-        know which nodes beat, and deletes none."""
+    def _delete_dead_nodes(self) -> bool:
+        """Return whether a node was dead. If the database was away, this node does not know which nodes beat, and
+        deletes none."""
         now = time.monotonic()
         if now - self._beat_at > TTL_SECONDS or now - self._since < TTL_SECONDS:
-            return []
-        with absence_translated():
-            dead = [name for (name,) in run("delete_dead_nodes", ttl=TTL_SECONDS)]
+            return False
+        dead = delete_dead_nodes()
         if dead:
             signals.nodes_died.send(sender=type(self), names=dead)
-        return dead
+        return bool(dead)
 
     def _kill_stopped(self) -> None:
         """Kill the processes of runs that were stopped (`stop(kill_after=…)`) and go on, as Celery terminates a

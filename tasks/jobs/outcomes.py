@@ -25,7 +25,8 @@ from harbor_refresh.executions.status import CODES, Status, is_final
 from harbor_refresh.tasks.jobs import report_target
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.report_target import JobReport
-from harbor_refresh.tasks.jobs.running.kept_ends import KEPT, Kept
+from harbor_refresh.tasks.jobs.running import kept_ends
+from harbor_refresh.tasks.jobs.running.kept_ends import Kept
 from harbor_refresh.tasks.jobs.starting.celery_json import as_json
 from harbor_refresh.tasks.models.job import JobState
 
@@ -193,8 +194,7 @@ def _take(outcomes: Sequence[Outcome], *, waits: bool) -> Taken:
         standing = list(first.values())
         results = [one for one in standing if one.status == Status.SUCCESS and one.result is not None]
         _write("write_results", [(one.run, {"results": one.result}) for one in results])
-        ends = ((one.run, one.kept) for one in standing if one.kept)
-        _write("keep_ends", [(its, dict(zip(KEPT, kept, strict=True))) for its, kept in ends])
+        kept_ends.write((one.run.task_id, one.run.revision, one.kept) for one in standing if one.kept)
         _report(standing)
         _write("wait_again", [(one.run, _again(one)) for one in standing if one.waits])
     return Taken(standing, left, [])

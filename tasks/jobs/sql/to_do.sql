@@ -2,7 +2,7 @@
 --
 -- :node bigint  :queues text[]  its own  :ttl float8  seconds
 -- returns  processes int[]     where its jobs run
---          is_one_silent bool  some node was not heard for the ttl (delete_dead_nodes.sql)
+--          is_one_silent bool  some node was not heard for the ttl (tasks/jobs/nodes.py)
 --          is_one_due bool     the time of a job of its queues has come (due.sql), or a job waits for its limit
 --                              (admit_function.sql)
 --          has_consequences    a failure, or a deadline, has consequences (tasks/jobs/terms.py)
