@@ -72,9 +72,8 @@ def _key_function(task: Any) -> Any:
 
 
 def write_declared(names: Iterable[str] | None = None) -> None:
-    """Write the limits of all tasks of this app as its code has them; what an administrator has set stays.
-    `names`: only the rows of these that are not there. A row that is as it should be is not locked, because the
-    sender locks it for a moment."""
+    """Write the limits of all tasks of this app as its code has them. `names`: only the rows of these that are not
+    there. A row that is as it should be is not locked: the sender locks it for a moment."""
     tasks = current_app.tasks
     of = [name for name, task in tasks.items() if is_limited(task)] if names is None else names
     declared = {name: _declared(tasks[name]) for name in sorted(of) if name in tasks}

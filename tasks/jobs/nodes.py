@@ -4,10 +4,9 @@ The main process of a worker beats for the processes below it: in a pool of proc
 interpreter for a minute is no dead job. Two threads share the work:
 
 1. One beats once a second (sql/beat.sql).
-2. The other releases what processes of its pool ran that are gone; deletes the rows of other nodes that are
-   dead, after two looks that are a ttl apart (`delete_dead_nodes`); releases what a node ran that has no
-   row; sends jobs; and kills what was stopped and does not listen. The pool wakes it when a process dies. A node
-   that has been silent itself deletes no row, until it has beaten for a ttl.
+2. The other releases what processes of its pool ran that are gone; deletes the rows of dead nodes, and releases
+   what a node ran that has no row; sends jobs; and kills what was stopped and does not listen. The pool wakes it
+   when a process dies.
 
 Processes of a pool die with their worker, by the kernel: Celery sees to that. If a server is away, nothing is
 released, and no job begins or ends. A node that was frozen and comes back has lost its runs.
@@ -214,8 +213,8 @@ class ThisWorker:
             log.error("%s could not look after its jobs", self._name, exc_info=True)
 
     def _delete_dead_nodes(self) -> bool:
-        """Return whether a node was dead. If the database was away, this node does not know which nodes beat, and
-        deletes none."""
+        """Return whether a node was dead. If the database was away, this node does not know which nodes beat: it
+        deletes none until it has beaten for a ttl itself."""
         now = time.monotonic()
         if now - self._beat_at > TTL_SECONDS or now - self._since < TTL_SECONDS:
             return False

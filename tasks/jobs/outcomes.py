@@ -27,7 +27,6 @@ from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.report_target import JobReport
 from harbor_refresh.tasks.jobs.running import kept_ends
 from harbor_refresh.tasks.jobs.running.kept_ends import Kept
-from harbor_refresh.tasks.jobs.starting.celery_json import as_json
 from harbor_refresh.tasks.models.job import JobState
 
 log = logging.getLogger("harbor_refresh")
@@ -81,7 +80,7 @@ class Begun:
 @dataclass(frozen=True)
 class Outcome:
     """The run gets this status. Not final: Running says that it goes on, and Pending or Scheduled that the job
-    waits for another run, after `delay` seconds, and with other arguments if it asks for them.
+    waits for another run, after `delay` seconds, and with other arguments, as JSON, if it asks for them.
     `result` is for the jobs that need it, and JSON."""
 
     run: Run
@@ -90,7 +89,7 @@ class Outcome:
     result: str | None = None
     kept: Kept | None = None
     delay: float | None = None
-    arguments: tuple[list[Any], dict[str, Any]] | None = None
+    arguments: Sequence[Any] | None = None
     retries: int | None = None
     #: Whether another job needs this one, and whether another may wait for its place in a limit.
     is_needed: bool = False
@@ -245,8 +244,7 @@ def _write(statement: str, rows: Sequence[tuple[Run, dict[str, Any]]]) -> None:
 
 
 def _again(outcome: Outcome) -> dict[str, Any]:
-    asked = outcome.arguments and as_json(list(outcome.arguments))
-    args, kwargs = map(json.dumps, asked) if asked else (None, None)
+    args, kwargs = map(json.dumps, outcome.arguments) if outcome.arguments else (None, None)
     return {"delays": outcome.delay, "args": args, "kwargs": kwargs, "retries": outcome.retries}
 
 
