@@ -152,11 +152,11 @@ class ThisWorker:
         while not self._ending.is_set():
             is_woken = self._wake.wait(LIMIT_SECONDS if self._has_limits else BEAT_SECONDS)
             self._wake.clear()
+            if self._has_limits:
+                self._guarded(sender.send_admitted, sender.publisher.get().put, self._queues())
             if is_woken or time.monotonic() >= next_at:
                 passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
                 self._guarded(self._look_after_jobs, passes)
-            else:
-                self._guarded(sender.send_admitted, sender.publisher.get().put, self._queues())
         connection.close()
 
     def _beat(self) -> None:
