@@ -81,7 +81,9 @@ def delete_dead_nodes() -> list[str]:
         dead = dict(late.values_list("pk", "name"))
         Node.objects.filter(pk__in=dead).delete()
         Node.objects.filter(suspected_at=None, heard_at__lt=before).update(suspected_at=Now())
-    return [*dead.values()]
+    if names := [*dead.values()]:
+        signals.nodes_died.send(sender=delete_dead_nodes, names=names)
+    return names
 
 
 class ThisWorker:
@@ -218,10 +220,7 @@ class ThisWorker:
         now = time.monotonic()
         if now - self._beat_at > TTL_SECONDS or now - self._since < TTL_SECONDS:
             return False
-        dead = delete_dead_nodes()
-        if dead:
-            signals.nodes_died.send(sender=type(self), names=dead)
-        return bool(dead)
+        return bool(delete_dead_nodes())
 
     def _kill_stopped(self) -> None:
         """Kill the processes of runs that were stopped (`stop(kill_after=…)`) and go on, as Celery terminates a
