@@ -22,7 +22,7 @@ from harbor_refresh.executions.retention.lease import LEASE
 from harbor_refresh.executions.retention.sweep import sweep as sweep_executions
 from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, TICKS, WORK
 from harbor_refresh.tasks.broker.channels import batch_producer, waiting
-from harbor_refresh.tasks.jobs import consequences
+from harbor_refresh.tasks.jobs import terms
 from harbor_refresh.tasks.jobs.reaper import reap as reap_jobs
 from harbor_refresh.tasks.jobs.report_target import fire_again
 from harbor_refresh.tasks.jobs.running.handle import Handle
@@ -156,7 +156,7 @@ def recover_stale() -> int:
     finally:
         with suppress(DatabaseAway), absence_translated():
             gates.close_overdue()
-            consequences.carry_out()
+            terms.carry_out()
             fire_again()
             delivery_runs.recover()
 

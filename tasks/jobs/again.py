@@ -38,18 +38,15 @@ def retry_failed(execution_id: int) -> int:
     is lifted if one of these jobs is in it or below it (executions/lifecycle/gates.py).
 
     1. Lock the ancestors, the execution and its descendants, in id order. So the second of two retries sees what
-       the first has left, and a stop of any of them comes before this or after it.
+       the first has left. A stop of any of them comes before this, and is lifted, or after it, and stops these
+       jobs once more.
     2. Lock the tasks, and those of the jobs that hold the wanted keys, in id order; then the jobs. Decide under
        these locks.
     3. Write the tasks and the jobs, and refresh the execution, its descendants and its ancestors. Release them
        from quarantine before, because a quarantined execution is not refreshed. If a refresh fails, it is marked
        after the commit, as after any report.
 
-    Rows are locked in the usual order: executions before tasks, tasks before jobs.
-
-    If a stop comes while this works, then it waits for 1, and stops these jobs once more. If it came first, then
-    this waits for it, and lifts it. If the process dies before the commit, then nothing happened; after it, a
-    worker sends the jobs.
+    If the process dies before the commit, then nothing happened; after it, a worker sends the jobs.
     """
     return retry_on_conflict(partial(_run_again, execution_id, Status.ERROR))
 
@@ -102,7 +99,7 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
     for tenant in {one.tenant for one in again}:  # they take turns as jobs that are started now do
         Turns(tenant=tenant).give([row for row in rows if row["tenant"] == tenant])
     run("run_again", task_ids=[one.pk for one in again], revisions=revisions, turns=[row["turn"] for row in rows])
-    # why they were stopped (consequences.py)
+    # why they were stopped (terms.py)
     with_terms = Execution.objects.filter(pk__in=[one.id for one in (*above, *family)], terms__isnull=False)
     with_terms.update(status_message="")
     gates.pass_stopped(going_on | links.ancestors(going_on).keys())

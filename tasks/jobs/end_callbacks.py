@@ -17,10 +17,15 @@ from harbor_refresh.executions.models import Callback
 from harbor_refresh.executions.news.callbacks import MAX_HANDLER, Call, NewCallback
 from harbor_refresh.executions.news.handlers import Change
 from harbor_refresh.executions.status import FINAL, Status
-from harbor_refresh.executions.text import MAX_JSON, json_text, shown
+from harbor_refresh.executions.text import shown
 from harbor_refresh.tasks.jobs.execution import TrackedExecution
-from harbor_refresh.tasks.jobs.starting.celery_json import as_json, native
-from harbor_refresh.tasks.jobs.starting.declarations import JobTask, refuse_generator, registered
+from harbor_refresh.tasks.jobs.starting.celery_json import native
+from harbor_refresh.tasks.jobs.starting.declarations import (
+    JobTask,
+    refuse_generator,
+    registered,
+    stored_arguments,
+)
 
 #: When each is called, by its name in `start`: at these ends. Without one, at the first failed job.
 STATUSES: dict[str, Sequence[Status]] = {
@@ -92,18 +97,12 @@ def _callback(name: str, signature: Any) -> NewCallback:
         if is_refused:
             raise Refused(f"{name} {why}")
     refuse_generator(task.name, function)
-    args, kwargs = list(signature.args), dict(signature.kwargs)
     takes_change = not signature.immutable
     try:
-        inspect.signature(task.run).bind(*[None] * takes_change, *args, **kwargs)
+        inspect.signature(task.run).bind(*[None] * takes_change, *signature.args, **signature.kwargs)
     except TypeError as exc:
         raise Refused(f"{name}: {task.name} takes the execution before its own arguments: {exc}") from exc
-    try:
-        args, kwargs = as_json([args, kwargs])
-        json_text([args, kwargs])
-    except (TypeError, ValueError) as exc:
-        takes = f"takes arguments that are JSON of at most {MAX_JSON:,} bytes"
-        raise Refused(f"{name}: {task.name} {takes}: {exc}") from exc
+    args, kwargs = stored_arguments(f"{name}: {task.name}", signature.args, signature.kwargs)
     return NewCallback(task.name, STATUSES[name], args, kwargs, takes_change=takes_change)
 
 

@@ -7,7 +7,6 @@ an administrator has changed it. The sender admits the jobs (sql/schema/admit_fu
 """
 
 import inspect
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -74,16 +73,21 @@ def _key_function(task: Any) -> Any:
 
 def write_declared(names: Iterable[str] | None = None) -> None:
     """Write the limits of all tasks of this app as its code has them. `names`: only the rows of these that are not
-    there."""
+    there. A row that is as it should be is not locked: the sender locks it for a moment."""
     tasks = current_app.tasks
     of = [name for name, task in tasks.items() if is_limited(task)] if names is None else names
-    if declared := [_declared(tasks[name]) for name in sorted(of) if name in tasks]:
-        run("write_limits", limits=json.dumps(declared), if_changed=names is None)
+    declared = {name: _declared(tasks[name]) for name in sorted(of) if name in tasks}
+    rows = [Limit(name=name, declared=values, **values) for name, values in declared.items()]
+    Limit.objects.bulk_create(rows, ignore_conflicts=True)
+    for name, values in declared.items() if names is None else ():
+        outdated = Limit.objects.filter(pk=name).exclude(declared=values)
+        outdated.filter(changed_by="").update(declared=values, **values)
+        outdated.update(declared=values)
 
 
 def _declared(task: Any) -> dict[str, Any]:
     count, unit = RATE.fullmatch(task.rate).groups() if task.rate else (None, "m")  # type: ignore[union-attr]  # refuse_limit
-    return {"name": task.name, "concurrency": task.concurrency, "rate": count, "per": UNITS[unit]}
+    return {"concurrency": task.concurrency, "rate": count and int(count), "per": UNITS[unit]}
 
 
 def change(name: str, values: Mapping[str, int | None], by: str) -> bool:

@@ -4,10 +4,9 @@ The main process of a worker beats for the processes below it: in a pool of proc
 interpreter for a minute is no dead job. Two threads share the work:
 
 1. One beats once a second (sql/beat.sql).
-2. The other releases what processes of its pool ran that are gone; deletes the rows of other nodes that are
-   dead, after two looks that are a ttl apart (sql/delete_dead_nodes.sql); releases what a node ran that has no
-   row; sends jobs; and kills what was stopped and does not listen. The pool wakes it when a process dies. A node
-   that has been silent itself deletes no row, until it has beaten for a ttl.
+2. The other releases what processes of its pool ran that are gone; deletes the rows of dead nodes, and releases
+   what a node ran that has no row; sends jobs; and kills what was stopped and does not listen. The pool wakes it
+   when a process dies.
 
 Processes of a pool die with their worker, by the kernel: Celery sees to that. If a server is away, nothing is
 released, and no job begins or ends. A node that was frozen and comes back has lost its runs.
@@ -21,18 +20,19 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from functools import cache
 from typing import Any, NamedTuple
 
 from celery import bootsteps
 from celery.worker.state import active_requests, total_count
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import RefreshError
-from harbor_refresh.tasks.jobs import consequences, limits, sender
+from harbor_refresh.tasks.jobs import limits, sender, terms
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.messages.validation import HEADER, run_of
 from harbor_refresh.tasks.jobs.reaper import release, release_runs_without_node, running
@@ -69,6 +69,21 @@ def to_do(node: int, queues: Sequence[str]) -> ToDo:
     """Return what this node, of these queues, has to look after."""
     with absence_translated():
         return ToDo(*run("to_do", node=node, queues=list(queues), ttl=TTL_SECONDS)[0])
+
+
+def delete_dead_nodes() -> list[str]:
+    """Delete the nodes that are suspected for the ttl and silent still, and suspect those that are silent for the
+    ttl. Returns the names of the dead. Two looks, because after a pause of the database every node is silent: then
+    a heartbeat (sql/beat.sql), which ends the suspicion, comes before the second."""
+    before = Now() - timedelta(seconds=TTL_SECONDS)
+    with absence_translated(), transaction.atomic():
+        late = Node.objects.select_for_update(skip_locked=True).filter(suspected_at__lt=before)
+        dead = dict(late.values_list("pk", "name"))
+        Node.objects.filter(pk__in=dead).delete()
+        Node.objects.filter(suspected_at=None, heard_at__lt=before).update(suspected_at=Now())
+    if names := [*dead.values()]:
+        signals.nodes_died.send(sender=delete_dead_nodes, names=names)
+    return names
 
 
 class ThisWorker:
@@ -139,11 +154,11 @@ class ThisWorker:
         while not self._ending.is_set():
             is_woken = self._wake.wait(LIMIT_SECONDS if self._has_limits else BEAT_SECONDS)
             self._wake.clear()
+            if self._has_limits:
+                self._guarded(sender.send_admitted, sender.publisher.get().put, self._queues())
             if is_woken or time.monotonic() >= next_at:
                 passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
                 self._guarded(self._look_after_jobs, passes)
-            else:
-                self._guarded(sender.send_admitted, sender.publisher.get().put, self._queues())
         connection.close()
 
     def _beat(self) -> None:
@@ -189,7 +204,7 @@ class ThisWorker:
         with suppress(RuntimeError):  # another thread changes the set of requests
             self._kill_stopped()
         if found.has_consequences:
-            consequences.have_carried_out()
+            terms.have_carried_out()
 
     def _guarded(self, work: Callable[..., object], *args: object) -> None:
         try:
@@ -199,17 +214,13 @@ class ThisWorker:
         except Exception:
             log.error("%s could not look after its jobs", self._name, exc_info=True)
 
-    def _delete_dead_nodes(self) -> list[str]:
-        """Return the names of the dead nodes, whose rows it deletes. If the database was away, this node does not
-        know which nodes beat, and deletes none."""
+    def _delete_dead_nodes(self) -> bool:
+        """Return whether a node was dead. If the database was away, this node does not know which nodes beat: it
+        deletes none until it has beaten for a ttl itself."""
         now = time.monotonic()
         if now - self._beat_at > TTL_SECONDS or now - self._since < TTL_SECONDS:
-            return []
-        with absence_translated():
-            dead = [name for (name,) in run("delete_dead_nodes", ttl=TTL_SECONDS)]
-        if dead:
-            signals.nodes_died.send(sender=type(self), names=dead)
-        return dead
+            return False
+        return bool(delete_dead_nodes())
 
     def _kill_stopped(self) -> None:
         """Kill the processes of runs that were stopped (`stop(kill_after=…)`) and go on, as Celery terminates a

@@ -25,8 +25,8 @@ from harbor_refresh.executions.status import CODES, Status, is_final
 from harbor_refresh.tasks.jobs import report_target
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.report_target import JobReport
-from harbor_refresh.tasks.jobs.running.kept_ends import KEPT, Kept
-from harbor_refresh.tasks.jobs.starting.celery_json import as_json
+from harbor_refresh.tasks.jobs.running import kept_ends
+from harbor_refresh.tasks.jobs.running.kept_ends import Kept
 from harbor_refresh.tasks.models.job import JobState
 
 log = logging.getLogger("harbor_refresh")
@@ -80,7 +80,7 @@ class Begun:
 @dataclass(frozen=True)
 class Outcome:
     """The run gets this status. Not final: Running says that it goes on, and Pending or Scheduled that the job
-    waits for another run, after `delay` seconds, and with other arguments if it asks for them.
+    waits for another run, after `delay` seconds, and with other arguments, as JSON, if it asks for them.
     `result` is for the jobs that need it, and JSON."""
 
     run: Run
@@ -89,7 +89,7 @@ class Outcome:
     result: str | None = None
     kept: Kept | None = None
     delay: float | None = None
-    arguments: tuple[list[Any], dict[str, Any]] | None = None
+    arguments: Sequence[Any] | None = None
     retries: int | None = None
     #: Whether another job needs this one, and whether another may wait for its place in a limit.
     is_needed: bool = False
@@ -127,8 +127,38 @@ def end_unbegun(its: Run, exc: Exception) -> bool:
     return False
 
 
+class Taken(NamedTuple):
+    """These outcomes stood; those are `left`, and may be written by another try; the database refuses the rest."""
+
+    stood: list[Outcome]
+    left: list[Outcome]
+    refused: list[Outcome]
+
+
 def take(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Write these outcomes in one transaction, and return those that stood. Raises DatabaseAway.
+    """Write these outcomes, and return those that stood. Raises DatabaseAway."""
+    return _take(outcomes, waits=True).stood
+
+
+def take_apart(outcomes: Sequence[Outcome]) -> Taken:
+    """Write these outcomes so that none holds up others: one whose task another transaction has locked is left,
+    and if the database refuses them together, each is written by itself. Raises DatabaseAway."""
+    try:
+        return _take(outcomes, waits=False)
+    except RefreshError:
+        raise
+    except Exception as exc:
+        if len(outcomes) > 1:
+            apart = [take_apart([one]) for one in outcomes]
+            return Taken(*(list(chain.from_iterable(several)) for several in zip(*apart, strict=True)))
+        if isinstance(exc, OperationalError):  # a lock, or a limit of time
+            return Taken([], [*outcomes], [])
+        log.error("The end of task %d cannot be written: %s", outcomes[0].run.task_id, exc, exc_info=True)
+        return Taken([], [], [*outcomes])
+
+
+def _take(outcomes: Sequence[Outcome], *, waits: bool) -> Taken:
+    """Write these outcomes in one transaction.
 
     1. Lock their tasks and jobs, and leave out the outcomes whose run is over.
     2. Write the results that other jobs need, and what is kept of ends.
@@ -139,71 +169,40 @@ def take(outcomes: Sequence[Outcome]) -> list[Outcome]:
     If the process dies before the commit, then nothing has happened, and its runs are released.
     """
     if not outcomes:
-        return []
+        return Taken([], [], [])
     with absence_translated(), transaction.atomic():
         held = run(
             "hold_runs",
             **columns([one.run for one in outcomes]),
             jobs=[one.run.job for one in outcomes],
             states=[str(one.state) for one in outcomes],
-            breaking=_breaking(outcomes),
+            breaking=[
+                one.run.task_id for one in outcomes if is_final(one.status) and one.status != Status.SUCCESS
+            ],
+            waits=waits,
         )
         # of two outcomes of a run the first stands: a job may return after `retry(throw=False)`
         first: dict[int, Outcome] = {}
+        left: list[Outcome] = []
         for position, *revisions in sorted(held):
             outcome = outcomes[position - 1]
-            first.setdefault(outcome.run.task_id, _in_its_revision(outcome, *revisions))
+            if None in revisions:
+                left.append(outcome)
+            else:
+                first.setdefault(outcome.run.task_id, _in_its_revision(outcome, *revisions))
         standing = list(first.values())
         results = [one for one in standing if one.status == Status.SUCCESS and one.result is not None]
         _write("write_results", [(one.run, {"results": one.result}) for one in results])
-        ends = ((one.run, one.kept) for one in standing if one.kept)
-        _write("keep_ends", [(its, dict(zip(KEPT, kept, strict=True))) for its, kept in ends])
+        kept_ends.write((one.run.task_id, one.run.revision, one.kept) for one in standing if one.kept)
         _report(standing)
         _write("wait_again", [(one.run, _again(one)) for one in standing if one.waits])
-    return standing
-
-
-def _breaking(outcomes: Sequence[Outcome]) -> list[int]:
-    """Return the tasks whose end may end the jobs behind them."""
-    return [one.run.task_id for one in outcomes if is_final(one.status) and one.status != Status.SUCCESS]
+    return Taken(standing, left, [])
 
 
 def report_scheduled(task_ids: Sequence[int], revision: int) -> None:
     """Report that these new jobs wait for their time, in the transaction that writes them."""
     if task_ids:
         _report([Outcome(Run(task_id, "", 0, revision), Status.SCHEDULED) for task_id in task_ids])
-
-
-class Taken(NamedTuple):
-    """These outcomes stood; those are `left`, and may be written by another try; the database refuses the rest."""
-
-    stood: list[Outcome]
-    left: list[Outcome]
-    refused: list[Outcome]
-
-
-def take_apart(outcomes: Sequence[Outcome]) -> Taken:
-    """Write these outcomes so that none holds up others: one whose task another transaction has locked is left,
-    and if the database refuses them together, each is written by itself. Raises DatabaseAway."""
-    if not outcomes:
-        return Taken([], [], [])
-    try:
-        task_ids = [one.run.task_id for one in outcomes]
-        with absence_translated(), transaction.atomic():
-            found = run("lock_free_tasks", task_ids=task_ids, breaking=_breaking(outcomes))
-            free = {task_id for (task_id,) in found}
-            stood = take([one for one in outcomes if one.run.task_id in free])
-        return Taken(stood, [one for one in outcomes if one.run.task_id not in free], [])
-    except RefreshError:
-        raise
-    except Exception as exc:
-        if len(outcomes) > 1:
-            apart = [take_apart([one]) for one in outcomes]
-            return Taken(*(list(chain.from_iterable(several)) for several in zip(*apart, strict=True)))
-        if isinstance(exc, OperationalError):  # a lock, or a limit of time
-            return Taken([], [*outcomes], [])
-        log.error("The end of task %d cannot be written: %s", task_ids[0], exc, exc_info=True)
-        return Taken([], [], [*outcomes])
 
 
 def _in_its_revision(outcome: Outcome, of_job: int, of_task: int) -> Outcome:
@@ -245,8 +244,7 @@ def _write(statement: str, rows: Sequence[tuple[Run, dict[str, Any]]]) -> None:
 
 
 def _again(outcome: Outcome) -> dict[str, Any]:
-    asked = outcome.arguments and as_json(list(outcome.arguments))
-    args, kwargs = map(json.dumps, asked) if asked else (None, None)
+    args, kwargs = map(json.dumps, outcome.arguments) if outcome.arguments else (None, None)
     return {"delays": outcome.delay, "args": args, "kwargs": kwargs, "retries": outcome.retries}
 
 

@@ -13,7 +13,7 @@ Any number of processes may do so at once. A run whose task is locked, or that t
 other: the next pass tries it again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -50,7 +50,7 @@ def reap() -> Reaped:
     limits.forget_paces()
     why = f"nothing was heard of it for {hours:g} hours"
     silent = running(Q(heard_at__lt=Now() - timedelta(hours=hours)))
-    done = Reaped(reported, failed=len(_end(silent, lambda job: (Status.ERROR, why))))
+    done = Reaped(reported, failed=len(_take([_outcome(job, Status.ERROR, why) for job in silent])))
     signals.reaped.send(sender=reap, outcome=done)
     return done
 
@@ -70,26 +70,25 @@ def release_runs_without_node() -> int:
 def release(lost: Sequence[Job]) -> int:
     """Release these runs, whose processes are dead: each job waits for another run, or has failed if it has begun
     as often as it may. Returns how many."""
-    taken = _end(lost, _of_dead)
+    taken = _take(
+        [
+            _outcome(job, Status.PENDING, "its process died")
+            if job.run < job.may_begin
+            else _outcome(job, Status.ERROR, exhausted(job.max_attempts))
+            for job in lost
+        ]
+    )
     if taken:
         signals.runs_released.send(sender=release, count=len(taken))
         sender.send_behind({one.queue for one in taken if one.waits}, taken)
     return len(taken)
 
 
-def _of_dead(job: Job) -> tuple[Status, str]:
-    if job.run < job.may_begin:
-        return Status.PENDING, "its process died"
-    return Status.ERROR, exhausted(job.max_attempts)
+def _outcome(job: Job, status: Status, why: str) -> Outcome:
+    return Outcome(Run(job.pk, "", job.run, 0, job.node, job.process), status, why, queue=job.queue)
 
 
-def _end(jobs: Sequence[Job], becomes: Callable[[Job], tuple[Status, str]]) -> list[Outcome]:
+def _take(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Write what becomes of these runs, and return what stood."""
-    stood: list[Outcome] = []
-    for first in range(0, len(jobs), PAGE):
-        page = [
-            Outcome(Run(job.pk, "", job.run, 0, job.node, job.process), *becomes(job), queue=job.queue)
-            for job in jobs[first : first + PAGE]
-        ]
-        stood += take_apart(page).stood
-    return stood
+    pages = [outcomes[first : first + PAGE] for first in range(0, len(outcomes), PAGE)]
+    return [one for page in pages for one in take_apart(page).stood]

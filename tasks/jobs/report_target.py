@@ -10,9 +10,9 @@ import logging
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from django.db import DatabaseError, transaction
 from django.db.models import Max, Min
@@ -89,8 +89,7 @@ class JobReport:
 
     @property
     def text(self) -> str:
-        parts = {"status": self.status, "revision": self.revision, "message": self.message, "since": self.since}
-        return json.dumps(parts)
+        return json.dumps({name: getattr(self, name) for name in ("status", "revision", "message", "since")})
 
     @property
     def body(self) -> dict[str, Any]:
@@ -138,7 +137,7 @@ def fire_again() -> int:
             if (task.status_revision, task.status_code) >= (one.revision, CODES[one.status])
         ]
         _forget(taken)
-    return len(_settle([one for one, _ in found if one not in taken]).accepted)
+    return settle([one for one, _ in found if one not in taken]).taken
 
 
 def _apply(reports: Sequence[JobReport]) -> None:
@@ -152,23 +151,68 @@ def _forget(reports: Sequence[JobReport]) -> None:
         run("reports_taken", task_ids=[one.task_id for one in reports], reports=[one.text for one in reports])
 
 
-def _settle(reports: Sequence[JobReport]) -> "Posted":
-    """Post these reports, forget those that are settled, and have the jobs sent whose turn has come with them."""
-    posted = post(reports)
+class Settled(NamedTuple):
+    """How many reports the target has taken, how many are left, and the last reason for that."""
+
+    taken: int
+    left: int
+    why_left: str
+
+
+def settle(reports: Sequence[JobReport]) -> Settled:
+    """Post these reports in this order, one request for each. Forget those that are settled, and have the jobs
+    sent whose turn has come with them.
+
+    1. An answer of 2xx: the target has taken the report.
+    2. A refusal for good, for example because its task is gone: the report is given up. So is a report that has
+       been answered by 404 for PATIENCE seconds.
+    3. A refusal that may pass: the report is left, and the next one is tried, because only this one may be
+       concerned. A redirect is such a refusal: it means that our setting is wrong, and is not followed.
+    4. No answer: the target is away, so this report and all following ones are left.
+    """
+    taken: list[JobReport] = []
+    given_up: list[JobReport] = []
+    why_left = ""
+    until, url = time.monotonic() + SECONDS, refresh_settings().report_url
+    for report in reports:
+        if time.monotonic() > until:
+            why_left = "it answers too slowly"
+            break
+        try:
+            answer = client().post(f"{url}{report.task_id}", json=report.body)
+        except Exception as exc:  # any error of the client
+            why_left = f"{type(exc).__name__}: {exc}"
+            break
+        code = answer.status_code
+        may_pass = code in MAY_PASS or (code == NOT_FOUND and time.time() - report.since < PATIENCE)
+        if answer.is_success:
+            taken.append(report)
+        elif not answer.is_client_error or may_pass:
+            why_left = f"it answered {code}"
+            if 300 <= code < 400:
+                location = answer.headers.get("Location", "")[:MAX_LOCATION]
+                why_left += f", a redirect to {location!r}, which is not followed: change REFRESH_REPORT_URL"
+        elif _is_given_up(report, code):
+            given_up.append(report)
+    done = [*taken, *given_up]
     with absence_translated():
-        done = [*posted.accepted, *(one for one, why in posted.unwanted if _is_given_up(one, why))]
         _forget(done)
         ended = [one.task_id for one in done if is_final(one.status)]
         behind = Job.objects.filter(needs__needed__in=ended, state=JobState.WAITING, waits_for=0)
         if queues := set(behind.values_list("queue", flat=True)):
-            reports_taken.send(sender=_settle, queues=queues)
-    return posted
+            reports_taken.send(sender=settle, queues=queues)
+    return Settled(len(taken), len(reports) - len(done), why_left)
 
 
-def _is_given_up(report: JobReport, why: str) -> bool:
+def _is_given_up(report: JobReport, code: int) -> bool:
     """Give up a report that the target refuses for good. An end is written here, because no other program will
     say that the job has ended. False if the database refuses that: then it is posted again."""
-    log.warning("The hook does not want the report that job %s is %s: %s", report.job, report.status, why)
+    log.warning(
+        "The hook does not want the report that job %s is %s: the hook answered %s",
+        report.job,
+        report.status,
+        code,
+    )
     if is_final(report.status):
         try:
             _apply([report])
@@ -184,24 +228,13 @@ class Poster(BatchThread[JobReport]):
     def _do(self, reports: Sequence[JobReport]) -> str:
         """Those that are left are fired again (`fire_again`)."""
         try:
-            posted = _settle(reports)
-            left, why = len(reports) - len(posted.accepted) - len(posted.unwanted), posted.why_left
+            _, left, why = settle(reports)
         except Exception as exc:  # the database is away
             left, why = len(reports), said_by(exc)
-        return f"{left} turns of jobs cannot be reported, trying again: {why}" if left else ""
+        return f"{left} turns of jobs cannot be reported, trying again: {why}" if why else ""
 
 
 poster = PerProcess(Poster)
-
-
-@dataclass
-class Posted:
-    """`accepted` reports are delivered; `unwanted` ones, with the reason, never will be. The others may be:
-    `why_left` is the last reason."""
-
-    accepted: list[JobReport] = field(default_factory=list)
-    unwanted: list[tuple[JobReport, str]] = field(default_factory=list)
-    why_left: str = ""
 
 
 @cache
@@ -212,41 +245,3 @@ def client() -> "httpx2.Client":
     conf = refresh_settings()
     headers = {"Authorization": conf.report_authorization} if conf.report_authorization else {}
     return httpx2.Client(timeout=pacing.REPORT_TIMEOUT_SECONDS, headers=headers, follow_redirects=False)
-
-
-def post(reports: Sequence[JobReport]) -> Posted:
-    """Send one request for each report, in the order given.
-
-    1. An answer of 2xx: the report is accepted.
-    2. A refusal for good, for example because its task is gone: the report is unwanted. So is a report that has
-       been answered by 404 for PATIENCE seconds.
-    3. A refusal that may pass: the report is left, and the next one is tried, because only this one may be
-       concerned. A redirect is such a refusal: it means that our setting is wrong, and is not followed.
-    4. No answer: the target is away, so this report and all following ones are left.
-    """
-    posted = Posted()
-    until = time.monotonic() + SECONDS
-    url = refresh_settings().report_url
-    for report in reports:
-        if time.monotonic() > until:
-            posted.why_left = "it answers too slowly"
-            break
-        try:
-            answer = client().post(f"{url}{report.task_id}", json=report.body)
-        except Exception as exc:  # any error of the client
-            posted.why_left = f"{type(exc).__name__}: {exc}"
-            break
-        code = answer.status_code
-        may_pass = code in MAY_PASS or (code == NOT_FOUND and time.time() - report.since < PATIENCE)
-        if answer.is_success:
-            posted.accepted.append(report)
-        elif answer.is_client_error and not may_pass:
-            posted.unwanted.append((report, f"the hook answered {code}"))
-        else:
-            posted.why_left = f"it answered {code}"
-            if 300 <= code < 400:
-                location = answer.headers.get("Location", "")[:MAX_LOCATION]
-                posted.why_left += (
-                    f", a redirect to {location!r}, which is not followed: change REFRESH_REPORT_URL"
-                )
-    return posted

@@ -1,26 +1,45 @@
-"""Terms: what `start` was told about an execution as a whole.
+"""Terms: what `start` was told about an execution as a whole, and what follows from that.
 
 The row is written in the transaction that makes the execution, and deleted with it. An execution for which nothing
 of this was asked has no row.
 
 `once`: the unique constraint decides which of several starts with one key makes the execution. The others wait for
-its commit and find the execution. What follows from a failure or the deadline is carried out by consequences.py.
+its commit and find the execution.
+
+A trigger notes each failure in the transaction in which it happens (sql/schema/note_failures.sql). `carry_out`
+takes the notes: it has callbacks told of the first failure (`on_first_error`), and stops the rest
+(`on_failure="stop"`). It also stops what has a deadline that has passed. `tasks.recover_stale` calls it, which
+beat sends, and each worker that finds something due. If the process dies before the commit, then the note, or the
+deadline, is still there. If two processes do it at once, then the second leaves the execution to the first.
 """
 
+import logging
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from harbor_refresh.executions.database import violates
-from harbor_refresh.executions.errors import Contended, Refused
-from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.errors import Contended, RefreshError, Refused
+from harbor_refresh.executions.lifecycle.stops import stop_many
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.news import callbacks
+from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_text, shown
 from harbor_refresh.tasks.jobs.starting.options import LIMIT, WITHIN_A_YEAR, Takes, moment_of, refuse
-from harbor_refresh.tasks.models.terms import Terms
+from harbor_refresh.tasks.models.terms import Failure, Terms
+from harbor_refresh.tasks.pipeline import wakeup
+from harbor_refresh.tasks.without_redis import agenda, mode
 
+log = logging.getLogger("harbor_refresh")
+
+#: Executions that one look finds, of each kind.
+PAGE = 100
+FAILED, OVERDUE = "a job of its execution has failed", "its deadline passed"
 MAX_ONCE = Terms._meta.get_field("once").max_length or 0
 
 
@@ -43,14 +62,7 @@ def terms_of(
     *,
     tells_first_failure: bool = False,
 ) -> Terms | None:
-    """Return the terms of a new execution; None if nothing is asked of it.
-
-    Args:
-        once: The key of the execution among those of its vendor type; empty: it has none.
-        on_failure: What becomes of the rest when a task has failed: it may `continue`, or `stop`.
-        deadline: Seconds from now, or a moment, at which the rest is stopped.
-        tells_first_failure: Whether it has a callback for the first failed task.
-    """
+    """Return the terms of a new execution (`start` describes them); None if nothing is asked of it."""
     if on_failure not in ("continue", "stop"):
         raise Refused(f'on_failure takes "continue" or "stop", and got {shown(on_failure)}')
     if not is_text(once, MAX_ONCE):
@@ -102,3 +114,67 @@ def described(execution: Execution) -> str:
     if terms.tells_first_failure:
         parts.append("a callback is told of the first failed job")
     return "; ".join(parts)
+
+
+def carry_out() -> int:
+    """Carry out what is due; return for how many executions. One that the database refuses holds up no other: the
+    next pass tries it again."""
+    count = 0
+    left: list[int] = []
+    while found := _due(but=left):
+        for execution_id in found:
+            try:
+                with transaction.atomic():
+                    if _hold(execution_id):
+                        _carry_out(execution_id)
+                        count += 1
+                    else:
+                        left.append(execution_id)
+            except RefreshError:
+                raise
+            except Exception:
+                log.error("What the terms of execution %d say cannot be done yet", execution_id, exc_info=True)
+                left.append(execution_id)
+    return count
+
+
+def have_carried_out() -> None:
+    """Have a worker carry out what is due."""
+    if mode.is_on():
+        carry_out()
+    else:
+        with suppress(Exception):  # any error of the broker's client, because the schedule asks as well
+            wakeup.send("tasks.recover_stale")
+
+
+agenda.consequences.append(carry_out)
+
+
+def _due(but: list[int]) -> list[int]:
+    """Find executions with a failure, or with a deadline that has passed."""
+    failed = Failure.objects.exclude(execution_id__in=but).order_by("execution_id").distinct()
+    overdue = Terms.objects.filter(deadline__lte=Now(), is_over=False).exclude(pk__in=but)
+    found = failed, overdue.order_by("deadline")  # the order of its index
+    return sorted({pk for rows in found for pk in rows.values_list("execution_id", flat=True)[:PAGE]})
+
+
+def _hold(execution_id: int) -> bool:
+    """Lock the execution, before its terms and its tasks, as everywhere. False if another transaction has it,
+    which may be a pass that stops a million tasks: the next pass looks again. A deleted one needs no lock."""
+    rows = Execution.objects.filter(pk=execution_id)
+    return rows.select_for_update(no_key=True, skip_locked=True).first() is not None or not rows.exists()
+
+
+def _carry_out(execution_id: int) -> None:
+    """If all that had failed runs again, nothing is stopped. An execution that has ended keeps its status."""
+    has_failed, _ = Failure.objects.filter(execution_id=execution_id).delete()
+    its = Terms.objects.filter(pk=execution_id)
+    terms = its.first()
+    if has_failed and terms:
+        if terms.tells_first_failure and terms.first_failed_at is None:
+            callbacks.tell_first_failure(execution_id)
+            its.update(first_failed_at=Now())
+        if terms.stops_on_failure and Task.objects.filter(execution_id=execution_id, status=Status.ERROR).exists():
+            stop_many([execution_id], FAILED)
+    if its.filter(deadline__lte=Now(), is_over=False).update(is_over=True):
+        stop_many([execution_id], OVERDUE)

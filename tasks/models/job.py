@@ -29,7 +29,7 @@ class Node(models.Model):
 
     It runs `slots` tasks at a time, and so many are `busy`, with jobs or with plain tasks. `rate` of them end in a
     second; NULL: that is not known yet. `began` has the unix seconds at which a run of each of its queues has last
-    begun (jobs/sql/note_begun.sql). A node that was not heard for the ttl is suspected, and dead if it is silent
+    begun (jobs/sql/look_at_runs.sql). A node that was not heard for the ttl is suspected, and dead if it is silent
     for another ttl. Then its row is deleted, and the jobs that it ran are released.
     """
 

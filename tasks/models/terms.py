@@ -77,7 +77,7 @@ class Terms(OwnRow):
         db_table = "execution_terms"
         default_permissions = ()
         indexes = (
-            # consequences.py: the deadlines that have passed
+            # jobs/terms.py: the deadlines that have passed
             models.Index(
                 fields=["deadline"], name="terms_deadline", condition=Q(deadline__isnull=False, is_over=False)
             ),
@@ -92,7 +92,7 @@ class Terms(OwnRow):
 
 class Failure(OwnRow):
     """A task of this execution has failed, and its terms are not carried out yet. A trigger writes the row
-    (jobs/sql/schema/note_failures.sql), and tasks/jobs/consequences.py deletes it. A constraint would lock the
+    (jobs/sql/schema/note_failures.sql), and tasks/jobs/terms.py deletes it. A constraint would lock the
     execution, after its task."""
 
     id = models.BigAutoField(primary_key=True)

@@ -4,10 +4,10 @@ It is written with the end (outcomes.py), and read while no later run has follow
 """
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import F, QuerySet
 
@@ -30,21 +30,24 @@ MAX_SEARCHED = 50_000
 MAX_REASON = 300
 
 
-#: A result as JSON, or None; why it was not kept; a traceback.
-Kept = tuple[str | None, str, str]
-KEPT = ("results", "reasons", "tracebacks")
+class Kept(NamedTuple):
+    """What the row of an end has (JobEnd)."""
+
+    result: Any = None
+    why_not: str = ""
+    traceback: str = ""
 
 
 def kept_result(result: Any) -> Kept:
     """Return the result, or why it cannot be kept: the job has succeeded anyway."""
     try:
-        text = json_text(as_json(result))
+        value = as_json(result)
+        size, most = len(json_text(value).encode()), refresh_settings().result_bytes
     except (TypeError, ValueError) as exc:
-        return None, made_storable(f"it cannot be kept as JSON: {exc}")[:MAX_REASON], ""
-    size, most = len(text.encode()), refresh_settings().result_bytes
+        return Kept(why_not=made_storable(f"it cannot be kept as JSON: {exc}")[:MAX_REASON])
     if size > most:
-        return None, f"it takes {size:,} bytes, and REFRESH_RESULT_BYTES is {most:,}", ""
-    return text, "", ""
+        return Kept(why_not=f"it takes {size:,} bytes, and REFRESH_RESULT_BYTES is {most:,}")
+    return Kept(value)
 
 
 def kept_traceback(exc: BaseException, runner: str) -> Kept | None:
@@ -58,8 +61,15 @@ def kept_traceback(exc: BaseException, runner: str) -> Kept | None:
         text = made_storable(redacted(text[-MAX_SEARCHED:]))
         if len(text) > MAX_TRACEBACK:
             text = CUT + text[len(CUT) - MAX_TRACEBACK :]
-        return None, "", text
+        return Kept(traceback=text)
     return None
+
+
+def write(ends: Iterable[tuple[int, int, Kept]]) -> None:
+    """Write the ends of runs that are held, by their task and revision. Each replaces that of an earlier run."""
+    rows = [JobEnd(job_id=task_id, revision=revision, **kept._asdict()) for task_id, revision, kept in ends]
+    columns = ("revision", *Kept._fields)
+    JobEnd.objects.bulk_create(rows, update_conflicts=True, unique_fields=("job",), update_fields=columns)
 
 
 def _current() -> QuerySet[JobEnd]:

@@ -174,10 +174,11 @@ class TrackedJob(JobTask):
         may ends instead."""
         given = native(job.given.args), native(job.given.kwargs)
         arguments = [*(args or ())], dict(kwargs or {})
-        asked = None if arguments == given else arguments
-        if asked:
+        asked = None
+        if arguments != given:
             try:
-                json_text(as_json(asked))
+                asked = as_json(arguments)
+                json_text(asked)
             except (TypeError, ValueError) as exc:
                 raise ValueError(f"another try takes arguments that are JSON: {exc}") from exc
         job.waits_for_another_try = True

@@ -59,7 +59,7 @@ class Writer:
         self._left: set[Run] = set()
         self._has_come = threading.Event()
         self._ending = self._is_idle = self._is_logged = False
-        self._end_by = self._noted_at = 0.0
+        self._end_by = 0.0
         self._looked_at = self._searched_at = time.monotonic()
         #: Queues of which a run has begun here, since that was last noted.
         self._begun: set[str] = set()
@@ -155,25 +155,24 @@ class Writer:
         left = {one.run for one in take_apart([Outcome(one.run, Status.RUNNING) for one in fresh]).left}
         for one in fresh:
             one.is_shown = one.run not in left
-        if current and now - self._looked_at >= LOOK_SECONDS:
+        if (current or self._begun) and now - self._looked_at >= LOOK_SECONDS:
             self._looked_at = now
             self._ask(current)
         if now - self._searched_at > UNKNOWN_SECONDS:
             self._release_unknown()
             self._searched_at = now
-        if self._begun and now - self._noted_at >= LOOK_SECONDS:  # so that none of their messages counts as lost
-            self._noted_at, queues, self._begun = now, self._begun, set()
-            with absence_translated():
-                run("note_begun", node=this_worker.id, queues=sorted(queues))
 
     def _ask(self, current: Sequence[Any]) -> None:
         said = [(one, one.heard, one.said) for one in current]
+        begun, self._begun = self._begun, set()
         with absence_translated():
             standing = run(
                 "look_at_runs",
                 **columns([one.run for one in current]),
                 are_heard=[heard > one.written for one, heard, _ in said],
                 check_ins=[text for _, _, text in said],
+                node=this_worker.id,
+                begun=sorted(begun),  # so that none of their messages counts as lost
             )
         ours = set(standing)
         for one, heard, _ in said:

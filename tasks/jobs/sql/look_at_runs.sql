@@ -1,7 +1,9 @@
--- Notes what was heard of runs, and returns those that still stand. The others were stopped, or given to another node.
+-- Notes what was heard of the runs of a process, and returns those that still stand. The others were stopped, or given
+-- to another node. It also notes in the row of the node which queues have begun a run lately, for resend.sql.
 --
 -- :task_ids bigint[]  :runs int[]  :nodes bigint[]  :processes int[]
 -- :are_heard bool[]  :check_ins text[]  JSON; NULL: nothing new
+-- :node bigint  :begun text[]           the queues
 -- returns  task_id, run
 --
 -- A job has a node and a process only while it runs (job_runs_in_a_process).
@@ -25,6 +27,18 @@ heard AS (
     SET check_in = coalesce(g.check_in::jsonb, j.check_in), heard_at = now()
     FROM free g
     WHERE j.task_id = g.task_id
+),
+noted AS (
+    UPDATE execution_node
+    SET began = began || (
+        SELECT jsonb_object_agg(queue, extract(epoch FROM now())) FROM unnest(%(begun)s::text[]) AS b (queue)
+    )
+    WHERE
+        id = %(node)s
+        AND (
+            SELECT bool_or(coalesce((began ->> queue)::float8, 0) < extract(epoch FROM now()) - 1)
+            FROM unnest(%(begun)s::text[]) AS b (queue)
+        )
 )
 SELECT g.task_id, g.run
 FROM given g

@@ -2,10 +2,9 @@
 --
 -- :node bigint  :queues text[]  its own  :ttl float8  seconds
 -- returns  processes int[]     where its jobs run
---          is_one_silent bool  some node was not heard for the ttl (delete_dead_nodes.sql)
---          is_one_due bool     the time of a job of its queues has come (due.sql), or a job waits for its limit
---                              (admit_function.sql)
---          has_consequences    a failure, or a deadline, has consequences (tasks/jobs/consequences.py)
+--          is_one_silent bool  some node was not heard for the ttl (tasks/jobs/nodes.py)
+--          is_one_due bool     the time of a job of its queues has come (due.sql)
+--          has_consequences    a failure, or a deadline, has consequences (tasks/jobs/terms.py)
 --
 -- The orders keep out scans of the table.
 SELECT
@@ -18,13 +17,6 @@ SELECT
             WHERE
                 state = 'waiting' AND waits_for = 0 AND not_before <= now() AND queue = ANY(%(queues)s::text[])
             ORDER BY not_before
-            LIMIT 1
-        ),
-        (
-            SELECT TRUE
-            FROM execution_job
-            WHERE state = 'waiting' AND waits_for = 0 AND not_before IS NULL AND NOT admitted
-            ORDER BY name, limit_key
             LIMIT 1
         ),
         FALSE

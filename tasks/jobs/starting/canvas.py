@@ -164,19 +164,18 @@ def _graph_of(planned: Sequence[PlannedJob]) -> list[NewJob]:
 def _needs_of(planned: Sequence[PlannedJob]) -> dict[PlannedJob, list[tuple[PlannedJob, bool]]]:
     """Return what each of these needs, directly or not: jobs, and whether it runs even if they fail."""
     found: dict[PlannedJob, list[PlannedNeed]] = {}
+    named: dict[str, PlannedJob] = {}
     left = list(planned)
     for one in left:  # it grows
         if one.name != "" and not is_text(one.name, MAX_NAME, at_least=1):
             raise Refused(f"name takes text of at most {MAX_NAME} characters, and got {shown(one.name)}")
         if not isinstance(one.needs, list | tuple):
             raise Refused(f"job {one}: needs takes a list of jobs, and got {shown(one.needs)}")
+        if one.name and named.setdefault(one.name, one) is not one:
+            raise Refused(f"two jobs have the name {shown(one.name)}")
         if one not in found:
             found[one] = [by if isinstance(by, PlannedNeed) else PlannedNeed(by) for by in one.needs]
             left += (by.job for by in found[one] if isinstance(by.job, PlannedJob))
-    named: dict[str, PlannedJob] = {}
-    for one in found:
-        if one.name and named.setdefault(one.name, one) is not one:
-            raise Refused(f"two jobs have the name {shown(one.name)}")
 
     def job_named(one: PlannedJob, by: Any) -> PlannedJob:
         if isinstance(by, PlannedJob):

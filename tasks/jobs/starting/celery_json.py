@@ -12,14 +12,11 @@ from kombu.utils.json import dumps, object_hook
 
 from harbor_refresh.executions.text import MAX_JSON, refuse_nesting
 
-#: The types of single values that are stored as they are.
-PLAIN = frozenset({str, int, float, bool, type(None)})
-
 
 def as_json(value: Any) -> Any:
     """Return the value with lists, dicts, text, numbers, true, false and None alone. Raises TypeError for a type
     that Celery does not send either, and ValueError for a value that contains itself."""
-    if type(value) in PLAIN:
+    if type(value) in (str, int, float, bool, type(None)):
         return value
     refuse_nesting(value, at_most=MAX_JSON)
     return json.loads(dumps(value))

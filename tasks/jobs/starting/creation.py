@@ -1,5 +1,13 @@
-"""Creation of jobs: record an execution and its jobs, all or nothing, and send the first of them after the
-commit."""
+"""Creation of jobs: record an execution and its jobs, or more jobs of one, all or nothing.
+
+1. Leave out parts with a unique job that is queued or running. A job holds its key until its task is final; no
+   code has to release the key, so no crash can leave it taken.
+2. Write tasks and jobs in one transaction, with their execution, or with the key of an addition.
+3. After the commit, send the first of them.
+
+If the process dies before the commit, then nothing happened. After it, the sender sends what waits, and the same
+start or addition with its key writes nothing.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -57,32 +65,16 @@ def start_or_find(
     new: NewExecution, parts: Iterable[Part], turns: Turns | None = None, of_it: Terms | None = None
 ) -> tuple[Execution, bool]:
     """Record an execution whose tasks are these jobs, with the terms `of_it`. If its parent has a child with its
-    key already, or there is an execution with its key, return that one and False.
-
-    1. Leave out parts with a unique job that is queued or running. A job holds its key until its task is final;
-       no code has to release the key, so no crash can leave it taken.
-    2. Write execution, tasks and jobs in one transaction.
-    3. After the commit, send the first of them. An execution without jobs has succeeded at once, unless it is
-       open.
-
-    If the process dies before the commit, then nothing happened. After it, the sender sends what waits.
-    """
+    key already, or there is an execution with its key, return that one and False. An execution without jobs has
+    succeeded at once, unless it is open."""
     return _in_pages(parts, partial(_record, new, of_it, turns or Turns()))
 
 
 @at_once
 def add(execution_id: int, parts: Iterable[Part], *, once: str = "", turns: Turns | None = None) -> int:
-    """Add these jobs to an execution that has not ended; return how many were added. `once`: the key of this
-    addition. If it was made before, nothing is added.
-
-    1. Hold the execution, so that it does not end before the commit (lifecycle.creation.hold_open). Raises
-       AlreadyFinal, or ExecutionClosed, if it has ended or is closed.
-    2. Leave out parts with a unique job that is queued or running, as `start` does.
-    3. Write tasks, jobs and the key in the same transaction. After the commit, publish these jobs.
-
-    If the process dies before the commit, then nothing happened. After it, the sender sends the jobs, and the
-    same addition with its key adds nothing.
-    """
+    """Add these jobs to an execution, which is held, so that it does not end before the commit; return how many
+    were added. `once`: the key of this addition. If it was made before, nothing is added. Raises AlreadyFinal, or
+    ExecutionClosed, if the execution has ended or is closed."""
     return _in_pages(parts, partial(_add, execution_id, once, turns or Turns()))
 
 

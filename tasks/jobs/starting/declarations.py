@@ -19,7 +19,7 @@ from celery.exceptions import NotRegistered
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.text import MAX_JSON, is_whole, json_text, shown
 from harbor_refresh.tasks.jobs.limits import key_of_limit
-from harbor_refresh.tasks.jobs.starting.celery_json import PLAIN, as_json
+from harbor_refresh.tasks.jobs.starting.celery_json import as_json
 from harbor_refresh.tasks.jobs.starting.options import (
     LATER,
     META,
@@ -99,24 +99,33 @@ Part = Sequence[NewJob]
 
 
 def stored(job: NewJob) -> NewJob:
-    """Return the job with its arguments as they are stored. Raises Refused, with the argument that cannot be."""
+    """Return the job with its arguments as they are stored. Raises Refused if it cannot be."""
     if job.is_unique and job.takes != JobInput.NOTHING:
         raise Refused(
             f"job {job.name}: is unique and takes the result of the job before it, which is not known yet"
         )
+    args, kwargs = stored_arguments(f"job {job.name}", job.args, job.kwargs, job.options)
+    return replace(job, args=args, kwargs=kwargs)
+
+
+def stored_arguments(
+    owner: str, args: Sequence[Any], kwargs: Mapping[str, Any], *beside: Any
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments as they are stored, with what is stored beside them. Raises Refused, with the argument
+    that cannot be."""
     values: list[Any] = []
-    for place, value in [*enumerate(job.args, 1), *job.kwargs.items()]:
+    for place, value in [*enumerate(args, 1), *kwargs.items()]:
         try:
-            values.append(value if type(value) in PLAIN else as_json(value))
+            values.append(as_json(value))
         except (TypeError, ValueError) as exc:
             way_out = f". {OTHER_TYPES}" if isinstance(exc, TypeError) else ""
-            raise Refused(f"job {job.name}: {TAKES_JSON}; argument {place!r}: {exc}{way_out}") from exc
-    args, kwargs = values[: len(job.args)], dict(zip(job.kwargs, values[len(job.args) :], strict=True))
+            raise Refused(f"{owner}: {TAKES_JSON}; argument {place!r}: {exc}{way_out}") from exc
+    found = values[: len(args)], dict(zip(kwargs, values[len(args) :], strict=True))
     try:
-        json_text([args, kwargs, job.options])
+        json_text([*found, *beside])
     except (TypeError, ValueError) as exc:
-        raise Refused(f"job {job.name}: {TAKES_JSON}: {exc}") from exc
-    return replace(job, args=args, kwargs=kwargs)
+        raise Refused(f"{owner}: {TAKES_JSON}: {exc}") from exc
+    return found
 
 
 #: As long as the column of the name.

@@ -6,9 +6,10 @@ from typing import TypeVar
 
 from django.db import IntegrityError, OperationalError, transaction
 
-from harbor_refresh.executions.database import sqlstate, violates
+from harbor_refresh.executions.database import among, sqlstate, violates
 from harbor_refresh.executions.errors import Contended
-from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.status import FINAL_CODE
 from harbor_refresh.tasks.models.job import Job
 
 #: How often a transaction that takes keys is tried.
@@ -23,25 +24,20 @@ def lock_and_release(
 ) -> tuple[list[int], set[str | None]]:
     """Lock the final tasks among these and among the holders of the keys; release the keys of their jobs.
 
-    Returns the locked tasks, and the keys that are still held because their jobs are queued or running.
+    Returns the locked tasks, and the keys that are still held because their jobs are queued or running, or which
+    another job has taken meanwhile.
 
-    1. One statement locks the tasks, in id order.
-    2. The next statement releases the keys. Its snapshot is newer than the locks, and nothing can run these tasks
-       again before the transaction ends.
-    3. A last query reads which keys are held. A key that another job has taken meanwhile counts as held.
-
-    If two processes do it at once, then the second waits for the tasks, finds that they are no longer final or
-    that their jobs have lost the keys, and sees the new holders in 3. If no job held a key, there was nothing to
-    wait for: the constraint lets one of the two write, see `retry_on_conflict`.
+    The keys are released in a statement whose snapshot is newer than the locks. If two processes do it at once,
+    then the second waits for the tasks, finds that they are no longer final or that their jobs have lost the keys,
+    and sees the new holders. If no job held a key, there was nothing to wait for: the constraint lets one of the
+    two write, see `retry_on_conflict`.
     """
     wanted = sorted({key for key in keys if key})
-    if not wanted and not task_ids:
-        return [], set()
-    locked = [pk for (pk,) in run("lock_final_tasks", task_ids=list(task_ids), keys=wanted)]
-    if not wanted:
-        return locked, set()
     holders = Job.objects.filter(unique_key__in=wanted, holds_key=True)
-    holders.filter(pk__in=locked).update(holds_key=False)
+    ids = {*task_ids, *holders.values_list("pk", flat=True)}
+    final = Task.objects.filter(among(ids), status_code=FINAL_CODE).order_by("pk")
+    locked = list(final.select_for_update(no_key=True).values_list("pk", flat=True)) if ids else []
+    holders.filter(among(locked)).update(holds_key=False)
     return locked, set(holders.values_list("unique_key", flat=True))
 
 

@@ -198,7 +198,8 @@ def its_process_looked(
     """The process of this run has looked, and written this. Returns its task if the run stands."""
     its = Job.objects.get(pk=task_id)
     looked = {"nodes": [its.node], "processes": [its.process], "are_heard": [is_heard], "check_ins": [check_in]}
-    return [pk for pk, _ in run("look_at_runs", task_ids=[task_id], runs=[number], **looked)]
+    found = run("look_at_runs", task_ids=[task_id], runs=[number], **looked, node=its.node, begun=[its.queue])
+    return [pk for pk, _ in found]
 
 
 def job(name: str) -> Job:

@@ -78,6 +78,8 @@ def test_nor_does_it_if_one_process_has_both_runs(numbers: list[int], execution:
         processes=[its.process, its.process],
         are_heard=[True, True],
         check_ins=[json.dumps(texts[number]) for number in numbers],
+        node=its.node,
+        begun=[],
     )
     assert (standing, job("a").check_in) == ([(its.pk, 1)], texts[1])
 

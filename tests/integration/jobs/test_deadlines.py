@@ -18,7 +18,7 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, start
-from harbor_refresh.tasks.jobs.consequences import OVERDUE, carry_out
+from harbor_refresh.tasks.jobs.terms import OVERDUE, carry_out
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.models.terms import Terms
 from harbor_refresh.testing import eager

@@ -13,9 +13,9 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Callback, Execution
 from harbor_refresh.executions.news import callbacks
-from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, consequences, start
-from harbor_refresh.tasks.jobs.consequences import FAILED, carry_out, have_carried_out
+from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, start, terms
 from harbor_refresh.tasks.jobs.nodes import to_do
+from harbor_refresh.tasks.jobs.terms import FAILED, carry_out, have_carried_out
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.models.terms import Failure, Terms
 from harbor_refresh.tasks.pipeline import wakeup
@@ -110,7 +110,7 @@ def test_a_failure_is_noted_with_it_so_a_crash_before_the_stop_leaves_it_to_the_
 
     fails(execution)
     with monkeypatch.context() as dying:
-        dying.setattr(consequences, "stop_many", die)
+        dying.setattr(terms, "stop_many", die)
         with pytest.raises(Died):
             carry_out()
     assert (Failure.objects.count(), statuses(execution)[0]) == (1, "Running")
@@ -128,14 +128,14 @@ def test_an_execution_that_cannot_be_stopped_holds_up_no_other(
     broken, sound = scanned(on_failure="stop"), scanned(on_failure="stop")
     for one in (broken, sound):
         fails(one)
-    stop = consequences.stop_many
+    stop = terms.stop_many
 
     def stops(execution_ids: list[int], message: str) -> Any:
         if execution_ids == [broken.pk]:
             raise ValueError("no")
         return stop(execution_ids, message)
 
-    monkeypatch.setattr(consequences, "stop_many", stops)
+    monkeypatch.setattr(terms, "stop_many", stops)
     assert carry_out() == 1
     assert statuses(sound)[0] == "Error"
     assert [one.getMessage() for one in caplog.records if one.levelname == "ERROR"] == [

@@ -11,8 +11,7 @@ from django.db.models.functions import Now
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import nodes, reaper
-from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
+from harbor_refresh.tasks.jobs.nodes import delete_dead_nodes, release_runs_without_node
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.reaper import Reaped, reap
 from harbor_refresh.tasks.models.job import Job, Node
@@ -37,10 +36,6 @@ TTL = nodes.TTL_SECONDS
 SILENCE = "nothing was heard of it for 24 hours"
 
 
-def look() -> list[str]:
-    return [name for (name,) in run("delete_dead_nodes", ttl=TTL)]
-
-
 def suspected_for(node: int, seconds: float) -> None:
     """This node is suspected, by a look that was so long ago, and has been silent before and since."""
     silent(node, seconds + TTL)
@@ -62,19 +57,19 @@ def running(outbox: Outbox) -> Any:
 
 def test_a_node_is_dead_when_it_was_silent_for_two_looks(running: Any) -> None:
     silent(1, TTL + 1)
-    assert look() == [], "it is suspected by now"
-    assert look() == [], "it has had no time to beat since"
+    assert delete_dead_nodes() == [], "it is suspected by now"
+    assert delete_dead_nodes() == [], "it has had no time to beat since"
     suspected_for(1, TTL + 1)
-    assert look() == ["one"]
+    assert delete_dead_nodes() == ["one"]
     assert list(Node.objects.values_list("name", flat=True)) == ["two"]
 
 
 def test_a_beat_between_two_looks_clears_the_suspicion(running: Any) -> None:
     silent(1, TTL + 1)
-    look()
+    delete_dead_nodes()
     beats(1, name="one")
     assert Node.objects.get(pk=1).suspected_at is None
-    assert look() == []
+    assert delete_dead_nodes() == []
 
 
 def test_the_runs_of_a_dead_node_are_released_and_the_jobs_are_sent_again(running: Any, outbox: Outbox) -> None:

@@ -107,12 +107,12 @@ class Jobs(RuleBasedStateMachine):
         with connection.cursor() as cursor:
             silent = "UPDATE execution_node SET heard_at = now() - interval '1 hour' WHERE id = %s"
             cursor.execute(silent, [worker])
-        run("delete_dead_nodes", ttl=nodes.TTL_SECONDS)
+        nodes.delete_dead_nodes()
         with connection.cursor() as cursor:
             cursor.execute(
                 "UPDATE execution_node SET suspected_at = now() - interval '1 minute' WHERE id = %s", [worker]
             )
-        run("delete_dead_nodes", ttl=nodes.TTL_SECONDS)
+        nodes.delete_dead_nodes()
 
     @rule()
     def release(self) -> None:

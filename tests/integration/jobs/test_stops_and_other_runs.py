@@ -19,7 +19,6 @@ from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import TrackedExecution, sender
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
-from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
@@ -292,13 +291,14 @@ def test_the_end_of_one_need_and_the_failing_run_of_another_never_deadlock(
     both = NewJob("a.job", job_id="c", needs=[NewNeed(1), NewNeed(2)])
     execution = start("SCAN", [[*chain, NewJob("a.job", job_id="a"), both]])
     x, a = (run_of(one).run for one in outbox.take())
-    b = execution.tasks.get(job_id="b").pk
+    b, c = execution.tasks.filter(job_id__in="bc").order_by("pk").values_list("pk", flat=True)
     deadlocks = deadlocks_so_far()
     locked, go_on = threading.Event(), threading.Event()
 
     def fail() -> None:
         with transaction.atomic():
-            run("lock_free_tasks", task_ids=[x.task_id, a.task_id], breaking=[a.task_id])
+            its_tasks = Task.objects.filter(pk__in=[x.task_id, a.task_id, c]).order_by("pk")
+            assert len(its_tasks.select_for_update(no_key=True)) == 3
             locked.set()
             assert go_on.wait(60)
             take([Outcome(a, Status.ERROR), *([Outcome(x, Status.SUCCESS)] if before else [])])

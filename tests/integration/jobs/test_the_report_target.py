@@ -68,10 +68,6 @@ def unreported() -> list[str]:
     return sorted(Job.objects.filter(report__isnull=False).values_list("task__job_id", flat=True))
 
 
-def jobs(reports: Sequence[JobReport]) -> list[str]:
-    return [one.job for one in reports]
-
-
 def ids(reports: Sequence[JobReport]) -> list[int]:
     return [one.task_id for one in reports]
 
@@ -133,7 +129,7 @@ def test_without_a_secret_no_authorization_is_sent(
     core: Target, settings: Settings, reports: list[JobReport]
 ) -> None:
     settings.REFRESH_REPORT_AUTHORIZATION = ""
-    assert len(report_target.post(reports[:1]).accepted) == 1
+    assert report_target.settle(reports[:1]).taken == 1
     assert [one.authorization for one in core.requests] == [None]
 
 
@@ -151,10 +147,9 @@ def test_a_refusal_that_may_pass_is_left_and_holds_up_no_other(
 ) -> None:
     for number in (0, 2):
         answer(core, reports[number], status)
-    posted = report_target.post(reports)
-    assert jobs(posted.accepted) == ["b", "d", "e"]
-    assert posted.why_left == f"it answered {status}"
-    assert fire_again() == 3
+    assert report_target.settle(reports) == (3, 2, f"it answered {status}")
+    assert unreported() == ["a", "c"]
+    assert fire_again() == 0
     assert unreported() == ["a", "c"]
     core.answers.clear()
     recover_stale()
@@ -174,11 +169,9 @@ def test_a_redirect_is_not_followed_and_the_reason_says_what_to_change(
 ) -> None:
     answer(core, reports[0], status)
     core.location = location
-    posted = report_target.post(reports)
-    assert jobs(posted.accepted) == [*"bcde"]
-    assert posted.why_left == (
-        f"it answered {status}, a redirect to {shown}, which is not followed: change REFRESH_REPORT_URL"
-    )
+    why = f"it answered {status}, a redirect to {shown}, which is not followed: change REFRESH_REPORT_URL"
+    assert report_target.settle(reports) == (4, 1, why)
+    assert unreported() == ["a"]
     assert core.asked() == ids(reports)
 
 
@@ -237,9 +230,9 @@ def test_a_target_that_gives_no_answer_is_asked_no_more(core: Target, reports: l
     answer(core, reports[0], 500)
     core.hangs = str(reports[2].task_id)
     core.meanwhile = shorten
-    posted = report_target.post(reports)
-    assert (jobs(posted.accepted), core.asked()) == (["b"], ids(reports[:3]))
-    assert posted.why_left.startswith("ReadTimeout: ")
+    settled = report_target.settle(reports)
+    assert (unreported(), core.asked()) == ([*"acde"], ids(reports[:3]))
+    assert settled.why_left.startswith("ReadTimeout: ")
 
 
 def test_a_slow_target_takes_no_longer_than_a_call_may(
@@ -247,11 +240,11 @@ def test_a_slow_target_takes_no_longer_than_a_call_may(
 ) -> None:
     monkeypatch.setattr(report_target, "SECONDS", 0.3)
     core.delay = 0.2
-    posted = report_target.post(reports)
+    settled = report_target.settle(reports)
     asked = len(core.requests)
     assert asked in (1, 2), "none is sent once the time is over"
-    assert jobs(posted.accepted) == [*"abcde"[:asked]]
-    assert posted.why_left == "it answers too slowly"
+    assert unreported() == [*"abcde"[asked:]]
+    assert settled == (asked, 5 - asked, "it answers too slowly")
 
 
 def test_more_reports_than_a_pass_takes_are_fired_in_turns(

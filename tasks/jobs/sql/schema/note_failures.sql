@@ -1,4 +1,4 @@
--- Notes that a task has failed, if its execution has terms that say what to do then (tasks/jobs/consequences.py). So
+-- Notes that a task has failed, if its execution has terms that say what to do then (tasks/jobs/terms.py). So
 -- the note is there as soon as the failure is, by whatever way it is reported, and a crash leaves out neither. A
 -- child that has failed is a task of its parent that has failed.
 --
