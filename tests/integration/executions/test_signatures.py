@@ -2,6 +2,7 @@
 of refused requests are kept."""
 
 from collections.abc import Callable
+from math import inf
 
 import pytest
 from pytest_django import Settings
@@ -16,7 +17,7 @@ OTHER = "whsec_" + "C" * 40
 @pytest.fixture(autouse=True)
 def secrets(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.REFRESH_SIGNING_SECRETS = f"{SIGNING},{NEXT}"
-    monkeypatch.setattr(kept, "is_due", lambda: False)
+    monkeypatch.setattr(kept, "_due_at", inf)
 
 
 def _with(**changed: str) -> Callable[[], dict[str, str]]:
