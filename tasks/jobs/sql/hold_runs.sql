@@ -36,7 +36,7 @@ held AS MATERIALIZED (
 in_front AS (
     SELECT unnest(ARRAY(  -- PostgreSQL expects few rows of an array
         SELECT id FROM task WHERE id IN (SELECT id FROM wanted) EXCEPT SELECT id FROM held
-    )) AS id
+    )::bigint[]) AS id
     UNION
     SELECT n.needed_id
     FROM in_front f
