@@ -401,7 +401,7 @@ class Client:
             lines = self._take()
             try:
                 if lines:
-                    self._remove(lines, self._post(lines))
+                    self._post(lines)
             except Exception as exc:  # no usable answer; the reports stay in the queue
                 self._fail(exc)
 
@@ -417,26 +417,27 @@ class Client:
             self._is_asked = False
             return lines
 
-    def _post(self, lines: Sequence[bytes]) -> list[tuple[str, str]]:
-        """Post reports, and return the result of each and its reason. If they are refused as a whole or too large,
-        each half is posted, until the report at fault stands alone. Any other refusal concerns the address or the
-        token: it is raised."""
+    def _post(self, lines: Sequence[bytes]) -> None:
+        """Post the first reports of the queue, and remove them. If they are refused as a whole or too large, each
+        half is posted, until the report at fault stands alone. Any other refusal, of the address or the token, is
+        raised."""
         try:
             body = self._ask("POST", "/reports", content=b'{"reports":[' + b",".join(lines) + b"]}")
         except ApiError as exc:
             if exc.status != 413 and not (exc.is_problem and exc.status in (400, 422)):
                 raise
             if len(lines) == 1:
-                return [("refused", str(exc))]
+                return self._remove(lines, [("refused", str(exc))])
             middle = len(lines) // 2
-            return self._post(lines[:middle]) + self._post(lines[middle:])
+            self._post(lines[:middle])
+            return None if self._ended else self._post(lines[middle:])
         try:
             results = [(str(one["result"]), one.get("reason") or "") for one in body["results"]]
             if len(results) != len(lines):
                 raise ValueError
         except (LookupError, TypeError, AttributeError, ValueError):
             raise ApiError(200) from None
-        return results
+        return self._remove(lines, results)
 
     def _remove(self, lines: Sequence[bytes], results: Sequence[tuple[str, str]]) -> None:
         """Remove what the service has answered for, after telling of the refused reports."""

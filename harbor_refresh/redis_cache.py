@@ -24,6 +24,7 @@ class Client(redis.RedisCacheClient):
     def __init__(self, servers: list[str], **options: Any) -> None:
         super().__init__(servers, WholeNumbers, **options)
         self._redis = connect(servers[0], SECONDS, tries=1)
+        self._redis.places = ()  # that it gave up says nothing about the queue, whose clients try for longer
 
     def get_client(self, key: Any = None, *, write: bool = False) -> Redis:
         return self._redis

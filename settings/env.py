@@ -140,7 +140,7 @@ def database(name: str, default: str) -> dict[str, Any]:
     url = secret(name, default)
     found: dict[str, Any] = {}
     if url.startswith(("postgres://", "postgresql://")):
-        with suppress(ProgrammingError):
+        with suppress(ProgrammingError, ValueError):
             found = conninfo_to_dict(url)
     ports = str(found.get("port", "")).replace(",", "")
     if not (found.get("dbname") or found.get("service")) or not (ports or "0").isdecimal():

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from harbor_refresh.executions import crash_points, pacing
@@ -78,7 +78,9 @@ def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence
             rows = run(
                 "claim_deliveries", only=only, room=room, sending=list(sending), opens=CIRCUIT_OPENS, lease=lease
             )
-        claimed = list(Delivery.objects.filter(pk__in=[pk for (pk,) in rows]).order_by("pk"))
+            claimed = list(Delivery.objects.filter(pk__in=[pk for (pk,) in rows]).order_by("pk"))
+            probed = Subscription.objects.filter(pk__in={one.subscription_id for one in claimed})
+            probed.filter(failures__gte=CIRCUIT_OPENS).update(retry_at=Now() + timedelta(seconds=lease))
         if claimed:
             crash_points.reach("leased", [one.execution_id for one in claimed])
         lost = [one for one in claimed if one.attempts > MAX_ATTEMPTS]
@@ -107,26 +109,23 @@ def record(results: Sequence[Result]) -> list[Delivery]:
         pending = Delivery.objects.select_for_update(no_key=True).filter(pk__in=list(given), state=State.PENDING)
         held = pending.order_by("pk").values_list("pk", "attempts")
         recorded = [one.claimed for pk, attempts in held if (one := given[pk]).claimed.attempts == attempts]
-        alike, answers, counts = defaultdict(list), defaultdict(list), Counter[str]()
+        answers, counts = defaultdict(list), Counter[str]()
         for row in recorded:
             one, receiver = given[row.pk], known[row.subscription_id]
             row.subscription, row.state = receiver, _state_after(row, one, receiver.now)
-            is_unsent = row.state == State.PENDING and not one.is_attempt
-            key = row.state, one.is_attempt, one.delay, row.last_error if is_unsent else one.error
-            alike[key].append(row.pk)
             if one.answered is not None:
                 answers[receiver].append(one.answered)
-            if not is_unsent:
+            if row.state != State.PENDING or one.is_attempt:
+                row.last_error = one.error
                 counts["retried" if row.state == State.PENDING else str(row.state)] += 1
-        for (state, is_attempt, delay, error), ids in alike.items():
-            is_pending = state == State.PENDING
-            Delivery.objects.filter(pk__in=ids).update(
-                state=state,
-                attempts=F("attempts") - (0 if is_attempt else 1),
-                next_at=Now() + timedelta(seconds=delay) if is_pending else None,
-                ended_at=None if is_pending else Now(),
-                last_error=error,
-            )
+        run(
+            "record_results",
+            ids=[row.pk for row in recorded],
+            states=[str(row.state) for row in recorded],
+            attempts=[row.attempts if given[row.pk].is_attempt else row.attempts - 1 for row in recorded],
+            errors=[row.last_error for row in recorded],
+            delays=[given[row.pk].delay if row.state == State.PENDING else None for row in recorded],
+        )
         for receiver, of_one in answers.items():
             _move_circuit(receiver, of_one)
         counters.add({("deliveries", f"result={result}"): count for result, count in counts.items()})

@@ -7,25 +7,20 @@ applied to the task of the job.
 `metadata` has more fields there (name, kind, cron_spec …), which are not read. `status_message` and `task_id` are
 our additions. A firing of a periodic job has a separate job id and names the periodic job as its upstream job.
 
-A check-in is what a running job has to say. It is passed to the function that its vendor type has registered, at
-least once: a sender that got no answer tries again.
-
-    @on_check_in("RETENTION")
-    def note_progress(check_in: CheckIn) -> None: ...
+A check-in is what a running job has to say. It is passed to the function of its vendor type (check_ins.py).
 """
 
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from django.core.exceptions import RequestDataTooBig
 from django.db import transaction
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from harbor_refresh.executions.api.schemas import NO_NUL
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import NoTaskYet, Refused, TaskDeleted
+from harbor_refresh.executions.hook import check_ins
 from harbor_refresh.executions.lifecycle.creation import MAX_JOB_ID, NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.deletion import is_deleted
 from harbor_refresh.executions.lifecycle.reports import after_commit
@@ -46,21 +41,28 @@ JobId = Annotated[Text, StringConstraints(max_length=MAX_JOB_ID)]
 Whole = Annotated[int, Field(ge=0, le=MAX_REVISION)]
 
 
-class Metadata(BaseModel):
-    """`upstream_job_id` is the periodic job of which this job is a firing."""
+class Given(BaseModel):
+    """What is null is left out, as Go's decoder does."""
 
     model_config = ConfigDict(strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: Any) -> Any:
+        return {key: one for key, one in given.items() if one is not None} if isinstance(given, dict) else given
+
+
+class Metadata(Given):
+    """`upstream_job_id` is the periodic job of which this job is a firing."""
 
     revision: Whole = 0
     check_in_at: Whole = 0
     upstream_job_id: JobId = ""
 
 
-class StatusChange(BaseModel):
+class StatusChange(Given):
     """`check_in` is empty unless the job has something to say, and then its status does not count. `task_id`: the
     task that a signed body names, or 0. Go's encoder leaves out a field with its default."""
-
-    model_config = ConfigDict(strict=True)
 
     job_id: JobId = ""
     status: Text = ""
@@ -183,56 +185,17 @@ def _vendor(schedule: Execution, attributes: dict[str, Any]) -> tuple[str, int |
     return schedule.vendor_type, schedule.vendor_key
 
 
-@dataclass(frozen=True)
-class CheckIn:
-    """A check-in of a job of Harbor's job service.
-
-    Attributes:
-        task_id: The id of its task.
-        execution_id: The id of its execution.
-        vendor_type: The vendor type of its execution.
-        job_id: The id of the job.
-        text: What the job says.
-        at: The time in Unix seconds, by the clock of the sender.
-        revision: The revision of the run.
-    """
-
-    task_id: int
-    execution_id: int
-    vendor_type: str
-    job_id: str
-    text: str
-    at: int
-    revision: int
-
-
-Processor = Callable[[CheckIn], object]
-_processors: dict[str, Processor] = {}
-
-
-def on_check_in(vendor_type: str) -> Callable[[Processor], Processor]:
-    """Register the function that gets the check-ins of a vendor type. Each vendor type has one function."""
-
-    def register(function: Processor) -> Processor:
-        known = _processors.setdefault(vendor_type, function)
-        if known is not function:
-            raise ValueError(f"check-ins of {vendor_type} go to {known!r} already")
-        return function
-
-    return register
-
-
 def pass_on(change: StatusChange, task_id: int = NO_TASK) -> None:
     """Pass the check-in on; no status changes. Raises NoTaskYet or TaskDeleted, and what the function raises. One
     of a vendor type without a function is dropped with a signal: the sender is not at fault."""
     task = _task_of(change, task_id)
     vendor_type = task.execution.vendor_type
-    processor = _processors.get(vendor_type)
+    processor = check_ins.functions.get(vendor_type)
     if processor is None:
         signals.check_in_dropped.send(sender=pass_on, vendor_type=vendor_type, task_id=task.pk)
         return
     processor(
-        CheckIn(
+        check_ins.CheckIn(
             task.pk,
             task.execution_id,
             vendor_type,

@@ -43,6 +43,8 @@ BATCH = 1_000
 #: The newest status changes of an execution that stay, whatever their age: more than a person reads.
 HISTORY_KEPT = 1_000
 HISTORY_PAGE = 5_000
+#: Long histories that one transaction shortens.
+AT_ONCE = 10
 DANGLING_PAGE = 1_000
 
 Forget = Callable[[Any], int]
@@ -89,8 +91,8 @@ HOUSEKEEPING: tuple[Chore, ...] = (
 
 
 def shorten_histories(age: timedelta, after_id: int) -> tuple[int, int | None]:
-    """Delete the oldest changes of the next long history, up to the first one that is too young or was not told,
-    and note through which revision; return how many, and the id to go on after.
+    """Delete the oldest changes of the next long histories, up to the first one that is too young or was not
+    told, and note through which revision; return how many, and the id to go on after.
 
     A history has one row for each revision, so only those with more than HISTORY_KEPT are looked at; attached, all
     are, because Harbor resets its revisions. The lock keeps an execution from being deleted meanwhile.
@@ -101,11 +103,14 @@ def shorten_histories(age: timedelta, after_id: int) -> tuple[int, int | None]:
     suspects = [pk for pk, revision in page if revision > HISTORY_KEPT or is_attached()]
     beyond = StatusChange.objects.filter(execution_id=OuterRef("pk"))[HISTORY_KEPT : HISTORY_KEPT + 1]
     long = Execution.objects.filter(among(suspects), Exists(beyond)).order_by("pk").values_list("pk", flat=True)
-    first = long.select_for_update(skip_locked=True, no_key=True).first()
-    if first is not None:
-        deleted = _shorten(first, age)
-        return deleted, first - 1 if deleted == BATCH else first
-    return 0, page[-1][0] if len(page) == HISTORY_PAGE else None
+    total, locked = 0, list(long.select_for_update(skip_locked=True, no_key=True)[:AT_ONCE])
+    for pk in locked:
+        total += (count := _shorten(pk, age))
+        if count == BATCH:
+            return total, pk - 1
+    if len(locked) == AT_ONCE:
+        return total, locked[-1]
+    return total, page[-1][0] if len(page) == HISTORY_PAGE else None
 
 
 def _shorten(execution_id: int, age: timedelta) -> int:

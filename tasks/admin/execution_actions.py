@@ -65,7 +65,8 @@ def execution_action(verb: str, description: str, title: str, effect: str) -> Ca
 
     @admin.action(description=description, permissions=[PERMISSIONS.get(verb, "run")])
     def act(self: Any, request: HttpRequest, queryset: QuerySet[Execution]) -> HttpResponse | None:
-        if request.POST.get("select_across") == "1" and "action" in request.POST:  # of the list
+        is_of_the_list = "action" in request.POST and verb in Verb.values
+        if is_of_the_list and request.POST.get("select_across") == "1":
             return _on_all_that_match(self, request, Verb(verb), question)
         ids = list(queryset.order_by("pk").values_list("pk", flat=True)[: MAX_CHOSEN + 1])
         if not is_confirmed(request):

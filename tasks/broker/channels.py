@@ -18,7 +18,7 @@ from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
 from harbor_refresh.tasks.broker.connecting import is_amqp
 from harbor_refresh.tasks.broker.redis_address import Address, BadAddress, from_celery, read_address
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.queue.connection import BRIEF_SECONDS
+from harbor_refresh.tasks.queue.connection import BRIEF_SECONDS, NOT_ADMITTED
 
 #: How the address of a broker begins whose messages kombu counts in a moment.
 COUNTED = ("amqp", "pyamqp", "redis", "sentinel")
@@ -54,8 +54,13 @@ def batch_producer() -> Iterator[Any]:
 
 
 def waiting(queue: str) -> int:
-    with current_app.pool.acquire(block=True) as connection:
-        return length(connection.default_channel, queue)  # type: ignore[attr-defined]  # no producer
+    """Count the messages without a priority. With Redis this is one LLEN, where kombu's own way takes seven
+    commands."""
+    with current_app.pool.acquire(block=True) as acquired:
+        connection: Any = acquired  # the stubs take it for a producer
+        channel = connection.default_channel
+        is_redis = connection.transport.driver_type == "redis"
+        return int(channel.client.llen(queue)) if is_redis else length(channel, queue)
 
 
 def messages(queues: Sequence[str]) -> dict[str, int]:
@@ -94,8 +99,8 @@ def glance(seconds: float) -> Iterator[Any]:
         yield connection.default_channel
         connection.release()
     except (*AWAY, *connection.connection_errors, *connection.channel_errors) as exc:
-        said = f"{'RabbitMQ' if is_rabbitmq() else 'Redis'}: {str(exc) or type(exc).__name__}"
-        is_refused = isinstance(exc, AccessRefused | NotAllowed)
+        said = str(exc) or type(exc).__name__
+        is_refused = isinstance(exc, (AccessRefused, NotAllowed, *NOT_ADMITTED))
         raise (QueueRefused if is_refused else QueueUnavailable)(
             f"{'RabbitMQ' if is_rabbitmq() else 'Redis'}: {said}"
         ) from exc

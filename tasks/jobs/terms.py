@@ -123,19 +123,26 @@ def carry_out() -> int:
     left: list[int] = []
     while found := _due(but=left):
         for execution_id in found:
-            try:
-                with transaction.atomic():
-                    if _hold(execution_id):
-                        _carry_out(execution_id)
-                        count += 1
-                    else:
-                        left.append(execution_id)
-            except RefreshError:
-                raise
-            except Exception:
-                log.error("What the terms of execution %d say cannot be done yet", execution_id, exc_info=True)
+            are_done = [_is_done(step, execution_id) for step in (_after_failures, _after_deadline)]
+            if all(are_done):
+                count += 1
+            else:
                 left.append(execution_id)
     return count
+
+
+def _is_done(step: Callable[[int], None], execution_id: int) -> bool:
+    """Carry out one step in its own transaction, so that a failure holds up no deadline."""
+    try:
+        with transaction.atomic():
+            if is_held := _hold(execution_id):
+                step(execution_id)
+            return is_held
+    except RefreshError:
+        raise
+    except Exception:
+        log.error("What the terms of execution %d say cannot be done yet", execution_id, exc_info=True)
+        return False
 
 
 def have_carried_out() -> None:
@@ -165,16 +172,21 @@ def _hold(execution_id: int) -> bool:
     return rows.select_for_update(no_key=True, skip_locked=True).first() is not None or not rows.exists()
 
 
-def _carry_out(execution_id: int) -> None:
-    """If all that had failed runs again, nothing is stopped. An execution that has ended keeps its status."""
+def _after_failures(execution_id: int) -> None:
+    """If all that had failed runs again, nothing is stopped."""
     has_failed, _ = Failure.objects.filter(execution_id=execution_id).delete()
     its = Terms.objects.filter(pk=execution_id)
-    terms = its.first()
-    if has_failed and terms:
-        if terms.tells_first_failure and terms.first_failed_at is None:
-            callbacks.tell_first_failure(execution_id)
-            its.update(first_failed_at=Now())
-        if terms.stops_on_failure and Task.objects.filter(execution_id=execution_id, status=Status.ERROR).exists():
-            stop_many([execution_id], FAILED)
-    if its.filter(deadline__lte=Now(), is_over=False).update(is_over=True):
+    terms = its.first() if has_failed else None
+    if terms is None:
+        return
+    if terms.tells_first_failure and terms.first_failed_at is None:
+        callbacks.tell_first_failure(execution_id)
+        its.update(first_failed_at=Now())
+    if terms.stops_on_failure and Task.objects.filter(execution_id=execution_id, status=Status.ERROR).exists():
+        stop_many([execution_id], FAILED)
+
+
+def _after_deadline(execution_id: int) -> None:
+    """An execution that has ended keeps its status."""
+    if Terms.objects.filter(pk=execution_id, deadline__lte=Now(), is_over=False).update(is_over=True):
         stop_many([execution_id], OVERDUE)

@@ -16,8 +16,9 @@ from pytest_django import Settings
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.problems import AWAY
-from harbor_refresh.executions.hook import job_reports
-from harbor_refresh.executions.hook.job_reports import MAX_BODY, CheckIn, on_check_in
+from harbor_refresh.executions.hook import check_ins
+from harbor_refresh.executions.hook.check_ins import CheckIn, on_check_in
+from harbor_refresh.executions.hook.job_reports import MAX_BODY
 from harbor_refresh.executions.hook.view import status_hook
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news import signals
@@ -40,7 +41,7 @@ def secret(settings: Settings) -> None:
 
 @pytest.fixture
 def processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_reports, "_processors", {})
+    monkeypatch.setattr(check_ins, "functions", {})
 
 
 @pytest.fixture
@@ -137,6 +138,8 @@ def test_a_body_without_metadata_is_a_report_of_the_first_run() -> None:
     _, (task,) = recorded("j")
     assert answer({"job_id": "j", "status": "Running"}, task.pk) == (200, "")
     assert answer({"job_id": "j", "status": "Error", "metadata": None, "status_message": "no route"}) == (200, "")
+    nothing = {"check_in": None, "task_id": None, "metadata": {"revision": None, "upstream_job_id": None}}
+    assert answer({"job_id": "j", "status": "Error", **nothing}) == (200, "")
     task.refresh_from_db()
     assert (task.status, task.status_revision, task.run_count, task.status_message) == ("Error", 0, 0, "no route")
 

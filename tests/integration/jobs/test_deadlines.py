@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from celery import shared_task
+from django.db import IntegrityError
 from django.db.models import F
 from django.db.models.functions import Now
 from django.test import Client
@@ -16,11 +17,12 @@ from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.news import callbacks
 from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, start
 from harbor_refresh.tasks.jobs.terms import OVERDUE, carry_out
 from harbor_refresh.tasks.models import Job
-from harbor_refresh.tasks.models.terms import Terms
+from harbor_refresh.tasks.models.terms import Failure, Terms
 from harbor_refresh.testing import eager
 from tests.integration.jobs.sample_jobs import Outbox, beats, begun, ends
 
@@ -35,6 +37,11 @@ def work(job: Handle, name: str = "", seconds: float = 0) -> None:
     until = time.monotonic() + seconds
     while not job.should_stop() and time.monotonic() < until:
         time.sleep(0.05)
+
+
+@shared_task(name="deadlines.told")
+def told() -> None:
+    """A callback."""
 
 
 @pytest.fixture(autouse=True)
@@ -90,6 +97,21 @@ def test_a_deadline_is_kept_while_the_redis_of_the_queue_is_away(
     with pytest.raises(QueueUnavailable):
         recover_stale()
     assert statuses(execution) == ("Stopped", ["Stopped"])
+
+
+def test_a_failure_whose_consequences_the_database_refuses_holds_up_no_deadline(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(execution_id: int) -> None:
+        raise IntegrityError
+
+    execution = worked(2, on_first_error=told.si())
+    Failure.objects.create(execution_id=execution.pk)
+    pass_time()
+    monkeypatch.setattr(callbacks, "tell_first_failure", refuse)
+    carry_out()
+    assert statuses(execution)[1] == ["Stopped", "Stopped"]
+    assert Failure.objects.exists()
 
 
 def test_an_execution_that_has_ended_keeps_its_status(outbox: Outbox) -> None:

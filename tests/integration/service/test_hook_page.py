@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from harbor_refresh.executions.hook import job_reports
+from harbor_refresh.executions.hook import check_ins
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.models import Task
 from tests import pages
@@ -76,7 +76,7 @@ def test_the_function_for_check_ins_gets_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = task()
-    monkeypatch.setattr(job_reports, "_processors", {})
+    monkeypatch.setattr(check_ins, "functions", {})
     (tmp_path / "example.py").write_text(pages.code(PAGE, "python", "from harbor_refresh"), encoding="utf-8")
     runpy.run_path(str(tmp_path / "example.py"))
     assert post(wire(one.job_id, revision=BEGUN, check_in="half of it")).status_code == 200
