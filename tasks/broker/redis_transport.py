@@ -26,7 +26,6 @@ from typing import Any
 from kombu.exceptions import OperationalError
 from kombu.transport import redis, virtual
 from kombu.utils.json import loads
-from redis.exceptions import NoPermissionError
 
 from harbor_refresh.executions.text import made_storable, refuse_nesting, said_by, shown, storable
 from harbor_refresh.tasks.broker.amqp_transport import is_raised_in
@@ -133,7 +132,7 @@ class Transport(redis.Transport):
     def establish_connection(self) -> Any:
         connection: Any = super().establish_connection()
         try:
-            with suppress(NoPermissionError):  # which says nothing about whether the server takes writes
+            with suppress(of_queue.NOT_PERMITTED):  # which says nothing about whether the server takes writes
                 self._avail_channels[-1].client.lpushx(NO_LIST, "")
         except Exception:
             self.close_connection(connection)

@@ -52,7 +52,8 @@ _CODE_OF = {
 }
 
 #: The server answers, and refuses this client.
-NOT_ADMITTED = (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.NoPermissionError)
+NOT_PERMITTED = exceptions.NoPermissionError
+NOT_ADMITTED = (exceptions.AuthenticationError, exceptions.AuthorizationError, NOT_PERMITTED)
 #: What a server says if it refuses a command inside a script, where the answer has no class of its own.
 NOT_ADMITTED_IN_A_SCRIPT = re.compile(
     r"ACL failure in script|user executing the script can't (run|access)|NOPERM", re.IGNORECASE

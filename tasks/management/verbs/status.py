@@ -115,7 +115,7 @@ def _claims(limit: int) -> Answer:
     shown: list[Any] = [table(("execution", "vendor", "node", "age", "state"), rows)] if rows else []
     shown.append(f"{len(claims):,} of {plural(len(readable), 'claim')} in flight.")
     if unreadable:
-        shown.append(f"{plural(len(unreadable), 'token')} that cannot be read; recover drops them:")
+        shown.append(f"{plural(len(unreadable), 'token')} that cannot be read; recovery drops them:")
     return Answer(data, [*shown, *(f"  {text}" for text in raw)])
 
 
