@@ -108,7 +108,7 @@ def test_up_runs_everything_until_ctrl_c_and_clean_removes_what_it_left(checkout
 #: tests/integration/benchmarks say how to run the others small.
 STARTS = {
     "make up": ["-m harbor_refresh.local up"],
-    "make password": ["manage.py changepassword admin"],
+    "make password": ["-m harbor_refresh.local password"],
     "make test": ["-m pytest -n auto --dist loadfile --no-loadscope-reorder"],
     'make test ARGS="-k reports"': ["-m pytest -n auto --dist loadfile --no-loadscope-reorder -k reports"],
     "make slow": ["-m pytest -m slow -n auto --dist loadfile"],

@@ -16,6 +16,7 @@ from redis import Redis
 from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Quarantine, Task
+from harbor_refresh.local.postgres import DATABASE
 from tests import servers
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses
@@ -37,7 +38,7 @@ def tier(tmp_path: Path, redis: Redis, django_db_blocker: DjangoDbBlocker) -> It
     before = dict(mine.settings_dict)
     with django_db_blocker.unblock():
         mine.close()
-        mine.settings_dict.update(HOST=HOST, PORT=tier.proxy.port, NAME=tier.primary.database)
+        mine.settings_dict.update(HOST=HOST, PORT=tier.proxy.port, NAME=DATABASE)
         call_command("migrate", verbosity=0)
         yield tier
         mine.close()
@@ -47,7 +48,7 @@ def tier(tmp_path: Path, redis: Redis, django_db_blocker: DjangoDbBlocker) -> It
 
 @pytest.fixture
 def cluster(tier: PostgresTier, tmp_path: Path) -> Iterator[Cluster]:
-    cluster = Cluster(tier.primary.database, tmp_path)
+    cluster = Cluster(DATABASE, tmp_path)
     cluster.env["DATABASE_URL"] = tier.url
     yield cluster
     cluster.end()
