@@ -32,8 +32,8 @@ from harbor_refresh.executions.errors import ExecutionClosed  # noqa: E402
 from harbor_refresh.tasks.jobs import TrackedExecution  # noqa: E402
 from tests.faults import jobs as team  # noqa: E402
 
-#: A producer that has done all its work is dead after that time, too.
-LONGEST_SECONDS = 1.5
+#: A producer that has done all its work is dead after that time, too; or after so many times what one takes alone.
+LONGEST_SECONDS, LONGEST_TIMES = 1.5, 12
 
 
 def produce(plan: dict[str, int], number: int, dies_at_addition: int | None) -> None:
@@ -68,12 +68,13 @@ def main() -> None:
     plan = json.loads(os.environ["PRODUCERS"])
     chance = random.Random(plan["seed"])
     alive: dict[int, float] = {}
-    for number in range(plan["deaths"]):
+    longest = max(LONGEST_SECONDS, LONGEST_TIMES * seconds_of_one(plan))
+    for number in range(1, plan["deaths"]):
         while len(alive) >= plan["at_once"]:
             bury(alive)
         who = number if number < 10 or chance.random() < 0.7 else chance.randrange(number)
         dies_at_addition = chance.randint(1, plan["pages"]) if chance.random() < 1 / 3 else None
-        lives = chance.random() ** 2 * LONGEST_SECONDS
+        lives = chance.random() ** 2 * longest
         if pid := os.fork():
             alive[pid] = time.monotonic() + lives
             continue
@@ -84,6 +85,18 @@ def main() -> None:
         os._exit(1)
     while alive:
         bury(alive)
+
+
+def seconds_of_one(plan: dict[str, int]) -> float:
+    """Let the first producer do all its work before it dies, and return how long that takes on this machine."""
+    began, notes = time.monotonic(), Path(str(plan["notes"]))
+    if not (pid := os.fork()):
+        produce(plan, 0, None)
+    while len(notes.read_text().splitlines()) < plan["pages"]:
+        time.sleep(0.005)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return time.monotonic() - began
 
 
 def bury(alive: dict[int, float]) -> None:
