@@ -158,7 +158,7 @@ def test_claims_lists_which_node_processes_what_with_the_oldest_first(queue: Exe
     assert lines[2].endswith(" waits for a worker")
     assert lines[3:] == [
         "2 of 2 claims in flight.",
-        "1 token that cannot be read; recover drops them:",
+        "1 token that cannot be read; recovery drops them:",
         "  \\xff\\x1b[2J",
     ]
     assert limited[2] == "1 of 2 claims in flight."
