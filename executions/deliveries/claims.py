@@ -78,9 +78,10 @@ def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence
             rows = run(
                 "claim_deliveries", only=only, room=room, sending=list(sending), opens=CIRCUIT_OPENS, lease=lease
             )
-            claimed = list(Delivery.objects.filter(pk__in=[pk for (pk,) in rows]).order_by("pk"))
-            probed = Subscription.objects.filter(pk__in={one.subscription_id for one in claimed})
-            probed.filter(failures__gte=CIRCUIT_OPENS).update(retry_at=Now() + timedelta(seconds=lease))
+            of_rows = Delivery.objects.filter(pk__in=[pk for (pk,) in rows]).select_related("subscription")
+            claimed = list(of_rows.order_by("pk"))
+            probed = {one.subscription_id for one in claimed if one.subscription.failures >= CIRCUIT_OPENS}
+            Subscription.objects.filter(pk__in=probed).update(retry_at=Now() + timedelta(seconds=lease))
         if claimed:
             crash_points.reach("leased", [one.execution_id for one in claimed])
         lost = [one for one in claimed if one.attempts > MAX_ATTEMPTS]
@@ -97,7 +98,7 @@ def record(results: Sequence[Result]) -> list[Delivery]:
     that was overtaken by another one records nothing. If the process dies before, the deliveries are sent once
     more under the same id.
 
-    Rows are locked in id order: first the subscriptions, so that none is deleted meanwhile, then the deliveries.
+    Rows are locked in id order: first the subscriptions, which can then not be deleted, then the deliveries.
     """
     given = {one.claimed.id: one for one in results}
     if not given:

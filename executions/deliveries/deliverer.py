@@ -1,7 +1,6 @@
 """Runs: `tasks.deliver` tells webhooks of status changes; `tasks.run_handlers` calls a handler of
 executions/news/handlers.py, or the callbacks of a function."""
 
-import logging
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -27,8 +26,6 @@ from harbor_refresh.executions.models.notifications import Kind, State
 from harbor_refresh.executions.news import callbacks, signals
 from harbor_refresh.executions.news.handlers import Change, handlers
 from harbor_refresh.executions.text import made_storable, said_by
-
-log = logging.getLogger("harbor_refresh")
 
 if TYPE_CHECKING:
     from harbor_refresh.executions.deliveries.sender import Sender
@@ -137,7 +134,7 @@ def keep_rows() -> None:
                 try:
                     Subscription.objects.update_or_create(of_code, new, kind=Kind.HANDLER, handler=name)
                 except IntegrityError:
-                    log.error("The handler %s is not called: another subscription has its name", name)
+                    signals.handler_nameless.send(sender=keep_rows, handler=name)
         gone = rows.exclude(handler__in=wanted).filter(missing_since=None)
         if missing := list(gone.order_by("pk").values_list("handler", flat=True)):
             gone.update(missing_since=Now())

@@ -185,12 +185,10 @@ class Sender:
         send_before = time.monotonic() + (LEASE_TIMEOUTS - 1) * timeout
         taken = claims.claim(self._room, LEASE_TIMEOUTS * timeout, sending=list(self._sending.values()))
         changes = read_changes(taken)
-        webhooks = Subscription.objects.in_bulk({one.subscription_id for one in taken})
         for one in taken:
-            if webhook := webhooks.get(one.subscription_id):  # else it was deleted, with its deliveries
-                self._receivers[webhook.pk].fails = False
-                sending = self._send(one, message(webhook, changes[one.id]), send_before)
-                self._sending[self._runner.get_loop().create_task(sending)] = webhook.pk
+            self._receivers[one.subscription_id].fails = False
+            sending = self._send(one, message(one.subscription, changes[one.id]), send_before)
+            self._sending[self._runner.get_loop().create_task(sending)] = one.subscription_id
         return bool(self._sending)
 
     def record(self) -> None:

@@ -8,7 +8,7 @@ Operators grep for these lines and docs/reference/log.md lists them, so their wo
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from logging import INFO, WARNING
+from logging import ERROR, INFO, WARNING
 from typing import Any
 
 from django.dispatch import Signal
@@ -43,6 +43,7 @@ def logged(level: int, text: str, *names: str) -> Signal:
     return signal
 
 
+handler_nameless = logged(ERROR, "The handler %s is not called: another subscription has its name", "handler")
 #: A claim is released, and its attempt is not counted.
 database_away = logged(WARNING, "The database is away, %d executions wait for it: %s", "count", "error")
 released_from_quarantine = logged(INFO, "Released %d executions from quarantine for another try", "count")
