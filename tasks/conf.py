@@ -11,6 +11,7 @@ from harbor_refresh.executions.declarations import Declared, declarations, decla
 
 #: The one setting that has no range of its own: the address of the Redis of the queue.
 ADDRESS = "REDIS_URL"
+_REDIS_URL = Declared(ADDRESS, "text", "", "")
 LOCAL = "redis://localhost:6379/0"
 STRATEGIES = ("claim", "scan", "lock", "hash", "upstream")
 
@@ -111,7 +112,7 @@ DECLARED = declarations(Refresh)
 
 def refresh_settings() -> Refresh:
     """The settings of this process; those that are not set have their defaults."""
-    return Refresh(redis_url=value(Declared(ADDRESS, "text", "", "")) or default_address(), **values(DECLARED))
+    return Refresh(redis_url=value(_REDIS_URL) or default_address(), **values(DECLARED))
 
 
 def default_address() -> str:

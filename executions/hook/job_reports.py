@@ -38,10 +38,10 @@ MAX_BODY = 1_000_000
 
 Text = Annotated[str, StringConstraints(pattern=NO_NUL)]
 JobId = Annotated[Text, StringConstraints(max_length=MAX_JOB_ID)]
-Whole = Annotated[int, Field(ge=0, le=MAX_REVISION)]
+Revision = Annotated[int, Field(ge=0, le=MAX_REVISION)]
 
 
-class Given(BaseModel):
+class WithoutNulls(BaseModel):
     """What is null is left out, as Go's decoder does."""
 
     model_config = ConfigDict(strict=True)
@@ -52,15 +52,15 @@ class Given(BaseModel):
         return {key: one for key, one in given.items() if one is not None} if isinstance(given, dict) else given
 
 
-class Metadata(Given):
+class Metadata(WithoutNulls):
     """`upstream_job_id` is the periodic job of which this job is a firing."""
 
-    revision: Whole = 0
-    check_in_at: Whole = 0
+    revision: Revision = 0
+    check_in_at: Revision = 0
     upstream_job_id: JobId = ""
 
 
-class StatusChange(Given):
+class StatusChange(WithoutNulls):
     """`check_in` is empty unless the job has something to say, and then its status does not count. `task_id`: the
     task that a signed body names, or 0. Go's encoder leaves out a field with its default."""
 
@@ -69,7 +69,7 @@ class StatusChange(Given):
     metadata: Metadata | None = None
     status_message: Text | None = None
     check_in: Text = ""
-    task_id: Whole = 0
+    task_id: Annotated[int, Field(ge=0, le=MAX_ID)] = 0
 
     @property
     def run(self) -> Metadata:

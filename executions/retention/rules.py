@@ -97,14 +97,14 @@ def count(
 ) -> tuple[dict[str, dict[str, int]], Counter[str]]:
     """Count what a sweep would delete now, the executions and tasks of each vendor type; and how many executions
     stay because rows in a column name them. Writes nothing."""
-    doomed: dict[str, dict[str, int]] = {}
+    counted: dict[str, dict[str, int]] = {}
     passed = Counter[str]()
     position = None if retention.keeps_everything else Position()
     looked_at = 0
     while position:
         page = find(retention, position)
         for pk, (vendor_type, tasks) in page.found.items():
-            one = doomed.setdefault(vendor_type, {"executions": 0, "tasks": 0})
+            one = counted.setdefault(vendor_type, {"executions": 0, "tasks": 0})
             if column := page.passed.get(pk):
                 passed[column] += 1
             else:
@@ -113,4 +113,4 @@ def count(
         looked_at += page.looked_at
         progress(looked_at)
         position = page.next
-    return dict(sorted(doomed.items())), passed
+    return dict(sorted(counted.items())), passed

@@ -6,8 +6,16 @@
     execution = start("REPLICATION", vendor_id=7, jobs=[replicate.s(a) for a in artifacts])
     execution.progress(), execution.wait(timeout=60), execution.stop(), execution.retry_failed()
 
-One row owns where a job is: docs/explanation/architecture.md has its states, the statements between them, and what
-each refuses; docs/howto/jobs.md has what a project sees.
+One row owns where a job is (docs/explanation/architecture.md has the statements and what each refuses,
+docs/howto/jobs.md what a project sees):
+
+    start, add ──> waiting ──pick──> sent ──begin──> running ──end──> ended
+                      ^               │                 │              │
+                      │               └─ resend         │              │
+                      ├─────────── retry, release ──────┘              │
+                      └──────────── retry_failed, resume_stopped ──────┘
+
+A stop ends a job in any state.
 """
 
 from harbor_refresh.tasks.jobs.end_callbacks import EndedExecution

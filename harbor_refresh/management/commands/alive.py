@@ -20,6 +20,7 @@ from harbor_refresh.executions.management.output import Answer
 from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.celery_queues import QUEUES
 from harbor_refresh.tasks.checks.facts import Facts
+from harbor_refresh.tasks.checks.registry import told
 from harbor_refresh.tasks.checks.workers import beat_alive
 
 #: How long a worker may take to answer; it answers between two messages.
@@ -112,7 +113,7 @@ def judge_beat() -> Verdict:
     facts = Facts()
     if away := facts.state.absent.get("database"):
         return Verdict(True, f"the database is away, so nothing is known of beat: {away}")
-    trouble = next((one.msg.split("\n")[0].rstrip(".") for one in beat_alive(facts)), "")  # silenced or not
+    trouble = " ".join(told(one)["what"] for one in beat_alive(facts)).rstrip(".")  # whether it is silenced or not
     return Verdict(not trouble, trouble or "beat sends what its schedule has")
 
 

@@ -24,8 +24,8 @@ def lock_and_release(
 ) -> tuple[list[int], set[str | None]]:
     """Lock the final tasks among these and among the holders of the keys; release the keys of their jobs.
 
-    Returns the locked tasks, and the keys that are still held because their jobs are queued or running, or which
-    another job has taken meanwhile.
+    Returns the locked tasks, and the keys that a job which is queued or running holds, also one that took its key
+    after the locks.
 
     The keys are released in a statement whose snapshot is newer than the locks. If two processes do it at once,
     then the second waits for the tasks, finds that they are no longer final or that their jobs have lost the keys,
