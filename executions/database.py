@@ -31,6 +31,9 @@ RIGHT_MISSING = "42501"
 AWAY = ("08", "53100", "53300", "57P", "25006", "25P03", RIGHT_MISSING)
 #: A lock was not free within `lock_timeout`.
 LOCK_TIMEOUT = "55P03"
+#: What passes by itself: a row stayed locked, a deadlock, a statement that was cancelled because it took too long.
+PASSING = (LOCK_TIMEOUT, "40P01", "57014")
+HELD = "another transaction has held the row for too long, or the statement took too long"
 
 #: A connection that was refused has no SQLSTATE in libpq, only a text. A server that speaks another language than
 #: English counts as away, which is true enough.
@@ -173,7 +176,7 @@ def violates(exc: Exception, constraint: str) -> bool:
 
 def first_line(exc: Exception) -> str:
     """The first line of a database error is its message; the lines after it quote the statement."""
-    return str(exc).strip().splitlines()[0]
+    return str(exc).strip().partition("\n")[0]
 
 
 def in_halves(

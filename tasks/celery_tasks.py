@@ -4,8 +4,8 @@ Beat sends most of them (tasks/schedule.py). A wakeup sends `claim_batch`, too; 
 silent node, sends `recover_stale`, and a commit with notifications `deliver`.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -151,14 +151,15 @@ def subscribe(instance: Any, **_: Any) -> None:
 def recover_stale() -> int:
     """Release the claims of dead nodes, and look after all that should not wait for its own schedule, which needs
     PostgreSQL alone: a Redis that is away does not hold it up."""
-    try:
+    with ExitStack() as then:  # which calls the last one first, and each of them although another one fails
+        for look in (delivery_runs.recover, fire_again, terms.carry_out, gates.close_overdue):
+            then.callback(_unless_away, look)
         return recover(idle=not waiting(WORK))
-    finally:
-        with suppress(DatabaseAway), absence_translated():
-            gates.close_overdue()
-            terms.carry_out()
-            fire_again()
-            delivery_runs.recover()
+
+
+def _unless_away(look: Callable[[], object]) -> None:
+    with suppress(DatabaseAway), absence_translated():
+        look()
 
 
 @shared_task(

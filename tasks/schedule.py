@@ -57,7 +57,7 @@ ROWS = (
         "Reap jobs",
         "tasks.reap",
         3_600.0,
-        "Sends the reports of jobs again that a hook has not taken, and fails jobs that are silent for a day.",
+        "Sends the reports of jobs again that a hook has not taken, and fails jobs that stay silent.",
     ),
     Scheduled(
         "Deliver",

@@ -1,6 +1,6 @@
 """Read-only lists, as fast over 1,000,000 rows as over 10; those of rows with a status have a legend."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, ClassVar
@@ -24,7 +24,7 @@ from harbor_refresh.executions.admin.formatters import (
     status_label,
 )
 from harbor_refresh.executions.attached.ownership import page_context
-from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.models import Execution, Gate, Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import storable
 
@@ -149,12 +149,17 @@ class LegendAdmin(ReadOnlyAdmin):
 
 
 def with_task_counts(executions: Iterable[Execution]) -> list[Execution]:
-    """Read into each its `task_counts`, its tasks by status. The index task_rollup alone answers this."""
+    """Read into each its `task_counts`, its tasks by status, without its gate. The index task_rollup alone answers
+    this."""
     found = list(executions)
-    counts: dict[int, dict[str, int]] = defaultdict(dict)
-    rows = Task.objects.filter(execution_id__in=[one.pk for one in found]).order_by()
+    ids = [one.pk for one in found]
+    counts: dict[int, Counter[str]] = defaultdict(Counter)
+    rows = Task.objects.filter(execution_id__in=ids).order_by()
     for pk, status, count in rows.values_list("execution_id", "status").annotate(count=Count("*")):
         counts[pk][status] = count
+    gates = Task.objects.filter(pk__in=Gate.objects.filter(pk__in=ids).values("task_id"))
+    for pk, status in gates.values_list("execution_id", "status"):
+        counts[pk][status] -= 1
     for one in found:
-        one.__dict__["task_counts"] = counts[one.pk]
+        one.__dict__["task_counts"] = dict(+counts[one.pk])
     return found

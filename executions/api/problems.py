@@ -13,21 +13,18 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import Field
 
 from harbor_refresh.executions import errors
-from harbor_refresh.executions.database import LOCK_TIMEOUT, absence_translated, sqlstate
+from harbor_refresh.executions.database import HELD, PASSING, absence_translated, sqlstate
 from harbor_refresh.executions.news.counters import add_later
 
 #: For what passes by itself, in seconds.
 LATER = {"Retry-After": "5"}
 #: At most so many errors are named.
 MAX_ERRORS = 20
-#: A row stayed locked, a deadlock, a statement that was cancelled because it took too long.
-PASSING = (LOCK_TIMEOUT, "40P01", "57014")
 
 NOT_AS_DESCRIBED, TOO_LARGE = "The request is not as described", "The request is too large"
 #: What callers are told instead of the text of these errors, which names servers, accounts and tables.
 SERVERS = (errors.DatabaseAway, errors.QueueUnavailable)
 AWAY = "send the request again after `Retry-After` seconds; the log of the service says why"
-HELD = "another transaction has held the row for too long, or the statement took too long"
 #: The refusals that are counted: the caller is at fault, or was too quick.
 COUNTED = (400, 401, 403, 409, 413, 422, 429)
 

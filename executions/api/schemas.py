@@ -180,7 +180,9 @@ class TaskItem(BaseModel):
     status: str = Field(examples=["Running"], description=f"One of {', '.join(Status.values)}.")
     status_revision: int = Field(examples=[1769860800], description="The run number, as it was reported.")
     status_message: str = Field(examples=[""])
-    run_count: int = Field(examples=[1], description="The number of its runs.")
+    run_count: int = Field(
+        examples=[1], description="Its runs, as its runner counts them; of a job, the runs before this one."
+    )
     creation_time: datetime | None = Field(description=f"When it was created. {HARBORS}")
     start_time: datetime | None = Field(description="When its last run began.")
     update_time: datetime | None = Field(description=f"When it last changed. {HARBORS}")

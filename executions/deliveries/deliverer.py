@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: Changes in one transaction. It is short, and 200 subscriptions write 200 rows for each.
 BATCH = 1_000
+#: The SQLSTATE of a row that names one which is not there.
+NAMES_NOTHING = "23503"
 #: How often the outbox is looked at while there is work.
 LOOK_SECONDS = 0.1
 
@@ -94,7 +96,8 @@ def write_deliveries() -> int:
     """Write the deliveries of all untold changes; return how many changes were told.
 
     Changes that another process has locked are left to the next call, and so are those behind them. So the changes
-    of an execution are written in order, and a run that waits for answers does not wait for locks.
+    of an execution are written in order, and a run that waits for answers does not wait for locks. Changes that a
+    subscription had matched which is deleted meanwhile are left to the next call, too.
     """
     count = 0
     while True:
@@ -103,8 +106,8 @@ def write_deliveries() -> int:
                 told: int = run("write_deliveries", most=BATCH)[0][0]
                 if told:
                     crash_points.reach("listed", ())
-        except OperationalError as exc:
-            if sqlstate(exc) != LOCK_TIMEOUT:
+        except (OperationalError, IntegrityError) as exc:
+            if sqlstate(exc) not in (LOCK_TIMEOUT, NAMES_NOTHING):
                 raise
             return count
         count += told
@@ -117,7 +120,8 @@ def keep_rows() -> None:
     row and its deliveries stay, no new ones are written, and it goes on when its code is back. A handler is told
     of changes from the moment on at which its row is made.
 
-    If the code of two processes differs, as in the middle of a deployment, the one that started last decides.
+    If the code of two processes differs, as in the middle of a deployment, the one that comes last decides, but
+    `go_on_with_handlers` of the other brings a handler back.
     """
     wanted = handlers()
     rows = Subscription.objects.filter(kind=Kind.HANDLER)
@@ -139,6 +143,12 @@ def keep_rows() -> None:
         if missing := list(gone.order_by("pk").values_list("handler", flat=True)):
             gone.update(missing_since=Now())
             signals.handlers_missing.send(sender=keep_rows, handlers=missing)
+
+
+def go_on_with_handlers() -> None:
+    """Have the handlers go on whose code is here, although a process without it has let them rest."""
+    rows = Subscription.objects.filter(kind=Kind.HANDLER, handler__in=handlers(), missing_since__isnull=False)
+    rows.update(missing_since=None)
 
 
 def due_handlers() -> list[int]:

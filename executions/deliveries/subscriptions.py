@@ -45,8 +45,6 @@ FIELDS = ("name", "url", "vendor_types", "statuses", "triggers", "payload", "ena
 
 def create(name: str, url: str, **fields: Any) -> Subscription:
     """Make a subscription with a new secret. Its first change is one that is refreshed after the commit."""
-    if not answers.is_installed():
-        raise ExtraMissing
     row = Subscription(kind=Kind.WEBHOOK, secret=new_secret(), name=name, url=url, **fields)
     refuse_unusable(row)
     _save(row)
@@ -145,6 +143,8 @@ def new_secret() -> str:
 
 def refuse_unusable(row: Subscription, was: str = "") -> None:
     """`was`: the name that the webhook has already, which stays allowed. Empty: it is a new webhook."""
+    if not was and not answers.is_installed():
+        raise ExtraMissing
     if not was and Subscription.objects.count() >= MAX_SUBSCRIPTIONS:
         raise Refused(f"there are {MAX_SUBSCRIPTIONS} subscriptions already, which is the most")
     if not is_text(row.name, MAX_NAME, at_least=1) or row.name != row.name.strip():

@@ -17,7 +17,7 @@ from django.core.exceptions import RequestDataTooBig
 from django.db import transaction
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from harbor_refresh.executions.api.schemas import NO_NUL
+from harbor_refresh.executions.api.schemas import MAX_MESSAGE, NO_NUL
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import NoTaskYet, Refused, TaskDeleted
 from harbor_refresh.executions.hook import check_ins
@@ -112,7 +112,7 @@ def report_by_job(change: StatusChange, task_id: int = NO_TASK) -> None:
         status=change.status,
         code=CODES[change.status],
         revision=change.run.revision,
-        message=change.status_message,
+        message=change.status_message and change.status_message[:MAX_MESSAGE],
     )
     if not found:
         raise missing(change, task_id)

@@ -64,12 +64,14 @@ def delete_ended(execution_id: int) -> None:
 @harbors(Operation.DELETE)
 def delete_many_ended(execution_ids: Iterable[int]) -> list[int]:
     """Delete those of the executions that have ended; return them. The others have a task that is not final, or no
-    tasks and no final status. This is decided under the locks of rows and tasks, so no task is added or run again
-    in between."""
+    tasks and no final status, or a row of another program names them. This is decided under the locks of rows and
+    tasks, so no task is added or run again in between."""
     with transaction.atomic():
         ended = [pk for pk, has_ended in _lock(execution_ids).items() if has_ended]
-        _delete_locked(ended)
-    return ended
+        named = referenced(ended)
+        free = [pk for pk in ended if pk not in named]
+        _delete_locked(free)
+    return free
 
 
 @harbors(Operation.DELETE)

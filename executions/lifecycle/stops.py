@@ -68,7 +68,9 @@ def stop_many(execution_ids: Sequence[int], message: str | None = None) -> Stopp
             end([pk for pk in ids if pk in empty], Status.STOPPED)
         if message is not None and (stopped or empty):
             Execution.objects.filter(pk__in=given.intersection(going)).update(status_message=message)
-    return Stopped(len(given & family.keys()), sum(stopped.values()), sorted({*stopped, *empty} & given))
+        changed = {*stopped, *empty}
+        changed |= links.ancestors(changed).keys() & set(going)  # those above a child that was stopped
+    return Stopped(len(given & family.keys()), sum(stopped.values()), sorted(changed & given))
 
 
 @harbors(Operation.STOP)

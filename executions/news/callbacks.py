@@ -106,7 +106,7 @@ def function_of(handler: str) -> Callable[[Change], None] | None:
         has a delivery of its own. Of a deleted execution each end is told. A first failure is told in any case.
         """
         of_handler = Callback.objects.filter(execution_id=change.execution_id, handler=handler).order_by("pk")
-        if change.from_status == change.to_status:  # a first failure
+        if change.revision == 0:  # a first failure
             of_handler = of_handler.filter(statuses__len=0)
         else:
             now = Execution.objects.filter(pk=change.execution_id).values_list("revision", flat=True).first()

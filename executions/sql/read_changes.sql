@@ -1,4 +1,5 @@
--- Reads what a notification tells of executions: the row, the counts of its tasks, and its first failures.
+-- Reads what a notification tells of executions: the row, the counts of its tasks, and its first failures. A gate does
+-- not count.
 --
 -- :ids bigint[]  executions  :most int  failures of each  :most_text int  characters of a message
 -- :most_attributes int  characters of extra_attrs; longer ones are left out
@@ -19,13 +20,18 @@ SELECT
     failed.failures::text
 FROM execution e
 LEFT JOIN execution_vendor_key k ON k.execution_id = e.id
+LEFT JOIN task gate ON gate.id = (SELECT g.task_id FROM execution_gate g WHERE g.execution_id = e.id)
 CROSS JOIN LATERAL (
-    SELECT coalesce(json_object_agg(c.status, c.number), '{}') AS counts, coalesce(sum(c.errors), 0) AS errors
+    SELECT
+        coalesce(json_object_agg(c.status, c.number) FILTER (WHERE c.number > 0), '{}') AS counts,
+        coalesce(sum(c.errors), 0) AS errors
     FROM (
-        SELECT t.status, count(*) AS number, count(*) FILTER (WHERE t.status = 'Error') AS errors
+        SELECT
+            t.status, count(*) - coalesce((t.status = gate.status)::int, 0) AS number,
+            count(*) FILTER (WHERE t.status = 'Error') AS errors
         FROM task t
         WHERE t.execution_id = e.id
-        GROUP BY t.status
+        GROUP BY t.status, gate.status
     ) c
 ) counted
 CROSS JOIN LATERAL (

@@ -14,6 +14,7 @@ from harbor_refresh.dashboard.latest import CHARTS, SERIES, Overview, all_data, 
 from harbor_refresh.executions.admin.site_pages import live_view
 from harbor_refresh.executions.durations import age, ago
 from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.checks.registry import told as told_of
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.overview.state import MOST, ServiceState
@@ -140,7 +141,7 @@ def _limits(limits: Sequence[Mapping[str, Any]]) -> tuple[str, str, str, str]:
 def _waiting_note(state: ServiceState) -> str:
     if state.pause:
         return "no worker claims: the database was away"
-    return "paused by an operator" if state.paused else "since it was put on the queue"
+    return "paused by an operator" if WORK in (state.paused or ()) else "since it was put on the queue"
 
 
 def _count(number: int | None) -> str:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin, messages
+from django.db import DatabaseError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
@@ -19,7 +20,7 @@ from harbor_refresh.executions.admin.formatters import column, moment, status_la
 from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.database import HELD, PASSING, absence_translated, sqlstate
 from harbor_refresh.executions.errors import Contended, DatabaseAway, NoSuchTask, QueueUnavailable, Refused
 from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.models import Execution, Quarantine, Task
@@ -161,6 +162,10 @@ def errors_shown(request: HttpRequest) -> Iterator[None]:
         messages.warning(request, "Nothing was done: the task does not exist any more.")
     except Contended as exc:
         messages.error(request, f"{exc} The rest was left as it is: try again.")
+    except DatabaseError as exc:
+        if sqlstate(exc) not in PASSING:
+            raise
+        messages.error(request, f"PostgreSQL: {HELD}. The rest was left as it is: try again.")
 
 
 @page(Quarantine)

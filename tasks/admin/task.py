@@ -200,7 +200,7 @@ class TaskAdmin(LegendAdmin):
                 messages.success(request, f"{jobs} will run once more.")
 
     shown_status = column("status", "Status", status_label)
-    runs = column(lambda task: task.run_count, "Earlier runs")
+    runs = column(lambda task: task.run_count, "Run count")
     created = column("creation_time", "Created")
     started = column("start_time", "Started")
     short_message = column("status_message", "Message", lambda text: Truncator(text).chars(80))

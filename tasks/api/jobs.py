@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field, JsonValue
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import PageIn, needs, page, require_execution
+from harbor_refresh.executions.api.problems import Problem
 from harbor_refresh.executions.api.schemas import ExecutionId, TaskId, page_of
-from harbor_refresh.executions.errors import NoSuchTask
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.queries import check_in_of
 from harbor_refresh.tasks.jobs.running.kept_ends import PAGE, end_of, results_of
@@ -85,7 +85,7 @@ def list_jobs(request: HttpRequest, execution_id: ExecutionId, query: Query[Page
 def get_job(request: HttpRequest, task_id: TaskId) -> Any:
     job = JOBS.filter(pk=task_id).first()
     if job is None:
-        raise NoSuchTask(task_id)
+        raise Problem(404, "Not found", f"there is no job of task {task_id}")
     end = end_of(task_id)
     result = _result(end) if end and not end.traceback else None
     return _job(job) | {"result": result, "traceback": end.traceback if end else ""}

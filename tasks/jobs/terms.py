@@ -61,6 +61,7 @@ def terms_of(
     deadline: float | str | datetime | None = None,
     *,
     tells_first_failure: bool = False,
+    tenant: str = "",
 ) -> Terms | None:
     """Return the terms of a new execution (`start` describes them); None if nothing is asked of it."""
     if on_failure not in ("continue", "stop"):
@@ -73,10 +74,14 @@ def terms_of(
     else:
         moment = None if deadline is None else datetime.now(UTC) + timedelta(seconds=deadline)
     stops = on_failure == "stop"
-    if not (once or moment or stops or tells_first_failure):
+    if not (once or moment or stops or tells_first_failure or tenant):
         return None
     return Terms(
-        once=once or None, stops_on_failure=stops, tells_first_failure=tells_first_failure, deadline=moment
+        once=once or None,
+        stops_on_failure=stops,
+        tells_first_failure=tells_first_failure,
+        tenant=tenant,
+        deadline=moment,
     )
 
 
@@ -113,6 +118,8 @@ def described(execution: Execution) -> str:
         parts.append("a failed job stops the rest")
     if terms.tells_first_failure:
         parts.append("a callback is told of the first failed job")
+    if terms.tenant:
+        parts.append(f"its turns are those of {terms.tenant}")
     return "; ".join(parts)
 
 

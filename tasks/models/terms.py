@@ -69,6 +69,8 @@ class Terms(OwnRow):
     once = models.CharField(max_length=255, null=True)  # noqa: DJ001  # NULL: it has no key
     stops_on_failure = models.BooleanField(default=False)
     tells_first_failure = models.BooleanField(default=False)
+    #: Whose turns its jobs share (jobs/starting/fairness.py).
+    tenant = models.CharField(max_length=MAX_KEY, default="", db_default="")
     first_failed_at = models.DateTimeField(null=True)
     deadline = models.DateTimeField(null=True)
     is_over = models.BooleanField(default=False)

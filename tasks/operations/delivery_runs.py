@@ -13,7 +13,12 @@ from celery import current_app
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.deliveries import answers
 from harbor_refresh.executions.deliveries.claims import with_due
-from harbor_refresh.executions.deliveries.deliverer import deliver, due_handlers, keep_rows
+from harbor_refresh.executions.deliveries.deliverer import (
+    deliver,
+    due_handlers,
+    go_on_with_handlers,
+    keep_rows,
+)
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import StatusChange
 from harbor_refresh.executions.news import signals
@@ -69,16 +74,17 @@ def run() -> None:
         _try(current_app.tasks[NAME].go_on)  # type: ignore[attr-defined]  # a Tick
 
     try:
-        _prepare()
         with absence_translated():
+            _prepare()
             if is_paused() or lease.take():
                 return
-        try:
-            is_done = deliver(_ask_handlers, go_on)
-        finally:
-            lease.release()
-        if is_done:
-            deliver(_ask_handlers, go_on)
+            go_on_with_handlers()
+            try:
+                is_done = deliver(_ask_handlers, go_on)
+            finally:
+                lease.release()
+            if is_done:
+                deliver(_ask_handlers, go_on)
     except DatabaseAway as exc:
         signals.database_away.send(sender=run, count=0, error=str(exc))
 

@@ -6,11 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.text import is_text, shown
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.models.job import Job
-from harbor_refresh.tasks.models.terms import MAX_KEY
+from harbor_refresh.tasks.models.terms import MAX_KEY, Terms
 
 #: A turn of an execution of weight 1.
 TURN = 1_000_000
@@ -58,6 +56,5 @@ def turns_of(weight: float, fair_by: str | None) -> Turns:
 
 def shared(execution_id: int) -> str:
     """Return the tenant of an execution that grows: its additions come after its own jobs that wait."""
-    first = Task.objects.filter(execution=execution_id).values("pk")[:1]
-    its = Job.objects.filter(pk__in=first).values_list("tenant", flat=True).first()
+    its = Terms.objects.filter(pk=execution_id).values_list("tenant", flat=True).first()
     return its or f"execution {execution_id}"

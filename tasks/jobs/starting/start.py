@@ -88,8 +88,14 @@ def start(
         "on_complete": on_complete,
         "on_first_error": on_first_error,
     }
-    terms = terms_of("" if parent else once, on_failure, deadline, tells_first_failure=bool(on_first_error))
     parts, turns = parts_of(() if jobs is None and open else jobs), turns_of(weight, fair_by)
+    terms = terms_of(
+        "" if parent else once,
+        on_failure,
+        deadline,
+        tells_first_failure=bool(on_first_error),
+        tenant=fair_by or "",
+    )
     new = NewExecution(
         vendor_type,
         vendor_id=vendor_id,

@@ -177,6 +177,18 @@ def test_a_stop_of_the_task_of_a_child_stops_the_child() -> None:
     assert not stop_task(link_of(child).pk)
 
 
+def test_a_stop_says_that_it_stopped_a_parent_whose_own_tasks_have_ended() -> None:
+    root = made(tasks=0)
+    parent = made(root, tasks=1)
+    child = made(parent)
+    end(parent)
+    assert stop_many([parent.pk]).executions == [parent.pk]
+    assert statuses(parent, child) == ["Stopped", "Stopped"]
+    again = made(root, tasks=0)
+    made(again)
+    assert stop_task(link_of(again).pk)
+
+
 def test_a_stop_releases_a_family_from_quarantine() -> None:
     root = made(tasks=0)
     child = made(root)

@@ -15,6 +15,7 @@ from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.news.callbacks import PREFIX
 from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, start
+from harbor_refresh.tasks.jobs.terms import carry_out
 from tests.integration.concurrency import in_background, transaction_held_open, wait_until
 from tests.integration.database_state import waiting_for_locks
 from tests.integration.executions.deliveries.changed_executions import move_clock, states
@@ -140,6 +141,17 @@ def test_of_two_ends_the_first_is_a_call_of_its_own_if_it_is_told_in_time(is_tol
     ends(execution)
     assert tell() == [("note", execution.pk, "Success", 3)]
     assert states() == {"delivered": 2}
+
+
+def test_an_end_that_moves_with_the_same_status_is_told_as_an_end_and_not_as_a_first_failure() -> None:
+    execution = started(2, open=True, on_error=note.s("end"), on_first_error=note.s("first"))
+    ends(execution, "Error")
+    execution.stop()
+    assert carry_out() == 1
+    assert [args for *_, args, _ in (tell() and calls)] == [("first",), ("end",)]
+    assert execution.resume_stopped() == 0  # its gate alone was stopped
+    assert [args for *_, args, _ in (tell() and calls)] == [("end",)]
+    assert (execution.status, execution.revision) == ("Error", 2)
 
 
 def test_a_callback_that_raises_is_called_again_with_the_same_id_and_stops_no_other() -> None:

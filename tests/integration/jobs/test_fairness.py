@@ -118,6 +118,11 @@ def test_a_tenant_keeps_its_turns_when_its_execution_grows(copy: Any, outbox: Ou
     assert set(Job.objects.values_list("tenant", flat=True)) == {"tenant 7"}
 
 
+def test_a_tenant_keeps_its_turns_when_its_execution_is_started_without_jobs(copy: Any, outbox: Outbox) -> None:
+    start("SCAN", fair_by="tenant 7", open=True).add([copy.s("y")])
+    assert Job.objects.get().tenant == "tenant 7"
+
+
 def test_jobs_whose_time_comes_late_do_not_set_the_line_back(copy: Any, outbox: Outbox) -> None:
     """Else those that are started then would pass all that wait."""
     start("SCAN", jobs=[copy.s("later").set(countdown=3_600)])

@@ -9,9 +9,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from harbor_refresh.executions.admin.lists import with_task_counts
+from harbor_refresh.executions.deliveries.claims import read_changes
 from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, Refused
 from harbor_refresh.executions.lifecycle.gates import close_overdue
-from harbor_refresh.executions.models import Addition, Execution, Gate
+from harbor_refresh.executions.models import Addition, Delivery, Execution, Gate, Subscription
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, sender, start
 from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.running.handle import Untracked
@@ -155,6 +157,17 @@ def test_a_retry_of_what_failed_leaves_what_was_stopped(outbox: Outbox) -> None:
     assert execution.progress().counts == {"Success": 1, "Stopped": 1}
     assert execution.resume_stopped() == 1
     assert ends(execution) == "Success"
+
+
+def test_the_gate_is_no_job_for_those_who_count(outbox: Outbox) -> None:
+    execution = opened("a", "b")
+    execution.close()
+    assert ends(execution) == "Success"
+    assert execution.progress().counts == {"Success": 2}
+    [row] = with_task_counts([execution])
+    assert row.__dict__["task_counts"] == {"Success": 2}
+    change = Delivery(pk=1, execution_id=execution.pk, subscription=Subscription(), changed_at=execution.end_time)
+    assert read_changes([change])[1].counts == {"Success": 2}
 
 
 @pytest.mark.parametrize(("stops_first", "status"), [(True, "Success"), (False, "Error")])

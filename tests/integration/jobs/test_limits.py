@@ -220,6 +220,19 @@ def test_a_pace_of_the_past_is_forgotten(declare: Declare, outbox: Outbox) -> No
     assert [one.key for one in LimitPace.objects.all()] == ["b"]
 
 
+def test_a_rate_that_is_raised_counts_at_once(declare: Declare, outbox: Outbox) -> None:
+    copy = declare(rate="1/d")
+    start("SCAN", jobs=[copy.s(n) for n in range(3)])
+    assert different(outbox) == 1
+    assert limits.change("a.copy", {"rate": 60, "per": 60}, "a person")
+    a_second_passes()
+    sender.send_all()
+    assert different(outbox) == 1
+    limits.change("a.copy", {"concurrency": 5}, "a person")
+    sender.send_all()
+    assert outbox.take() == [], "a limit of another kind leaves the pace"
+
+
 def test_while_workers_are_away_a_rate_saves_up_two_seconds_at_most(declare: Declare, outbox: Outbox) -> None:
     copy = declare(rate="10/s")
     start("SCAN", jobs=[copy.s(n) for n in range(100)])

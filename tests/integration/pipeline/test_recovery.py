@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from harbor_refresh.executions.lifecycle import gates
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Quarantine
+from harbor_refresh.tasks import celery_tasks
 from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.operations import delivery_runs
 from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.pipeline.wakeup import check
 from harbor_refresh.tasks.queue import execution_queue
@@ -77,3 +80,17 @@ def test_recovery_quarantines_an_execution_that_kills_its_process_every_time(red
         assert recover() == 1
     assert Quarantine.objects.get().reason == "the process that refreshed it died or never ended"
     assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
+
+
+def test_what_fails_in_recovery_holds_up_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def fails() -> None:
+        calls.append("gates")
+        raise ValueError("a fault of one of them")
+
+    monkeypatch.setattr(gates, "close_overdue", fails)
+    monkeypatch.setattr(delivery_runs, "recover", lambda: calls.append("deliveries"))
+    with pytest.raises(ValueError, match="a fault of one of them"):
+        celery_tasks.recover_stale()
+    assert calls == ["gates", "deliveries"]

@@ -5,8 +5,10 @@ import re
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -22,7 +24,8 @@ from harbor_refresh.executions.queries import listing
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models.job import Job, JobEnd, JobState
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from tests.integration.admin_client import ids_shown, signed_in, told
+from tests import servers
+from tests.integration.admin_client import act, ids_shown, signed_in, told
 from tests.integration.jobs.sample_jobs import failed, in_a_row, statuses
 from tests.integration.jobs.sample_jobs import recorded as started
 from tests.integration.query_counts import queries
@@ -404,6 +407,17 @@ def test_one_task_is_stopped_after_a_question_and_it_is_noted(admin: Client) -> 
     *_, again = told(admin.post(address, {"confirmed": "yes"}))
     assert again == "warning: It had ended before."
     assert AuditEntry.objects.count() == 1
+
+
+def test_an_action_on_a_row_that_stays_locked_says_to_try_again(admin: Client, database: str) -> None:
+    execution = started("a")
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '50ms'")
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM execution WHERE id = %s FOR UPDATE", [execution.pk])
+        [said] = told(act(admin, LIST, "stop", [execution.pk]))
+    assert said.startswith("error: PostgreSQL: another transaction has held the row for too long")
+    assert execution.status == "Running"
 
 
 def test_one_failed_job_runs_again_with_the_jobs_after_it_and_no_other(admin: Client) -> None:

@@ -8,7 +8,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.checks import check_handlers
-from harbor_refresh.executions.deliveries.deliverer import due_handlers, keep_rows, run_handler, write_deliveries
+from harbor_refresh.executions.deliveries.deliverer import (
+    due_handlers,
+    go_on_with_handlers,
+    keep_rows,
+    run_handler,
+    write_deliveries,
+)
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.stops import finish
@@ -209,6 +215,19 @@ def test_a_handler_without_code_is_told_what_had_been_listed_when_the_code_is_ba
     keep_rows()
     tell()
     assert told == [before[0].pk]
+
+
+def test_a_handler_that_a_process_with_older_code_has_let_rest_goes_on_with_the_next_run_of_a_newer_one() -> None:
+    @on_execution()
+    def one(change: Change) -> None: ...
+
+    keep_rows()
+    newer = list(registry._registered)
+    registry._registered.clear()
+    keep_rows()
+    registry._registered[:] = newer
+    go_on_with_handlers()
+    assert rows()["one"].missing_since is None
 
 
 def test_workers_that_start_at_once_make_one_row_of_each_handler() -> None:

@@ -18,7 +18,8 @@ from harbor_refresh.executions.models import Delivery, StatusChange, Subscriptio
 from harbor_refresh.executions.news.after_commit import changes_written
 from harbor_refresh.executions.status import Status
 from tests import servers
-from tests.integration.concurrency import at_once
+from tests.integration.concurrency import at_once, in_background, wait_until
+from tests.integration.database_state import waiting_for_locks
 from tests.integration.executions.deliveries.changed_executions import end, ended, rerun
 from tests.integration.sample_executions import delete
 
@@ -117,6 +118,22 @@ def test_an_outbox_that_is_locked_is_left_and_not_waited_for(database: str, subs
         other.execute("SELECT FROM execution_status_change ORDER BY id DESC LIMIT 1 FOR UPDATE")
         assert write_deliveries() == 0
     assert write_deliveries() == 2
+
+
+def test_a_subscription_that_is_deleted_while_its_deliveries_are_written_holds_up_no_other(
+    database: str, subscribed: Subscribe
+) -> None:
+    subscribed(URL)
+    gone = subscribed(URL, name="gone")
+    [execution] = ended(1)
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("DELETE FROM execution_subscription WHERE id = %s", [gone.pk])
+        with in_background(write_deliveries) as written:
+            wait_until(lambda: waiting_for_locks() == 1, "the deliveries wait for the deletion")
+            other.commit()
+            assert written() == 0
+    assert write_deliveries() == 1
+    assert [one[1] for one in listed()] == [execution.pk]
 
 
 def test_a_change_of_a_deleted_execution_is_not_told(subscribed: Subscribe) -> None:

@@ -7,6 +7,7 @@ import pytest
 from harbor_refresh.executions.deliveries import answers, deliverer, subscriptions
 from harbor_refresh.executions.errors import ExtraMissing
 from harbor_refresh.executions.models import Delivery, Subscription
+from tests.integration.admin_client import signed_in
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import Receiver
 
@@ -44,6 +45,10 @@ def test_it_refuses_a_new_webhook_and_says_what_to_install(
     without(True)
     with pytest.raises(ExtraMissing, match=r'pip install "harbor-refresh\[http\]"'):
         subscriptions.create("another", good.url)
+    client = signed_in("add_subscription", "view_subscription")
+    form = {"name": "another", "url": good.url, "payload": "standard", "enabled": "on"}
+    page = client.post("/admin/harbor_executions/subscription/add/", form).content.decode()
+    assert "pip install &quot;harbor-refresh[http]&quot;" in page
     assert Subscription.objects.count() == 1
     answer = subscriptions.test(there.pk)
     assert (answer.status, answer.is_good) == (None, False)

@@ -1,0 +1,18 @@
+"""The terms of an execution say whose turns its jobs share."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("harbor_tasks", "0011_ends_of_many"),
+    ]
+
+    operations = [
+        migrations.RunSQL("SET LOCAL lock_timeout = '2s'", migrations.RunSQL.noop),
+        migrations.AddField(
+            model_name="terms",
+            name="tenant",
+            field=models.CharField(db_default="", default="", max_length=200),
+        ),
+    ]
