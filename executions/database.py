@@ -33,6 +33,9 @@ AWAY = ("08", "53100", "53300", "57P", "25006", "25P03", RIGHT_MISSING)
 LOCK_TIMEOUT = "55P03"
 #: What passes by itself: a row stayed locked, a deadlock, a statement that was cancelled because it took too long.
 PASSING = (LOCK_TIMEOUT, "40P01", "57014")
+#: A row names one that is not there, or that is being deleted.
+REFERENCE = "23503"
+NAMED = "a row of the project names it: delete that row first, or let it name nothing"
 HELD = "another transaction has held the row for too long, or the statement took too long"
 
 #: A connection that was refused has no SQLSTATE in libpq, only a text. A server that speaks another language than

@@ -63,7 +63,7 @@ def read(one: Declared, default: Any = None) -> Any:
     try:
         found = checked(one, raw) if raw else default
     except (ValueError, TypeError, LookupError):
-        got = "something else" if one.is_secret else repr(os.environ[one.name])
+        got = "something else" if one.is_secret else repr(without_password(os.environ[one.name]))
         raise _bad(one.name, got, what_it_takes(one, as_text=True)) from None
     return default | found | _by_name(one) if one.kind == "counts" else found
 

@@ -260,8 +260,10 @@ class DeliveryAdmin(ReadOnlyAdmin):
     def send_all_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         count = 0
         for pk in queryset.order_by().values_list("subscription_id", flat=True).distinct():
-            count += (sent := claims.resend_all(pk))
-            note(person_of(request), Word.RESEND, Target.DELIVERY, f"of subscription {pk}", count=sent)
+            entry = note(person_of(request), Word.RESEND, Target.DELIVERY, f"of subscription {pk}")
+            entry.count = claims.resend_all(pk)
+            entry.save(update_fields=["count"])
+            count += entry.count
         more = " There may be more." if count >= claims.MOST else ""
         messages.success(request, f"{_letters(count)} sent again.{more}")
 

@@ -15,6 +15,7 @@ from harbor_refresh.executions.api.problems import Problem, ProblemDetails
 from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionOut, Given, as_dict, page_of
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.models import Execution, IdempotencyKey
+from harbor_refresh.executions.queries.filters import by_path
 from harbor_refresh.executions.queries.progress import progress
 
 
@@ -155,4 +156,4 @@ AttributePairs = Annotated[
 
 def pairs(given: AttributePairs) -> dict[str, str]:
     """Return the texts by their paths."""
-    return dict(one.split("=", 1) for one in given)
+    return by_path(one.split("=", 1) for one in given)

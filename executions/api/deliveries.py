@@ -66,10 +66,11 @@ def list_deliveries(request: HttpRequest, query: Query[DeliveriesIn]) -> Any:
 def resend_deliveries(request: HttpRequest, body: ResendIn) -> Any:
     if body.subscription is not None and not Subscription.objects.filter(pk=body.subscription).exists():
         raise NoSuchSubscription(body.subscription)
-    count = claims.resend_all(body.subscription)
     chosen = "" if body.subscription is None else f"of subscription {body.subscription}"
-    note(person_of(request), Word.RESEND, Target.DELIVERY, chosen, count=count)
-    return {"resent": count}
+    entry = note(person_of(request), Word.RESEND, Target.DELIVERY, chosen)  # before the first page is committed
+    entry.count = claims.resend_all(body.subscription)
+    entry.save(update_fields=["count"])
+    return {"resent": entry.count}
 
 
 @router.post(

@@ -13,7 +13,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import Field
 
 from harbor_refresh.executions import errors
-from harbor_refresh.executions.database import HELD, PASSING, absence_translated, sqlstate
+from harbor_refresh.executions.database import HELD, NAMED, PASSING, REFERENCE, absence_translated, sqlstate
 from harbor_refresh.executions.news.counters import add_later
 
 #: For what passes by itself, in seconds.
@@ -115,9 +115,11 @@ def _of_the_database(exc: Error) -> Problem:
     except errors.DatabaseAway as away:
         return problem_of(away)
     except Error:
-        if sqlstate(exc) not in PASSING:
-            raise
-        return Problem(503, "Try again", HELD, LATER)
+        if sqlstate(exc) in PASSING:
+            return Problem(503, "Try again", HELD, LATER)
+        if sqlstate(exc) == REFERENCE:
+            return Problem(*STATUSES[errors.StillReferenced], NAMED)
+        raise
 
 
 def _unusable(exc: HttpError) -> Problem:

@@ -11,7 +11,7 @@ from django.db import IntegrityError, OperationalError, transaction
 from django.db.models.functions import Now
 
 from harbor_refresh.executions import crash_points
-from harbor_refresh.executions.database import LOCK_TIMEOUT, absence_translated, run, sqlstate
+from harbor_refresh.executions.database import LOCK_TIMEOUT, REFERENCE, absence_translated, run, sqlstate
 from harbor_refresh.executions.deliveries import answers
 from harbor_refresh.executions.deliveries.answers import MAX_ERROR, backoff
 from harbor_refresh.executions.deliveries.claims import (
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 #: Changes in one transaction. It is short, and 200 subscriptions write 200 rows for each.
 BATCH = 1_000
-#: The SQLSTATE of a row that names one which is not there.
-NAMES_NOTHING = "23503"
 #: How often the outbox is looked at while there is work.
 LOOK_SECONDS = 0.1
 
@@ -107,7 +105,7 @@ def write_deliveries() -> int:
                 if told:
                     crash_points.reach("listed", ())
         except (OperationalError, IntegrityError) as exc:
-            if sqlstate(exc) not in (LOCK_TIMEOUT, NAMES_NOTHING):
+            if sqlstate(exc) not in (LOCK_TIMEOUT, REFERENCE):
                 raise
             return count
         count += told

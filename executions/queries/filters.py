@@ -1,6 +1,6 @@
 """The filter of executions: what the API's list, the actions on many, the admin and the commands choose by."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -35,6 +35,16 @@ def has_jobs() -> Q:
     PostgreSQL may read all jobs and all tasks for a few executions."""
     first = Task.objects.filter(execution=OuterRef("pk"), job__isnull=False).values("pk")[:1]
     return Q(IsNull(Subquery(first), False)) | Q(Exists(Link.objects.filter(parent=OuterRef("pk"))))
+
+
+def by_path(pairs: Iterable[Sequence[str]]) -> dict[str, str]:
+    """Return attributes by their paths. Raises Refused for a path that is there twice: one would be lost."""
+    found: dict[str, str] = {}
+    for path, text in pairs:
+        if path in found:
+            raise Refused(f"the attribute {shown(path)} is there twice; leave one out")
+        found[path] = text
+    return found
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ make themselves superusers: by the flag, a permission, a group, or a new passwor
 from collections.abc import Callable
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
@@ -22,11 +22,13 @@ from django_celery_beat.models import (
     PeriodicTask,
     SolarSchedule,
 )
+from kombu.exceptions import OperationalError
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from harbor_refresh.executions.access.audit import Target, Word, note, person_of
 from harbor_refresh.executions.admin.base import ModelAdmin, NotedAdmin
+from harbor_refresh.executions.text import said_by
 
 #: Its guessed types would forbid overriding its options.
 beat: Any = beats_admin
@@ -91,7 +93,10 @@ def noted_action(name: str, description: str, word: Word = Word.CHANGE) -> Calla
             for row in queryset.order_by("pk"):
                 verb = name.removesuffix("_tasks")
                 note(person_of(request), word, Target.SCHEDULE, row.pk, detail=f"{row.name}: {verb}")
-            getattr(beat.PeriodicTaskAdmin, name)(self, request, queryset)
+            try:
+                getattr(beat.PeriodicTaskAdmin, name)(self, request, queryset)
+            except OperationalError as exc:
+                messages.error(request, f"The broker is away, so not all of them were sent: {said_by(exc)}")
 
     return act
 

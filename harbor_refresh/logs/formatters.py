@@ -19,6 +19,15 @@ LONGEST_TRACEBACK = 32_000
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
+def _cut(text: str, most: int) -> str:
+    """Hide secrets, and then cut: the rest of a secret that was cut would not be known as one."""
+    return redacted(text[: 2 * most])[:most]
+
+
+def _traceback(text: str) -> str:
+    return redacted(text[-2 * LONGEST_TRACEBACK :])[-LONGEST_TRACEBACK:]
+
+
 def _one_line(text: str) -> str:
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
@@ -28,7 +37,7 @@ def _message(record: logging.LogRecord) -> str:
         message = record.getMessage()
     except Exception as exc:  # a wrong number of arguments; write the line all the same
         message = f"{record.msg} ({type(exc).__name__} in its arguments)"
-    return redacted(message[:LONGEST_MESSAGE])
+    return _cut(message, LONGEST_MESSAGE)
 
 
 def _ids(record: logging.LogRecord) -> dict[str, Any]:
@@ -45,8 +54,8 @@ def _ids(record: logging.LogRecord) -> dict[str, Any]:
 
 def _text(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return [one if isinstance(one, int) else redacted(str(one)[:200]) for one in value[:20]]
-    return redacted(str(value)[:200])
+        return [one if isinstance(one, int) else _cut(str(one), 200) for one in value[:20]]
+    return _cut(str(value), 200)
 
 
 class AsWarning(logging.Filter):
@@ -75,7 +84,7 @@ class JSONLines(logging.Formatter):
         if record.args and isinstance(record.msg, str):
             event["line"] = record.msg
         if record.exc_info:
-            event["exception"] = redacted(self.formatException(record.exc_info)[-LONGEST_TRACEBACK:])
+            event["exception"] = _traceback(self.formatException(record.exc_info))
         text = json.dumps(event, ensure_ascii=False, default=str)
         return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)  # JSON allows some that end a line
 
@@ -89,5 +98,5 @@ class TextLines(logging.Formatter):
         if ids:
             head += " [" + " ".join(f"{name}={_one_line(str(value))}" for name, value in ids.items()) + "]"
         if record.exc_info:
-            head += "\n" + redacted(self.formatException(record.exc_info)[-LONGEST_TRACEBACK:])
+            head += "\n" + _traceback(self.formatException(record.exc_info))
         return head

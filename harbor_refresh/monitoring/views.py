@@ -33,7 +33,7 @@ from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import what_is_wrong
 from harbor_refresh.tasks.overview.state import ServiceState, look
 
-OF_A_PROXY = ("X-Forwarded-For", "Forwarded", "X-Real-Ip")
+OF_A_PROXY = ("X-Forwarded-For", "X-Forwarded-Proto", "Forwarded", "X-Real-Ip", "Via")
 
 
 def came_through_a_proxy(request: HttpRequest) -> bool:

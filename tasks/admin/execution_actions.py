@@ -20,7 +20,7 @@ from harbor_refresh.executions.admin.formatters import column, moment, status_la
 from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.database import HELD, PASSING, absence_translated, sqlstate
+from harbor_refresh.executions.database import HELD, NAMED, PASSING, REFERENCE, absence_translated, sqlstate
 from harbor_refresh.executions.errors import Contended, DatabaseAway, NoSuchTask, QueueUnavailable, Refused
 from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.models import Execution, Quarantine, Task
@@ -163,9 +163,10 @@ def errors_shown(request: HttpRequest) -> Iterator[None]:
     except Contended as exc:
         messages.error(request, f"{exc} The rest was left as it is: try again.")
     except DatabaseError as exc:
-        if sqlstate(exc) not in PASSING:
+        why = {REFERENCE: NAMED, **dict.fromkeys(PASSING, f"PostgreSQL: {HELD}")}.get(sqlstate(exc) or "")
+        if why is None:
             raise
-        messages.error(request, f"PostgreSQL: {HELD}. The rest was left as it is: try again.")
+        messages.error(request, f"{why}. The rest was left as it is: try again.")
 
 
 @page(Quarantine)

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from celery import current_app
 from celery.canvas import _chain
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Count, Exists, OuterRef, Q
 
 from harbor_refresh.executions.access.audit import Person, Target, note
@@ -202,18 +202,19 @@ def ask(
     `everything`: the filter may be empty. `highest` is of a count that was shown before, so that only what was
     counted is touched.
 
-    Raises OwnedByHarbor while attached, Refused for an empty filter, and TooManyActions if MAX_OPEN are open. Two
-    callers at once may exceed that by one.
+    Raises OwnedByHarbor while attached, Refused for an empty filter, and TooManyActions if MAX_OPEN are open.
     """
     refuse_if_attached(VERBS[verb].operation)
     refuse_empty(chosen, everything=everything)
-    if Execution.objects.filter(vendor_type=BULK, end_time=None).count() >= MAX_OPEN:
-        raise TooManyActions(f"{MAX_OPEN} actions are open; wait until one has ended, or stop one")
     given, what = chosen.as_json(), chosen.as_text() or "all"
     one = current_app.tasks["tasks.act_on_many"]
     found: list[Any] = [*ranges(chosen, highest_id() if highest is None else highest), None]
     steps = [one.s(NOTHING, verb, given, found[0]), *(one.s(verb, given, ids) for ids in found[1:])]
     with transaction.atomic():
+        with connection.cursor() as cursor:  # of callers at once, each counts those before it
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('harbor_refresh bulk'))")
+        if Execution.objects.filter(vendor_type=BULK, end_time=None).count() >= MAX_OPEN:
+            raise TooManyActions(f"{MAX_OPEN} actions are open; wait until one has ended, or stop one")
         attributes = {"verb": verb, "filter": given, "by": person.name, "from": person.origin}
         new = NewExecution(BULK, extra_attrs=attributes, is_action=True)
         execution, _ = start_or_find(new, parts_of([_chain(*steps)]))

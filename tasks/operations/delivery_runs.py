@@ -18,6 +18,7 @@ from harbor_refresh.executions.deliveries.deliverer import (
     due_handlers,
     go_on_with_handlers,
     keep_rows,
+    write_deliveries,
 )
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import StatusChange
@@ -76,7 +77,10 @@ def run() -> None:
     try:
         with absence_translated():
             _prepare()
-            if is_paused() or lease.take():
+            if is_paused():
+                write_deliveries()  # the sweep leaves executions whose changes are not told
+                return
+            if lease.take():
                 return
             go_on_with_handlers()
             try:

@@ -47,6 +47,7 @@ def dispatch(publish: Publish, waiting: int, together: int = CHUNKS_TOGETHER) ->
     legacy_marks.take_some()
     live_nodes = len(queue.stats().nodes) if _slots(waiting, 0) <= 0 else 0
     if _slots(waiting, live_nodes) <= 0:
+        queue.tick_ran()
         queue.tick_has_ended()
         return 0
     total, is_last = 0, False

@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from harbor_refresh.logs import context
 from harbor_refresh.logs.context import RequestIds
-from harbor_refresh.logs.formatters import JSONLines, TextLines
+from harbor_refresh.logs.formatters import LONGEST_MESSAGE, JSONLines, TextLines
 from harbor_refresh.tasks.broker import redaction
 
 
@@ -48,6 +48,13 @@ def failing() -> Any:
         raise ValueError("bad\nvalue")
     except ValueError as exc:
         return (type(exc), exc, exc.__traceback__)
+
+
+@pytest.mark.parametrize("cut", range(-30, 1, 5))
+def test_a_secret_at_the_place_of_a_cut_is_hidden(cut: int) -> None:
+    address = "redis://:hidden-word@host/0"
+    long = record("x" * (LONGEST_MESSAGE + cut) + address, task_id="x" * (200 + cut) + address)
+    assert "hidden" not in JSONLines().format(long) + TextLines().format(long)
 
 
 def test_json_has_the_message_and_the_line_that_the_documentation_lists() -> None:

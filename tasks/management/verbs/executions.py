@@ -23,7 +23,7 @@ from harbor_refresh.executions.management.output import Answer, Failed, Misused,
 from harbor_refresh.executions.models import Execution, Quarantine
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import count, span
-from harbor_refresh.executions.queries.filters import Filter
+from harbor_refresh.executions.queries.filters import Filter, by_path
 from harbor_refresh.executions.queries.progress import progress
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import id_list, plural
@@ -76,7 +76,7 @@ def chosen(options: dict[str, Any]) -> Filter:
             statuses=options["status"],
             started_after=options["newer_than"] and now - options["newer_than"],
             started_before=options["older_than"] and now - options["older_than"],
-            attributes=dict(options["attribute"]),
+            attributes=by_path(options["attribute"]),
             **{name: options[name] for name in ("vendor_id", "trigger", "ids", "quarantined", "has_jobs")},
         )
     except Refused as exc:
@@ -182,10 +182,12 @@ def _act(verb: Verb, options: dict[str, Any]) -> Answer:
     entry.count = done.changed
     entry.outcome = Outcome.FAILED if failed else Outcome.DONE if done.changed else Outcome.UNCHANGED
     entry.save(update_fields=["count", "outcome"])
-    for execution_id in which.ids if kill_after is not None else ():
+    for execution_id in which.ids if is_complete and kill_after is not None else ():
         with suppress(NoSuchExecution):  # it was deleted meanwhile
             stop_jobs(execution_id, kill_after=kill_after)
     failure = f"{plural(failed, 'execution')} failed, the first of them: {error}" if failed else ""
+    if verb == Verb.DELETE and which.ids and done.skipped:
+        failure = failure or "what was left has not ended, or a row of the project names it"
     if not is_complete:
         failure = "it was interrupted before its end; to do the rest, type it again"
     data |= {"is_complete": is_complete, "total": total, "changed": done.changed, "skipped": done.skipped}

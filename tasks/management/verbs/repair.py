@@ -105,9 +105,8 @@ def _export(options: dict[str, Any]) -> Answer:
     _note(Word.EXPORT, count)
     left = legacy_marks.count_left(as_set=as_set)
     shown = [f"Turned {plural(count, 'execution')} into marks of Harbor."]
-    if left:
-        shown.append(f"{plural(left, 'mark')} of ours came meanwhile, or cannot be read: run it again.")
-    return Answer({"moved": count, "left": left}, shown)
+    failure = f"{plural(left, 'mark')} of ours came meanwhile, or cannot be read: run it again" if left else ""
+    return Answer({"moved": count, "left": left}, shown, failure)
 
 
 def _quarantine(options: dict[str, Any]) -> Answer:

@@ -282,6 +282,8 @@ def test_retry_and_delete_act_through_the_same_use_cases() -> None:
     deleted = data("harbor", "delete", "--all", "--yes")
     assert (deleted["changed"], deleted["skipped"]) == (2, 3)
     assert statuses() == {"Running": 3}
+    _, failure = failing("harbor", "delete", failed[0].pk, "--yes")
+    assert failure == "what was left has not ended, or a row of the project names it"
 
 
 def test_nothing_chosen_is_no_failure() -> None:
@@ -310,19 +312,21 @@ def test_a_bar_on_a_terminal_counts_the_executions(
 # interrupted
 
 
+@pytest.mark.parametrize("kills", [False, True])
 def test_an_interrupt_rolls_back_the_portion_and_the_same_command_does_the_rest(
-    in_pages: Callable[..., None],
+    kills: bool, in_pages: Callable[..., None]
 ) -> None:
-    with_jobs(5)
+    ids = [one.pk for one in with_jobs(5)]
     portions = count()
     in_pages(lambda: next(portions) and signal.raise_signal(signal.SIGINT))
-    command = ("harbor", "stop", "--status", "Running", "--yes")
+    command = ("harbor", "stop", *([*ids, "--kill-after", "5"] if kills else ["--status", "Running"]), "--yes")
     out, failure = failing(*command)
     assert out == "2 executions stopped, 0 left as they are, 0 failed.\n"
     assert failure == "it was interrupted before its end; to do the rest, type it again"
     assert statuses() == {"Stopped": 2, "Running": 3}
     in_pages()
-    assert said(*command) == "3 executions stopped, 0 left as they are, 0 failed."
+    left = len(ids) - 3 if kills else 0
+    assert said(*command) == f"3 executions stopped, {left} left as they are, 0 failed."
     assert statuses() == {"Stopped": 5}
     assert list(AuditEntry.objects.values_list("count", flat=True)) == [2, 3]
 

@@ -111,6 +111,7 @@ def test_a_caller_needs_the_scope_to_read() -> None:
         ("10.1.2.3", {"X-Forwarded-For": "10.1.2.3"}, 401),
         ("10.1.2.3", {"Forwarded": "for=10.1.2.3"}, 401),
         ("10.1.2.3", {"X-Real-IP": "10.1.2.3"}, 401),
+        ("10.1.2.3", {"X-Forwarded-Proto": "https"}, 401),
     ],
 )
 def test_a_network_opens_the_page_to_its_own_connections_alone(

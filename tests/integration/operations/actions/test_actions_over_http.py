@@ -1,18 +1,24 @@
 """Actions over HTTP: what is asked for, what is answered, and what is refused."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.errors import Refused, TooManyActions
 from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import BULK
+from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.broker.channels import waiting
 from harbor_refresh.tasks.jobs import start
+from harbor_refresh.tasks.operations import bulk
 from harbor_refresh.tasks.operations.bulk import MAX_OPEN
+from tests.integration.concurrency import at_once
 from tests.integration.database_state import rows
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.operations.actions.sample_bulk import statuses, with_jobs
@@ -66,6 +72,17 @@ def test_each_verb_counts_and_refuses_a_filter_without_a_condition_unless_it_is_
     assert program.post(path, {"all": True}, 409)["title"] == "Too many actions are open"
     program.post(f"/executions/{asked['id']}/stop")
     assert program.post(path, {"all": True}, 202)["extra_attrs"]["verb"] == VERBS[MAX_OPEN]
+
+
+def test_requests_at_once_open_no_more_actions_than_one_after_the_other() -> None:
+    with_jobs(1)
+
+    def ask() -> bool:
+        with suppress(TooManyActions):
+            return bool(bulk.ask(Verb.REFRESH, Filter(), Person("", Origin.API), everything=True))
+        return False
+
+    assert sum(at_once(*[ask] * 8)) == MAX_OPEN
 
 
 @pytest.mark.parametrize(
