@@ -147,10 +147,11 @@ def subscribe(instance: Any, **_: Any) -> None:
         instance.app.amqp.queues.select_add(CYCLES)
 
 
-@shared_task(name="tasks.recover_stale", base=Tick)
+@shared_task(name="tasks.recover_stale", base=Tick, soft_time_limit=A_DAY, time_limit=A_DAY)
 def recover_stale() -> int:
     """Release the claims of dead nodes, and look after all that should not wait for its own schedule, which needs
-    PostgreSQL alone: a Redis that is away does not hold it up."""
+    PostgreSQL alone: a Redis that is away does not hold it up. A deadline may stop a million jobs; a time limit of
+    the project would roll that back each time."""
     with ExitStack() as then:  # which calls the last one first, and each of them although another one fails
         for look in (delivery_runs.recover, fire_again, terms.carry_out, gates.close_overdue):
             then.callback(_unless_away, look)

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 
 from django.db import transaction
 
@@ -96,8 +98,9 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
     pairs = zip(again, revisions, strict=True)
     report((Report(job.task_id, Status.PENDING, of, MESSAGES[status]) for job, of in pairs), Source.RETRY)
     rows = [{name: getattr(one, name) for name in OF_A_TURN} for one in again]
-    for tenant in {one.tenant for one in again}:  # they take turns as jobs that are started now do
-        Turns(tenant=tenant).give([row for row in rows if row["tenant"] == tenant])
+    turns: dict[str | None, Turns] = {}  # they take turns as jobs that are started now do
+    for tenant, its in groupby(rows, itemgetter("tenant")):
+        turns.setdefault(tenant, Turns(tenant=tenant)).give([*its])
     run("run_again", task_ids=[one.pk for one in again], revisions=revisions, turns=[row["turn"] for row in rows])
     # why they were stopped (terms.py)
     with_terms = Execution.objects.filter(pk__in=[one.id for one in (*above, *family)], terms__isnull=False)
@@ -122,7 +125,7 @@ def _locked_for_another_run(execution_ids: list[int], status: Status, first: int
         return [pk for (pk,) in run("find_jobs_to_run_again", **words)]
 
     wanted = found(None)
-    unique = Job.objects.filter(pk__in=wanted, unique_key__isnull=False)
+    unique = Job.objects.filter(among(wanted), unique_key__isnull=False)
     keys = dict(unique.values_list("pk", "unique_key"))
     locked, held = lock_and_release(keys.values(), wanted)
     first_of = {key: pk for pk, key in sorted(keys.items(), reverse=True) if key not in held}

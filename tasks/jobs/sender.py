@@ -49,6 +49,8 @@ FLOOR = 200
 EACH = 100
 #: The most jobs of a queue that are sent at once, and by a process that starts some.
 MOST, MOST_STARTED = 1_000, 200
+#: If more are due at one moment, the rest is left to the next pass, in a second.
+PAGES_OF_DUE = 10
 #: After so many seconds a job that was sent is overdue, if it was overtaken, or if messages do not flow; and after
 #: so many in any case.
 PATIENCE_SECONDS, LONG_SECONDS = 5.0, 600.0
@@ -59,6 +61,8 @@ LATE = "Could not send jobs, they will be a few seconds later: %s"
 OF_A_MESSAGE = (EncodeError, TypeError, ValueError, KeyError)
 
 Row = tuple[Any, ...]
+#: The place of the options in a row of pick.sql.
+OPTIONS = 5
 Publish = Callable[[Sequence[Row]], object]
 
 
@@ -75,19 +79,28 @@ def send(
     tasks `limited`. Returns how many were sent."""
     count = 0
     for queue in {*queues, *(admit(limited) if limited else ())}:
-        with absence_translated():
-            rows = run("pick", queue=queue, floor=FLOOR, each=EACH, most=most)
-        count += _passed_on(rows, publish)
+        while rows := _picked(queue, most):
+            if sent := _passed_on(rows, publish):  # what has expired leaves its room to the next
+                count += sent
+                break
     return count
+
+
+def _picked(queue: str, most: int) -> list[Row]:
+    with absence_translated():
+        return run("pick", queue=queue, floor=FLOOR, each=EACH, most=most)
 
 
 def send_due(publish: Publish | None = None, queues: Sequence[str] | None = None) -> int:
     """Send the jobs of these queues, or of all, whose time has come, and those that their limits let run now."""
-    of: set[str] = set()
-    with absence_translated():
-        while found := run("due", queues=queues, most=MOST):
-            of.update(queue for (queue,) in found)
-    return send(of, publish) + send_admitted(publish, queues)
+    count = 0
+    for _ in range(PAGES_OF_DUE):
+        with absence_translated():
+            found = run("due", queues=queues, most=MOST)
+        if not found:
+            break
+        count += send({queue for (queue,) in found}, publish)
+    return count + send_admitted(publish, queues)
 
 
 def send_admitted(publish: Publish | None = None, queues: Sequence[str] | None = None) -> int:
@@ -113,6 +126,12 @@ def send_all(publish: Publish | None = None, queues: Sequence[str] | None = None
 
 
 def _passed_on(rows: Sequence[Row], publish: Publish | None) -> int:
+    """Publish these jobs; what has expired ends instead. Returns how many are published."""
+    expired = [row for row in rows if '"expires"' in row[OPTIONS] and has_expired(json.loads(row[OPTIONS]))]
+    if expired:
+        why = "it expired before it began"
+        take([Outcome(Run(*row[:3]), Status.STOPPED, why, state=JobState.SENT) for row in expired])
+        rows = [row for row in rows if row not in expired]
     if rows:
         (publish or _publish)(rows)
     return len(rows)
@@ -183,16 +202,12 @@ publisher = PerProcess(Publisher)
 
 
 def _publish(rows: Sequence[Row]) -> None:
-    """Publish in one batch. A message that cannot be made, or that has expired, ends its job."""
+    """Publish in one batch. A message that cannot be made ends its job."""
     impossible: list[Outcome] = []
     router = Router((), current_app.amqp.queues, app=current_app)  # each row names its queue
     with batch_producer() as producer:
         for task_id, job, number, name, queue, given, retries, args, kwargs in rows:
             its, options = Run(task_id, job, number), json.loads(given)
-            if has_expired(options):
-                why = "it expired before it began"
-                impossible.append(Outcome(its, Status.STOPPED, why, state=JobState.SENT))
-                continue
             try:
                 current_app.send_task(
                     name,

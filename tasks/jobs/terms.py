@@ -15,7 +15,6 @@ deadline, is still there. If two processes do it at once, then the second leaves
 
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -153,12 +152,14 @@ def _is_done(step: Callable[[int], None], execution_id: int) -> bool:
 
 
 def have_carried_out() -> None:
-    """Have a worker carry out what is due."""
+    """Have a worker carry out what is due; if that cannot be asked, do it here."""
     if mode.is_on():
         carry_out()
     else:
-        with suppress(Exception):  # any error of the broker's client, because the schedule asks as well
+        try:
             wakeup.send("tasks.recover_stale")
+        except Exception:  # any error of the broker's client: a deadline does not wait for the broker
+            carry_out()
 
 
 agenda.consequences.append(carry_out)

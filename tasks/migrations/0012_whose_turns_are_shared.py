@@ -1,6 +1,8 @@
-"""The terms of an execution say whose turns its jobs share."""
+"""The terms of an execution say whose turns its jobs share, and jobs with a limit take turns with others."""
 
 from django.db import migrations, models
+
+from harbor_refresh.executions.sql import text
 
 
 class Migration(migrations.Migration):
@@ -15,4 +17,5 @@ class Migration(migrations.Migration):
             name="tenant",
             field=models.CharField(db_default="", default="", max_length=200),
         ),
+        migrations.RunSQL(text("harbor_refresh.tasks.jobs", "schema/admit_function"), migrations.RunSQL.noop),
     ]

@@ -103,6 +103,15 @@ def test_a_tenant_shares_its_turns_within_a_limit(outbox: Outbox) -> None:
     assert order(outbox) == "xabababaaa"
 
 
+def test_three_jobs_behind_a_limit_larger_than_the_room_are_among_the_next(copy: Any, outbox: Outbox) -> None:
+    limited = declared("a.limited", concurrency=50, key=lambda job: job.args[1])
+    start("SCAN", jobs=[limited.s("a", key) for _ in range(50) for key in ("x", "y", "z")])
+    start("SCAN", jobs=[copy.s("b") for _ in range(3)])
+    found = order(outbox)
+    current_app.tasks.pop("a.limited")
+    assert (len(found), found.rindex("b") < 15) == (153, True)
+
+
 def test_what_is_added_comes_after_the_jobs_that_wait(copy: Any, outbox: Outbox) -> None:
     start("SCAN", jobs=[copy.s("x")])
     grows = start("SCAN", jobs=[copy.s("a") for _ in range(2)], open=True)

@@ -12,7 +12,9 @@
 --    together that were due in the last 0.4 s, because limits are looked at each 0.2 s. While workers are away or busy,
 --    it admits no more than begin in two seconds, so these cannot pile up.
 --
--- A job that is admitted comes next in its queue. If the next job of a key is in a queue that is paused, the key waits.
+-- A job that is admitted comes next in its queue, but behind those that its limit has admitted there before and that
+-- still wait (1,000 of them are looked at), so that other jobs of the queue take turns with them. If the next job of a
+-- key is in a queue that is paused, the key waits.
 --
 -- A migration reads this file: an edit needs a migration.
 CREATE OR REPLACE FUNCTION execution_admit(of_tasks bigint[]) RETURNS SETOF text
@@ -105,10 +107,12 @@ BEGIN
         ) of_rate
     ),
     chosen AS MATERIALIZED (
-        SELECT r.name, r.key, j.task_id, j.queue, j.priority
+        SELECT
+            r.name, r.key, j.task_id, j.queue, j.priority,
+            row_number() OVER (PARTITION BY r.name, j.queue, j.priority ORDER BY j.turn, j.task_id) - 1 AS place
         FROM room r
         CROSS JOIN LATERAL (
-            SELECT task_id, queue, priority
+            SELECT task_id, queue, priority, turn
             FROM execution_job j
             WHERE
                 j.name = r.name AND j.limit_key = r.key
@@ -129,14 +133,28 @@ BEGIN
         ON CONFLICT (name, key) DO UPDATE SET next_at = EXCLUDED.next_at
     ),
     lines AS MATERIALIZED (
-        SELECT l.queue, l.priority, execution_turn(l.queue, l.priority, NULL, NULL, NULL) AS turn
-        FROM (SELECT DISTINCT c.queue, c.priority FROM chosen c) l
+        SELECT
+            l.name, l.queue, l.priority,
+            greatest(execution_turn(l.queue, l.priority, NULL, NULL, NULL), before.turn + 1000000) AS turn
+        FROM (SELECT DISTINCT c.name, c.queue, c.priority FROM chosen c) l
+        CROSS JOIN LATERAL (
+            SELECT max(one.turn) AS turn
+            FROM (
+                SELECT j.turn
+                FROM execution_job j
+                WHERE
+                    j.name = l.name AND j.limit_key IS NOT NULL AND j.admitted AND NOT (j.state = 'ended')
+                    AND j.state = 'waiting' AND j.queue = l.queue AND j.priority = l.priority
+                LIMIT 1000
+            ) one
+        ) before
     ),
     admitted AS (
         UPDATE execution_job j
-        SET admitted = TRUE, turn = l.turn
-        FROM lines l
-        WHERE j.task_id = ANY(ARRAY(SELECT task_id FROM chosen)) AND (j.queue, j.priority) = (l.queue, l.priority)
+        SET admitted = TRUE, turn = l.turn + 1000000 * c.place
+        FROM chosen c
+        JOIN lines l USING (name, queue, priority)
+        WHERE j.task_id = c.task_id
         RETURNING j.queue
     )
     SELECT DISTINCT queue::text FROM admitted;
