@@ -202,7 +202,9 @@ class ExecutionQueue:
         """Return where this member is. Reads all tokens in flight, in pages."""
         is_queued = bool(self._redis.sismember(self.keys.queue, member))
         failures = int(cast("bytes | None", self._redis.hget(self.keys.attempts, member)) or 0)
-        tokens = {token for token in self.tokens() if isinstance(token, Token) and token.member == member}
+        begin = f"{member}:".encode()  # a vendor has no colon, so no other member begins so
+        raws = {raw for page in self.pages_of_tokens() for raw in page if raw.startswith(begin)}
+        tokens = filter(None, map(Token.read, raws))
         return Whereabouts(is_queued, failures, tuple(sorted(tokens, key=lambda token: token.stamp)))
 
     def tokens(self) -> Iterator[Token | bytes]:
