@@ -1,5 +1,4 @@
-"""The tables of this app, with their functions and triggers. No release had the migrations that it replaces. If a
-database has only some of them, then `migrate` says so, because 0011 needs the last one."""
+"""The tables of this app, with their functions and triggers. No release had the migrations that it replaces."""
 
 from collections.abc import Sequence
 from typing import Any
