@@ -9,7 +9,7 @@ from kombu import Queue
 
 from harbor_refresh.executions.checks import exit_on_bad_settings
 from harbor_refresh.tasks.broker.amqp_connection import mend_connections
-from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
+from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, ROUTES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
 # Celery would have Django check all that it knows, pages included, which no worker serves. That takes a third of a
@@ -19,7 +19,7 @@ os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 app = Celery("harbor_refresh")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 mend_connections(app)
-app.conf.task_queues = [Queue(name, routing_key=name) for name in (TICKS, WORK, JOBS, DELIVERIES)]
+app.conf.task_queues = [Queue(name, routing_key=name) for name in QUEUES]
 app.conf.task_default_queue = JOBS
 app.conf.task_routes = ROUTES
 app.autodiscover_tasks(["harbor_refresh.tasks"], related_name="celery_tasks")

@@ -222,11 +222,6 @@ class Client:
         """How many reports of this client the service has applied, left unchanged and refused."""
         return {name: self._counts[name] for name in ("applied", "unchanged", "refused")}
 
-    @property
-    def failures(self) -> int:
-        """How many requests with reports have failed since the last success."""
-        return self._failures
-
     def create(
         self,
         vendor_type: str,

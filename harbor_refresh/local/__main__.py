@@ -33,6 +33,8 @@ def password(checkout: Checkout) -> None:
             "Harbor Refresh does not run in this checkout, so there is no database to ask. Start "
             "it with `make up`, then type `make password` in another terminal."
         )
+    if not sys.stdin.isatty():
+        raise LocalError("`make password` asks for the new password, so type it in a terminal.")
     environ = {**os.environ, **running.variables, "DJANGO_SETTINGS_MODULE": SETTINGS}
     os.chdir(checkout.root)
     os.execve(sys.executable, [sys.executable, "manage.py", "changepassword", USERNAME], environ)  # noqa: S606

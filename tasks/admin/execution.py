@@ -147,12 +147,11 @@ class ExecutionAdmin(LegendAdmin):
     def place(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
         """Where it is: on the queue, claimed by a node, or in neither; and what ends that. It is loaded after the
         page, because it asks Redis, which may hang."""
-        context: dict[str, Any] = {}
         try:
-            context["found"] = diagnose(parse_id(object_id) or 0)
+            findings = diagnose(parse_id(object_id) or 0).findings
         except QueueUnavailable as exc:
-            context["error"] = f"Redis is away, so this is unknown. {exc}"
-        return {"parts": {"place": render_to_string("tasks/admin/execution_place.html", context)}}
+            findings = (f"Redis is away, so this is unknown. {exc}",)
+        return {"parts": {"place": render_to_string("tasks/admin/execution_place.html", {"findings": findings})}}
 
     def running(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
         """Its jobs that run now, and what each said last, and which jobs need which, loaded after the page."""

@@ -82,7 +82,7 @@ def _beat() -> Iterator[CheckMessage]:
         yield Warning(
             f"Beat does not send {missing[0]}: the work of a killed worker waits until another worker starts.",
             hint=CONNECT,
-            id="harbor_refresh.W002",
+            id="harbor_refresh.W003",
         )
 
 

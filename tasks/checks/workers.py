@@ -53,16 +53,16 @@ def rows_of_beat(facts: Facts) -> Iterator[CheckMessage]:
                 "Create it again: type manage.py migrate, or restart beat.",
             )
             continue
-        if not row.is_enabled:
+        todo = f"Correct it in the admin: Periodic tasks, {row.name}"
+        if row.is_one_off:  # beat disables it when it has run
+            yield Error(f"The row {row.name} runs once and not again (one-off).", todo)
+        elif not row.is_enabled:
             yield Error(
                 f"“{row.name}” is disabled in beat's schedule.\nIts work is not done: {planned.description}",
                 "Enable it in the admin, under Periodic tasks.",
             )
-        todo = f"Correct it in the admin: Periodic tasks, {row.name}"
         if row.task != planned.task:
             yield Error(f"The row {row.name} sends {row.task} and not {planned.task}.", todo)
-        if row.is_one_off:
-            yield Error(f"The row {row.name} runs once and not again (one-off).", todo)
         if row.begins_in and row.begins_in > 0:
             yield Warning(f"The row {row.name} begins only in {age(row.begins_in)}.", todo)
         if row.interval and row.interval > RARE * max(planned.seconds, 1):

@@ -168,9 +168,7 @@ def import_marks(on_page: Callable[[int], None] = lambda _: None, *, is_dry_run:
     return done
 
 
-def export_marks(
-    *, as_set: bool = False, force: bool = False, on_page: Callable[[int], None] = lambda _: None
-) -> int:
+def export_marks(*, as_set: bool = False, on_page: Callable[[int], None] = lambda _: None) -> int:
     """Turn all that is on the queue or in flight into Harbor's marks, and return how many. `on_page` is told how
     many there are by then.
 
@@ -183,8 +181,7 @@ def export_marks(
     refreshes the execution once more. Marks of a program that still marks stay on the queue.
     """
     _refuse_where_nothing_moves()
-    if not force:
-        _refuse_beside_workers()
+    _refuse_beside_workers()
     total = 0
     for _ in range(EXPORT_PASSES):
         before = total

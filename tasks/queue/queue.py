@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from redis import Redis
+from redis.exceptions import NoScriptError
 
+from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import Refresh
 from harbor_refresh.tasks.queue import members as names
@@ -48,7 +50,10 @@ class ExecutionQueue:
 
     def _run(self, name: str, *items: Any, once: bool = False, **named: Any) -> Any:
         keys, arguments = self.keys.named(*SCRIPTS[name].keys), SCRIPTS[name].arguments(named, items)
-        return self._scripts[name](keys, arguments, self._single if once else self._redis)
+        try:
+            return self._scripts[name](keys, arguments, self._single if once else self._redis)
+        except NoScriptError as exc:  # another server has taken over since the library loaded it
+            raise QueueUnavailable(f"Redis: {exc}") from exc
 
     @property
     def share(self) -> int:
@@ -202,7 +207,9 @@ class ExecutionQueue:
         """Return where this member is. Reads all tokens in flight, in pages."""
         is_queued = bool(self._redis.sismember(self.keys.queue, member))
         failures = int(cast("bytes | None", self._redis.hget(self.keys.attempts, member)) or 0)
-        tokens = {token for token in self.tokens() if isinstance(token, Token) and token.member == member}
+        begin = f"{member}:".encode()  # a vendor has no colon, so no other member begins so
+        raws = {raw for page in self.pages_of_tokens() for raw in page if raw.startswith(begin)}
+        tokens = filter(None, map(Token.read, raws))
         return Whereabouts(is_queued, failures, tuple(sorted(tokens, key=lambda token: token.stamp)))
 
     def tokens(self) -> Iterator[Token | bytes]:

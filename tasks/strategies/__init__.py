@@ -4,7 +4,8 @@
 compared (docs/explanation/strategies.md).
 """
 
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.executions.declarations import value
+from harbor_refresh.tasks.conf import DECLARED
 from harbor_refresh.tasks.strategies.claim import Claim, Strategy
 from harbor_refresh.tasks.strategies.older import Hash, Lock, Scan, Upstream
 
@@ -16,4 +17,4 @@ STRATEGIES: dict[str, Strategy] = {one.name: one for one in (Claim(), Scan(), Lo
 def strategy() -> Strategy:
     """Return the design that the settings name. A check tells a project of a name that does not exist; until it is
     mended, `claim` is used."""
-    return STRATEGIES.get(refresh_settings().strategy, STRATEGIES["claim"])
+    return STRATEGIES.get(value(DECLARED["strategy"]), STRATEGIES["claim"])

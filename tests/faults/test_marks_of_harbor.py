@@ -65,11 +65,12 @@ def test_no_mark_is_lost_on_the_way_here_and_back_however_often_the_command_is_k
     # a part of it is claimed by a process that is no more, and everything goes back
     claim = execution_queue().claim("node", executions // 10).claim
     assert len(claim) == redis.scard(PROCESSING) > 0
+    data("harbor", "pause")
     witness = Witness(executions, [claim.suffix])
     with witness.at_work():
-        killed(cluster, "export", "exported", "--force", pages=middle + 1)
+        killed(cluster, "export", "exported", pages=middle + 1)
         assert 0 < redis.scard(QUEUE) < executions
-        rest = data("harbor", "marks", "export", "--force")
+        rest = data("harbor", "marks", "export")
     assert rest == {"moved": rest["moved"], "left": 0}
     assert (witness.wrong, witness.looks > 10) == ([], True)
     assert keys(redis) == everything

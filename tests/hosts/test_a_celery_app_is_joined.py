@@ -224,7 +224,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
             "celery": JOINED + "\nassert app.conf.beat_schedule\napp.conf.beat_schedule = {}\n",
             "settings": "CELERY_BEAT_SCHEDULE = {'mine': {'task': 'shop.mine', 'schedule': 5}}",
         },
-        "W002",
+        "W003",
         "Beat does not send tasks.claim_batch",
     ),
     "prefetched messages": ({"settings": "CELERY_WORKER_PREFETCH_MULTIPLIER = 4"}, "W004", "is 4"),
@@ -232,7 +232,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 #: What else follows from a fault.
-FOLLOW = {"E007": ["W002"]}
+FOLLOW = {"E007": ["W003"]}
 
 
 def test_a_project_that_lacks_nothing_has_no_problem(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def _import(options: dict[str, Any]) -> Answer:
 def _export(options: dict[str, Any]) -> Answer:
     as_set = options["as_set"]
     with bar_shown("executions", legacy_marks.count_left(as_set=as_set)) as show:
-        count = legacy_marks.export_marks(as_set=as_set, force=options["force"], on_page=show)
+        count = legacy_marks.export_marks(as_set=as_set, on_page=show)
     _note(Word.EXPORT, count)
     left = legacy_marks.count_left(as_set=as_set)
     shown = [f"Turned {plural(count, 'execution')} into marks of Harbor."]
@@ -160,11 +160,7 @@ REPAIRS = {
     "refresh": executions.REFRESH,
 }
 SET = "write the set of Harbor's main branch instead of keys"
-FORCE = "export even if workers are alive and refreshing is not paused"
-OF_EXPORT = (
-    argument("--set", action="store_true", dest="as_set", help=SET),
-    argument("--force", action="store_true", help=FORCE),
-)
+OF_EXPORT = [argument("--set", action="store_true", dest="as_set", help=SET)]
 DRY_RUN = argument("--dry-run", action="store_true", help="only count the marks")
 MARKS = {
     "import": Subcommand("move Harbor's own marks to the queue", _import, [DRY_RUN]),

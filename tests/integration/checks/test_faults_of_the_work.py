@@ -65,7 +65,7 @@ def test_a_row_of_the_schedule_that_is_gone() -> None:
 def test_rows_that_were_edited_until_they_no_longer_work() -> None:
     rare = IntervalSchedule.objects.create(every=2, period="hours")
     PeriodicTask.objects.filter(name="Reconcile").update(interval=rare)
-    PeriodicTask.objects.filter(name="Deliver").update(one_off=True)
+    PeriodicTask.objects.filter(name="Deliver").update(one_off=True, enabled=False)
     PeriodicTask.objects.filter(name="Sweep").update(task="tasks.swep")
     later = datetime.now(UTC) + timedelta(days=1)
     PeriodicTask.objects.filter(name="Reap jobs").update(start_time=later)

@@ -123,7 +123,8 @@ def test_an_export_is_what_waits_and_what_is_in_flight_and_can_be_imported(redis
     queue.mark(["7:SCAN"])
     queue.claim("node", 1)
     queue.mark(["8:SCAN"])
-    assert data("harbor", "marks", "export", "--force") == {"moved": 2, "left": 0}
+    pause("harbor_refresh", at_terminal())
+    assert data("harbor", "marks", "export") == {"moved": 2, "left": 0}
     assert others(redis) == {KEY.format(7, "SCAN").encode(), KEY.format(8, "SCAN").encode()}
     assert marked(redis) == set()
     assert not redis.exists("cache:execution:refresh:processing")
@@ -189,8 +190,9 @@ def test_marks_and_claims_that_come_while_an_export_runs_are_exported_as_well(re
             queue.mark(["8:SCAN"])
             queue.claim("node", 1)
 
+    pause("harbor_refresh", at_terminal())
     crash_points.handlers.append(claims_another)
-    assert export_marks(force=True) == 2
+    assert export_marks() == 2
     assert others(redis) == {KEY.format(7, "SCAN").encode(), KEY.format(8, "SCAN").encode()}
     assert not redis.exists("cache:execution:refresh:processing", "cache:execution:refresh:queue:v2")
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import redis as redis_py
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks.pipeline.recovery import release_stale
@@ -48,6 +49,15 @@ def test_every_verb_works_after_the_scripts_were_flushed(redis: Redis, faked: Fa
     assert flushed(lambda: release_stale(queue)) == (Released(), ())
     assert flushed(lambda: queue.heartbeat("me")) == 0
     assert flushed(queue.stats).backlog == 0
+
+
+def test_a_script_that_is_forgotten_again_after_it_was_loaded_is_an_absence(
+    redis: Redis, faked: Faked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    redis.script_flush()
+    monkeypatch.setattr(redis_py.Redis, "script_load", lambda *_: "0" * 40)
+    with pytest.raises(QueueUnavailable, match=r"^Redis: "):
+        faked[0].mark(["1:A"])
 
 
 def test_with_redis_away_every_verb_says_so_in_our_own_words() -> None:

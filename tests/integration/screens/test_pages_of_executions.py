@@ -341,7 +341,7 @@ def test_the_page_shows_where_it_is_its_quarantine_and_its_deliveries(
     queue.claim("worker-1", 10)
     claimed = part(admin.get(f"{LIST}{execution.pk}/place/"))
 
-    assert "It is in a claim of worker-1 and waits for a worker." in claimed
+    assert "ago and waits for a worker that is free." in claimed
     assert "Its status is what its tasks say." in place
     assert "It is in quarantine since" in place
 

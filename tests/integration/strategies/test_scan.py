@@ -101,6 +101,6 @@ def test_marks_move_with_a_change_of_the_strategy_to_claim_and_back(settings: Se
     settings.REFRESH_STRATEGY = "claim"
     legacy_marks().look()
     assert {member.decode() for page in execution_queue().pages_of_members() for member in page} == members
-    assert export_marks(force=True) == 3
+    assert export_marks() == 3
     settings.REFRESH_STRATEGY = "scan"
     assert set(Scan().find_marked()) == members

@@ -118,7 +118,7 @@ def test_the_service_is_not_asked_before_the_time_that_it_wishes(make: Make, ser
     server.answers.append(Told(429, headers={"Retry-After": "1"}))
     client = make()
     client.report(1, "Success")
-    wait_for(lambda: client.failures, "the service to wish it")
+    wait_for(lambda: client._failures, "the service to wish it")
     client.flush()
     assert server.times[1] - server.times[0] >= 0.99
 
@@ -243,7 +243,7 @@ def test_closing_tells_what_it_could_not_send(
     server.always = Told(503)
     client = make()
     client.report(1, "Success", revision=4, message="done")
-    wait_for(lambda: client.failures, "the client to have tried")
+    wait_for(lambda: client._failures, "the client to have tried")
     with pytest.raises(NotSent, match=r"1 reports could not be sent: http://.*: 503") as failure:
         client.close(timeout=0.1)
     assert failure.value.lost == [Report(1, "Success", 4, "done")]

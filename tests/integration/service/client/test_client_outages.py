@@ -44,7 +44,7 @@ def test_a_service_that_is_killed_in_the_middle_of_batches(web: Web) -> None:
         maker.start()
         wait_for(lambda: client.counts["applied"], "reports to be applied")
         web.kill()
-        wait_for(lambda: client.failures >= 3, "the client to notice it")
+        wait_for(lambda: client._failures >= 3, "the client to notice it")
         web.start()
         maker.join(60)
         assert ended.is_set()
@@ -94,7 +94,7 @@ def test_wait_outlasts_a_service_that_is_away(web: Web, way: Proxy) -> None:
         waiter = threading.Thread(target=lambda: found.append(client.wait(execution.pk, 60)["status"]))
         waiter.start()
         client.report(task, "Error", message="the disk is full")
-        wait_for(lambda: client.failures >= 2, "the client to notice it")
+        wait_for(lambda: client._failures >= 2, "the client to notice it")
         way.target = web.port
         waiter.join(60)
     assert found == ["Error"]

@@ -1,2 +1,0 @@
--- Attached, tasks are Harbor's, and there are no jobs.
-SELECT 1
