@@ -12,12 +12,10 @@ FUNCTION = text("harbor_refresh.tasks.jobs", "schema/end_with_their_tasks").part
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("harbor_tasks", "0001_squashed_0010"),
+        ("harbor_tasks", "0010_terms"),
     ]
 
     operations = [
         migrations.RunSQL("SET LOCAL lock_timeout = '2s'", migrations.RunSQL.noop),
-        # fails in a database that has only some of the migrations that 0001 replaces
-        migrations.RunSQL("SELECT 'execution_failure'::regclass", migrations.RunSQL.noop),
         migrations.RunSQL(FUNCTION, migrations.RunSQL.noop),
     ]

@@ -211,7 +211,7 @@ class JobEnd(OwnRow):
     has a row if its task asks for `keep_result`, or once it has failed. The row counts while the task has its
     `revision`: an end that another run has followed is not shown any more."""
 
-    # the constraint is in migrations/sql/ends_go_with_their_jobs.sql: there it can say ON DELETE CASCADE
+    # the constraint is in migrations/sql/jobs_go_with_their_tasks.sql: there it can say ON DELETE CASCADE
     job = models.OneToOneField(
         Job, on_delete=models.CASCADE, primary_key=True, related_name="kept_end", db_constraint=False
     )

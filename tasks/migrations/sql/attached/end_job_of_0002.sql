@@ -1,0 +1,2 @@
+-- Attached, tasks are Harbor's, and there are no jobs.
+SELECT 1
