@@ -1,4 +1,4 @@
-"""Housekeeping: the tables whose old rows the sweep deletes, and the executions that dangle.
+"""Housekeeping: the tables whose old rows the sweep deletes.
 
 A table is a line of HOUSEKEEPING: a name, a function and an age. The function deletes one bounded batch of the
 rows from before the moment that it is given, and returns how many; the sweep calls it until it returns 0. It must
@@ -21,7 +21,6 @@ from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import among, delete_first
 from harbor_refresh.executions.deliveries.claims import expire
-from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import (
     Callback,
     DeletedTask,
@@ -33,7 +32,6 @@ from harbor_refresh.executions.models import (
     ShortenedHistory,
     StatusChange,
     Subscription,
-    Task,
 )
 from harbor_refresh.executions.models.notifications import State
 
@@ -45,7 +43,6 @@ HISTORY_KEPT = 1_000
 HISTORY_PAGE = 5_000
 #: Long histories that one transaction shortens.
 AT_ONCE = 10
-DANGLING_PAGE = 1_000
 
 Forget = Callable[[Any], int]
 
@@ -140,22 +137,3 @@ def forget_orphans(after_id: int) -> tuple[int, int | None]:
     gone = set(page).difference(Execution.objects.filter(among(page)).values_list("pk", flat=True))
     deleted = sum(rows.filter(among(gone, "execution_id"))._raw_delete(using=DEFAULT_DB_ALIAS) for rows in ours)
     return deleted, page[-1] if len(page) == HISTORY_PAGE else None
-
-
-def refresh_dangling(age: timedelta, after_id: int) -> tuple[int, list[int], int | None]:
-    """Refresh executions of the next page that have no end although none of their tasks has moved for so long, in
-    id order. Return how many ended, the ids of the others, and the id to go on after, None after the last page.
-
-    A refresh does not end an execution with an unfinished task or without tasks. One that another transaction has
-    locked, or that the database refuses to write, is left for the next sweep.
-    """
-    executions = Execution.objects.order_by("pk")
-    page = list(executions.filter(pk__gt=after_id).values_list("pk", flat=True)[:DANGLING_PAGE])
-    moved = Task.objects.filter(execution_id=OuterRef("pk"), update_time__gte=Now() - age)
-    held = Quarantine.objects.filter(execution_id=OuterRef("pk"))
-    open_ones = executions.filter(pk__in=page, end_time=None)
-    old = open_ones.filter(~Exists(moved), ~Exists(held), start_time__lt=Now() - age)
-    ids = list(old.values_list("pk", flat=True))
-    refresh(ids, wait=False)
-    left = list(open_ones.filter(pk__in=ids).values_list("pk", flat=True))
-    return len(ids) - len(left), left, page[-1] if len(page) == DANGLING_PAGE else None
