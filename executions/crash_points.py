@@ -15,7 +15,6 @@ In production no handler is registered, so a point costs one look into an empty 
 | `leased`    | deliveries are claimed and committed, none of them is sent             |
 | `answered`  | receivers have answered, or handlers have run; no result is recorded   |
 | `recorded`  | the results of deliveries are committed                                |
-| `closing`   | the gate of an open execution is locked, and not ended yet             |
 | `added`     | jobs are added and committed, and none of them is published            |
 | `swept`     | a batch of executions is deleted, and the sweep goes on                |
 | `imported`  | a page of Harbor's own marks is on the queue, the rest is not          |

@@ -24,7 +24,6 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import run
@@ -62,7 +61,6 @@ def close(execution_id: int) -> bool:
             raise NoSuchExecution(execution_id)
         if not (locked := run("lock_gates", execution_ids=[execution_id])):
             return False
-        crash_points.reach("closing", [execution_id])
         ended = report(Report(pk, Status.SUCCESS, revision, CLOSED) for pk, revision in locked)
         Gate.objects.filter(pk=execution_id).update(closes_at=None)
     return ended.applied == 1

@@ -93,21 +93,17 @@ def _cell(value: Any) -> str:
 
 
 @contextmanager
-def bar_shown(what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-    """Show a bar on stderr for work that takes long, if that is a terminal. Call it with how much is done, the
-    total and what is done now. The total may be a guess, because the bar ends with the work."""
+def bar_shown(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Show a bar on stderr for work that takes long, if that is a terminal. Call it with how much is done. The
+    total may be a guess, because the bar ends with the work."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda done, total=None, what=None, /: None
+        yield lambda done: None
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         task = progress.add_task(what, total=total)
-
-        def show(done: int, total: int | None = None, what: str | None = None, /) -> None:
-            progress.update(task, completed=done, total=total, description=what)
-
-        yield show
+        yield lambda done: progress.update(task, completed=done)
 
 
 @contextmanager
