@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
-from django.db.models.functions import Greatest, Now
+from django.db.models.functions import Now
 
 from harbor_refresh.executions import pacing
 from harbor_refresh.executions.access import audit
@@ -29,7 +29,6 @@ from harbor_refresh.executions.models import (
     IdempotencyKey,
     Quarantine,
     ReceivedMessage,
-    ShortenedHistory,
     StatusChange,
     Subscription,
 )
@@ -89,7 +88,7 @@ HOUSEKEEPING: tuple[Chore, ...] = (
 
 def shorten_histories(age: timedelta, after_id: int) -> tuple[int, int | None]:
     """Delete the oldest changes of the next long histories, up to the first one that is too young or was not
-    told, and note through which revision; return how many, and the id to go on after.
+    told; return how many, and the id to go on after.
 
     A history has one row for each revision, so only those with more than HISTORY_KEPT are looked at; attached, all
     are, because Harbor resets its revisions. The lock keeps an execution from being deleted meanwhile.
@@ -118,9 +117,6 @@ def _shorten(execution_id: int, age: timedelta) -> int:
     deletable = [revision for revision, _ in takewhile(itemgetter(1), oldest)]
     if deletable:
         changes.filter(revision__lte=deletable[-1])._raw_delete(using=DEFAULT_DB_ALIAS)
-        through = {"through": deletable[-1]}
-        greatest = {"through": Greatest("through", deletable[-1])}
-        ShortenedHistory.objects.update_or_create(greatest, through, execution_id=execution_id)
     return len(deletable)
 
 
@@ -128,7 +124,7 @@ def forget_orphans(after_id: int) -> tuple[int, int | None]:
     """Delete our rows of executions that a running Harbor has deleted, which neither sees nor waits for them,
     among the next page of executions; return how many, and the id to go on after. A change that subscribers have
     not been told stays until they are. Harbor never uses an id again."""
-    ours = StatusChange.objects.filter(told=True), Quarantine.objects.all(), ShortenedHistory.objects.all()
+    ours = StatusChange.objects.filter(told=True), Quarantine.objects.all()
     known: set[int] = set()
     for rows in ours:
         later = rows.filter(execution_id__gt=after_id).order_by("execution_id").distinct()

@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from harbor_refresh.executions import sql
 from harbor_refresh.executions.conf import DECLARED
-from harbor_refresh.executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
+from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
 from harbor_refresh.executions.retention import rules as retention
 from harbor_refresh.executions.retention.rules import Page, Position, Retention, count, find
 from harbor_refresh.executions.retention.sweep import sweep
@@ -123,10 +123,9 @@ def test_what_belongs_to_a_swept_execution_goes_with_it() -> None:
     old, new = ended(2, tasks=("Success", "Error"))
     for pk in (old, new):
         Quarantine.objects.create(execution_id=pk, reason="x", attempts=1)
-        ShortenedHistory.objects.create(execution_id=pk, through=1)
     outcome = sweep()
     assert (outcome.executions, outcome.tasks) == (1, 2)
-    for model in (Execution, Task, StatusChange, Quarantine, ShortenedHistory):
+    for model in (Execution, Task, StatusChange, Quarantine):
         column = "id" if model is Execution else "execution_id"
         assert set(model._default_manager.values_list(column, flat=True)) == {new}, model
 
