@@ -6,7 +6,6 @@ compares in constant time.
 """
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from django.db.models.functions import Now
@@ -29,22 +28,15 @@ HEADERS = {
 }
 
 
-@dataclass(frozen=True)
-class SignedMessage:
-    """A message whose signature is right. Pass it to `receive` in the transaction that uses it."""
-
-    id: str
-    at: datetime
-
-
 def is_signed(request: HttpRequest) -> bool:
     """Whether the request claims to be signed, and there is a secret to check it with."""
     return "webhook-signature" in request.headers and bool(intake_settings().signing_secrets)
 
 
-def verify(request: HttpRequest) -> SignedMessage:
-    """Check the signature over the raw body, before anything parses the body. Raises BadSignature with the
-    reason. With two live secrets, either may have signed, so that a secret is replaced without a gap."""
+def verify(request: HttpRequest) -> ReceivedMessage:
+    """Check the signature over the raw body, before anything parses the body. Return what `receive` takes, in the
+    transaction that uses the message. Raises BadSignature with the reason. With two live secrets, either may have
+    signed, so that a secret is replaced without a gap."""
     headers = {name: request.headers.get(name, "") for name in HEADERS}
     for name, pattern in HEADERS.items():
         if not pattern.fullmatch(headers[name]):
@@ -58,9 +50,8 @@ def verify(request: HttpRequest) -> SignedMessage:
         except ValueError:  # a body that is no UTF-8, a signature that is no base64
             reason = "the body or the signature cannot be read"
         else:
-            return SignedMessage(
-                headers["webhook-id"], datetime.fromtimestamp(int(headers["webhook-timestamp"]), UTC)
-            )
+            at = datetime.fromtimestamp(int(headers["webhook-timestamp"]), UTC)
+            return ReceivedMessage(id=headers["webhook-id"], at=at)
     raise BadSignature(reason or None)
 
 
@@ -75,7 +66,7 @@ def refuse_another_task(named: int | None, task_id: int) -> None:
 AT_ONCE = 2
 
 
-def receive(message: SignedMessage) -> None:
+def receive(message: ReceivedMessage) -> None:
     """Record in the caller's transaction that this message was received. Raises Replayed if it was before.
 
     If the caller fails, then its transaction is rolled back with this record, and the message may be sent again.

@@ -11,10 +11,9 @@ from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
 from harbor_refresh.executions.lifecycle import gates, links, vendor_keys
-from harbor_refresh.executions.models import Addition, Execution, Task, VendorKey
+from harbor_refresh.executions.models import Addition, Callback, Execution, Task, VendorKey
 from harbor_refresh.executions.models.structure import Added
 from harbor_refresh.executions.news import callbacks
-from harbor_refresh.executions.news.callbacks import NewCallback
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.executions.status import MAX_VENDOR, is_final
 from harbor_refresh.executions.text import MAX_JSON, is_text, json_text, shown
@@ -48,7 +47,7 @@ class NewExecution:
     extra_attrs: dict[str, Any] = field(default_factory=dict)
     tasks: Sequence[NewTask] = ()
     open_seconds: float | None = None
-    callbacks: Sequence[NewCallback] = ()
+    callbacks: Sequence[Callback] = ()
     parent: int | None = None
     key_in_parent: str = ""
     is_action: bool = False
