@@ -23,7 +23,7 @@ from django.db.models import Count, Exists, OuterRef, Q
 
 from harbor_refresh.executions.access.audit import Person, Target, Word, note
 from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
-from harbor_refresh.executions.database import absence_translated, first_line, in_halves
+from harbor_refresh.executions.database import absence_translated, first_line, in_halves, sized_pages
 from harbor_refresh.executions.errors import Contended, NoSuchExecution, RefreshError, Refused, TooManyActions
 from harbor_refresh.executions.lifecycle.creation import NewExecution
 from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
@@ -44,7 +44,6 @@ from harbor_refresh.tasks.jobs.starting.creation import start_or_find
 from harbor_refresh.tasks.jobs.stops import stop_jobs_of
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.queue.connection import absence_remembered
-from harbor_refresh.tasks.queue.sets import sized_pages
 
 
 @dataclass(frozen=True)
