@@ -96,7 +96,6 @@ def create_many(news: Iterable[NewExecution]) -> list[Execution]:
     return executions
 
 
-@harbors(Operation.CREATE)
 def add_tasks(execution_id: int, tasks: Iterable[NewTask], *, once: str = "") -> list[int]:
     """Add tasks, as Pending, to an execution that has not ended; return their ids in the order given. `once`: the
     key of this addition. If it was made before, nothing is added, and the list is empty."""
