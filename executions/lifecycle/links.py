@@ -13,7 +13,7 @@ so that none of them seems to have ended after the commit.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from django.db.models.functions import Now
 
@@ -24,19 +24,15 @@ from harbor_refresh.executions.news.after_commit import tell_touched_after_commi
 from harbor_refresh.executions.status import CODES, Status
 
 
-def running_tasks(executions: Iterable[Execution]) -> list[Task]:
-    """Make a task for each of these executions that is Running as long as what it stands for."""
-    code, begin = CODES[Status.RUNNING], Now()
-    return Task.objects.bulk_create(
-        Task(execution=one, vendor_type=one.vendor_type, status=Status.RUNNING, status_code=code, start_time=begin)
-        for one in executions
-    )
+def running_task(execution: Execution) -> Task:
+    """Make a task of this execution that is Running as long as what it stands for."""
+    running = {"status": Status.RUNNING, "status_code": CODES[Status.RUNNING], "start_time": Now()}
+    return Task.objects.create(execution=execution, vendor_type=execution.vendor_type, **running)
 
 
 def make(parent: Execution, child: Execution, key: str = "") -> None:
     """Make the new execution a child of the parent, which the caller's transaction holds open."""
-    [task] = running_tasks([parent])
-    Link.objects.create(child=child, parent=parent, task_id=task.pk, key=key)
+    Link.objects.create(child=child, parent=parent, task_id=running_task(parent).pk, key=key)
 
 
 def child_of_key(parent_id: int, key: str) -> Execution | None:

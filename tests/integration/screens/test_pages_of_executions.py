@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from harbor_refresh.executions.access.audit import Origin, Person, Target, Word, note
 from harbor_refresh.executions.admin import filters
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -22,6 +22,7 @@ from harbor_refresh.executions.queries import listing
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models.job import Job, JobEnd, JobState
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from tests.created import create_many
 from tests.integration.admin_client import ids_shown, signed_in, told
 from tests.integration.jobs.sample_jobs import failed, in_a_row, statuses
 from tests.integration.jobs.sample_jobs import recorded as started
