@@ -138,7 +138,7 @@ def swept(outcome: Any, **_: Any) -> None:
         )
     if outcome.lease_lost:
         log.warning("Sweep lost its lease to another sweep and ended: it had stood still for too long")
-    if outcome.deleted:
+    if outcome.executions or outcome.forgotten:
         log.info(
             "Sweep deleted %d executions, %d tasks and %d old rows",
             outcome.executions,

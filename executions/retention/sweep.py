@@ -47,10 +47,6 @@ class Swept:
     lease_lost: bool = False
     stopped_at: tuple[str, tuple[str | int, ...]] | None = None
 
-    @property
-    def deleted(self) -> int:
-        return self.executions + sum(self.forgotten.values())
-
 
 Progress = Callable[[Swept], None]
 #: Does a page; returns the position after it, or None after the last page.
