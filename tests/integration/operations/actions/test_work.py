@@ -69,7 +69,7 @@ def test_an_execution_that_is_created_after_the_request_is_not_touched() -> None
     assert [status_of(one) for one in (later, latest)] == ["Running", "Running"]
 
 
-@pytest.mark.parametrize("verb", map(Word, VERBS))
+@pytest.mark.parametrize("verb", [Word(one) for one in VERBS])
 def test_an_execution_that_is_deleted_meanwhile_is_skipped(verb: Word, monkeypatch: pytest.MonkeyPatch) -> None:
     executions = with_jobs(3)
 
