@@ -29,7 +29,7 @@ from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
 from harbor_refresh.executions.declarations import Declared, takes
 from harbor_refresh.executions.queries.filters import MAX_ATTRIBUTES
 from harbor_refresh.executions.queries.progress import SECONDS_OF_A_STREAM
-from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.status import CODES, is_final
 from harbor_refresh.executions.text import MAX_DEPTH, MAX_JSON
 from harbor_refresh.management.commands import alive, attach, doctor  # attach registers its checks
 from harbor_refresh.monitoring.catalogue import METRICS
@@ -349,7 +349,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "errors of the API": lambda: table("status|meaning", ERRORS.items()),
     "limits of the API": lambda: table("what|at most|answer to more", LIMITS),
     "statuses": lambda: table(
-        "status|code|final", ((one.value, one.code, "yes" if one.is_final else "") for one in Status)
+        "status|code|final", ((str(one), code, "yes" if is_final(one) else "") for one, code in CODES.items())
     ),
     "metrics": metrics,
     "keys of Redis": keys_of_redis,

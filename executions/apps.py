@@ -1,7 +1,7 @@
 from typing import Any
 
 from django.apps import AppConfig
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, router
 from django.db.backends.signals import connection_created
@@ -18,14 +18,12 @@ class ExecutionsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from harbor_refresh.executions import checks
         from harbor_refresh.executions.attached.own_schema import make_schema
         from harbor_refresh.executions.database import Router
 
         router.routers.insert(0, Router(self.label))
         pre_migrate.connect(make_schema, sender=self)
         connection_created.connect(register_types)
-        register(checks.check_handlers, checks.OURS)
 
 
 def other_than_postgresql(connection: Any) -> CheckMessage | None:

@@ -205,3 +205,17 @@ def in_halves(
         yield from in_halves(do, items[middle:], refusals)
     else:
         yield items, result
+
+
+def sized_pages(items: Iterable[tuple[Item, int]], most: int, *, count: int | None = None) -> Iterator[list[Item]]:
+    """Group items into pages of at most `most` in size and `count` in number. A larger item is its own page."""
+    page: list[Item] = []
+    total = 0
+    for item, size in items:
+        if page and (len(page) == count or total + size > most):
+            yield page
+            page, total = [], 0
+        page.append(item)
+        total += size
+    if page:
+        yield page

@@ -1,4 +1,4 @@
-"""Every error of ours, under one root. The docstring of a class is its message."""
+"""Every error of ours, under one root. The docstring of a class is its message, also beside one of a server."""
 
 from django.core.exceptions import ObjectDoesNotExist
 
@@ -112,15 +112,15 @@ class NoInstance(RefreshError):
 
 
 class QueueUnavailable(RefreshError):
-    """Redis cannot be reached or refuses to work; nothing is lost, reconcile will find it again."""
+    """Redis is away; nothing is lost, reconcile finds what was not marked."""
 
 
 class QueueRefused(QueueUnavailable):
-    """Redis answers, and refuses this program: its password or its rights are wrong."""
+    """Redis answers, and refuses this program."""
 
 
 class QueueRightMissing(QueueRefused):
-    """Redis answers, and this user has not all the rights that it needs."""
+    """Redis answers, and refuses this program: its user may not use that command, or not on that key."""
 
 
 class LeaseLost(RefreshError):
@@ -128,7 +128,7 @@ class LeaseLost(RefreshError):
 
 
 class DatabaseAway(RefreshError):
-    """PostgreSQL cannot be reached at the moment; the work goes back to the queue and waits."""
+    """The database is away."""
 
 
 class TableLocked(DatabaseAway):
@@ -140,12 +140,12 @@ class NotMigrated(DatabaseAway):
 
 
 class DatabaseRefused(DatabaseAway):
-    """PostgreSQL answers, and refuses this connection: the account, the password or the name is wrong."""
+    """The database answers, and refuses this program."""
 
 
 class RightMissing(DatabaseRefused):
-    """PostgreSQL answers, and this role has not all the rights that it needs."""
+    """The role of DATABASE_URL lacks a right."""
 
 
 class PoolerRefused(DatabaseRefused):
-    """A pooler stands before PostgreSQL, and refuses the options of this connection."""
+    """A PgBouncer stands before the database, and refuses the options of the connection."""

@@ -24,6 +24,3 @@ DELIVER_TIMEOUT_SECONDS = paced("DELIVER_TIMEOUT_SECONDS", 10.0)
 DELIVER_MAX_AGE_SECONDS = 3 * 86_400.0
 #: Event streams that one web process serves at a time. Each takes one of its threads.
 STREAMS = 2
-#: The sweep refreshes an execution without an end of which no task has moved for so long: a week, as Harbor's
-#: job service has it.
-DANGLING_HOURS = 168.0

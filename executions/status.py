@@ -11,14 +11,6 @@ class Status(models.TextChoices):
     ERROR = "Error"
     SUCCESS = "Success"
 
-    @property
-    def code(self) -> int:
-        return CODES[self]
-
-    @property
-    def is_final(self) -> bool:
-        return CODES[self] == FINAL_CODE
-
 
 FINAL_CODE = 3
 CODES: dict[str, int] = {
@@ -29,7 +21,7 @@ CODES: dict[str, int] = {
     Status.ERROR: FINAL_CODE,
     Status.SUCCESS: FINAL_CODE,
 }
-FINAL = tuple(status for status in Status if status.is_final)
+FINAL = tuple(status for status in Status if CODES[status] == FINAL_CODE)
 
 
 def is_final(status: str) -> bool:

@@ -180,7 +180,7 @@ def reap() -> dict[str, int]:
 
 @shared_task(name="tasks.sweep", base=Tick, bind=True, most_waiting=MAX_WAITING_OF_RARE)
 def sweep(self: Tick, step: str = "", position: Any = ()) -> dict[str, int]:
-    """Delete old executions and other old rows, and refresh executions that dangle. One pass runs at a time.
+    """Delete old executions and other old rows. One pass runs at a time.
 
     It works for SWEEP_SECONDS; then it sends itself again, with the place where it stopped. If its worker was
     killed, the message comes again while the old lease is in force, and waits for its end.
@@ -190,7 +190,7 @@ def sweep(self: Tick, step: str = "", position: Any = ()) -> dict[str, int]:
         self.go_on(*outcome.stopped_at)
     elif step and (outcome.held or outcome.lease_lost):
         self.go_on(step, position, after=LEASE.total_seconds())
-    return {"executions": outcome.executions, "refreshed": outcome.refreshed}
+    return {"executions": outcome.executions}
 
 
 @shared_task(name="tasks.sample", base=Tick, most_waiting=1)

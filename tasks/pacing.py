@@ -110,6 +110,9 @@ EXPORT_PASSES = 100
 #: An export waits until nodes that may be dead count as silent, and looks at them again after so long.
 EXPORT_LOOK_SECONDS = 0.1
 
+#: How long an execution runs before Harbor gives it up.
+DANGLING_HOURS = 168.0
+
 # The clock
 
 #: A stamp further ahead than this comes from a clock that was wrong.

@@ -11,10 +11,11 @@ from datetime import timedelta
 
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import Statements
-from harbor_refresh.executions.pacing import DANGLING_HOURS
+from harbor_refresh.executions.retention.housekeeping import HISTORY_KEPT
 from harbor_refresh.executions.status import FINAL_CODE
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.models import Job
+from harbor_refresh.tasks.pacing import DANGLING_HOURS
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.strategies import strategy
 
@@ -52,7 +53,7 @@ def violations(*, broker: Broker | None = None, at_most: int | None = None) -> l
         *wrong(at_most=at_most),
         *_asked("K1", "check_links", at_most=at_most),
         *not_drained,
-        *_asked("K3", "check_history", at_most=at_most),
+        *_asked("K3", "check_history", at_most=at_most, kept=HISTORY_KEPT),
         *_asked("K4", "check_reopenings", at_most=at_most),
     ]
 

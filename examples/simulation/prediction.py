@@ -1,7 +1,7 @@
 """The outcome that a plan predicts, computed move by move in Python and independently of the SQL."""
 
 from examples.simulation.plan import WHOLE, Move, Plan
-from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.status import CODES, Status, is_final
 
 
 def outcomes(plan: Plan) -> list[Status]:
@@ -16,19 +16,19 @@ def outcomes(plan: Plan) -> list[Status]:
 def _make(move: Move, tasks: list[tuple[int, Status]]) -> None:
     if move.task == WHOLE:
         for place, (revision, status) in enumerate(tasks):
-            if not status.is_final:
+            if not is_final(status):
                 tasks[place] = (revision, Status.STOPPED)
         return
     revision, status = tasks[move.task]
     newer = move.revision > revision
-    further = move.revision == revision and move.status.code > status.code
+    further = move.revision == revision and CODES[move.status] > CODES[status]
     if newer or further:
         tasks[move.task] = (move.revision, move.status)
 
 
 def rollup(statuses: list[Status]) -> Status:
     """Apply the rule: Running if a task is unfinished, else Error, else Stopped, else Success."""
-    if not all(status.is_final for status in statuses):
+    if not all(map(is_final, statuses)):
         return Status.RUNNING
     for worst in (Status.ERROR, Status.STOPPED):
         if worst in statuses:

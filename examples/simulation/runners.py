@@ -16,7 +16,7 @@ from django.db import connection
 from examples.simulation.plan import WHOLE, Move, Plan
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.stops import stop
 
@@ -50,12 +50,9 @@ def create_executions(plan: Plan, progress: Progress = lambda count: None) -> Cr
     """Create the executions of a plan. All of them are Running."""
     created = Created([], [])
     for start in range(0, plan.mix.executions, PAGE):
-        vendors = plan.vendors[start : start + PAGE]
-        news = [
-            NewExecution(vendor, tasks=[NewTask()] * plan.mix.tasks, extra_attrs={"seed": plan.mix.seed})
-            for vendor in vendors
-        ]
-        for execution in create_many(news):
+        for vendor in plan.vendors[start : start + PAGE]:
+            tasks = [NewTask()] * plan.mix.tasks
+            execution = create(NewExecution(vendor, tasks=tasks, extra_attrs={"seed": plan.mix.seed}))
             created.executions.append(execution.pk)
             created.tasks.append(list(execution.tasks.order_by("pk").values_list("pk", flat=True)))
         progress(len(created.executions))

@@ -6,9 +6,7 @@ compares in constant time.
 """
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 
 from django.db.models.functions import Now
 from django.http import HttpRequest
@@ -30,38 +28,30 @@ HEADERS = {
 }
 
 
-@dataclass(frozen=True)
-class SignedMessage:
-    """A message whose signature is right. Pass it to `receive` in the transaction that uses it."""
-
-    id: str
-    at: datetime
-
-
 def is_signed(request: HttpRequest) -> bool:
     """Whether the request claims to be signed, and there is a secret to check it with."""
     return "webhook-signature" in request.headers and bool(intake_settings().signing_secrets)
 
 
-def verify(request: HttpRequest) -> SignedMessage:
-    """Check the signature over the raw body, before anything parses the body. Raises BadSignature with the
-    reason. With two live secrets, either may have signed, so that a secret is replaced without a gap."""
+def verify(request: HttpRequest) -> ReceivedMessage:
+    """Check the signature over the raw body, before anything parses the body. Return what `receive` takes, in the
+    transaction that uses the message. Raises BadSignature with the reason. With two live secrets, either may have
+    signed, so that a secret is replaced without a gap."""
     headers = {name: request.headers.get(name, "") for name in HEADERS}
     for name, pattern in HEADERS.items():
         if not pattern.fullmatch(headers[name]):
             raise BadSignature(f"{name} is missing or malformed")
     reason = ""
-    for webhook in _webhooks(intake_settings().signing_secrets):
+    for secret in intake_settings().signing_secrets.split(","):
         try:
-            webhook.verify(request.body, headers, json_parse=False)
+            Webhook(secret).verify(request.body, headers, json_parse=False)
         except WebhookVerificationError as exc:
             reason = str(exc)
         except ValueError:  # a body that is no UTF-8, a signature that is no base64
             reason = "the body or the signature cannot be read"
         else:
-            return SignedMessage(
-                headers["webhook-id"], datetime.fromtimestamp(int(headers["webhook-timestamp"]), UTC)
-            )
+            at = datetime.fromtimestamp(int(headers["webhook-timestamp"]), UTC)
+            return ReceivedMessage(id=headers["webhook-id"], at=at)
     raise BadSignature(reason or None)
 
 
@@ -72,16 +62,11 @@ def refuse_another_task(named: int | None, task_id: int) -> None:
         raise Refused("a signed report names its task in its body: task_id takes the id that is in the address")
 
 
-@lru_cache(maxsize=4)
-def _webhooks(secrets: str) -> tuple[Webhook, ...]:
-    return tuple(Webhook(secret) for secret in secrets.split(","))
-
-
 #: Each message forgets up to so many old ones, so the table stays as small as ten minutes of messages are.
 AT_ONCE = 2
 
 
-def receive(message: SignedMessage) -> None:
+def receive(message: ReceivedMessage) -> None:
     """Record in the caller's transaction that this message was received. Raises Replayed if it was before.
 
     If the caller fails, then its transaction is rolled back with this record, and the message may be sent again.

@@ -12,7 +12,6 @@ from django.utils.text import Truncator
 
 from harbor_refresh.executions.admin.formatters import (
     column,
-    delivery_label,
     elapsed,
     execution_link,
     held_label,
@@ -28,14 +27,13 @@ from harbor_refresh.executions.admin.formatters import (
 )
 from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
 from harbor_refresh.executions.admin.site_pages import page
-from harbor_refresh.executions.deliveries.claims import by_subscription
 from harbor_refresh.executions.durations import duration
-from harbor_refresh.executions.models import Delivery, Execution, StatusChange, Task
+from harbor_refresh.executions.models import Execution, StatusChange, Task
 from harbor_refresh.executions.queries.error_groups import Group, group_errors
 from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.executions.status import Status, is_final
 
-CHANGES, TASKS, DELIVERIES = 6, 20, 10
+CHANGES, TASKS = 6, 20
 #: Milliseconds between two questions of an open page. An ended execution may be tried again.
 WHILE_GOING_MS, AFTER_THE_END_MS = 2_000, 15_000
 
@@ -46,7 +44,6 @@ def sections(execution: Any) -> dict[str, Any]:
         "panel": panel(execution),
         "its_tasks": _tasks(execution),
         "its_errors": _errors(execution),
-        "its_deliveries": _deliveries(execution),
     }
 
 
@@ -127,24 +124,6 @@ def _tasks(execution: Execution) -> dict[str, Any]:
     headers = ["Task", "Status", "Job id", "Started", "Took", "Message"]
     footer = link(tasks_url(execution.pk), "All its tasks")
     return table("Its tasks, unfinished ones first", headers, cells, footer=footer)
-
-
-def _deliveries(execution: Execution) -> dict[str, Any] | None:
-    """Its last deliveries; None if there are none."""
-    rows = by_subscription(Delivery.objects.filter(execution_id=execution.pk))
-    cells = [
-        [
-            row.subscription.name,
-            f"{row.from_status} → {row.to_status}, revision {row.revision}",
-            delivery_label(row.state),
-            row.attempts,
-            Truncator(row.last_error).chars(80) or "-",
-        ]
-        for row in rows.select_related("subscription").order_by("-revision", "-pk")[:DELIVERIES]
-    ]
-    headers = ["Subscription", "Change", "State", "Attempts", "Last error"]
-    footer = link(list_url("executions_delivery", q=execution.pk), "All its deliveries")
-    return table("Its last deliveries", headers, cells, footer=footer) if cells else None
 
 
 def error_table(title: str, by: str, groups: Sequence[Group], *, with_execution: bool = True) -> dict[str, Any]:

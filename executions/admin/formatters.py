@@ -78,10 +78,8 @@ def table(title: str, headers: Sequence[str], rows: Iterable[Sequence[Any]], **m
     return {"title": title, "headers": headers, "rows": list(rows), **more}
 
 
-def status_label(status: str, *, count: int | None = None, href: str = "", title: str = "") -> SafeString:
-    name = status or "no status"
-    text = name if count is None else f"{count:,} {name}"
-    return label(text, COLOURS.get(status, "default"), href=href, title=title)
+def status_label(status: str) -> SafeString:
+    return label(status or "no status", COLOURS.get(status, "default"))
 
 
 def delivery_label(state: str) -> SafeString:
@@ -90,9 +88,9 @@ def delivery_label(state: str) -> SafeString:
 
 def task_labels(execution_id: int, counts: Mapping[str, int]) -> SafeString:
     labels = (
-        status_label(
-            status,
-            count=counts[status],
+        label(
+            f"{counts[status]:,} {status}",
+            COLOURS[status],
             href=tasks_url(execution_id, status),
             title=f"Show the tasks of execution {execution_id} that are {status}",
         )

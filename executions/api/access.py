@@ -13,9 +13,10 @@ from ninja.security import APIKeyHeader, HttpBearer
 
 from harbor_refresh.executions.access.api_tokens import Scope as Scope  # noqa: PLC0414  # what `may` takes
 from harbor_refresh.executions.access.api_tokens import recognise
-from harbor_refresh.executions.access.signatures import SignedMessage, is_signed, receive, verify
+from harbor_refresh.executions.access.signatures import is_signed, receive, verify
 from harbor_refresh.executions.api.problems import Problem, unauthorized
 from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.models import ReceivedMessage
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.text import said_by
 
@@ -33,7 +34,7 @@ class Caller:
 
     name: str
     scopes: frozenset[Scope]
-    message: SignedMessage | None = None
+    message: ReceivedMessage | None = None
     title: str = ""
 
 
@@ -97,7 +98,7 @@ class Signature(APIKeyHeader):
 
 
 @contextmanager
-def taken_once(message: SignedMessage | None) -> Iterator[None]:
+def taken_once(message: ReceivedMessage | None) -> Iterator[None]:
     """Carry out a request only once, if it is signed: its id is kept in the transaction of the work. Raises
     Replayed if it was received before."""
     if message is None:

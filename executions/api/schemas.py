@@ -280,8 +280,7 @@ class Page(BaseModel):
 def page_of(item: type[BaseModel]) -> type[BaseModel]:
     """Make the model of a page of such items. The description of the API names it: TaskPage for TaskItem."""
     name = "HistoryPage" if item is StatusChangeOut else re.sub("(Item|Out)$", "Page", item.__name__)
-    # pydantic before 2.11 takes no bare type
-    return create_model(name, __base__=Page, items=(list[item], ...))  # type: ignore[valid-type]
+    return create_model(name, __base__=Page, items=list[item])  # type: ignore[valid-type]
 
 
 def as_dict(row: Any, schema: type[BaseModel]) -> dict[str, Any]:

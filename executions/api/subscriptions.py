@@ -10,18 +10,20 @@ from pydantic import AfterValidator, Field, StringConstraints
 from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import PageIn, needs, page
-from harbor_refresh.executions.api.schemas import Body, Id, StatusName, Whole, page_of
+from harbor_refresh.executions.api.schemas import NO_NUL, Body, Id, StatusName, Whole, page_of
 from harbor_refresh.executions.deliveries import addresses, subscriptions
 from harbor_refresh.executions.deliveries.deliverer import MAX_NAME
-from harbor_refresh.executions.deliveries.subscriptions import MAX_LISTED, OLD_SECRET_SECONDS
+from harbor_refresh.executions.deliveries.subscriptions import OLD_SECRET_SECONDS
 from harbor_refresh.executions.errors import NoSuchSubscription
+from harbor_refresh.executions.lifecycle.creation import MAX_TRIGGER
 from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.status import MAX_VENDOR
 
 router = Router(tags=["Subscriptions"])
 
 Name = Annotated[
     str,
-    StringConstraints(min_length=1, max_length=MAX_NAME, pattern=r"^[^\x00]*$"),
+    StringConstraints(min_length=1, max_length=MAX_NAME, pattern=NO_NUL),
     Field(examples=["chat of the nightly team"]),
 ]
 Url = Annotated[
@@ -32,8 +34,11 @@ Url = Annotated[
         description="An http or https URL without user and password.",
     ),
 ]
-Word = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[^\x00]*$")]
-Words = Annotated[list[Word], Field(max_length=MAX_LISTED)]
+VendorType = Annotated[str, StringConstraints(min_length=1, max_length=MAX_VENDOR, pattern=NO_NUL)]
+Trigger = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TRIGGER, pattern=NO_NUL)]
+MAX_LISTED = 100
+VendorTypes = Annotated[list[VendorType], Field(max_length=MAX_LISTED)]
+Triggers = Annotated[list[Trigger], Field(max_length=MAX_LISTED)]
 Statuses = Annotated[list[StatusName], Field(max_length=6)]
 
 
@@ -42,9 +47,9 @@ class SubscriptionChanges(Body):
 
     name: Name = ""
     url: Url = ""
-    vendor_types: Words = Field(default_factory=list, examples=[["REPLICATION"]], description="Empty: all.")
+    vendor_types: VendorTypes = Field(default_factory=list, examples=[["REPLICATION"]], description="Empty: all.")
     statuses: Statuses = Field(default_factory=list, description="Empty: all.")
-    triggers: Words = Field(default_factory=list, examples=[["SCHEDULE"]], description="Empty: all.")
+    triggers: Triggers = Field(default_factory=list, examples=[["SCHEDULE"]], description="Empty: all.")
     payload: Literal["standard", "slack"] = "standard"
     enabled: bool = True
 

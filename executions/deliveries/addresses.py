@@ -37,7 +37,8 @@ def is_allowed(address: Address, allowed: Sequence[Network]) -> bool:
     if isinstance(address, IPv6Address):
         if address.scope_id:
             return False
-        if inner := _inner(address):
+        inner = IPv4Address(int(address) & 0xFFFFFFFF) if address in NAT64 else address.ipv4_mapped
+        if inner:
             return is_allowed(inner, allowed)
     if allowed:
         return any(address.version == network.version and address in network for network in allowed)
@@ -48,15 +49,6 @@ def is_allowed(address: Address, allowed: Sequence[Network]) -> bool:
         and not (address.is_multicast or address.is_reserved or address.is_unspecified)
         and not any(address.version == network.version and address in network for network in NEVER)
     )
-
-
-def _inner(address: IPv6Address) -> IPv4Address | None:
-    if address.ipv4_mapped:
-        return address.ipv4_mapped
-    is_compatible = int(address) >> 32 == 0 and int(address) > 1
-    if address in NAT64 or is_compatible:
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    return None
 
 
 def refuse_unusable(url: str) -> None:

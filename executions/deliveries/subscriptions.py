@@ -16,18 +16,14 @@ from harbor_refresh.executions import pacing
 from harbor_refresh.executions.database import allow_long_statements, violates
 from harbor_refresh.executions.deliveries import addresses, answers, deliverer
 from harbor_refresh.executions.deliveries.answers import Answer
-from harbor_refresh.executions.deliveries.deliverer import MAX_NAME
 from harbor_refresh.executions.errors import ExtraMissing, NoSuchSubscription, Refused
-from harbor_refresh.executions.lifecycle.creation import MAX_TRIGGER
 from harbor_refresh.executions.models import Callback, Delivery, Subscription
-from harbor_refresh.executions.models.notifications import Kind, Payload
+from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.news import callbacks
-from harbor_refresh.executions.status import MAX_VENDOR, Status
-from harbor_refresh.executions.text import is_text, shown
+from harbor_refresh.executions.text import shown
 
 #: Each change is compared with each subscription.
 MAX_SUBSCRIPTIONS = 200
-MAX_LISTED = 100
 #: How the names of other subscriptions begin. They are made with the first use of what they are for.
 RESERVED = {callbacks.PREFIX: "callback", deliverer.PREFIX: "handler"}
 #: So long the old secret signs as well, if the caller does not say, and at most.
@@ -142,22 +138,15 @@ def new_secret() -> str:
 
 
 def refuse_unusable(row: Subscription, was: str = "") -> None:
-    """`was`: the name that the webhook has already, which stays allowed. Empty: it is a new webhook."""
+    """Check what the schema of the API and the form of the admin do not. `was`: the name that the webhook has
+    already, which stays allowed. Empty: it is a new webhook."""
     if not was and not answers.is_installed():
         raise ExtraMissing
     if not was and Subscription.objects.count() >= MAX_SUBSCRIPTIONS:
         raise Refused(f"there are {MAX_SUBSCRIPTIONS} subscriptions already, which is the most")
-    if not is_text(row.name, MAX_NAME, at_least=1) or row.name != row.name.strip():
-        raise Refused(f"name takes 1 to {MAX_NAME} characters, and no space at its ends")
+    if row.name != row.name.strip():
+        raise Refused("name takes no space at its ends")
     for prefix, owner in RESERVED.items():
         if row.name.startswith(prefix) and row.name != was:
             raise Refused(f"a name that begins with {prefix!r} is that of a {owner}")
     addresses.refuse_unusable(row.url)
-    for name, most in (("vendor_types", MAX_VENDOR), ("triggers", MAX_TRIGGER)):
-        given = getattr(row, name)
-        if len(given) > MAX_LISTED or not all(is_text(one, most, at_least=1) for one in given):
-            raise Refused(f"{name} takes at most {MAX_LISTED} words of 1 to {most} characters")
-    if unknown := [one for one in row.statuses if one not in Status.values]:
-        raise Refused(f"unknown status {shown(unknown[0])}; takes {', '.join(Status.values)}")
-    if row.payload not in Payload.values:
-        raise Refused(f"unknown payload {shown(row.payload)}; takes {', '.join(Payload.values)}")

@@ -12,7 +12,7 @@ from django.http.request import UnreadablePostError
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.csrf import csrf_exempt
 
-from harbor_refresh.executions.access.signatures import SignedMessage, is_signed, refuse_another_task, verify
+from harbor_refresh.executions.access.signatures import is_signed, refuse_another_task, verify
 from harbor_refresh.executions.api.access import Scope, may, taken_once
 from harbor_refresh.executions.api.problems import Problem, answer, unauthorized
 from harbor_refresh.executions.attached.ownership import Operation, harbors
@@ -29,6 +29,7 @@ from harbor_refresh.executions.errors import (
 from harbor_refresh.executions.hook import job_reports
 from harbor_refresh.executions.hook.job_reports import StatusChange, read
 from harbor_refresh.executions.lifecycle.reports import Refusal, Report, Source, count_refused
+from harbor_refresh.executions.models import ReceivedMessage
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.status import MAX_ID
 
@@ -36,7 +37,7 @@ SCHEME = "Harbor-Secret"
 TAKES = f"takes a signature, `Authorization: {SCHEME} SECRET` or `Authorization: Bearer TOKEN`"
 
 
-def may_report(request: HttpRequest) -> SignedMessage | None:
+def may_report(request: HttpRequest) -> ReceivedMessage | None:
     """Return the message if the request is signed; raise Problem or BadSignature if it may not report.
 
     The hook is never open: without a secret, signing secrets and tokens every request is refused.
@@ -79,7 +80,7 @@ def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
 
 
 @harbors(Operation.REPORT)
-def _take(change: StatusChange, task_id: int, message: SignedMessage | None) -> None:
+def _take(change: StatusChange, task_id: int, message: ReceivedMessage | None) -> None:
     if message and task_id != job_reports.NO_TASK:
         refuse_another_task(change.task_id, task_id)
     with taken_once(message):

@@ -1,4 +1,4 @@
-"""Create executions with their tasks, any number in one call."""
+"""Create executions with their tasks, and add tasks."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -11,10 +11,9 @@ from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
 from harbor_refresh.executions.lifecycle import gates, links, vendor_keys
-from harbor_refresh.executions.models import Addition, Execution, Task, VendorKey
+from harbor_refresh.executions.models import Addition, Callback, Execution, Task, VendorKey
 from harbor_refresh.executions.models.structure import Added
 from harbor_refresh.executions.news import callbacks
-from harbor_refresh.executions.news.callbacks import NewCallback
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.executions.status import MAX_VENDOR, is_final
 from harbor_refresh.executions.text import MAX_JSON, is_text, json_text, shown
@@ -48,56 +47,42 @@ class NewExecution:
     extra_attrs: dict[str, Any] = field(default_factory=dict)
     tasks: Sequence[NewTask] = ()
     open_seconds: float | None = None
-    callbacks: Sequence[NewCallback] = ()
+    callbacks: Sequence[Callback] = ()
     parent: int | None = None
     key_in_parent: str = ""
     is_action: bool = False
 
 
+@harbors(Operation.CREATE)
 def create(new: NewExecution) -> Execution:
-    return create_many([new])[0]
+    """Create an execution with its tasks, or nothing. It begins as Running, its tasks as Pending.
 
-
-@harbors(Operation.CREATE)
-def create_many(news: Iterable[NewExecution]) -> list[Execution]:
-    """Create all of them in one transaction, or none. An execution begins as Running, its tasks as Pending.
-
-    Raises Refused, and writes nothing, if one of them holds a value that the database or the queue cannot store.
-    The tasks of each execution are at `execution.tasks`, in the order given. The gate of an open execution comes
-    before them, so that transactions that lock tasks in id order lock it first.
+    Raises Refused, and writes nothing, if it holds a value that the database or the queue cannot store. Its tasks
+    are at `execution.tasks`, in the order given. The gate of an open execution comes before them, so that
+    transactions that lock tasks in id order lock it first.
     """
-    news = [replace(new, tasks=list(new.tasks)) for new in news]
-    keys = [vendor_keys.key_of(new.vendor_id) for new in news]
-    for new in news:
-        _refuse_unstorable(new)
+    new = replace(new, tasks=list(new.tasks))
+    key = vendor_keys.key_of(new.vendor_id)
+    _refuse_unstorable(new)
     with transaction.atomic():
-        executions = Execution.objects.bulk_create(
-            (
-                Execution(
-                    vendor_type=new.vendor_type,
-                    vendor_id=vendor_keys.number_of(key),
-                    trigger=new.trigger,
-                    extra_attrs=new.extra_attrs,
-                )
-                for new, key in zip(news, keys, strict=True)
-            ),
-            batch_size=BATCH,
+        execution = Execution.objects.create(
+            vendor_type=new.vendor_type,
+            vendor_id=vendor_keys.number_of(key),
+            trigger=new.trigger,
+            extra_attrs=new.extra_attrs,
         )
-        texts = ((one, key) for one, key in zip(executions, keys, strict=True) if isinstance(key, str))
-        VendorKey.objects.bulk_create((VendorKey(execution=one, key=key) for one, key in texts), batch_size=BATCH)
-        pairs = list(zip(news, executions, strict=True))
-        for new, execution in pairs:
-            if new.parent is not None and (parent := hold_open(new.parent)):  # without a key: held, or refused
-                links.make(parent, execution, new.key_in_parent)
-            if new.callbacks:
-                callbacks.record(execution.pk, new.callbacks)
-        if opened := [(one, new.open_seconds) for new, one in pairs if new.open_seconds is not None]:
-            gates.make(opened)
-        _write_tasks((execution, task) for new, execution in pairs for task in new.tasks)
-    return executions
+        if isinstance(key, str):
+            VendorKey.objects.create(execution=execution, key=key)
+        if new.parent is not None and (parent := hold_open(new.parent)):  # without a key: held, or refused
+            links.make(parent, execution, new.key_in_parent)
+        if new.callbacks:
+            callbacks.record(execution.pk, new.callbacks)
+        if new.open_seconds is not None:
+            gates.make(execution, new.open_seconds)
+        _write_tasks(execution, new.tasks)
+    return execution
 
 
-@harbors(Operation.CREATE)
 def add_tasks(execution_id: int, tasks: Iterable[NewTask], *, once: str = "") -> list[int]:
     """Add tasks, as Pending, to an execution that has not ended; return their ids in the order given. `once`: the
     key of this addition. If it was made before, nothing is added, and the list is empty."""
@@ -139,7 +124,7 @@ def add_to_held(execution: Execution, tasks: Iterable[NewTask]) -> list[int]:
     tasks = list(tasks)
     for task in tasks:
         _refuse_unstorable_task(task)
-    return _write_tasks((execution, task) for task in tasks)
+    return _write_tasks(execution, tasks)
 
 
 @harbors(Operation.CREATE)
@@ -152,9 +137,10 @@ def replace_attributes(of: type[Execution] | type[Task], pk: int, attributes: di
     return rows.update(extra_attrs=attributes) == 1
 
 
-def _write_tasks(of_executions: Iterable[tuple[Execution, NewTask]]) -> list[int]:
+def _write_tasks(execution: Execution, tasks: Sequence[NewTask]) -> list[int]:
     """Write tasks; return their ids in the order given."""
-    rows = [{"execution_id": one.pk, "vendor_type": one.vendor_type, **vars(task)} for one, task in of_executions]
+    of_execution = {"execution_id": execution.pk, "vendor_type": execution.vendor_type}
+    rows = [of_execution | vars(task) for task in tasks]
     ids: list[int] = []
     for begin in range(0, len(rows), BATCH):
         ids += [pk for (pk,) in run("create_tasks", tasks=json.dumps(rows[begin : begin + BATCH]))]

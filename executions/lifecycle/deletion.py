@@ -30,7 +30,6 @@ from harbor_refresh.executions.models import (
     Gate,
     Link,
     Quarantine,
-    ShortenedHistory,
     StatusChange,
     Task,
     VendorKey,
@@ -133,7 +132,7 @@ def _delete_locked(locked: Iterable[int]) -> None:
     callbacks = Callback.objects.filter(execution_id__in=ids)
     callbacks.filter(Exists(waiting)).update(orphaned_at=Now())
     callbacks.filter(orphaned_at=None)._raw_delete(using="default")
-    for model in (StatusChange, ShortenedHistory, Quarantine, Gate, Addition, VendorKey):
+    for model in (StatusChange, Quarantine, Gate, Addition, VendorKey):
         model._default_manager.filter(execution_id__in=ids)._raw_delete(using="default")
     Execution.objects.filter(pk__in=ids)._raw_delete(using="default")
 

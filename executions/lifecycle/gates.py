@@ -17,14 +17,13 @@ queues for it (lock_gates.sql). A transaction that adds to several executions do
 them, and what ends their gates, wait for each other in a circle.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import run
@@ -42,14 +41,10 @@ PASSED = "its stop was lifted"
 OVERDUE = "it was not closed within its time limit, so tasks may be missing"
 
 
-def make(executions: Sequence[tuple[Execution, float]]) -> None:
-    """Make the gates of these new executions, each with its time limit in seconds. The caller's transaction has
-    made the executions."""
-    tasks = links.running_tasks(execution for execution, _ in executions)
-    Gate.objects.bulk_create(
-        Gate(execution=execution, task_id=task.pk, closes_at=Now() + timedelta(seconds=seconds))
-        for task, (execution, seconds) in zip(tasks, executions, strict=True)
-    )
+def make(execution: Execution, seconds: float) -> None:
+    """Make the gate of this execution, with its time limit. The caller's transaction has made the execution."""
+    closes_at = Now() + timedelta(seconds=seconds)
+    Gate.objects.create(execution=execution, task_id=links.running_task(execution).pk, closes_at=closes_at)
 
 
 @harbors(Operation.CREATE)
@@ -62,7 +57,6 @@ def close(execution_id: int) -> bool:
             raise NoSuchExecution(execution_id)
         if not (locked := run("lock_gates", execution_ids=[execution_id])):
             return False
-        crash_points.reach("closing", [execution_id])
         ended = report(Report(pk, Status.SUCCESS, revision, CLOSED) for pk, revision in locked)
         Gate.objects.filter(pk=execution_id).update(closes_at=None)
     return ended.applied == 1

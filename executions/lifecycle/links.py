@@ -13,8 +13,7 @@ so that none of them seems to have ended after the commit.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
 
 from django.db.models.functions import Now
 
@@ -25,29 +24,15 @@ from harbor_refresh.executions.news.after_commit import tell_touched_after_commi
 from harbor_refresh.executions.status import CODES, Status
 
 
-@dataclass(frozen=True)
-class Relative:
-    """An execution of a family, which this transaction has locked. The level of a child is above its parent's."""
-
-    id: int
-    vendor_type: str
-    status: str
-    level: int = 0
-
-
-def running_tasks(executions: Iterable[Execution]) -> list[Task]:
-    """Make a task for each of these executions that is Running as long as what it stands for."""
-    code, begin = CODES[Status.RUNNING], Now()
-    return Task.objects.bulk_create(
-        Task(execution=one, vendor_type=one.vendor_type, status=Status.RUNNING, status_code=code, start_time=begin)
-        for one in executions
-    )
+def running_task(execution: Execution) -> Task:
+    """Make a task of this execution that is Running as long as what it stands for."""
+    running = {"status": Status.RUNNING, "status_code": CODES[Status.RUNNING], "start_time": Now()}
+    return Task.objects.create(execution=execution, vendor_type=execution.vendor_type, **running)
 
 
 def make(parent: Execution, child: Execution, key: str = "") -> None:
     """Make the new execution a child of the parent, which the caller's transaction holds open."""
-    [task] = running_tasks([parent])
-    Link.objects.create(child=child, parent=parent, task_id=task.pk, key=key)
+    Link.objects.create(child=child, parent=parent, task_id=running_task(parent).pk, key=key)
 
 
 def child_of_key(parent_id: int, key: str) -> Execution | None:
@@ -59,36 +44,34 @@ def child_of_task(task_id: int) -> int | None:
     return Link.objects.filter(task_id=task_id).values_list("child_id", flat=True).first()
 
 
-def family(execution_ids: Iterable[int]) -> dict[int, int]:
-    """Return the level of each of these executions and of all their descendants, in id order. Unknown ids stay."""
-    return _levels(execution_ids, "parent_id", "child_id", 1)
+def family(execution_ids: Collection[int]) -> set[int]:
+    """Return these executions and all their descendants. Unknown ids stay."""
+    return {*execution_ids, *_reached(execution_ids, "parent_id", "child_id")}
 
 
-def ancestors(execution_ids: Iterable[int]) -> dict[int, int]:
-    """Return the level of each ancestor of these executions, in id order: all are below 0."""
-    return _levels(execution_ids, "child_id", "parent_id", -1)
+def ancestors(execution_ids: Collection[int]) -> set[int]:
+    return _reached(execution_ids, "child_id", "parent_id")
 
 
-def _levels(execution_ids: Iterable[int], near: str, far: str, step: int) -> dict[int, int]:
+def _reached(execution_ids: Collection[int], near: str, far: str) -> set[int]:
     """Follow the links from `near` to `far`. It ends, because a child has a higher id than its parent."""
-    at, level, levels = set(execution_ids), 0, dict[int, int]()
+    at, reached = set(execution_ids), set[int]()
     while at:
-        levels |= dict.fromkeys(at, level)
         at = set(Link.objects.filter(among(at, near)).values_list(far, flat=True))
-        level += step
-    return {pk: level for pk, level in sorted(levels.items()) if level or step > 0}
+        reached |= at
+    return reached
 
 
-def lock_ancestors(execution_ids: Sequence[int]) -> list[Relative]:
+def lock_ancestors(execution_ids: Sequence[int]) -> list[Execution]:
     """Lock all ancestors of these executions, in id order, without their gates. A caller that locks the family as
     well does that next: the ids of ancestors are lower. What is deleted meanwhile is left out, with what is above
     it."""
     locked = _lock(ancestors(execution_ids))
-    levels = ancestors(execution_ids)
-    return [replace(one, level=levels[one.id]) for one in locked if one.id in levels]
+    still = ancestors(execution_ids)
+    return [one for one in locked if one.pk in still]
 
 
-def lock_family(execution_ids: Sequence[int]) -> list[Relative]:
+def lock_family(execution_ids: Sequence[int]) -> list[Execution]:
     """Lock these executions and all their descendants, each with its gate, in id order; return those that exist.
 
     A child may be added meanwhile to an execution that is not locked yet; its id is higher. So look again until
@@ -96,26 +79,29 @@ def lock_family(execution_ids: Sequence[int]) -> list[Relative]:
     deleted meanwhile is left out. The caller may change each task of each of them, which takes its time.
     """
     allow_long_statements()
-    locked: dict[int, Relative] = {}
+    locked: dict[int, Execution] = {}
     while True:
-        levels = family(execution_ids)
-        if not (found := _lock(levels.keys() - locked.keys())):
-            return [replace(one, level=levels[one.id]) for one in locked.values() if one.id in levels]
-        locked |= {one.id: one for one in found}
-        run("lock_gates", execution_ids=[one.id for one in found])
+        ids = family(execution_ids)
+        if not (found := _lock(ids - locked.keys())):
+            return [one for one in locked.values() if one.pk in ids]
+        locked |= {one.pk: one for one in found}
+        run("lock_gates", execution_ids=[one.pk for one in found])
 
 
-def _lock(execution_ids: Collection[int]) -> list[Relative]:
+def _lock(execution_ids: Collection[int]) -> list[Execution]:
     rows = Execution.objects.select_for_update(no_key=True).filter(among(execution_ids)).order_by("pk")
-    return [Relative(row.pk, row.vendor_type, row.status) for row in rows]
+    return list(rows.only("vendor_type", "status"))
 
 
-def by_level(relatives: Iterable[Relative]) -> list[list[int]]:
-    """Return the executions of each level, children before their parents."""
-    levels = defaultdict(list)
-    for one in relatives:
-        levels[one.level].append(one.id)
-    return [levels[level] for level in sorted(levels, reverse=True)]
+def by_level(execution_ids: Collection[int]) -> list[list[int]]:
+    """Divide these executions, of which no two of a part are parent and child: children before their parents."""
+    parents = dict(Link.objects.filter(among(execution_ids, "child_id")).values_list("child_id", "parent_id"))
+    depths: dict[int, int] = {}
+    levels = defaultdict[int, list[int]](list)
+    for pk in sorted(execution_ids):  # a parent has a lower id than its child
+        depths[pk] = depths.get(parents.get(pk, 0), 0) + 1
+        levels[depths[pk]].append(pk)
+    return [levels[depth] for depth in sorted(levels, reverse=True)]
 
 
 def carry_up(ids: list[int] | str) -> None:

@@ -13,7 +13,6 @@ from harbor_refresh.executions.database import (
     LOCK_TIMEOUT,
     absence_translated,
     among,
-    array,
     first_line,
     in_halves,
     run,
@@ -24,15 +23,6 @@ from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.news import counters, signals
 from harbor_refresh.executions.news.after_commit import tell_changes_written_after_commit
-from harbor_refresh.executions.news.counters import BOUNDS, REFRESH_SECONDS, REPORT_TO_TRUE_SECONDS, labels_of
-
-#: The buckets in which a refresh counts what it took, and how late it made each status true.
-HISTOGRAMS = {
-    "refresh_bounds": array(BOUNDS[REFRESH_SECONDS]),
-    "refresh_labels": array(labels_of(REFRESH_SECONDS)),
-    "true_bounds": array(BOUNDS[REPORT_TO_TRUE_SECONDS]),
-    "true_labels": array(labels_of(REPORT_TO_TRUE_SECONDS)),
-}
 
 
 @dataclass
@@ -78,7 +68,7 @@ def _write(ids: Sequence[int], wait: bool) -> Refreshed:
     with transaction.atomic():
         count, held = run("lock_executions", ids=ids, wait=wait)[0]
         waited = perf_counter() - began
-        changed, untold, nested = run("refresh_executions", ids=held, count=count, waited=waited, **HISTOGRAMS)[0]
+        changed, untold, nested = run("refresh_executions", ids=held, count=count, waited=waited)[0]
         if nested:
             links.carry_up(held)
         if untold:

@@ -56,13 +56,13 @@ def stop_many(execution_ids: Sequence[int], message: str | None = None) -> Stopp
     """
     given = set(execution_ids)
     with transaction.atomic():
-        family = {one.id: one for one in links.lock_family(execution_ids)}
-        going = [one.id for one in family.values() if not is_final(one.status)]
+        family = {one.pk: one for one in links.lock_family(execution_ids)}
+        going = [one.pk for one in family.values() if not is_final(one.status)]
         release(family)
         stopped: dict[int, int] = dict(run("stop_tasks", execution_ids=list(family), message=message))
         tasks = Task.objects.filter(execution_id=OuterRef("pk"))
         empty = set(Execution.objects.filter(~Exists(tasks), pk__in=going).values_list("pk", flat=True))
-        for ids in links.by_level(family.values()):
+        for ids in links.by_level(family):
             outcome = refresh(ids)
             tell_touched_after_commit((pk, family[pk].vendor_type) for pk in outcome.failed)
             end([pk for pk in ids if pk in empty], Status.STOPPED)

@@ -93,21 +93,17 @@ def _cell(value: Any) -> str:
 
 
 @contextmanager
-def bar_shown(what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-    """Show a bar on stderr for work that takes long, if that is a terminal. Call it with how much is done, the
-    total and what is done now. The total may be a guess, because the bar ends with the work."""
+def bar_shown(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Show a bar on stderr for work that takes long, if that is a terminal. Call it with how much is done. The
+    total may be a guess, because the bar ends with the work."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda done, total=None, what=None, /: None
+        yield lambda done: None
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         task = progress.add_task(what, total=total)
-
-        def show(done: int, total: int | None = None, what: str | None = None, /) -> None:
-            progress.update(task, completed=done, total=total, description=what)
-
-        yield show
+        yield lambda done: progress.update(task, completed=done)
 
 
 @contextmanager
@@ -120,32 +116,17 @@ def errors_in_one_line() -> Iterator[None]:
         raise Failed(f"{str(exc).rstrip('.')}. {_advice(exc)}".strip()) from exc
 
 
+#: What to do, beside what the class of the error says.
 ADVICE = {
-    errors.QueueRightMissing: (
-        "Redis answers, and refuses this program: its user may not use that command, or not on that key.",
-        "The files redis.acl and broker.acl of deploy/attach have all rights that are needed; then repeat",
-    ),
-    errors.QueueRefused: (
-        "Redis answers, and refuses this program.",
-        "Correct the user name and the password in REDIS_URL, then repeat",
-    ),
-    errors.QueueUnavailable: (
-        "Redis is away; nothing is lost, reconcile finds what was not marked.",
-        "Look at REDIS_URL and `redis-cli ping`, then repeat",
-    ),
-    errors.PoolerRefused: (
-        "A PgBouncer stands before the database, and refuses the options of the connection.",
-        "Set DATABASE_POOLED=true; `manage.py doctor` then says what else to type. Then repeat",
-    ),
-    errors.RightMissing: (
-        "The role of DATABASE_URL lacks a right.",
-        "Have the owner of the tables grant it, then repeat",
-    ),
-    errors.DatabaseRefused: (
-        "The database answers, and refuses this program.",
-        "Correct the account, the password and the name in DATABASE_URL (in a project: DATABASES), then repeat",
-    ),
-    errors.DatabaseAway: ("The database is away.", "Look at DATABASE_URL and `pg_isready`, then repeat"),
+    errors.QueueRightMissing: "The files redis.acl and broker.acl of deploy/attach have all rights that are "
+    "needed; then repeat",
+    errors.QueueRefused: "Correct the user name and the password in REDIS_URL, then repeat",
+    errors.QueueUnavailable: "Look at REDIS_URL and `redis-cli ping`, then repeat",
+    errors.PoolerRefused: "Set DATABASE_POOLED=true; `manage.py doctor` then says what else to type. Then repeat",
+    errors.RightMissing: "Have the owner of the tables grant it, then repeat",
+    errors.DatabaseRefused: "Correct the account, the password and the name in DATABASE_URL (in a project: "
+    "DATABASES), then repeat",
+    errors.DatabaseAway: "Look at DATABASE_URL and `pg_isready`, then repeat",
 }
 
 
@@ -156,9 +137,9 @@ ATTACHED = {
 
 
 def _advice(error: errors.RefreshError) -> str:
-    fact, todo = ADVICE.get(type(error), ("", ""))
+    todo = ADVICE.get(type(error), "")
     if is_attached():
         todo = ATTACHED.get(type(error), todo)
     if type(error) is errors.DatabaseRefused and not getattr(settings, "DATABASE_IS_NAMED", True):
         todo = "DATABASE_URL is not set, so the default was tried. Set it, or run `make up` here, then repeat"
-    return f"{fact} {todo} this command." if fact else ""
+    return f"{type(error).__doc__} {todo} this command." if todo else ""

@@ -1,6 +1,5 @@
 """The verbs of this app: sweep and token."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -23,57 +22,47 @@ from harbor_refresh.executions.management.output import (
 )
 from harbor_refresh.executions.models import ApiToken
 from harbor_refresh.executions.retention import rules
-from harbor_refresh.executions.retention.sweep import Swept, sweep
+from harbor_refresh.executions.retention.sweep import sweep
 from harbor_refresh.executions.text import is_text, plural, shown
 
 
 def _sweep(options: dict[str, Any]) -> Answer:
     refuse_if_attached(Operation.DELETE)
-    with bar_shown("counting") as show:
-        found, passed = rules.count(rules.Retention.of_settings(), show)
-        executions, tasks = (sum(one[what] for one in found.values()) for what in ("executions", "tasks"))
-        data: dict[str, Any] = {"dry_run": options["dry_run"], "found": found}
-        if not options["dry_run"]:
-            outcome = sweep(progress=lambda now: show(now.executions, executions, "deleting"))
     if options["dry_run"]:
-        doomed = f"{plural(executions, 'execution')} with {plural(tasks, 'task')}"
-        shown: list[Any] = [f"Would delete {doomed}. Dry run: nothing was written."]
-        rows = [(vendor, *one.values()) for vendor, one in found.items()]
-        shown += [table(("vendor", "executions", "tasks"), rows)] if rows else []
-        shown += [
-            f"{number:,} more stay, because rows name them in {column}." for column, number in passed.items()
-        ]
-        return Answer(data, shown)
+        return _dry_run()
+    with bar_shown("deleting") as show:
+        outcome = sweep(progress=lambda now: show(now.executions))
     refuse_second_run("sweep", outcome)
     note(at_terminal(), Word.SWEEP, Target.EXECUTION, count=outcome.executions)
-    data |= {
+    data = {
+        "dry_run": False,
         "executions": outcome.executions,
         "tasks": outcome.tasks,
         "old_rows": outcome.forgotten,
         "passed": {"executions": outcome.passed, "example": outcome.example},
         "failed": {step: str(error) for step, error in outcome.failed.items()},
-        "dangling": {"refreshed": outcome.refreshed, "left": outcome.left, "first_left": outcome.left_ids},
     }
-    failure = "; ".join(f"the step {step!r} failed: {error}" for step, error in outcome.failed.items())
-    return Answer(data, [*_told(executions + passed.total(), outcome)], failure)
-
-
-def _told(found: int, outcome: Swept) -> Iterator[str]:
-    yield (
+    shown = [
         f"Deleted {plural(outcome.executions, 'execution')} with {plural(outcome.tasks, 'task')}, "
         f"and {plural(sum(outcome.forgotten.values()), 'old row')}."
-    )
-    if (left := found - outcome.executions - outcome.passed) > 0:
-        yield f"{left:,} more were locked or changed meanwhile; the next sweep takes them."
+    ]
     if outcome.passed:
         why = f"because the database does not let them be deleted, such as execution {outcome.example}"
-        yield f"{outcome.passed:,} more stay, {why}."
-    if outcome.refreshed or outcome.left:
-        count = plural(outcome.refreshed, "execution")
-        yield f"Refreshed {count} of which no task moved for {outcome.dangling_hours:g} hours."
-    if outcome.left:
-        ids = ", ".join(map(str, outcome.left_ids)) + (" …" if outcome.left > len(outcome.left_ids) else "")
-        yield f"{outcome.left:,} more stay as they are, because they have an unfinished task or no task: {ids}"
+        shown.append(f"{outcome.passed:,} more stay, {why}.")
+    failure = "; ".join(f"the step {step!r} failed: {error}" for step, error in outcome.failed.items())
+    return Answer(data, shown, failure)
+
+
+def _dry_run() -> Answer:
+    with bar_shown("counting") as show:
+        found, passed = rules.count(rules.Retention.of_settings(), show)
+    executions, tasks = (sum(one[what] for one in found.values()) for what in ("executions", "tasks"))
+    doomed = f"{plural(executions, 'execution')} with {plural(tasks, 'task')}"
+    shown: list[Any] = [f"Would delete {doomed}. Dry run: nothing was written."]
+    rows = [(vendor, *one.values()) for vendor, one in found.items()]
+    shown += [table(("vendor", "executions", "tasks"), rows)] if rows else []
+    shown += [f"{number:,} more stay, because rows name them in {column}." for column, number in passed.items()]
+    return Answer({"dry_run": True, "found": found}, shown)
 
 
 MAX_NAME = ApiToken._meta.get_field("name").max_length or 0
@@ -97,7 +86,7 @@ def _token(options: dict[str, Any]) -> Answer:
     return Answer({"id": row.pk, "name": name, "token": token, "may": may, "expires_at": expires_at}, [token])
 
 
-SWEEP = "delete what retention does not keep; refresh executions whose tasks no longer change"
+SWEEP = "delete what retention does not keep"
 DRY_RUN = "only count what would be deleted; write nothing"
 SCOPES = [scope.value for scope in Scope]
 OF_A_TOKEN = (

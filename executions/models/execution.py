@@ -159,8 +159,9 @@ class StatusChange(models.Model):
     """One revision of an execution, a row of its history. The rows that are not `told` are the outbox.
 
     There is exactly one row for each revision from 1 to `execution.revision`, and `from_status` of a row is
-    `to_status` of the row before it. The sweep deletes the oldest rows of a long history (`ShortenedHistory`). If
-    both statuses of a row are equal, the end time has changed: a task ran again between two refreshes.
+    `to_status` of the row before it. The sweep deletes the oldest rows of a long history
+    (retention/housekeeping.py). If both statuses of a row are equal, the end time has changed: a task ran again
+    between two refreshes.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -191,18 +192,6 @@ class StatusChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.from_status} → {self.to_status}"
-
-
-class ShortenedHistory(OwnRow):
-    """An execution whose oldest status changes were deleted: those up to the revision `through`. Every later
-    revision has its row (executions/retention/housekeeping.py)."""
-
-    execution = models.OneToOneField(Execution, primary_key=True, related_name="shortened_history", **OF_EXECUTION)
-    through = models.BigIntegerField()
-
-    class Meta:
-        db_table = "execution_shortened_history"
-        constraints = (models.CheckConstraint(name="shortened_history_begins", condition=Q(through__gte=1)),)
 
 
 class Counter(OwnRow):

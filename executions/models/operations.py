@@ -12,14 +12,6 @@ from harbor_refresh.executions.models.execution import OF_EXECUTION, Execution, 
 MAX_NAME = 150
 
 
-class Verb(models.TextChoices):
-    STOP = "stop"
-    RETRY = "retry"
-    RESUME = "resume"
-    REFRESH = "refresh"
-    DELETE = "delete"
-
-
 class Origin(models.TextChoices):
     """Where it was asked for."""
 

@@ -6,8 +6,7 @@ this function for that status.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from copy import copy
 
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
@@ -25,29 +24,17 @@ PREFIX = "callback "
 MAX_HANDLER = (Subscription._meta.get_field("name").max_length or 0) - len(PREFIX)
 
 
-@dataclass(frozen=True)
-class NewCallback:
-    """Call the function of this name, with these arguments, if the execution ends with one of these statuses;
-    without statuses, when its first task has failed. If it `takes_change`, it gets what has ended before them."""
-
-    handler: str
-    statuses: Sequence[str]
-    args: Sequence[Any] = ()
-    kwargs: dict[str, Any] = field(default_factory=dict)
-    takes_change: bool = True
-
-
 #: Calls a function for an end.
 Call = Callable[[Change, Callback], object]
 #: Returns how to call the function of this name; None if its code is not here. `tasks/apps.py` sets it.
 find: Callable[[str], Call | None] = lambda _: None  # noqa: E731
 
 
-def record(execution_id: int, callbacks: Sequence[NewCallback]) -> None:
-    """Record the callbacks of a new execution, in the transaction that makes it and before its status can change.
-    So each of its ends finds the callbacks and their subscriptions. If a subscription is being deleted, this waits
-    for that, and makes another one. A deletion that comes later waits for this transaction, and is refused.
-    """
+def record(execution_id: int, callbacks: Sequence[Callback]) -> None:
+    """Record these callbacks for a new execution, in the transaction that makes it and before its status can
+    change. So each of its ends finds the callbacks and their subscriptions. If a subscription is being deleted,
+    this waits for that, and makes another one. A deletion that comes later waits for this transaction, and is
+    refused."""
     handlers = {one.handler for one in callbacks}
     if missing := sorted(handlers - _held(handlers)):
         new = (Subscription(kind=Kind.CALLBACK, name=f"{PREFIX}{one}", handler=one) for one in missing)
@@ -56,17 +43,10 @@ def record(execution_id: int, callbacks: Sequence[NewCallback]) -> None:
             raise Refused(
                 f"a webhook may have the name of a callback, {PREFIX + missing[0]!r}: give it another one"
             )
-    Callback.objects.bulk_create(
-        Callback(
-            execution_id=execution_id,
-            handler=one.handler,
-            statuses=[str(status) for status in one.statuses],
-            args=list(one.args),
-            kwargs=one.kwargs,
-            takes_change=one.takes_change,
-        )
-        for one in callbacks
-    )
+    rows = [copy(one) for one in callbacks]  # a transaction that is tried again has the same callbacks
+    for row in rows:
+        row.execution_id = execution_id
+    Callback.objects.bulk_create(rows)
 
 
 def tell_first_failure(execution_id: int) -> None:

@@ -125,17 +125,11 @@ class Kept:
             transaction.on_commit(self.write, robust=True)
 
     def write(self) -> None:
-        """Add the counts that are kept. If the database refuses them, they stay, and the next call adds them."""
+        """Add the counts that are kept. If the database is away, they are lost."""
         with self._lock:
             amounts, self._amounts = self._amounts, collections.Counter()
-        try:
-            with absence_translated():
-                add(amounts)
-        except Exception as exc:
-            with self._lock:
-                self._amounts.update(amounts)
-            if not isinstance(exc, DatabaseAway):
-                raise
+        with suppress(DatabaseAway), absence_translated():
+            add(amounts)
 
 
 kept = Kept()

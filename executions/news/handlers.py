@@ -17,6 +17,7 @@ has receivers.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from inspect import iscoroutinefunction
 from typing import Any, TypeVar
 
 from harbor_refresh.executions.errors import Refused
@@ -105,8 +106,8 @@ class Registered:
         return f"{self.function.__module__}.{self.function.__qualname__}"
 
 
-#: In the order of the registration. More than one of a name is an error, which executions/checks.py tells.
-_registered: list[Registered] = []
+#: By name, in the order of the registration.
+_registered: dict[str, Registered] = {}
 
 
 def on_execution(
@@ -127,8 +128,10 @@ def on_execution(
 
     def register(function: Function) -> Function:
         one = Registered(function, tuple(vendors), statuses, _texts(trigger))
-        if one not in _registered:
-            _registered.append(one)
+        if iscoroutinefunction(function):
+            raise Refused(f"nothing would await {one.name}: write a plain function, which may call asyncio.run()")
+        if _registered.setdefault(one.name, one) != one:
+            raise Refused(f"{one.name} is registered twice: write one @on_execution, with all of its vendors")
         return function
 
     return register
@@ -143,11 +146,7 @@ def send_execution_changed(change: Change) -> None:
     execution_changed.send(sender=None, change=change)
 
 
-def registrations() -> list[Registered]:
-    """Return all handlers, that of the signal included if it has receivers."""
-    of_the_signal = Registered(send_execution_changed, (), (), ())
-    return [*_registered, *([of_the_signal] if execution_changed.receivers else [])]
-
-
 def handlers() -> dict[str, Registered]:
-    return {one.name: one for one in registrations()}
+    """Return all handlers by name, that of the signal included if it has receivers."""
+    of_the_signal = Registered(send_execution_changed, (), (), ())
+    return _registered | ({of_the_signal.name: of_the_signal} if execution_changed.receivers else {})

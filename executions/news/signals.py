@@ -138,7 +138,7 @@ def swept(outcome: Any, **_: Any) -> None:
         )
     if outcome.lease_lost:
         log.warning("Sweep lost its lease to another sweep and ended: it had stood still for too long")
-    if outcome.deleted:
+    if outcome.executions or outcome.forgotten:
         log.info(
             "Sweep deleted %d executions, %d tasks and %d old rows",
             outcome.executions,
@@ -153,15 +153,3 @@ def swept(outcome: Any, **_: Any) -> None:
         )
     for step, error in outcome.failed.items():
         log.error("Sweep left its step %r, which failed: %s", step, error, exc_info=error)
-
-
-@logged_by
-def dangling(outcome: Any, **_: Any) -> None:
-    log.warning(
-        "Sweep refreshed %d executions of which no task had moved for %g hours, and left %d: %s",
-        outcome.refreshed,
-        outcome.dangling_hours,
-        outcome.left,
-        ", ".join(map(str, outcome.left_ids)) or "none",
-        extra={"execution_ids": outcome.left_ids},
-    )

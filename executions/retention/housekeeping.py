@@ -1,4 +1,4 @@
-"""Housekeeping: the tables whose old rows the sweep deletes, and the executions that dangle.
+"""Housekeeping: the tables whose old rows the sweep deletes.
 
 A table is a line of HOUSEKEEPING: a name, a function and an age. The function deletes one bounded batch of the
 rows from before the moment that it is given, and returns how many; the sweep calls it until it returns 0. It must
@@ -14,14 +14,13 @@ from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
-from django.db.models.functions import Greatest, Now
+from django.db.models.functions import Now
 
 from harbor_refresh.executions import pacing
 from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import among, delete_first
 from harbor_refresh.executions.deliveries.claims import expire
-from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import (
     Callback,
     DeletedTask,
@@ -30,10 +29,8 @@ from harbor_refresh.executions.models import (
     IdempotencyKey,
     Quarantine,
     ReceivedMessage,
-    ShortenedHistory,
     StatusChange,
     Subscription,
-    Task,
 )
 from harbor_refresh.executions.models.notifications import State
 
@@ -45,7 +42,6 @@ HISTORY_KEPT = 1_000
 HISTORY_PAGE = 5_000
 #: Long histories that one transaction shortens.
 AT_ONCE = 10
-DANGLING_PAGE = 1_000
 
 Forget = Callable[[Any], int]
 
@@ -92,7 +88,7 @@ HOUSEKEEPING: tuple[Chore, ...] = (
 
 def shorten_histories(age: timedelta, after_id: int) -> tuple[int, int | None]:
     """Delete the oldest changes of the next long histories, up to the first one that is too young or was not
-    told, and note through which revision; return how many, and the id to go on after.
+    told; return how many, and the id to go on after.
 
     A history has one row for each revision, so only those with more than HISTORY_KEPT are looked at; attached, all
     are, because Harbor resets its revisions. The lock keeps an execution from being deleted meanwhile.
@@ -121,9 +117,6 @@ def _shorten(execution_id: int, age: timedelta) -> int:
     deletable = [revision for revision, _ in takewhile(itemgetter(1), oldest)]
     if deletable:
         changes.filter(revision__lte=deletable[-1])._raw_delete(using=DEFAULT_DB_ALIAS)
-        through = {"through": deletable[-1]}
-        greatest = {"through": Greatest("through", deletable[-1])}
-        ShortenedHistory.objects.update_or_create(greatest, through, execution_id=execution_id)
     return len(deletable)
 
 
@@ -131,7 +124,7 @@ def forget_orphans(after_id: int) -> tuple[int, int | None]:
     """Delete our rows of executions that a running Harbor has deleted, which neither sees nor waits for them,
     among the next page of executions; return how many, and the id to go on after. A change that subscribers have
     not been told stays until they are. Harbor never uses an id again."""
-    ours = StatusChange.objects.filter(told=True), Quarantine.objects.all(), ShortenedHistory.objects.all()
+    ours = StatusChange.objects.filter(told=True), Quarantine.objects.all()
     known: set[int] = set()
     for rows in ours:
         later = rows.filter(execution_id__gt=after_id).order_by("execution_id").distinct()
@@ -140,22 +133,3 @@ def forget_orphans(after_id: int) -> tuple[int, int | None]:
     gone = set(page).difference(Execution.objects.filter(among(page)).values_list("pk", flat=True))
     deleted = sum(rows.filter(among(gone, "execution_id"))._raw_delete(using=DEFAULT_DB_ALIAS) for rows in ours)
     return deleted, page[-1] if len(page) == HISTORY_PAGE else None
-
-
-def refresh_dangling(age: timedelta, after_id: int) -> tuple[int, list[int], int | None]:
-    """Refresh executions of the next page that have no end although none of their tasks has moved for so long, in
-    id order. Return how many ended, the ids of the others, and the id to go on after, None after the last page.
-
-    A refresh does not end an execution with an unfinished task or without tasks. One that another transaction has
-    locked, or that the database refuses to write, is left for the next sweep.
-    """
-    executions = Execution.objects.order_by("pk")
-    page = list(executions.filter(pk__gt=after_id).values_list("pk", flat=True)[:DANGLING_PAGE])
-    moved = Task.objects.filter(execution_id=OuterRef("pk"), update_time__gte=Now() - age)
-    held = Quarantine.objects.filter(execution_id=OuterRef("pk"))
-    open_ones = executions.filter(pk__in=page, end_time=None)
-    old = open_ones.filter(~Exists(moved), ~Exists(held), start_time__lt=Now() - age)
-    ids = list(old.values_list("pk", flat=True))
-    refresh(ids, wait=False)
-    left = list(open_ones.filter(pk__in=ids).values_list("pk", flat=True))
-    return len(ids) - len(left), left, page[-1] if len(page) == DANGLING_PAGE else None

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from harbor_refresh.executions.conf import OTHERS, intake_settings
-from harbor_refresh.executions.database import run
+from harbor_refresh.executions.database import run, sized_pages
 from harbor_refresh.executions.lifecycle.deletion import referenced
 
 #: Executions that are read at a time.
@@ -59,18 +59,8 @@ class Page:
 
     def batches(self) -> Iterator[list[int]]:
         """Split what is found so that each batch has at most BATCH executions and tasks, or is one execution."""
-        batch: list[int] = []
-        rows = 0
-        for one, (_, tasks) in self.found.items():
-            if one in self.passed:
-                continue
-            if batch and (rows + tasks > BATCH or len(batch) >= BATCH):
-                yield batch
-                batch, rows = [], 0
-            batch.append(one)
-            rows += tasks
-        if batch:
-            yield batch
+        found = ((pk, tasks) for pk, (_, tasks) in self.found.items() if pk not in self.passed)
+        return sized_pages(found, BATCH, count=BATCH)
 
 
 def find(retention: Retention, after: Position) -> Page:

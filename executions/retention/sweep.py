@@ -1,4 +1,4 @@
-"""The sweep: delete what retention does not keep, refresh what dangles, forget old rows. One at a time."""
+"""The sweep: delete what retention does not keep, and forget old rows. One at a time."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +9,7 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from harbor_refresh.executions import crash_points, pacing
+from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.database import absence_translated, first_line, in_halves
@@ -17,40 +17,28 @@ from harbor_refresh.executions.errors import LeaseLost, RefreshError
 from harbor_refresh.executions.lifecycle.deletion import delete_final
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.retention import rules as retention
-from harbor_refresh.executions.retention.housekeeping import (
-    HOUSEKEEPING,
-    forget_orphans,
-    refresh_dangling,
-    shorten_histories,
-)
+from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING, forget_orphans, shorten_histories
 from harbor_refresh.executions.retention.lease import Held, Lease
 from harbor_refresh.executions.retention.rules import Position, Retention
 
 #: After each transaction the sweep rests as long as it took, at most so long. So reports and refreshes have the
 #: database to themselves for half of the time.
 LONGEST_REST_SECONDS = 0.2
-MAX_IDS = 10
 
-EXECUTIONS, DANGLING, HISTORY, ORPHANS = "executions", "dangling", "history", "rows of deleted executions"
+EXECUTIONS, HISTORY, ORPHANS = "executions", "history", "rows of deleted executions"
 
 
 @dataclass
 class Swept:
-    """What a sweep did. `left` executions dangle and stay as they are; `left_ids` are the first of them. `passed`
-    executions are not kept and could not be deleted; `example` is one of them, with the reason. `forgotten`: old
-    rows, by the name of the step. `failed`: why a step was left early.
+    """What a sweep did. `passed` executions are not kept and could not be deleted; `example` is one of them, with
+    the reason. `forgotten`: old rows, by the name of the step. `failed`: why a step was left early.
 
     `held`: another sweep is running, so this one did nothing. `lease_lost`: this one lost its lease and ended
     early. `stopped_at`: its time was up in this step, after this position; None if it is complete.
     """
 
-    looked_at: int = 0
     executions: int = 0
     tasks: int = 0
-    refreshed: int = 0
-    left: int = 0
-    left_ids: list[int] = field(default_factory=list)
-    dangling_hours: float = 0
     passed: int = 0
     example: str = ""
     forgotten: dict[str, int] = field(default_factory=dict)
@@ -58,10 +46,6 @@ class Swept:
     held: Held | None = None
     lease_lost: bool = False
     stopped_at: tuple[str, tuple[str | int, ...]] | None = None
-
-    @property
-    def deleted(self) -> int:
-        return self.executions + sum(self.forgotten.values())
 
 
 Progress = Callable[[Swept], None]
@@ -81,14 +65,13 @@ def sweep(
     1. Take the lease, which each transaction extends before it deletes.
     2. Delete the executions that retention does not keep (rules.py), in short transactions that wait for no
        lock. One that the database refuses to delete, because a row of the project names it, is passed.
-    3. Refresh the executions that dangle, shorten long histories, and delete the old rows of other tables
-       (housekeeping.py).
+    3. Shorten long histories, and delete the old rows of other tables (housekeeping.py).
 
-    Attached to a running Harbor, our rows of executions that it has deleted are deleted instead of 2 and 3. A step
-    that fails is left, and the next one is done. With `seconds` it stops after the transaction in which they are
+    Attached to a running Harbor, our rows of executions that it has deleted are deleted instead of 2. A step that
+    fails is left, and the next one is done. With `seconds` it stops after the transaction in which they are
     over, and `stopped_at` says where; a call with that goes on there. If the process dies, its lease expires.
     """
-    outcome = Swept(dangling_hours=pacing.DANGLING_HOURS)
+    outcome = Swept()
     lease = Lease("sweep")
     outcome.held = lease.take()
     try:
@@ -99,8 +82,6 @@ def sweep(
     finally:
         lease.release()  # another sweep keeps its lease
         signals.swept.send(sender=sweep, outcome=outcome)
-        if outcome.refreshed or outcome.left:
-            signals.dangling.send(sender=sweep, outcome=outcome)
     return outcome
 
 
@@ -114,9 +95,8 @@ class _Sweep:
         self.steps: dict[str, Step] = {}
         if is_attached():
             self.steps |= {ORPHANS: self._forgets(ORPHANS, forget_orphans)}
-        else:
-            self.steps |= {} if self.rules.keeps_everything else {EXECUTIONS: self._executions}
-            self.steps |= {DANGLING: self._dangling}
+        elif not self.rules.keeps_everything:
+            self.steps |= {EXECUTIONS: self._executions}
         if days := intake_settings().history_days:
             self.steps |= {HISTORY: self._forgets(HISTORY, partial(shorten_histories, timedelta(days=days)))}
         self.steps |= {chore.name: self._forgets(chore.name, chore.page) for chore in HOUSEKEEPING}
@@ -150,7 +130,6 @@ class _Sweep:
         self.lease.extend()
         with self._rest_after():
             page = retention.find(self.rules, Position(*position))
-        self.outcome.looked_at += page.looked_at
         refused: dict[int, str] = {}
         before = self.outcome.executions
         for batch in page.batches():
@@ -173,16 +152,6 @@ class _Sweep:
     def _delete(self, ids: Sequence[int]) -> tuple[int, int]:
         with self._rest_after(), self.lease.fenced():
             return delete_final(ids)
-
-    def _dangling(self, after_id: int = 0) -> tuple[int] | None:
-        self.lease.extend()
-        age = timedelta(hours=self.outcome.dangling_hours)
-        with self._rest_after():
-            refreshed, left, after = refresh_dangling(age, after_id)
-        self.outcome.refreshed += refreshed
-        self.outcome.left += len(left)
-        self.outcome.left_ids += left[: MAX_IDS - len(self.outcome.left_ids)]
-        return (after,) if after else None
 
     def _forgets(self, step: str, delete: Callable[[int], tuple[int, int | None]]) -> Step:
         """Return a step that deletes old rows: `delete` returns how many, and the id to go on after."""

@@ -2,8 +2,6 @@
 --
 -- :ids     bigint[]  executions this transaction has locked   :count int  how many they are
 -- :waited  float     seconds since the refresh began, most of them for locks
--- :refresh_bounds float[]  :refresh_labels text[]  :true_bounds float[]  :true_labels text[]   the buckets of the two
---          histograms; there is one label more than there are bounds
 -- returns  how many were changed; whether a change is to be told; whether one of the changed has a parent (carry_up)
 --
 -- A change is told at once (`told`) while no subscription is enabled; a new subscription begins with later changes.
@@ -49,9 +47,5 @@ CROSS JOIN LATERAL count_execution_refresh(
     d.changed,
     %(count)s - d.changed,
     %(waited)s::float + date_part('epoch', clock_timestamp() - statement_timestamp()),
-    (SELECT array_agg(date_part('epoch', clock_timestamp() - end_time)) FROM differing WHERE end_time IS NOT NULL),
-    %(refresh_bounds)s::float[],
-    %(refresh_labels)s::text[],
-    %(true_bounds)s::float[],
-    %(true_labels)s::text[]
+    (SELECT array_agg(date_part('epoch', clock_timestamp() - end_time)) FROM differing WHERE end_time IS NOT NULL)
 )

@@ -31,7 +31,6 @@ from harbor_refresh.executions.admin.lists import CappedChangeList, LegendAdmin,
 from harbor_refresh.executions.admin.site_pages import live_view, page
 from harbor_refresh.executions.errors import NoSuchExecution, QueueUnavailable, Refused
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.filters import has_jobs
 from harbor_refresh.executions.queries.listing import MOST, bounded
 from harbor_refresh.executions.queries.progress import progress as progress_of
@@ -183,34 +182,34 @@ class ExecutionAdmin(LegendAdmin):
         return rows, False
 
     refresh = execution_action(
-        Verb.REFRESH,
+        Word.REFRESH,
         "Refresh now",
         "Refresh {} now",
         "Brings each status to what the tasks say, without the queue. Executions in quarantine stay there.",
     )
     stop = execution_action(
-        Verb.STOP,
+        Word.STOP,
         "Stop",
         "Stop {}",
         "Unfinished tasks become Stopped. Waiting jobs do not begin any more, running jobs are asked to stop. "
         "Executions that have ended stay as they are.",
     )
     retry = execution_action(
-        Verb.RETRY,
+        Word.RETRY,
         "Retry failed jobs",
         "Retry the failed jobs of {}",
         "Each failed job runs once more, and so do the jobs of its chain that were stopped because of it. "
         "Executions without failed jobs stay as they are.",
     )
     resume = execution_action(
-        Verb.RESUME,
+        Word.RESUME,
         "Resume stopped jobs",
         "Resume {}",
         "Each job that was stopped runs once more. Jobs that were stopped because a job before them failed "
         "wait for a retry of that job. Executions without stopped jobs stay as they are.",
     )
     remove = execution_action(
-        Verb.DELETE,
+        Word.DELETE,
         "Delete",
         "Delete {}",
         "Tasks, jobs and history are deleted with them, for good. Executions that have not ended are not "

@@ -24,7 +24,6 @@ from harbor_refresh.executions.database import HELD, NAMED, PASSING, REFERENCE, 
 from harbor_refresh.executions.errors import Contended, DatabaseAway, NoSuchTask, QueueUnavailable, Refused
 from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.models import Execution, Quarantine, Task
-from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import BULK, Counted, chooses_bulk, count, highest_id
 from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks import pacing
@@ -36,7 +35,7 @@ from harbor_refresh.tasks.queue.connection import absence_remembered
 MAX_CHOSEN, MAX_LISTED = 100, 5
 RELEASED = "released from quarantine and will be refreshed soon"
 #: The permissions of the verbs that need others than `run`.
-PERMISSIONS: dict[str, str] = {Verb.REFRESH: "act", Verb.DELETE: "remove", Word.RELEASE: "release"}
+PERMISSIONS: dict[str, str] = {Word.REFRESH: "act", Word.DELETE: "remove", Word.RELEASE: "release"}
 #: A confirmation counts no further, and no longer.
 MAX_COUNTED, COUNT_SECONDS = 10_000, 1.0
 
@@ -51,7 +50,7 @@ def may_view_jobs(request: HttpRequest) -> bool:
 
 def may_run_again(request: HttpRequest, execution: Execution) -> bool:
     """A person who may not delete executions may not go on with a deletion of many."""
-    is_deletion = execution.vendor_type == BULK and execution.extra_attrs.get("verb") == Verb.DELETE
+    is_deletion = execution.vendor_type == BULK and execution.extra_attrs.get("verb") == Word.DELETE
     return not is_deletion or may_delete(request)
 
 
@@ -62,13 +61,13 @@ def may_unless_harbors(permission: str) -> Callable[..., bool]:
 
 def execution_action(verb: str, description: str, title: str, effect: str) -> Callable[..., HttpResponse | None]:
     """An action on executions: the request does the verb to a few, and workers do it to many."""
-    question = Question(title, effect, is_deletion=verb == Verb.DELETE)
+    question = Question(title, effect, is_deletion=verb == Word.DELETE)
 
     @admin.action(description=description, permissions=[PERMISSIONS.get(verb, "run")])
     def act(self: Any, request: HttpRequest, queryset: QuerySet[Execution]) -> HttpResponse | None:
-        is_of_the_list = "action" in request.POST and verb in Verb.values
+        is_of_the_list = "action" in request.POST and verb in VERBS
         if is_of_the_list and request.POST.get("select_across") == "1":
-            return _on_all_that_match(self, request, Verb(verb), question)
+            return _on_all_that_match(self, request, Word(verb), question)
         ids = list(queryset.order_by("pk").values_list("pk", flat=True)[: MAX_CHOSEN + 1])
         if not is_confirmed(request):
             return ask(self, request, question, rows=[(pk, pk) for pk in ids])
@@ -79,7 +78,7 @@ def execution_action(verb: str, description: str, title: str, effect: str) -> Ca
 
 
 def _on_all_that_match(
-    screen: ReadOnlyAdmin, request: HttpRequest, verb: Verb, question: Question
+    screen: ReadOnlyAdmin, request: HttpRequest, verb: Word, question: Question
 ) -> HttpResponse | None:
     try:
         matching = filter_of(request.GET)
@@ -98,9 +97,9 @@ def _on_all_that_match(
     )
 
 
-def _in_background(request: HttpRequest, verb: Verb, matching: Any) -> HttpResponse:
+def _in_background(request: HttpRequest, verb: Word, matching: Any) -> HttpResponse:
     """Ask for the verb for the executions that were counted, and not for later ones."""
-    if verb in (Verb.RETRY, Verb.RESUME) and chooses_bulk(matching) and not may_delete(request):
+    if verb in (Word.RETRY, Word.RESUME) and chooses_bulk(matching) and not may_delete(request):
         raise Refused("a deletion of many may be among them, and you may not delete executions")
     counted = parse_id(request.POST.get("highest", ""))
     highest = None if counted is None else min(counted, highest_id())
@@ -125,7 +124,7 @@ def act_now(request: HttpRequest, verb: str, ids: Sequence[int]) -> None:
     total, left = Done(), []
     with errors_shown(request):
         for execution in Execution.objects.filter(pk__in=ids).order_by("pk"):
-            if verb in (Verb.RETRY, Verb.RESUME) and not may_run_again(request, execution):
+            if verb in (Word.RETRY, Word.RESUME) and not may_run_again(request, execution):
                 left.append(execution.pk)
                 continue
             with noted(person_of(request), verb, kind, execution.pk) as entry:

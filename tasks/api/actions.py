@@ -6,11 +6,10 @@ from django.http import HttpRequest
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from harbor_refresh.executions.access.audit import person_of
+from harbor_refresh.executions.access.audit import Word, person_of
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import detail, needs
 from harbor_refresh.executions.api.schemas import Body, ExecutionDetail, Id, Moment, StatusName, VendorId
-from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import count
 from harbor_refresh.executions.queries.filters import MAX_ATTRIBUTES, MAX_IDS, MAX_TRIGGER, Filter
 from harbor_refresh.executions.status import MAX_VENDOR
@@ -66,34 +65,34 @@ def stop_executions(request: HttpRequest, body: ActionIn) -> Any:
     """Workers do this in the background, for the executions that exist now. 202: an execution of the type
     `BULK_ACTION`, which does the work. Follow, stop and retry it like any other; its results say how many
     executions were changed. 200: the count of a dry run."""
-    return _ask(request, Verb.STOP, body)
+    return _ask(request, Word.STOP, body)
 
 
 @router.post("/executions/retry", **_asked("Retry the failed jobs of all executions that match a filter"))
 def retry_executions(request: HttpRequest, body: ActionIn) -> Any:
     """This works like stop. Executions without failed jobs are skipped."""
-    return _ask(request, Verb.RETRY, body)
+    return _ask(request, Word.RETRY, body)
 
 
 @router.post("/executions/resume", **_asked("Run the stopped jobs of all executions that match a filter"))
 def resume_executions(request: HttpRequest, body: ActionIn) -> Any:
     """This works like stop. Executions without stopped jobs are skipped."""
-    return _ask(request, Verb.RESUME, body)
+    return _ask(request, Word.RESUME, body)
 
 
 @router.post("/executions/refresh", **_asked("Refresh all executions that match a filter"))
 def refresh_executions(request: HttpRequest, body: ActionIn) -> Any:
     """This works like stop. Executions with a correct status and executions in quarantine are skipped."""
-    return _ask(request, Verb.REFRESH, body)
+    return _ask(request, Word.REFRESH, body)
 
 
 @router.post("/executions/delete", **_asked("Delete all ended executions that match a filter"))
 def delete_executions(request: HttpRequest, body: ActionIn) -> Any:
     """This works like stop. Executions that have not ended are skipped: stop them first."""
-    return _ask(request, Verb.DELETE, body)
+    return _ask(request, Word.DELETE, body)
 
 
-def _ask(request: HttpRequest, verb: Verb, body: ActionIn) -> Any:
+def _ask(request: HttpRequest, verb: Word, body: ActionIn) -> Any:
     chosen = body.as_filter()
     if body.dry_run:
         refuse_empty(chosen, everything=body.all)

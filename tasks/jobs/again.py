@@ -86,7 +86,7 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
     family = links.lock_family([execution_id])
     if not family:
         raise NoSuchExecution(execution_id)
-    ids = [one.id for one in family]
+    ids = [one.pk for one in family]
     again = _locked_for_another_run(ids, status, first)
     going_on = {job.task.execution_id for job in again}
     if status == Status.STOPPED and first is None:
@@ -103,12 +103,12 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
         turns.setdefault(tenant, Turns(tenant=tenant)).give([*its])
     run("run_again", task_ids=[one.pk for one in again], revisions=revisions, turns=[row["turn"] for row in rows])
     # why they were stopped (terms.py)
-    with_terms = Execution.objects.filter(pk__in=[one.id for one in (*above, *family)], terms__isnull=False)
+    with_terms = Execution.objects.filter(pk__in=[one.pk for one in (*above, *family)], terms__isnull=False)
     with_terms.update(status_message="")
-    gates.pass_stopped(going_on | links.ancestors(going_on).keys())
+    gates.pass_stopped(going_on | links.ancestors(going_on))
     # ancestors that are Running stay so, and their rollup reads all their children
-    stale = [*family, *(one for one in above if one.status != Status.RUNNING)]
-    release([one.id for one in stale])
+    stale = [*ids, *(one.pk for one in above if one.status != Status.RUNNING)]
+    release(stale)
     for level in links.by_level(stale):
         refresh(level)
     limited = [*{(job.name, job.limit_key): job.pk for job in again if job.limit_key is not None}.values()]

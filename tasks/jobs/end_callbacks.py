@@ -14,7 +14,7 @@ from celery.canvas import Signature
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Callback
-from harbor_refresh.executions.news.callbacks import MAX_HANDLER, Call, NewCallback
+from harbor_refresh.executions.news.callbacks import MAX_HANDLER, Call
 from harbor_refresh.executions.news.handlers import Change
 from harbor_refresh.executions.status import FINAL, Status
 from harbor_refresh.executions.text import shown
@@ -67,7 +67,7 @@ class EndedExecution:
         return TrackedExecution.objects.filter(pk=self.change.execution_id).first()
 
 
-def callbacks_of(given: dict[str, Any]) -> list[NewCallback]:
+def callbacks_of(given: dict[str, Any]) -> list[Callback]:
     """Return the callbacks of these signatures, by their names in `start`. Raises Refused for what a worker could
     not call."""
     given = {name: several for name, several in given.items() if several is not None}
@@ -75,7 +75,7 @@ def callbacks_of(given: dict[str, Any]) -> list[NewCallback]:
     return [_callback(name, one) for name, several in lists.items() for one in several]
 
 
-def _callback(name: str, signature: Any) -> NewCallback:
+def _callback(name: str, signature: Any) -> Callback:
     if not isinstance(signature, Signature):
         raise Refused(f"{name} {TAKES}, and got {shown(signature)}")
     try:
@@ -103,7 +103,8 @@ def _callback(name: str, signature: Any) -> NewCallback:
     except TypeError as exc:
         raise Refused(f"{name}: {task.name} takes the execution before its own arguments: {exc}") from exc
     args, kwargs = stored_arguments(f"{name}: {task.name}", signature.args, signature.kwargs)
-    return NewCallback(task.name, STATUSES[name], args, kwargs, takes_change=takes_change)
+    statuses = [str(one) for one in STATUSES[name]]
+    return Callback(handler=task.name, statuses=statuses, args=args, kwargs=kwargs, takes_change=takes_change)
 
 
 def find(name: str) -> Call | None:

@@ -21,15 +21,14 @@ from celery.canvas import _chain
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Count, Exists, OuterRef, Q
 
-from harbor_refresh.executions.access.audit import Person, Target, note
+from harbor_refresh.executions.access.audit import Person, Target, Word, note
 from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
-from harbor_refresh.executions.database import absence_translated, first_line, in_halves
+from harbor_refresh.executions.database import absence_translated, first_line, in_halves, sized_pages
 from harbor_refresh.executions.errors import Contended, NoSuchExecution, RefreshError, Refused, TooManyActions
 from harbor_refresh.executions.lifecycle.creation import NewExecution
 from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Gate, Link, Task
-from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.news.after_commit import tell_touched_after_commit
 from harbor_refresh.executions.queries.chosen_pages import BULK, highest_id, page_after, ranges
 from harbor_refresh.executions.queries.filters import MAX_IDS, Filter
@@ -45,7 +44,6 @@ from harbor_refresh.tasks.jobs.starting.creation import start_or_find
 from harbor_refresh.tasks.jobs.stops import stop_jobs_of
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.queue.connection import absence_remembered
-from harbor_refresh.tasks.queue.sets import sized_pages
 
 
 @dataclass(frozen=True)
@@ -135,19 +133,19 @@ def _delete(ids: Sequence[int]) -> Done:
 # that hold unique keys, so several executions in one transaction would not lock in the usual order
 AGAIN = partial(BulkVerb, operation=Operation.RUN_AGAIN, page=500, heaviest=1)
 VERBS: Mapping[str, BulkVerb] = {
-    Verb.STOP: BulkVerb("stopped", Operation.STOP, _stop, _tasks, page=500, heaviest=20_000),
-    Verb.RETRY: AGAIN(
+    Word.STOP: BulkVerb("stopped", Operation.STOP, _stop, _tasks, page=500, heaviest=20_000),
+    Word.RETRY: AGAIN(
         "retried",
         act=lambda ids: _run_again(retry_failed, FAILED, ids),
         weights=partial(_with_tasks, FAILED),
     ),
-    Verb.RESUME: AGAIN(
+    Word.RESUME: AGAIN(
         "resumed",
         act=lambda ids: _run_again(resume_stopped, STOPPED, ids),
         weights=partial(_with_tasks, STOPPED),
     ),
-    Verb.REFRESH: BulkVerb("refreshed", Operation.REFRESH_MANY, _refresh, _tasks, page=1_000, heaviest=100_000),
-    Verb.DELETE: BulkVerb("deleted", Operation.DELETE, _delete, _tasks, page=200, heaviest=20_000),
+    Word.REFRESH: BulkVerb("refreshed", Operation.REFRESH_MANY, _refresh, _tasks, page=1_000, heaviest=100_000),
+    Word.DELETE: BulkVerb("deleted", Operation.DELETE, _delete, _tasks, page=200, heaviest=20_000),
 }
 
 
@@ -194,7 +192,7 @@ class SomeFailed(RefreshError):
 
 
 def ask(
-    verb: Verb, chosen: Filter, person: Person, *, everything: bool = False, highest: int | None = None
+    verb: Word, chosen: Filter, person: Person, *, everything: bool = False, highest: int | None = None
 ) -> TrackedExecution:
     """Start the execution that does the verb; return it. It touches no execution that is created later, and no
     other execution of its type unless the filter names it. The entry in the log of actions commits with it.

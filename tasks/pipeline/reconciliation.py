@@ -10,7 +10,6 @@ from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.errors import LeaseLost, QueueUnavailable
 from harbor_refresh.executions.lifecycle.quarantines import release_expired
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.pacing import DANGLING_HOURS
 from harbor_refresh.executions.retention.lease import Held, Lease
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
@@ -180,7 +179,7 @@ def _treat(drifts: Sequence[Drift], outcome: Reconciled, lease: Lease | None) ->
 
 
 def _find_drift(ids: Sequence[int]) -> list[Drift]:
-    dangling = timedelta(hours=DANGLING_HOURS)
+    dangling = timedelta(hours=pacing.DANGLING_HOURS)
     return [Drift(*row) for row in run("find_drift", ids=ids, dangling=dangling)]
 
 

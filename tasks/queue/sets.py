@@ -19,20 +19,6 @@ def pages(items: Iterable[T], size: int = PAGE) -> Iterator[list[T]]:
         yield page
 
 
-def sized_pages(items: Iterable[tuple[T, int]], most: int, *, count: int | None = None) -> Iterator[list[T]]:
-    """Group items into pages of at most `most` in size and `count` in number. A larger item is its own page."""
-    page: list[T] = []
-    total = 0
-    for item, size in items:
-        if page and (len(page) == count or total + size > most):
-            yield page
-            page, total = [], 0
-        page.append(item)
-        total += size
-    if page:
-        yield page
-
-
 def scan(page_at: Callable[[int], Any]) -> Iterator[Sequence[bytes]]:
     """Yield what SCAN or SSCAN find, in pages; `page_at` reads the one at a cursor. A member that is there all the
     time is seen, perhaps twice."""

@@ -52,11 +52,11 @@ def _refresh_one(execution_id: int) -> Refreshed:
             revision=revision,
             before=before,
             status=str(status),
-            final=status.is_final,
+            final=is_final(status),
         )
         if written:
             crash_points.reach("written", [execution_id])
-            if status.is_final:
+            if is_final(status):
                 run("original_end", execution_id=execution_id)
             return Refreshed(succeeded=1, changed=1)
     return Refreshed(failed={execution_id: OVERTAKEN})

@@ -10,11 +10,12 @@ from redis import Redis
 
 from examples.simulation.invariants import set_aside, violations
 from harbor_refresh.executions import crash_points
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.broker.celery_queues import JOBS, WORK
 from harbor_refresh.tasks.models.job import Job, JobState
+from tests.created import create_many
 from tests.elsewhere import forget_connections_to_the_broker
 from tests.faults.cluster import Cluster, Member
 from tests.waiting import wait_for

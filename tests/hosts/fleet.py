@@ -74,7 +74,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -89,8 +89,9 @@ things = [box, Device.objects.create(name="device"), document]
 made = {}
 for thing in things:
     news = [NewExecution("UPGRADE", thing.pk, tasks=[NewTask(), NewTask()]) for _ in range(12)]
-    made[thing] = create_many(news)
-    create_many([NewExecution("SCAN", thing.pk), NewExecution("UPGRADE", 4711)])
+    made[thing] = [create(one) for one in news]
+    create(NewExecution("SCAN", thing.pk))
+    create(NewExecution("UPGRADE", 4711))
     last = made[thing][-1]
     report([Report(last.tasks.first().pk, "Error", 1, "no room")])
     refresh([last.pk])

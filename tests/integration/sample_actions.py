@@ -7,10 +7,9 @@ from unittest.mock import patch
 from celery import current_app
 from celery.exceptions import Retry
 
-from harbor_refresh.executions.access.audit import Person
+from harbor_refresh.executions.access.audit import Origin, Person, Word
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.models.operations import Origin, Verb
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.tasks.broker.celery_queues import TICKS
@@ -23,7 +22,7 @@ from harbor_refresh.tasks.operations.bulk import SomeFailed, ask, totals_of
 from tests.integration.jobs.sample_jobs import AtOnce, beats
 
 
-def asked(verb: Verb = Verb.STOP, origin: Origin = Origin.API, **chosen: Any) -> TrackedExecution:
+def asked(verb: Word = Word.STOP, origin: Origin = Origin.API, **chosen: Any) -> TrackedExecution:
     return ask(verb, Filter(**chosen), Person("a test", origin), everything=not chosen)
 
 

@@ -14,12 +14,13 @@ from django.db import Error as DjangoDatabaseError
 from django.db import connection, transaction
 
 from harbor_refresh.executions.errors import AlreadyUnderWay, RefreshError
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.status import FINAL_CODE
 from harbor_refresh.tasks.jobs import TrackedExecution, start
+from tests.created import create_many
 from tests.integration.sample_executions import delete
 from tests.soak import jobs as team
 from tests.soak.evidence import Diary

@@ -7,7 +7,7 @@ import pytest
 
 from examples.simulation.plan import WHOLE, Mix, Move, Plan, plan
 from examples.simulation.prediction import outcomes, rollup
-from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.status import CODES, Status
 
 CALM = Mix(errors=0, retries=0, stops=0, duplicates=0, late=0, reordered=0)
 WILD = Mix(executions=400, errors=0.3, retries=0.3, stops=0.2, duplicates=0.3, late=0.3, reordered=0.3)
@@ -90,7 +90,7 @@ def _out_of_order(made: Plan) -> int:
     highest: dict[tuple[int, int], int] = {}
     count = 0
     for move in moves(made):
-        rank = move.revision * 4 + move.status.code
+        rank = move.revision * 4 + CODES[move.status]
         key = (move.execution, move.task)
         count += rank < highest.get(key, 0)
         highest[key] = max(rank, highest.get(key, 0))

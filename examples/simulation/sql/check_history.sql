@@ -1,8 +1,8 @@
 -- K3: executions whose history is wrong. It must have exactly one row for each revision, each row must begin at the
--- status where the row before it ended, and the last row must end at the stored status. The sweep shortens long
--- histories and notes through which revision, so that exactly the revisions after that one must have their rows.
+-- status where the row before it ended, and the last row must end at the stored status. The sweep deletes the oldest
+-- rows of a long history, but none of the newest :kept.
 --
--- :at_most int  NULL: all of them
+-- :at_most int  NULL: all of them  :kept int
 -- returns  execution_id, what; an execution is listed once for each of the three rules that it violates
 WITH chain AS MATERIALIZED (
     SELECT
@@ -26,14 +26,13 @@ not_each_revision AS (
         format(
             'has revision %%s and %%s history rows, from revision %%s to %%s',
             e.revision, coalesce(x.rows, 0), coalesce(x.first, 0), coalesce(x.last, 0)
-        ) || CASE WHEN s.through > 0 THEN format(', shortened through %%s', s.through) ELSE '' END AS what
+        ) AS what
     FROM execution e
     LEFT JOIN extent x ON x.execution_id = e.id
-    LEFT JOIN execution_shortened_history s ON s.execution_id = e.id
     WHERE
-        coalesce(x.rows, 0) <> e.revision - coalesce(s.through, 0)
+        coalesce(x.rows, 0) <> coalesce(x.last - x.first + 1, 0)
         OR coalesce(x.last, 0) <> e.revision
-        OR (e.revision > 0 AND x.first <> coalesce(s.through, 0) + 1)
+        OR (x.first > 1 AND x.rows < %(kept)s)
 ),
 broken_link AS (
     SELECT

@@ -57,9 +57,5 @@ CROSS JOIN LATERAL count_execution_refresh(
         SELECT array_agg(date_part('epoch', clock_timestamp() - end_time AT TIME ZONE 'UTC'))
         FROM compared
         WHERE differs AND end_time > '0002-01-01'
-    ),
-    %(refresh_bounds)s::float[],
-    %(refresh_labels)s::text[],
-    %(true_bounds)s::float[],
-    %(true_labels)s::text[]
+    )
 )

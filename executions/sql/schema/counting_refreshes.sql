@@ -3,24 +3,24 @@
 --
 -- changed, unchanged bigint  how many executions   took float  how long it took, in seconds
 -- late float[]  how many seconds after the last change of its tasks each status became final; NULL: none did
--- refresh_bounds float[]  refresh_labels text[]  true_bounds float[]  true_labels text[]   the buckets of the two
---          histograms; there is one label more than there are bounds
 --
+-- The bounds of the buckets are those of counters.py, which reads them; the last bucket has none.
 -- An observation of lateness is a day at most: rows that were wrong for years say nothing about this service.
 --
 -- A migration reads this file: an edit needs a migration.
-CREATE FUNCTION count_execution_refresh(
-    changed bigint, unchanged bigint, took float, late float[],
-    refresh_bounds float[], refresh_labels text[], true_bounds float[], true_labels text[]
-) RETURNS void
+CREATE OR REPLACE FUNCTION count_execution_refresh(changed bigint, unchanged bigint, took float, late float[])
+RETURNS void
 LANGUAGE plpgsql AS $$
+DECLARE
+    took_bounds CONSTANT float[] := '{0.001,0.0025,0.005,0.01,0.025,0.05,0.1,0.25,0.5,1,2.5,5,10}';
+    late_bounds CONSTANT float[] := '{0.05,0.1,0.25,0.5,1,2.5,5,10,30,60,120,300,900,3600}';
 BEGIN
     PERFORM add_to_execution_counters(array_agg(c.metric), array_agg(c.series), array_agg(c.amount))
     FROM (
         VALUES
             ('refreshes', 'result=changed', changed),
             ('refreshes', 'result=unchanged', unchanged),
-            ('refresh_seconds', refresh_labels[1 + width_bucket(took, refresh_bounds)], 1),
+            ('refresh_seconds', 'le=' || coalesce(took_bounds[1 + width_bucket(took, took_bounds)]::text, '+Inf'), 1),
             ('refresh_seconds', 'sum', (1000000 * took)::bigint)
     ) AS c (metric, series, amount);
     IF late IS NOT NULL THEN
@@ -28,7 +28,9 @@ BEGIN
         FROM (
             SELECT
                 'report_to_true_seconds' AS metric,
-                true_labels[1 + width_bucket(least(86400, greatest(0, seconds)), true_bounds)] AS series,
+                'le=' || coalesce(
+                    late_bounds[1 + width_bucket(least(86400, greatest(0, seconds)), late_bounds)]::text, '+Inf'
+                ) AS series,
                 count(*) AS amount
             FROM unnest(late) AS seconds
             GROUP BY 2

@@ -21,6 +21,7 @@ from celery import current_app
 from django.db import transaction
 
 from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.database import sized_pages
 from harbor_refresh.executions.errors import AlreadyUnderWay, Refused
 from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.lifecycle.creation import (
@@ -46,7 +47,6 @@ from harbor_refresh.tasks.jobs.starting.options import moment_of
 from harbor_refresh.tasks.jobs.starting.unique_keys import TRIES, lock_and_release, retry_on_conflict
 from harbor_refresh.tasks.models.job import Need
 from harbor_refresh.tasks.models.terms import Terms
-from harbor_refresh.tasks.queue.sets import sized_pages
 from harbor_refresh.tasks.without_redis.agenda import at_once
 
 #: What a task may say of its messages.

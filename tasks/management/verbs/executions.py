@@ -14,14 +14,13 @@ from typing import Any
 
 from django.utils import timezone
 
-from harbor_refresh.executions.access.audit import Outcome, Target, at_terminal, note
+from harbor_refresh.executions.access.audit import Outcome, Target, Word, at_terminal, note
 from harbor_refresh.executions.attached.ownership import refuse_if_attached
 from harbor_refresh.executions.errors import NoSuchExecution, Refused
 from harbor_refresh.executions.lifecycle import vendor_keys
 from harbor_refresh.executions.management.command import Subcommand, age, argument, positive_integer
 from harbor_refresh.executions.management.output import Answer, Failed, Misused, bar_shown, table
 from harbor_refresh.executions.models import Execution, Quarantine
-from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import count, span
 from harbor_refresh.executions.queries.filters import Filter, by_path
 from harbor_refresh.executions.queries.progress import progress
@@ -145,10 +144,10 @@ def _running(execution_id: int) -> Answer:
     return Answer({"running": data}, shown if rows else ["No job runs now."])
 
 
-def _act(verb: Verb, options: dict[str, Any]) -> Answer:
+def _act(verb: Word, options: dict[str, Any]) -> Answer:
     """Act on what was counted: executions that are created after the count are not touched. The entry in the log
     of actions is written before the first of them is changed, and gets its count at the end."""
-    if verb != Verb.REFRESH:
+    if verb != Word.REFRESH:
         refuse_if_attached(BULK_VERBS[verb].operation)
     which, kill_after = chosen(options), options.get("kill_after")
     if which.is_empty and not options["all"]:
@@ -168,7 +167,7 @@ def _act(verb: Verb, options: dict[str, Any]) -> Answer:
         return Answer(data, [f"Dry run: {how_many} to {verb}; nothing was changed."])
     if total == 0:
         return Answer({**data, "total": 0}, ["No execution is chosen; nothing was changed."])
-    if not options["yes"] and (not which.ids or verb == Verb.DELETE):
+    if not options["yes"] and (not which.ids or verb == Word.DELETE):
         _ask_person(f"{verb.capitalize()} {how_many}? [y/N] ")
     entry = note(at_terminal(), verb, Target.EXECUTIONS, detail=which.as_text() or "all")
     done, is_complete = Done(), False
@@ -207,11 +206,11 @@ def _ask_person(question: str) -> None:
 
 
 HELP = {
-    Verb.STOP: "stop executions: waiting jobs do not begin, running jobs are asked to stop",
-    Verb.RETRY: "run the failed jobs of executions once more, and the jobs that need them",
-    Verb.RESUME: "run the stopped jobs of executions once more",
-    Verb.REFRESH: "recompute the status of executions from their tasks, without the queue",
-    Verb.DELETE: "delete executions that have ended, with their tasks and their history",
+    Word.STOP: "stop executions: waiting jobs do not begin, running jobs are asked to stop",
+    Word.RETRY: "run the failed jobs of executions once more, and the jobs that need them",
+    Word.RESUME: "run the stopped jobs of executions once more",
+    Word.REFRESH: "recompute the status of executions from their tasks, without the queue",
+    Word.DELETE: "delete executions that have ended, with their tasks and their history",
 }
 LIST = "list the executions that match the options, the newest first"
 SHOW = "show one execution, its tasks by status, and the share that has ended"
@@ -231,8 +230,8 @@ OF_ONE = (
 )
 VERBS = {"list": Subcommand(LIST, _list, [*FILTER, LIMIT]), "show": Subcommand(SHOW, _show, OF_ONE)}
 VERBS |= {
-    verb.value: Subcommand(text, partial(_act, verb), OF_STOP if verb == Verb.STOP else OF_MANY)
+    verb.value: Subcommand(text, partial(_act, verb), OF_STOP if verb == Word.STOP else OF_MANY)
     for verb, text in HELP.items()
 }
 #: A part of `repair`.
-REFRESH = VERBS.pop(Verb.REFRESH)
+REFRESH = VERBS.pop(Word.REFRESH)

@@ -86,7 +86,6 @@ def test_harbors_mass_delete_is_refused_by_no_row_of_ours(attached: str) -> None
         task(of, "Success")
     assert refresh(ids).changed == 20
     asked("INSERT INTO execution_quarantine (execution_id, reason, attempts) SELECT id, 'x', 5 FROM execution")
-    asked("INSERT INTO execution_shortened_history (execution_id, through) SELECT id, 1 FROM execution")
     asked("DELETE FROM task WHERE status_code = 3")
     asked("DELETE FROM execution WHERE id IN (SELECT id FROM execution)")
     assert asked("SELECT count(*) FROM execution_status_change") == [(20,)]

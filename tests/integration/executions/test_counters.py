@@ -99,6 +99,15 @@ def test_a_quantile_is_found_between_the_bounds_of_its_bucket() -> None:
     assert later.since(later).quantile(0.5) is None
 
 
+@pytest.mark.parametrize("metric", counters.BOUNDS)
+def test_the_function_that_counts_a_refresh_has_the_buckets_that_are_read(metric: str) -> None:
+    beyond = [*counters.BOUNDS[metric], counters.BOUNDS[metric][-1] * 2]
+    with connection.cursor() as cursor:
+        for seconds in beyond:
+            cursor.execute("SELECT count_execution_refresh(0, 1, %s, %s)", [seconds * 0.99, [seconds * 0.99]])
+    assert Histogram.of(metric, totals()).buckets == (1,) * len(beyond)
+
+
 def test_updates_of_a_counter_leave_its_table_small() -> None:
     for _ in range(500):
         add({CHANGED: 1})

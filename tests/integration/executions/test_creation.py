@@ -1,11 +1,11 @@
-"""create, create_many: executions with their tasks, true from the first moment, or refused and not written."""
+"""create: an execution with its tasks, true from the first moment, or refused and not written."""
 
 from typing import Any
 
 import pytest
 
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.models import Execution, Task
 from tests.integration.database_state import rows
 
@@ -40,20 +40,10 @@ def test_ten_thousand_tasks_are_created_in_one_call() -> None:
     assert tasks == [(f"job-{n}", {"n": n}, "Pending") for n in range(10_000)]
 
 
-def test_many_executions_keep_their_own_tasks_in_their_order() -> None:
-    executions = create_many(
-        NewExecution("A", vendor_id=n, tasks=[NewTask(f"{n}-{i}") for i in range(n)]) for n in range(5)
-    )
-    assert [one.vendor_id for one in executions] == [0, 1, 2, 3, 4]
-    for n, one in enumerate(executions):
-        jobs = list(one.tasks.order_by("pk").values_list("job_id", flat=True))
-        assert jobs == [f"{n}-{i}" for i in range(n)]
-
-
 @pytest.mark.parametrize("vendor", ["", "A:B", ":", "V" * 65, "A\x00", "A\ud800", "\udfff", None, 5, b"A", ["A"]])
 def test_a_vendor_that_the_queue_could_not_read_is_refused_and_nothing_is_written(vendor: Any) -> None:
     with pytest.raises(Refused, match="takes 1 to 64 characters"):
-        create_many([NewExecution("GOOD", tasks=[NewTask()]), NewExecution(vendor)])
+        create(NewExecution(vendor, tasks=[NewTask()]))
     assert (rows(Execution), rows(Task)) == ({}, {})
 
 
@@ -91,7 +81,7 @@ def test_values_that_the_database_cannot_store_are_refused_in_plain_words_and_no
     told: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(Refused, match=why):
-        create_many([NewExecution("GOOD", tasks=[NewTask()]), NewExecution("BAD", **told)])
+        create(NewExecution("BAD", **told))
     assert (rows(Execution), rows(Task)) == ({}, {})
 
 

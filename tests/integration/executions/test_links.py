@@ -10,7 +10,7 @@ from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSu
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create
 from harbor_refresh.executions.lifecycle.deletion import delete_ended, delete_final
 from harbor_refresh.executions.lifecycle.gates import close
-from harbor_refresh.executions.lifecycle.links import family
+from harbor_refresh.executions.lifecycle.links import by_level, family
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import finish, stop, stop_many, stop_task
@@ -239,8 +239,8 @@ def test_a_family_is_of_any_depth_and_each_level_is_below_the_one_before() -> No
     chain = [made(tasks=0)]
     for _ in range(30):
         chain.append(made(chain[-1], tasks=0))
-    assert family([chain[0].pk]) == {one.pk: level for level, one in enumerate(chain)}
-    assert family([chain[0].pk, chain[9].pk]) == {one.pk: level for level, one in enumerate(chain)}
+    assert family([chain[0].pk]) == {one.pk for one in chain}
+    assert by_level([one.pk for one in chain]) == [[one.pk] for one in reversed(chain)]
     stop(chain[0].pk)
     assert set(statuses(*chain)) == {"Stopped"}
 

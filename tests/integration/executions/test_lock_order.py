@@ -12,7 +12,7 @@ from harbor_refresh.executions.deliveries import claims, subscriptions
 from harbor_refresh.executions.deliveries.claims import Result, claim, record
 from harbor_refresh.executions.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create
 from harbor_refresh.executions.lifecycle.deletion import delete_ended, delete_final, delete_many_ended
 from harbor_refresh.executions.lifecycle.quarantines import quarantine, release
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -21,6 +21,7 @@ from harbor_refresh.executions.lifecycle.stops import stop_many, stop_task
 from harbor_refresh.executions.models import Delivery, Execution, StatusChange, Subscription, Task
 from harbor_refresh.executions.models.notifications import State
 from tests import servers
+from tests.created import create_many
 from tests.integration.concurrency import at_once, in_background, wait_until
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
 from tests.integration.executions.deliveries.changed_executions import ended

@@ -11,12 +11,13 @@ from django.db import connection, transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, ReportOutcome, report
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.news.after_commit import Member
 from harbor_refresh.executions.status import MAX_ID, MAX_REVISION
+from tests.created import create_many
 from tests.integration.concurrency import at_once
 from tests.integration.database_state import rows
 from tests.integration.executions.reference_model import CODE, ReferenceTask, changes, reported

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle.reports import Report, report
-from harbor_refresh.executions.lifecycle.rollup import HISTOGRAMS, Refreshed, refresh
+from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
 from harbor_refresh.executions.sql import text as statement_of
 from tests import servers
@@ -234,7 +234,7 @@ def test_two_refreshes_at_the_same_moment_never_leave_the_older_result(database:
     execution = make(("Stopped", 1), [("Running", 1)])
     task = execution.tasks.get().pk
     with psycopg.connect(servers.postgres.url_for(database)) as other:
-        values = {"ids": [execution.pk], "count": 1, "waited": 0.0, **HISTOGRAMS}
+        values = {"ids": [execution.pk], "count": 1, "waited": 0.0}
         other.execute("SELECT FROM execution WHERE id = %s FOR NO KEY UPDATE", [execution.pk])
         with in_background(lambda: refresh([execution.pk])) as late:
             wait_until(waiting_for_locks, "the late one waits for the lock")

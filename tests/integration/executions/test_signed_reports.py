@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 from pytest_django import Settings
 
-from harbor_refresh.executions.access.signatures import SignedMessage, receive
+from harbor_refresh.executions.access.signatures import receive
 from harbor_refresh.executions.errors import Replayed
 from harbor_refresh.executions.models import ReceivedMessage, Task
 from tests.integration.concurrency import at_once
@@ -70,7 +70,7 @@ def test_of_one_message_that_comes_twice_at_once_one_is_taken() -> None:
 
 def test_a_message_that_comes_again_is_no_error_of_the_database() -> None:
     """An error would end this transaction, and fill the log of PostgreSQL."""
-    message = SignedMessage("msg", timezone.now())
+    message = ReceivedMessage(id="msg", at=timezone.now())
     with transaction.atomic():
         receive(message)
         with pytest.raises(Replayed):

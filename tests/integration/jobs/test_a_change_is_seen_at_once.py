@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
+from harbor_refresh.executions.access.audit import Origin, Word
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.errors import StillRunning
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.models.operations import Origin, Verb
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.tasks.jobs import TrackedExecution
 from harbor_refresh.tasks.jobs.again import run_job_again
@@ -33,7 +33,7 @@ def over_http(path: str) -> object:
     return Program(token(Scope.MANAGE)).post(path)
 
 
-def by_an_action(verb: Verb, execution: Execution) -> object:
+def by_an_action(verb: Word, execution: Execution) -> object:
     asked(verb, Origin.ADMIN, ids=[execution.pk])
     return work_off()
 
@@ -52,14 +52,14 @@ RETRIES: dict[str, Way] = {
     "the admin": lambda e, task: by_the_admin().post(f"{ADMIN}/execution/{e.pk}/retry/", CONFIRMED),
     "the admin, a task": lambda e, task: by_the_admin().post(f"{ADMIN}/task/{task.pk}/retry/", CONFIRMED),
     "the admin, a list": lambda e, task: act(by_the_admin(), f"{ADMIN}/execution/", "retry", [e.pk]),
-    "an action on many": lambda execution, task: by_an_action(Verb.RETRY, execution),
+    "an action on many": lambda execution, task: by_an_action(Word.RETRY, execution),
 }
 RESUMPTIONS: dict[str, Way] = {
     "resume_stopped()": lambda execution, task: tracked(execution).resume_stopped(),
     "the job alone": lambda execution, task: run_job_again(task.pk),
     "the API": lambda execution, task: over_http(f"/executions/{execution.pk}/resume"),
     "the admin": lambda e, task: by_the_admin().post(f"{ADMIN}/execution/{e.pk}/resume/", CONFIRMED),
-    "an action on many": lambda execution, task: by_an_action(Verb.RESUME, execution),
+    "an action on many": lambda execution, task: by_an_action(Word.RESUME, execution),
 }
 STOPS: dict[str, Way] = {
     "stop()": lambda execution, task: tracked(execution).stop(),
@@ -67,7 +67,7 @@ STOPS: dict[str, Way] = {
     "the API, a task": lambda execution, task: over_http(f"/tasks/{task.pk}/stop"),
     "the command": lambda execution, task: said("harbor", "stop", execution.pk),
     "the admin": lambda e, task: by_the_admin().post(f"{ADMIN}/execution/{e.pk}/stop/", CONFIRMED),
-    "an action on many": lambda execution, task: by_an_action(Verb.STOP, execution),
+    "an action on many": lambda execution, task: by_an_action(Word.STOP, execution),
 }
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
@@ -14,6 +14,7 @@ from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.queue import ExecutionQueue, execution_queue
 from harbor_refresh.tasks.queue.node import this_node
+from tests.created import create_many
 from tests.integration.database_state import rows
 from tests.integration.pipeline.pipeline_state import marked, member, names
 from tests.integration.redis_state import Redis, whole_redis

@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.executions.models import Execution, Quarantine, Task
@@ -15,6 +15,7 @@ from harbor_refresh.tasks.pacing import LOCKED_SECONDS, SMALL
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
 from harbor_refresh.tasks.queue import execution_queue
 from tests import servers
+from tests.created import create_many
 from tests.integration.database_state import rows
 from tests.integration.pipeline.pipeline_state import marked, member, names
 from tests.integration.redis_state import Redis, whole_redis

@@ -42,7 +42,7 @@ def go_on(redis: Redis) -> None:
 
 def test_a_sweep_with_time_left_ends_without_a_message(redis: Redis) -> None:
     ended(3)
-    assert celery_tasks.sweep() == {"executions": 2, "refreshed": 0}
+    assert celery_tasks.sweep() == {"executions": 2}
     assert sent(redis) == []
 
 
@@ -52,14 +52,14 @@ def test_a_sweep_that_is_out_of_time_goes_on_in_another_message(
     monkeypatch.setattr(celery_tasks, "SWEEP_SECONDS", 0)
     monkeypatch.setattr(retention, "BATCH", 4)
     ended(11)
-    assert celery_tasks.sweep() == {"executions": 4, "refreshed": 0}
+    assert celery_tasks.sweep() == {"executions": 4}
     messages = 0
     while sent(redis):
         go_on(redis)
         messages += 1
         assert messages < 20
     assert Execution.objects.count() == 1
-    other_steps = 2 + len(HOUSEKEEPING)
+    other_steps = 1 + len(HOUSEKEEPING)
     assert messages == 3 + other_steps, "three batches, or pages, of executions and one of each other step"
 
 

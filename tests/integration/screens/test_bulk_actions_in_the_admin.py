@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.http import QueryDict
 from django.test import Client
 
+from harbor_refresh.executions.access.audit import Word
 from harbor_refresh.executions.admin.filters import filter_of
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
@@ -15,7 +16,6 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import AuditEntry, Execution, Quarantine, Task
-from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.tasks.admin import execution_actions
 from tests.integration.admin_client import act, signed_in, told
 from tests.integration.database_state import rows
@@ -193,7 +193,7 @@ def test_a_confirmation_with_an_impossible_bound_touches_what_there_is_now(admin
 
 
 def test_who_may_not_delete_executions_may_not_go_on_with_a_deletion() -> None:
-    action = asked(Verb.DELETE)
+    action = asked(Word.DELETE)
     action.stop()
     client = signed_in("view_execution", "change_execution", "view_task")
     assert buttons(client, action) == {"refresh"}

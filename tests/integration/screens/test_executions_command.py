@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from harbor_refresh.executions.access.audit import Word
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -20,7 +21,6 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.management.command import age
 from harbor_refresh.executions.management.output import Misused
 from harbor_refresh.executions.models import AuditEntry, Execution
-from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.tasks.operations import bulk
 from harbor_refresh.tasks.operations.bulk import VERBS
 from tests.integration.command_output import data, failing, manage, said
@@ -58,9 +58,9 @@ def in_pages(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def use(before: Callable[[], Any] = lambda: None) -> None:
         def act(ids: Sequence[int]) -> Any:
             before()
-            return VERBS[Verb.STOP].act(ids)
+            return VERBS[Word.STOP].act(ids)
 
-        monkeypatch.setattr(bulk, "VERBS", {Verb.STOP: replace(VERBS[Verb.STOP], act=act, page=2)})
+        monkeypatch.setattr(bulk, "VERBS", {Word.STOP: replace(VERBS[Word.STOP], act=act, page=2)})
 
     return use
 

@@ -15,7 +15,6 @@ from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import AuditEntry, Execution
-from harbor_refresh.executions.models.operations import Verb
 from tests.integration.admin_client import signed_in
 from tests.integration.command_output import said
 from tests.integration.executions.api.api_client import Program, token
@@ -149,7 +148,7 @@ def test_the_page_shows_who_did_what_from_where_and_how_it_ended(admin: Client) 
 
 
 def test_an_action_on_many_leads_to_the_execution_that_does_it(admin: Client) -> None:
-    action = asked(Verb.STOP, Origin.ADMIN, vendor_type="SCAN")
+    action = asked(Word.STOP, Origin.ADMIN, vendor_type="SCAN")
     page = admin.get(LOG).content.decode()
     assert f'{action.pk}/change/" class="text-link">executions, by execution {action.pk}</a>' in page
     assert "vendor type SCAN" in page

@@ -10,8 +10,8 @@ from pytest_django import Settings
 from harbor_refresh.executions import pacing
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.deliveries import deliverer, subscriptions
-from harbor_refresh.executions.models import AuditEntry, Delivery, Subscription
-from harbor_refresh.executions.news.callbacks import NewCallback, record
+from harbor_refresh.executions.models import AuditEntry, Callback, Delivery, Subscription
+from harbor_refresh.executions.news.callbacks import record
 from tests.integration.admin_client import act, signed_in, told
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.executions.deliveries.changed_executions import ended, states
@@ -122,7 +122,7 @@ def test_a_webhook_is_tested_and_deleted(admin: Client) -> None:
 
 def test_the_subscription_of_a_callback_that_executions_have_is_not_deleted(admin: Client) -> None:
     (execution,) = ended(1)
-    record(execution.pk, [NewCallback("x.y", ["Success"])])
+    record(execution.pk, [Callback(handler="x.y", statuses=["Success"])])
     row = Subscription.objects.get()
     assert told(act(admin, SUBSCRIPTIONS, "delete_chosen", [row.pk])) == [
         "error: callback x.y is not deleted: executions have callbacks of x.y, which would be lost."

@@ -16,7 +16,7 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, 
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import finish
-from harbor_refresh.executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
+from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
@@ -184,10 +184,6 @@ def changes(**which: Any) -> QuerySet[StatusChange]:
     return StatusChange.objects.filter(**which)
 
 
-def shortened(execution: Execution) -> None:
-    ShortenedHistory.objects.create(execution=execution, through=1)
-
-
 def one_more(execution: Execution) -> StatusChange:
     return StatusChange.objects.create(
         execution_id=execution.pk, revision=4, from_status="Success", to_status="Success", at=timezone.now()
@@ -202,10 +198,9 @@ def one_more(execution: Execution) -> StatusChange:
         (lambda _: changes(revision=3).delete(), "revision 3 and 2 history rows, from revision 1 to 2"),
         (lambda _: changes().delete(), "revision 3 and 0 history rows"),
         (
-            lambda one: (changes(revision__lte=2).delete(), shortened(one)),
-            "revision 3 and 1 history rows, from revision 3 to 3, shortened through 1",
+            lambda _: changes(revision__lte=2).delete(),
+            "revision 3 and 1 history rows, from revision 3 to 3",
         ),
-        (shortened, "revision 3 and 3 history rows, from revision 1 to 3, shortened through 1"),
         (lambda _: changes(revision=3).update(revision=4), "revision 3 and 3 history rows, from revision 1 to 4"),
         (
             lambda _: changes(revision=2).update(from_status="Stopped"),
@@ -223,9 +218,11 @@ def test_k3_sees_an_incomplete_history(rerun: Execution, spoil: Callable[[Execut
     assert any(what in one.what for one in found), found
 
 
-def test_k3_accepts_a_history_whose_beginning_was_deleted_and_noted(rerun: Execution) -> None:
-    StatusChange.objects.filter(revision__lte=2).delete()
-    ShortenedHistory.objects.create(execution=rerun, through=2)
+def test_k3_accepts_a_long_history_whose_beginning_was_deleted(
+    rerun: Execution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    StatusChange.objects.filter(revision=1).delete()
+    monkeypatch.setattr(invariants, "HISTORY_KEPT", 2)
     assert violations() == []
 
 

@@ -14,7 +14,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop
@@ -25,6 +25,7 @@ from harbor_refresh.monitoring import flights, views
 from harbor_refresh.monitoring.catalogue import COUNTERS, GAUGES, HISTOGRAMS
 from harbor_refresh.monitoring.flights import Flight
 from harbor_refresh.monitoring.views import OF_A_PROXY
+from tests.created import create_many
 from tests.integration.executions.api.api_client import token
 from tests.integration.scrapes import Scrape, scraped
 from tests.integration.service.web import serving

@@ -45,10 +45,7 @@ CALLS = {
     "execution_note_failure": "UPDATE task SET status = 'Error', status_code = 3, end_time = now() WHERE id = 9",
     "report_task_by_job": "SELECT * FROM report_task_by_job('job-7', 7, 'Running', 2, 9, NULL)",
     "add_to_execution_counters": "SELECT add_to_execution_counters(ARRAY['a'], ARRAY['b'], ARRAY[1])",
-    "count_execution_refresh": (
-        "SELECT count_execution_refresh(1, 1, 0.1, ARRAY[1.0], ARRAY[1.0], ARRAY['a', 'b'], "
-        "ARRAY[1.0], ARRAY['a', 'b'])"
-    ),
+    "count_execution_refresh": "SELECT count_execution_refresh(1, 1, 0.1, ARRAY[1.0])",
     "execution_rollup": "SELECT * FROM execution_rollup(ARRAY[1, 2, 3])",
 }
 COST = re.compile(r"\.\.([\d.]+) rows=")

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from django.db import connection
 
 from benchmarks.designs import STRATEGIES
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
+from tests.created import create_many
 from tests.integration.redis_state import Redis
 
 OLD = sorted(set(STRATEGIES) - {"claim"})

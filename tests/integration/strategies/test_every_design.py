@@ -14,7 +14,7 @@ from benchmarks.designs import STRATEGIES, strategy
 from examples.simulation.invariants import violations
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
 from harbor_refresh.tasks import conf
@@ -23,6 +23,7 @@ from harbor_refresh.tasks.pipeline.marks import mark
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from harbor_refresh.tasks.queue.members import member
 from harbor_refresh.tasks.strategies import strategy as chosen
+from tests.created import create_many
 from tests.integration.concurrency import at_once
 from tests.integration.database_state import rows
 from tests.integration.redis_state import Redis

@@ -228,7 +228,7 @@ def test_a_statement_that_postgresql_refuses_fails_its_callback_alone(way: str) 
 
 
 def test_handlers_and_the_signal_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handlers, "_registered", [])
+    monkeypatch.setattr(handlers, "_registered", {})
 
     @on_execution("SCAN", status="Error")
     def alert(change: Change) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.lifecycle.creation import NewExecution, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.queries import listing
 from harbor_refresh.executions.queries.filters import Filter
+from tests.created import create_many
 from tests.integration.executions.api.api_client import Program
 from tests.integration.sample_executions import made
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.news.after_commit import Member
-from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.status import CODES
 from tests.integration.executions.api.api_client import Program
 from tests.integration.sample_executions import made
 
@@ -156,7 +156,7 @@ LIVES = st.lists(st.tuples(st.integers(1, 4), st.sampled_from(STATUSES)), min_si
 
 def ordered(task: int, life: list[tuple[int, str]]) -> list[dict[str, Any]]:
     """The reports of a task in the order in which its runner made them: one final status a run at most."""
-    made = sorted({(revision, Status(status).code): status for revision, status in life}.items())
+    made = sorted({(revision, CODES[status]): status for revision, status in life}.items())
     runs = sorted({revision for revision, _ in life})
     return [
         {

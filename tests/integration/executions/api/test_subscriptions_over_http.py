@@ -81,6 +81,18 @@ def test_only_a_program_that_may_change_an_address_sees_its_path(program: Progra
         ({"name": "x", "url": "http://127.0.0.1/", "statuses": ["Succeed"]}, 422),
         ({"name": "x", "url": "http://127.0.0.1/", "secret": "mine"}, 422),
         ({"name": "pager", "url": "http://127.0.0.1/"}, 400),
+        *(
+            ({"name": "x", "url": "http://127.0.0.1/", **wish}, 422)
+            for wish in (
+                {"name": ""},
+                {"name": "x" * 201},
+                {"vendor_types": ["\x00"]},
+                {"vendor_types": [""]},
+                {"triggers": ["x" * 17]},
+                {"triggers": ["x"] * 101},
+                {"payload": "xml"},
+            )
+        ),
     ],
 )
 def test_a_subscription_that_cannot_be_is_refused(program: Program, body: dict[str, object], status: int) -> None:

@@ -22,7 +22,7 @@ def loopback(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """No handlers but those of the test."""
-    monkeypatch.setattr(registry, "_registered", [])
+    monkeypatch.setattr(registry, "_registered", {})
     monkeypatch.setattr(execution_changed, "receivers", [])
 
 

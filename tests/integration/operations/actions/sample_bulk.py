@@ -4,13 +4,14 @@ from collections.abc import Sequence
 
 from django.utils import timezone
 
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.models.job import Job, JobState
+from tests.created import create_many
 
 #: A queue of no worker. One that has the queue sends overdue jobs again, and ends them, as it knows no such task.
 ELSEWHERE = "elsewhere"

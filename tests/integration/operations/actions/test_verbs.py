@@ -5,12 +5,12 @@ import json
 import pytest
 
 from examples.simulation.invariants import violations
+from harbor_refresh.executions.access.audit import Word
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
-from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.filters import has_jobs
 from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.models.job import Job, JobState
@@ -34,7 +34,7 @@ def test_thousands_of_executions_are_stopped_with_their_tasks_and_jobs() -> None
     reported(ended, "Success")
     job_runs("SCAN-1500-0")
     job_runs("GC-1-0")
-    action = asked(Verb.STOP, vendor_type="SCAN", statuses=("Running",))
+    action = asked(Word.STOP, vendor_type="SCAN", statuses=("Running",))
     work_off()
     assert result(action) == {"status": "Success", "changed": 3_000}
     assert statuses() == {"Stopped": 3_000, "Running": 3, "Success": 100}
@@ -50,7 +50,7 @@ def test_a_stop_leaves_what_has_ended_and_stops_what_has_no_tasks() -> None:
     ended, empty, quarantined = made()[0], create(NewExecution("TEST")), made()[0]
     reported([ended], "Error")
     Quarantine.objects.create(execution=quarantined, reason="x", attempts=5)
-    action = asked(Verb.STOP)
+    action = asked(Word.STOP)
     work_off()
     assert result(action) == {"status": "Success", "changed": 2, "skipped": 1}
     assert [status_of(one) for one in (ended, empty, quarantined)] == ["Error", "Stopped", "Stopped"]
@@ -63,7 +63,7 @@ def test_a_retry_runs_failed_jobs_once_more_and_leaves_the_rest(redis: Redis) ->
     reported(ended, "Success")
     without_jobs = made(vendor="RUNNER")[0]
     reported([without_jobs], "Error")
-    action = asked(Verb.RETRY)
+    action = asked(Word.RETRY)
     work_off()
     assert result(action) == {"status": "Success", "changed": 7, "skipped": 8}
     assert statuses() == {"Running": 9, "Success": 5, "Error": 1}
@@ -77,10 +77,10 @@ def test_stopped_jobs_of_many_executions_run_once_more_and_the_rest_is_left(redi
     reported(failed, "Error")
     reported(ended, "Success")
     empty = create(NewExecution("EMPTY"))
-    asked(Verb.STOP)
+    asked(Word.STOP)
     work_off()
     assert statuses() == {"Stopped": 8, "Error": 3, "Success": 2}
-    action = asked(Verb.RESUME)
+    action = asked(Word.RESUME)
     work_off()
     assert result(action) == {"status": "Success", "changed": 7, "skipped": 6}
     assert statuses() == {"Running": 7, "Stopped": 1, "Error": 3, "Success": 2}
@@ -105,7 +105,7 @@ def test_a_retry_and_a_resumption_of_a_parent_reach_the_jobs_of_its_children(red
     assert [status_of(one) for one in (parent, empty)] == ["Error", "Stopped"]
     assert list(Execution.objects.filter(has_jobs(), pk__in=[parent.pk, empty.pk])) == [parent]
 
-    expected = {Verb.RETRY: {"changed": 1, "skipped": 1}, Verb.RESUME: {"changed": 1, "skipped": 1}}
+    expected = {Word.RETRY: {"changed": 1, "skipped": 1}, Word.RESUME: {"changed": 1, "skipped": 1}}
     for verb, counts in expected.items():
         action = asked(verb, vendor_type="PARENT")
         work_off()
@@ -118,8 +118,8 @@ def test_a_retry_and_a_resumption_of_a_parent_reach_the_jobs_of_its_children(red
 @pytest.mark.parametrize(
     ("verb", "statuses_of_jobs", "status_of_child", "again"),
     [
-        (Verb.RESUME, ["Error", "Stopped"], "Error", "1"),
-        (Verb.RETRY, ["Error", "Running"], "Running", "0"),
+        (Word.RESUME, ["Error", "Stopped"], "Error", "1"),
+        (Word.RETRY, ["Error", "Running"], "Running", "0"),
     ],
 )
 def test_the_status_of_a_child_does_not_hide_the_jobs_that_run_again(
@@ -143,7 +143,7 @@ def test_a_refresh_brings_each_status_to_what_its_tasks_say() -> None:
     drifted, right = [made()[0] for _ in range(5)], [made()[0] for _ in range(4)]
     tasks = Task.objects.filter(execution__in=drifted)
     report([Report(pk, "Success") for pk in tasks.values_list("pk", flat=True)])
-    action = asked(Verb.REFRESH)
+    action = asked(Word.REFRESH)
     work_off()
     assert result(action) == {"status": "Success", "changed": 5, "skipped": 4}
     assert statuses() == {"Success": 5, "Running": len(right)}
@@ -155,7 +155,7 @@ def test_a_refresh_that_fails_names_the_execution_and_marks_it(caplog: pytest.Lo
     report([Report(pk, "Success") for pk in tasks.values_list("pk", flat=True)])
     execution_queue().claim("n", 10)
     fails_with("23514", bad)
-    action = asked(Verb.REFRESH)
+    action = asked(Word.REFRESH)
     work_off()
     assert result(action) == {"status": "Error", "changed": 1, "failed": 1}
     failed = f"SomeFailed: 1 execution failed, the first of them: execution {bad.pk}: no more"
@@ -169,7 +169,7 @@ def test_a_delete_takes_what_has_ended_with_all_that_belongs_to_it() -> None:
     reported(ended, "Success")
     half, empty = going[0], create(NewExecution("EMPTY"))
     report([Report(half.tasks.order_by("pk")[0].pk, "Error")])
-    action = asked(Verb.DELETE)
+    action = asked(Word.DELETE)
     work_off()
     assert result(action) == {"status": "Success", "changed": 4, "skipped": 4}
     left = {one.pk for one in (*going, empty)}

@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from harbor_refresh.executions.access.audit import Word
 from harbor_refresh.executions.models import AuditEntry, Execution
-from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.broker.channels import waiting
@@ -32,7 +32,7 @@ class Died(SystemExit):
     pass
 
 
-def act_is(monkeypatch: pytest.MonkeyPatch, verb: Verb, act: Any) -> None:
+def act_is(monkeypatch: pytest.MonkeyPatch, verb: Word, act: Any) -> None:
     monkeypatch.setattr(bulk, "VERBS", {verb: replace(VERBS[verb], act=act)})
 
 
@@ -45,7 +45,7 @@ def its_process_is_dead() -> None:
 
 def test_an_action_is_an_execution_whose_jobs_do_a_range_each() -> None:
     with_jobs(10)
-    action = asked(Verb.STOP, vendor_type="SCAN")
+    action = asked(Word.STOP, vendor_type="SCAN")
     asked_for = {"verb": "stop", "filter": {"vendor_type": "SCAN"}, "by": "a test", "from": "api"}
     assert (action.vendor_type, action.extra_attrs) == (BULK, asked_for)
     progress = []
@@ -60,7 +60,7 @@ def test_an_action_is_an_execution_whose_jobs_do_a_range_each() -> None:
 
 def test_an_execution_that_is_created_after_the_request_is_not_touched() -> None:
     with_jobs(4)
-    action = asked(Verb.STOP)
+    action = asked(Word.STOP)
     later, _ = made()
     work_off(1)
     latest, _ = made()
@@ -69,8 +69,8 @@ def test_an_execution_that_is_created_after_the_request_is_not_touched() -> None
     assert [status_of(one) for one in (later, latest)] == ["Running", "Running"]
 
 
-@pytest.mark.parametrize("verb", list(Verb))
-def test_an_execution_that_is_deleted_meanwhile_is_skipped(verb: Verb, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("verb", [Word(one) for one in VERBS])
+def test_an_execution_that_is_deleted_meanwhile_is_skipped(verb: Word, monkeypatch: pytest.MonkeyPatch) -> None:
     executions = with_jobs(3)
 
     def deleted_before(ids: Any) -> Any:
@@ -87,22 +87,22 @@ def test_an_execution_that_is_deleted_meanwhile_is_skipped(verb: Verb, monkeypat
 
 
 def test_a_filter_that_chooses_nothing_is_done_and_so_is_an_empty_table() -> None:
-    on_nothing = asked(Verb.STOP)
+    on_nothing = asked(Word.STOP)
     work_off()
     with_jobs(5)
-    action = asked(Verb.DELETE, vendor_type="NONE")
+    action = asked(Word.DELETE, vendor_type="NONE")
     work_off()
     assert [result(one) for one in (on_nothing, action)] == [{"status": "Success"}] * 2
 
 
 def test_an_action_leaves_other_actions_alone_unless_the_filter_names_them() -> None:
     with_jobs(4)
-    first = asked(Verb.STOP)
-    second = asked(Verb.STOP)
+    first = asked(Word.STOP)
+    second = asked(Word.STOP)
     work_off()
     assert [result(one)["status"] for one in (first, second)] == ["Success", "Success"]
-    waits = asked(Verb.STOP)
-    by_name = asked(Verb.STOP, vendor_type=BULK, statuses=("Running",))
+    waits = asked(Word.STOP)
+    by_name = asked(Word.STOP, vendor_type=BULK, statuses=("Running",))
     Job.objects.filter(task__execution=waits).update(state=JobState.WAITING, not_before=timezone.now())
     work_off()
     assert [result(one)["status"] for one in (waits, by_name)] == ["Stopped", "Success"]
@@ -120,7 +120,7 @@ def test_an_action_has_one_message_among_the_ticks_at_a_time() -> None:
 
 def test_an_action_that_is_stopped_leaves_the_rest_and_is_resumed_where_it_ended() -> None:
     with_jobs(10)
-    action = asked(Verb.STOP)
+    action = asked(Word.STOP)
     work_off(2)
     action.stop()
     work_off()
@@ -136,13 +136,13 @@ def test_a_range_whose_process_died_is_done_again_and_counted_once(monkeypatch: 
     lives = iter([True, False, True, True])
 
     def act(ids: Any) -> Any:
-        done = VERBS[Verb.STOP].act(ids)
+        done = VERBS[Word.STOP].act(ids)
         if not next(lives, True):
             raise Died
         return done
 
-    act_is(monkeypatch, Verb.STOP, act)
-    action = asked(Verb.STOP)
+    act_is(monkeypatch, Word.STOP, act)
+    action = asked(Word.STOP)
     with pytest.raises(Died):
         work_off()
     its_process_is_dead()
@@ -159,7 +159,7 @@ def test_executions_that_fail_hold_up_no_other_and_a_retry_tries_them_again(
     executions = with_jobs(9)
     bad = executions[4]
     tasks_refuse(f"new.execution_id = {bad.pk}")
-    action = asked(Verb.STOP)
+    action = asked(Word.STOP)
     work_off()
     assert result(action) == {"status": "Error", "changed": 8, "failed": 1}
     assert statuses() == {"Stopped": 8, "Running": 1}
@@ -181,7 +181,7 @@ def patient_work() -> None:
 def test_locked_executions_delay_their_portion_briefly_and_fail_alone(database: str) -> None:
     executions = with_jobs(3)
     locked = executions[1]
-    action = asked(Verb.STOP)
+    action = asked(Word.STOP)
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT FROM execution WHERE id = %s FOR UPDATE", [locked.pk])
         with in_background(patient_work) as finish:
@@ -196,7 +196,7 @@ def test_a_database_that_goes_away_fails_no_execution_and_the_action_goes_on(
     at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_jobs(7)
-    action = asked(Verb.STOP)
+    action = asked(Word.STOP)
     step = getattr(bulk, at)
     calls: list[bool] = []
     with database_port() as port:

@@ -153,7 +153,7 @@ def test_a_handler_is_asked_for_by_a_run_and_called_by_its_task(monkeypatch: pyt
     from harbor_refresh.executions.news import handlers as registry
 
     told: list[Change] = []
-    monkeypatch.setattr(registry, "_registered", [])
+    monkeypatch.setattr(registry, "_registered", {})
 
     @on_execution()
     def note(change: Change) -> None:
@@ -177,7 +177,7 @@ def test_while_deliveries_are_paused_nothing_is_delivered_and_recovery_wakes_the
 
     person = Person("alice", Origin.TERMINAL)
     told: list[Change] = []
-    monkeypatch.setattr(registry, "_registered", [])
+    monkeypatch.setattr(registry, "_registered", {})
 
     @on_execution()
     def note(change: Change) -> None:
