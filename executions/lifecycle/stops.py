@@ -69,7 +69,7 @@ def stop_many(execution_ids: Sequence[int], message: str | None = None) -> Stopp
         if message is not None and (stopped or empty):
             Execution.objects.filter(pk__in=given.intersection(going)).update(status_message=message)
         changed = {*stopped, *empty}
-        changed |= links.ancestors(changed).keys() & set(going)  # those above a child that was stopped
+        changed |= links.ancestors(changed) & set(going)  # those above a child that was stopped
     return Stopped(len(given & family.keys()), sum(stopped.values()), sorted(changed & given))
 
 

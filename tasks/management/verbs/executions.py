@@ -185,7 +185,7 @@ def _act(verb: Word, options: dict[str, Any]) -> Answer:
         with suppress(NoSuchExecution):  # it was deleted meanwhile
             stop_jobs(execution_id, kill_after=kill_after)
     failure = f"{plural(failed, 'execution')} failed, the first of them: {error}" if failed else ""
-    if verb == Verb.DELETE and which.ids and done.skipped:
+    if verb == Word.DELETE and which.ids and done.skipped:
         failure = failure or "what was left has not ended, or a row of the project names it"
     if not is_complete:
         failure = "it was interrupted before its end; to do the rest, type it again"
