@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from harbor_refresh.executions.lifecycle.quarantines import release_expired
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Quarantine, Release
@@ -18,7 +17,7 @@ from harbor_refresh.tasks.queue import execution_queue
 from tests.integration.database_state import rows
 from tests.integration.pipeline.pipeline_state import cursed, marked, member
 from tests.integration.redis_state import Redis, whole_redis
-from tests.integration.sample_executions import AGES_AGO, drifted, made, status_of
+from tests.integration.sample_executions import drifted, made, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -64,18 +63,6 @@ def test_executions_are_released_and_marked_when_their_quarantine_time_is_over(
     assert list(Quarantine.objects.values_list("pk", flat=True)) == [fresh.pk]
     assert marked(redis) == {member(old)}
     assert ("released_from_quarantine", {"execution_ids": [old.pk]}) in told
-
-
-def test_reconcile_finds_executions_whose_quarantine_expired_and_whose_mark_redis_forgot(redis: Redis) -> None:
-    """The watermark passed by while it was in quarantine."""
-    execution = drifted(minutes=60)
-    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
-    reconcile()
-    Quarantine.objects.update(at=AGES_AGO)
-    assert release_expired(timedelta(hours=1)) == [execution.pk]
-    redis.flushall()
-    reconcile()
-    assert marked(redis) == {member(execution)}
 
 
 def test_a_stop_in_quarantine_whose_refresh_fails_again_is_marked_and_found_by_reconcile(redis: Redis) -> None:
