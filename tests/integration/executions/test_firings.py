@@ -87,13 +87,6 @@ def test_a_check_in_of_a_firing_creates_its_execution_and_changes_no_status() ->
     assert tasks() == {"p": ("Success", BEGUN, 1), "p@1": ("Success", BEGUN, 1)}
 
 
-def test_reports_of_one_firing_at_the_same_moment_create_one_execution() -> None:
-    recorded("p")
-    assert at_once(*[lambda: answer(firing("p@1", "p"))] * 6) == [(200, "")] * 6
-    assert tasks() == {"p": ("Running", BEGUN, 1), "p@1": ("Running", BEGUN, 1)}
-    assert Execution.objects.count() == 2
-
-
 def test_a_second_report_waits_until_the_first_has_created_the_execution(monkeypatch: pytest.MonkeyPatch) -> None:
     from harbor_refresh.executions.hook import job_reports
 

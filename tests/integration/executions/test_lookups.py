@@ -37,45 +37,28 @@ def found(**conditions: Any) -> tuple[list[int], bool]:
     return list(rows.values_list("pk", flat=True)), compared is None
 
 
-def test_executions_in_quarantine_are_found_at_any_age(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = [made("Error"), made("Running")]
-    made("Success")
-    quarantine(held, 5)
+def test_what_has_an_index_is_found_at_any_age_and_the_rest_among_the_newest_of_what_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rare = [create(NewExecution("RARE", 7, extra_attrs={"kind": "image"})).pk for _ in range(2)]
+    quarantine(rare, 5)
+    made("Error", kind="image")
+    assert found(attributes={"kind": "image"}, statuses=("Running",)) == (rare[::-1], True)
     monkeypatch.setattr(listing, "NEWEST", 1)
-
-    assert found(quarantined=True) == (held[::-1], True)
-    monkeypatch.setattr(listing, "MOST", 1)
-    assert found(quarantined=True) == (held[1:], False)
-
-
-def test_a_status_is_found_among_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
-    old, new = made("Error"), made("Error", "Success")
-    made("Success")
-
-    assert found(statuses=("Error",)) == ([new, old], True)
-    monkeypatch.setattr(listing, "NEWEST", 2)
-    assert found(statuses=("Error",)) == ([new], False)
+    assert found(vendor_type="RARE", vendor_id=7) == (rare[::-1], True)
+    assert found(started_before=datetime(9999, 1, 1, tzinfo=UTC), vendor_type="RARE") == (rare[::-1], True)
+    assert found(quarantined=True) == (rare[::-1], True)
+    assert found(vendor_id=7) == ([], False)
+    assert found(vendor_type="RARE", attributes={"kind": "image"}) == (rare[1:], False)
     assert found(statuses=("Error",), vendor_type="OTHER") == ([], True)
 
 
 def test_no_more_are_found_than_the_most_and_these_are_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "MOST", 2)
-    executions = [made("Error", "Error") for _ in range(4)]
-
-    assert found(statuses=("Error",)) == (executions[:1:-1], False)
-
-
-def test_what_has_an_index_is_found_at_any_age_and_the_rest_among_what_is_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rare = [create(NewExecution("RARE", 7, extra_attrs={"kind": "image"})).pk for _ in range(2)]
-    made(kind="image")
-    monkeypatch.setattr(listing, "NEWEST", 1)
-
-    assert found(vendor_type="RARE", vendor_id=7) == (rare[::-1], True)
-    assert found(started_before=datetime(9999, 1, 1, tzinfo=UTC), vendor_type="RARE") == (rare[::-1], True)
-    assert found(vendor_id=7) == ([], False)
-    assert found(vendor_type="RARE", attributes={"kind": "image"}) == (rare[1:], False)
+    executions = [made("Error") for _ in range(4)]
+    quarantine(executions, 5)
+    for chosen in ({"statuses": ("Error",)}, {"quarantined": True}):
+        assert found(**chosen) == (executions[:1:-1], False)
 
 
 def plan(statement: str, values: Sequence[Any] = ()) -> str:
