@@ -73,30 +73,22 @@ def began(execution: Execution, at: str) -> None:
 #: What each query of the list finds.
 FOUND: list[tuple[dict[str, str], list[str]]] = [
     ({"status__exact": "Error"}, ["held", "failed"]),
-    ({"status__exact": "Running"}, ["going"]),
     ({"status__exact": "Success"}, ["done"]),
-    ({"status__exact": "Stopped"}, []),
     ({"status__exact": "Error", "vendor": "RETENTION"}, ["held"]),
     ({"vendor_id": "7"}, ["failed"]),
-    ({"vendor_id": "-7"}, []),
     ({"vendor_id": "seven"}, []),
     ({"vendor_id": "disk/a"}, ["going"]),
-    ({"vendor_id": "disk/a", "vendor": "RETENTION"}, []),
     ({"q": "disk/a"}, ["going"]),
     ({"trigger": "SCHEDULE"}, ["failed"]),
-    ({"trigger": "SCHEDULE", "vendor": "RETENTION"}, []),
     ({"quarantined": "yes"}, ["held"]),
-    ({"quarantined": "yes", "status__exact": "Running"}, []),
     ({"has_jobs": "yes"}, ["going"]),
     ({"start_time_from_0": "2026-01-02"}, ["held", "going", "done"]),
     ({"start_time_to_0": "2026-01-01"}, ["failed"]),
     ({"start_time_from_0": "2026-01-01", "start_time_to_0": "2026-01-02"}, ["done", "failed"]),
     ({"start_time_from_0": "2026-01-02", "start_time_from_1": "12:00:01"}, ["held", "going"]),
-    ({"start_time_from_0": "2026-01-02", "status__exact": "Success"}, ["done"]),
     ({"q": "repository.name=library/app"}, ["failed"]),
     ({"q": 'repository.name="two words"'}, ["done"]),
     ({"q": "repository.name=library/app RETENTION"}, []),
-    ({"q": "repository.name=none"}, []),
     ({"q": "a-job"}, ["going"]),
     ({"q": "retention"}, ["held"]),
     ({"q": "retention a-job"}, []),
@@ -104,7 +96,6 @@ FOUND: list[tuple[dict[str, str], list[str]]] = [
     ({"q": "RETENTION {held}"}, ["held"]),
     ({"q": "scan {held}"}, []),
     ({"q": "no such thing"}, []),
-    ({"q": "9" * 23}, []),
 ]
 
 
@@ -167,15 +158,6 @@ def test_a_search_that_finds_more_executions_of_an_object_than_it_reads_says_so(
     assert len(ids_shown(admin.get(LIST, {"vendor_id": "disk/a"}))) == 4
 
 
-def test_a_filter_without_an_index_compares_no_more_than_its_bound(
-    admin: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(listing, "NEWEST", 2)
-    executions = [made("Success", trigger="EVENT") for _ in range(3)]
-
-    assert ids_shown(admin.get(LIST, {"trigger": "EVENT"})) == [one.pk for one in executions[:0:-1]]
-
-
 def test_the_list_is_sorted_by_start_both_ways_and_by_nothing_else(admin: Client) -> None:
     early, late = made("Success"), made("Success")
     began(early, "2026-01-01T00:00:00Z")
@@ -189,59 +171,54 @@ def test_the_list_is_sorted_by_start_both_ways_and_by_nothing_else(admin: Client
     assert response.context["cl"].sortable_by == ("started",)
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        LIST,
-        f"{LIST}?status__exact=Running",
-        f"{LIST}?status__exact=Success&vendor=SCAN_ALL",
-        f"{LIST}?trigger=MANUAL",
-        f"{LIST}?q=a.b%3Dc",
-        f"{LIST}?has_jobs=yes",
-        TASKS,
-        "/admin/harbor_executions/statuschange/",
-        "/admin/harbor_executions/quarantine/",
-        LOG,
-    ],
-)
-def test_a_list_takes_at_most_twelve_queries_however_many_rows(admin: Client, address: str) -> None:
-    def add(number: int) -> None:
-        started(f"job-{number}")
-        one = made("Success")
-        quarantine([one.pk], 5)
-        note(Person("anna", Origin.ADMIN), Word.STOP, Target.EXECUTION, one.pk)
-
-    add(0)
-    few = queries(admin, address)
-    for number in range(1, 31):
-        add(number)
-
-    assert queries(admin, address) == few <= 12
+LISTS = [
+    LIST,
+    f"{LIST}?status__exact=Running",
+    f"{LIST}?trigger=MANUAL",
+    f"{LIST}?q=a.b%3Dc",
+    f"{LIST}?has_jobs=yes",
+    TASKS,
+    "/admin/harbor_executions/statuschange/",
+    "/admin/harbor_executions/quarantine/",
+    LOG,
+]
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        LIST + "{execution}/change/",
-        LIST + "{execution}/panel/",
-        LIST + "{execution}/place/",
-        LIST + "{execution}/running/",
-        TASKS + "?status__exact=Error",
-        TASKS + "{task}/change/",
-        ERRORS,
-        "/admin/harbor_tasks/job/?status__exact=Error",
-    ],
-)
-def test_a_page_takes_at_most_twelve_queries_however_many_tasks(admin: Client, address: str) -> None:
-    def cost(execution: Execution) -> int:
+def test_a_list_takes_at_most_twelve_queries_however_many_rows(admin: Client) -> None:
+    def costs(*numbers: int) -> list[int]:
+        for number in numbers:
+            started(f"job-{number}")
+            one = made("Success", vendor_id=f"disk/{number}")
+            quarantine([one.pk], 5)
+            note(Person("anna", Origin.ADMIN), Word.STOP, Target.EXECUTION, one.pk)
+        return [queries(admin, address) for address in LISTS]
+
+    costs(0)  # the process learns the types of content
+    few = costs(1)
+    assert costs(*range(2, 32)) == few
+    assert max(few) <= 12
+
+
+PAGES = [
+    *(f"{LIST}{{execution}}/{part}/" for part in ("change", "panel", "place", "running")),
+    f"{TASKS}?status__exact=Error",
+    TASKS + "{task}/change/",
+    ERRORS,
+    "/admin/harbor_tasks/job/?status__exact=Error",
+]
+
+
+def test_a_page_takes_at_most_twelve_queries_however_many_tasks(admin: Client) -> None:
+    def costs(execution: Execution) -> list[int]:
         failed(execution, *execution.tasks.values_list("job_id", flat=True))
         refresh([execution.pk])
         task = execution.tasks.latest("pk")
-        return queries(admin, address.format(execution=execution.pk, task=task.pk))
+        return [queries(admin, page.format(execution=execution.pk, task=task.pk)) for page in PAGES]
 
-    cost(started("first"))  # the process learns the types of content
-    few = cost(started("a"))
-    assert cost(started(*(f"job-{number}" for number in range(100)))) == few <= 12
+    costs(started("first"))  # the process learns the types of content
+    few = costs(started("a"))
+    assert costs(started(*(f"job-{number}" for number in range(100)))) == few
+    assert max(few) <= 12
 
 
 def test_the_panel_grows_with_the_execution(admin: Client) -> None:
