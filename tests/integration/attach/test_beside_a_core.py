@@ -8,8 +8,6 @@ import json
 import random
 import re
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +18,6 @@ from redis import Redis
 from harbor_refresh.executions.management.output import Failed
 from tests.faults.cluster import Cluster, Member
 from tests.harbor.core import EACH, MARKS
-from tests.harbor.databases import ATTACHED
 from tests.harbor.dump import dump_of_public
 from tests.harbor.samples import execution, sql, wrong
 from tests.integration.command_output import data
@@ -30,14 +27,6 @@ from tests.waiting import wait_for
 PROCESSING = "cache:execution:refresh:processing"
 #: A line of a worker or a beat that tells of a mistake of ours.
 MISTAKE = re.compile(r"\b(ERROR|CRITICAL)\b|Traceback|Unrecoverable")
-
-
-@pytest.fixture
-def cluster(database: str, redis: Redis, tmp_path: Path) -> Iterator[Cluster]:
-    cluster = Cluster(database, tmp_path)
-    cluster.env |= ATTACHED
-    yield cluster
-    cluster.end()
 
 
 def start_core(cluster: Cluster, seed: int, seconds: str) -> Member:

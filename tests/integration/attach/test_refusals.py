@@ -86,16 +86,12 @@ REQUESTS: dict[tuple[str, str], Any] = {
     ("POST", "/executions/{execution}/finish"): {"status": "Success"},
     ("POST", "/executions/{execution}/stop"): None,
     ("POST", "/executions/{execution}/retry"): None,
-    ("POST", "/executions/{execution}/resume"): None,
     ("DELETE", "/executions/{execution}"): None,
     ("POST", "/tasks/{task}/stop"): None,
     ("POST", "/tasks/{task}/retry"): None,
     ("POST", "/tasks/{task}/report"): {"status": "Success", "revision": 1},
     ("POST", "/reports"): {"reports": [{"task_id": 1, "status": "Success", "revision": 1}]},
     ("POST", "/executions/stop"): {"all": True},
-    ("POST", "/executions/retry"): {"all": True},
-    ("POST", "/executions/resume"): {"all": True},
-    ("POST", "/executions/delete"): {"all": True},
     ("POST", "/executions/refresh"): {"all": True},
 }
 
