@@ -3,20 +3,14 @@
 from typing import Any
 
 import pytest
-from pytest_django import Settings
 
 from harbor_refresh.executions.models import Execution, Task
 from tests.integration.concurrency import Pause, at_once, in_background, wait_until
 from tests.integration.database_state import rows, waiting_for_locks
-from tests.integration.executions.hook_requests import BEGUN, SECRET, answer, firing, recorded
+from tests.integration.executions.hook_requests import BEGUN, answer, firing, recorded
 from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database", "secret")
-
-
-@pytest.fixture
-def secret(settings: Settings) -> None:
-    settings.REFRESH_HARBOR_SECRET = SECRET
 
 
 def tasks() -> dict[str, tuple[str, int, int]]:

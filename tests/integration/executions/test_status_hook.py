@@ -34,11 +34,6 @@ pytestmark = pytest.mark.usefixtures("database", "secret")
 
 
 @pytest.fixture
-def secret(settings: Settings) -> None:
-    settings.REFRESH_HARBOR_SECRET = SECRET
-
-
-@pytest.fixture
 def processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check_ins, "functions", {})
 

@@ -9,9 +9,8 @@ from django.db import connection
 from redis import Redis
 
 from harbor_refresh.executions.errors import LeaseLost
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
-from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.management.output import printable
 from harbor_refresh.executions.models import Execution, Quarantine, Task
@@ -21,6 +20,7 @@ from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import servers
 from tests.integration.command_output import data, failing, manage, misuse, said
+from tests.integration.sample_executions import with_tasks
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
@@ -29,10 +29,7 @@ NOBODY = "redis://127.0.0.1:1/0"
 
 def made(vendor: str = "SCAN_ALL", status: str = "Pending") -> Execution:
     """An execution of one task, refreshed; nothing is on the queue."""
-    execution = create(NewExecution(vendor, tasks=[NewTask()]))
-    task = Task.objects.get(execution=execution)
-    report([Report(task.pk, status, 1)])
-    refresh([execution.pk])
+    execution = with_tasks(status, vendor=vendor)
     empty()
     return execution
 
