@@ -21,25 +21,17 @@ from tests.integration.sample_executions import made
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
-LOCKED = 20
-
-
-def two_hundred() -> tuple[list[int], set[str]]:
-    """Ids and members of executions that are marked, and Success once they are refreshed."""
-    executions = create_many([NewExecution("TEST", tasks=[NewTask()])] * 200)
-    report([Report(pk, "Success") for pk in Task.objects.values_list("pk", flat=True)])
-    return [one.pk for one in executions], {member(one) for one in executions}
-
 
 @pytest.mark.parametrize("strength", ["UPDATE", "NO KEY UPDATE", "SHARE"])
 def test_locked_rows_are_released_without_an_attempt_and_other_rows_do_not_wait(
     strength: str, redis: Redis, told: list[Any]
 ) -> None:
-    ids, members = two_hundred()
+    executions = create_many([NewExecution("TEST", tasks=[NewTask()])] * 200)
+    report([Report(pk, "Success") for pk in Task.objects.values_list("pk", flat=True)])
+    ids = [one.pk for one in executions]
     locked = set(ids[::10])
-    assert len(locked) == LOCKED
     claim = execution_queue().claim("me", 1000).claim
-    assert set(claim.members) == members
+    assert set(claim.members) == {member(one) for one in executions}
     told.clear()
     with statement_held_open(f"SELECT FROM execution WHERE id = ANY(%s) FOR {strength}", [list(locked)]):
         began = time.monotonic()
