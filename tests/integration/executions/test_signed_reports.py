@@ -77,16 +77,10 @@ def test_a_message_that_comes_again_is_no_error_of_the_database() -> None:
         assert ReceivedMessage.objects.count() == 1
 
 
-def _received(**ages: float) -> None:
-    now = timezone.now()
-    ReceivedMessage.objects.bulk_create(
-        ReceivedMessage(id=name, at=now - timedelta(minutes=minutes)) for name, minutes in ages.items()
-    )
-
-
 def test_each_message_forgets_two_old_ones_so_the_table_stays_small_without_a_sweep() -> None:
     recorded("j")
-    _received(**{f"old{number}": 11.0 for number in range(6)})
+    long_ago = timezone.now() - timedelta(minutes=11)
+    ReceivedMessage.objects.bulk_create(ReceivedMessage(id=f"old{number}", at=long_ago) for number in range(6))
     for number in range(4):
         assert answer(BODY, headers=signed(BODY, f"msg_{number}")) == (200, "")
     assert set(ReceivedMessage.objects.values_list("pk", flat=True)) == {f"msg_{number}" for number in range(4)}

@@ -31,15 +31,10 @@ TICK_TASKS = [claim_batch, recover_stale, reconcile, reap, sweep]
 
 def schedule() -> dict[str, tuple[str, str, bool]]:
     return {
-        row.name: (row.task, str(row.schedule_or_none), row.enabled)
-        for row in map(with_schedule, PeriodicTask.objects.all())
+        row.name: (row.task, str(row.interval or row.crontab), row.enabled)
+        for row in PeriodicTask.objects.all()
         if not row.name.startswith("celery.")
     }
-
-
-def with_schedule(row: Any) -> Any:
-    row.schedule_or_none = row.interval or row.crontab
-    return row
 
 
 OURS = {
