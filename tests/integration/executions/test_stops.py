@@ -13,8 +13,9 @@ from harbor_refresh.executions.lifecycle.stops import Stopped, finish, stop, sto
 from harbor_refresh.executions.models import Execution, StatusChange, Task
 from harbor_refresh.executions.news.after_commit import Member
 from harbor_refresh.executions.status import Status
-from tests.integration.concurrency import in_background, transaction_held_open, wait_until
+from tests.integration.concurrency import in_background, statement_held_open, transaction_held_open, wait_until
 from tests.integration.database_state import rows, waiting_for_locks
+from tests.integration.executions.table_order import rows_come_in_another_order
 from tests.integration.sample_executions import AGES_AGO, made, status_of
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -82,6 +83,21 @@ def test_a_task_that_is_added_while_its_execution_is_stopped_is_stopped_as_well(
         commit()
         assert stopped() == 1
     assert (status_of(execution), Task.objects.get().status) == ("Stopped", "Stopped")
+
+
+def test_a_stop_locks_tasks_in_the_order_of_ids_as_reports_do(database: str) -> None:
+    """It waits for the first task before it locks the second; else it and a report could wait for each other."""
+    execution, tasks = made(2)
+    rows_come_in_another_order(database, "task", tasks[0])
+    with (
+        statement_held_open("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[0]]) as other,
+        in_background(lambda: stop(execution.pk)) as stopped,
+    ):
+        wait_until(lambda: waiting_for_locks() == 1, "the stop waits for the first task")
+        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE NOWAIT", [tasks[1]])
+        other.rollback()
+        assert stopped() == 2
+    assert status_of(execution) == "Stopped"
 
 
 @pytest.mark.parametrize("status", [Status.SUCCESS, Status.ERROR])
