@@ -2,11 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from django.db import connection
+from tests.harbor import rows
+from tests.harbor.rows import asked
 
 UNFINISHED = {"Pending", "Scheduled", "Running"}
 KNOWN = {*UNFINISHED, "Error", "Stopped", "Success"}
-END = "2026-11-02 03:04:05"
+END = str(rows.T2)
 
 
 class Stored(NamedTuple):
@@ -17,46 +18,27 @@ class Stored(NamedTuple):
     revision: int | None
 
 
-def sql(statement: str, *values: Any) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values or None)
-        return cursor.fetchall() if cursor.description else []
-
-
 def execution(
     status: str | None = "Running", end: str | None = None, *words: str, revision: int | None = 0
 ) -> int:
-    """An execution with a task of each word. A final task has ended at END."""
-    ((pk,),) = sql(
-        "INSERT INTO execution (vendor_type, status, trigger, end_time, revision)"
-        " VALUES ('REPLICATION', %s, 'MANUAL', %s, %s) RETURNING id",
-        status,
-        end,
-        revision,
-    )
+    """An execution with a task of each word, whatever its code says. A final task has ended at END."""
+    pk = rows.execution(status, end_time=end, revision=revision, start_time=None, update_time=None)
     for word in words:
-        ended = END if word not in UNFINISHED else "0001-01-01 00:00:00"
-        sql(
-            "INSERT INTO task (execution_id, status, status_code, vendor_type, end_time)"
-            " VALUES (%s, %s, 0, 'REPLICATION', %s)",
-            pk,
-            word,
-            ended,
-        )
-    return int(pk)
+        rows.task(pk, word, 0, update_time=None)
+    return pk
 
 
 def stored() -> dict[int, Stored]:
     return {
         pk: Stored(*row)
-        for pk, *row in sql("SELECT id, status, end_time::text, revision FROM execution ORDER BY id")
+        for pk, *row in asked("SELECT id, status, end_time::text, revision FROM execution ORDER BY id")
     }
 
 
 def wrong() -> dict[int, str]:
     """The executions that are not what the words of their tasks say, with what is there and what should be."""
     tasks: dict[int, list[tuple[str, str | None]]] = {}
-    for pk, word, end in sql("SELECT execution_id, status, end_time::text FROM task"):
+    for pk, word, end in asked("SELECT execution_id, status, end_time::text FROM task"):
         tasks.setdefault(pk, []).append((word, end))
     found = {}
     for pk, one in stored().items():
@@ -74,4 +56,4 @@ def wrong() -> dict[int, str]:
 
 def everything() -> dict[str, Any]:
     """Both tables, whole."""
-    return {name: sql(f"SELECT to_jsonb(t) FROM {name} t ORDER BY id") for name in ("execution", "task")}
+    return {name: asked(f"SELECT to_jsonb(t) FROM {name} t ORDER BY id") for name in ("execution", "task")}

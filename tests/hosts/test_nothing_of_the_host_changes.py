@@ -25,6 +25,7 @@ COMMANDS = "harbor_refresh"
 PROJECTS: dict[str, dict[str, Any]] = {
     "a plain admin": {},
     "a second site": {"urls": OWN_SITE},
+    "a schedule of beat": {"apps": ["django.contrib.admin", "django_celery_beat"]},
     "unfold": {"apps": ["unfold", "unfold.contrib.filters", "django.contrib.admin"]},
     "our apps first": {"apps": [*GUESTS, "django.contrib.admin"], "guest": False},
     # in our own service it replaces pages and templates, and makes a Celery app

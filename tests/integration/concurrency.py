@@ -1,14 +1,16 @@
 """Functions that run at the same moment, each with its own database connection, and waits that end."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
+import psycopg
 from django.db import connection, transaction
 
 from harbor_refresh.executions import crash_points
+from tests import servers
 from tests.waiting import wait_for
 
 DEADLINE_SECONDS = 120
@@ -59,6 +61,14 @@ def transaction_held_open(function: Callable[[], Any]) -> Iterator[Callable[[], 
             yield commit
         finally:
             go_on.set()
+
+
+@contextmanager
+def statement_held_open(statement: str, values: Sequence[Any] = ()) -> Iterator[psycopg.Connection]:
+    """Another session that has run this, and holds its locks until it or the block ends."""
+    with psycopg.connect(servers.postgres.url_for(connection.settings_dict["NAME"])) as other:
+        other.execute(statement.encode(), values)
+        yield other
 
 
 def wait_until(condition: Callable[[], Any], what: str) -> None:

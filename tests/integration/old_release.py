@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 
 from harbor_refresh.tasks.queue.keys import HARBORS_KEY
-from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.redis_state import PREFIX, new_client
 
 SECOND = 1_000_000
@@ -56,22 +55,6 @@ class Writers:
                 for number in ids:
                     self.marked[number] = seconds * SECOND + microseconds
                 self.writes += len(ids)
-
-
-class Consumer:
-    """Claims and completes, and notes when each execution was claimed last."""
-
-    def __init__(self, queue: ExecutionQueue) -> None:
-        self.claimed: dict[int, int] = {}
-        self._queue = queue
-
-    def work(self) -> int:
-        claim = self._queue.claim("node", 1_500).claim
-        for number in claim.ids:
-            self.claimed[number] = int(claim.stamp)
-        if claim.members:
-            self._queue.complete(claim)
-        return len(claim)
 
 
 class Witness:

@@ -24,8 +24,6 @@ PREFIX = "cache:execution:refresh:"
 #: Keys that only an overview reads; most verbs change one of them, and no verb decides by them. And how far ticks
 #: have looked for marks of an old release, which each tick may change.
 OBSERVED = ("waiting", "ticked", "dead", "legacy_cursor", "legacy_rest")
-#: The field of `jobs` that is no job.
-MEMORY = ""
 
 
 def whole_redis(client: Redis, *, presence: bool = False, observed: bool = False) -> dict[str, Any]:

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.db import connection
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop_many
 from harbor_refresh.executions.models import Execution
 
@@ -16,6 +19,16 @@ AGES_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 def made(count: int = 1, vendor: str = "TEST") -> tuple[Execution, list[int]]:
     execution = create(NewExecution(vendor, tasks=[NewTask()] * count))
     return execution, sorted(execution.tasks.values_list("pk", flat=True))
+
+
+def with_tasks(*statuses: str, vendor: str = "SCAN_ALL", **fields: Any) -> Execution:
+    """An execution with a task of each of these statuses, refreshed."""
+    execution = create(NewExecution(vendor, tasks=[NewTask() for _ in statuses], **fields))
+    pks = execution.tasks.order_by("pk").values_list("pk", flat=True)
+    report([Report(pk, status, 1, f"it is {status}") for pk, status in zip(pks, statuses, strict=True)])
+    refresh([execution.pk])
+    execution.refresh_from_db()
+    return execution
 
 
 def status_of(execution: Execution) -> str:

@@ -4,7 +4,6 @@ import ssl
 from typing import Any
 
 import pytest
-from celery import Celery
 from kombu import Connection
 
 from harbor_refresh.tasks.broker.connecting import (
@@ -72,22 +71,6 @@ def test_each_kind_of_broker_gets_the_options_of_its_own_client() -> None:
     assert of_redis.options == {"visibility_timeout": 300, **OF_REDIS, **PUBLISHERS}
     behind_sentinel = broker_of_celery("redis+sentinel://h/main", 300).options
     assert (behind_sentinel["master_name"], behind_sentinel["socket_timeout"]) == ("main", 5)
-
-
-def test_each_server_is_checked_by_its_own_name_unless_that_is_switched_off() -> None:
-    required = {"cert_reqs": ssl.CERT_REQUIRED}
-    assert broker_of_celery("amqps://a;amqps://b", 1).tls == {**required, "server_hostname": None}
-    own = f"amqps://h?ssl_check_hostname=false&ssl_certfile={__file__}&ssl_keyfile={__file__}"
-    assert broker_of_celery(own, 1).tls == {**required, "certfile": __file__, "keyfile": __file__}
-    assert broker_of_celery("amqps://h?ssl_cert_reqs=none", 1).tls == {"cert_reqs": ssl.CERT_NONE}
-
-
-def test_a_celery_app_takes_the_servers_in_turns() -> None:
-    app = Celery(broker=broker_of_celery("amqp://u:p@a/v;amqp://u:p@b/v", 1).url, set_as_current=False)
-    with app.connection_for_write() as connection:
-        assert (connection.hostname, len(connection.alt)) == ("a", 2)
-        connection.maybe_switch_next()
-        assert (connection.hostname, connection.virtual_host) == ("b", "v")
 
 
 REFUSED = {

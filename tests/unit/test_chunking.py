@@ -1,7 +1,6 @@
 """How a batch is split for the workers: one by one while it is small, in chunks when it is large."""
 
 from collections import Counter
-from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -57,26 +56,6 @@ def test_members_that_failed_before_go_into_separate_chunks_that_shrink_with_eac
         assert len(tries) == 1
         found[tries.pop(), len(part)] += 1
     assert found == {(0, 250): 1, (1, 50): 5, (2, 2): 125, (3, 1): 250}
-
-
-def test_with_the_default_chunk_size_a_member_is_alone_after_three_failures() -> None:
-    largest = [
-        max(sizes(batch(6000, backlog=10**6, attempts=dict.fromkeys(names, failed)), chunk=6000))
-        for failed in range(4)
-        for names in [[f"{number}:A" for number in range(1, 6001)] if failed else []]
-    ]
-    assert largest == [6000, 300, 15, 1]
-
-
-def test_the_members_of_a_chunk_are_neighbours_although_a_claim_has_no_order() -> None:
-    names = [f"{number}:A" for number in range(1000, 4000)]
-    Random(1).shuffle(names)
-    parts = chunked(Batch(Claim("n1", "7", tuple(names)), {}, 10**6, 1), CHUNK)
-    assert [(min(part.ids), max(part.ids), len(part)) for part in parts] == [
-        (1000, 1999, 1000),
-        (2000, 2999, 1000),
-        (3000, 3999, 1000),
-    ]
 
 
 @given(

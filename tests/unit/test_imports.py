@@ -93,17 +93,6 @@ def forbidden(paths: list[Path], *packages: str, found: Callable[[Path], frozens
     ]
 
 
-def with_helpers(paths: list[Path]) -> list[Path]:
-    """These files of tests, and the files of tests that they import, directly or not."""
-    found = todo = set(paths)
-    while todo:
-        named = {module for path in todo for module in imports(path) if module.startswith("tests.")}
-        files = {ROOT / (module.replace(".", "/") + ".py") for module in named}
-        todo = {path for path in files if path.exists()} - found
-        found = found | todo
-    return sorted(found)
-
-
 def graph_of(paths: list[Path]) -> dict[str, frozenset[str]]:
     return {name_of(path): imports(path) - {name_of(path)} for path in paths}
 
@@ -210,11 +199,3 @@ def test_models_and_statements_import_no_use_cases() -> None:
     assert forbidden(modules("executions/sql"), "executions") == [
         "executions.sql imports executions.attached.attachment"
     ]
-
-
-def test_tests_of_executions_use_postgresql_alone() -> None:
-    """As the app does. `tests.servers` starts Redis for the other tests; the fixture fails in that folder."""
-    paths = with_helpers(list((ROOT / "tests/integration/executions").rglob("*.py")))
-    assert ROOT / "tests/integration/concurrency.py" in paths
-    assert forbidden(paths, "redis", "celery", "kombu", "tasks", "harbor_refresh", "examples", "benchmarks") == []
-    assert not [name_of(path) for path in paths if "servers.redis" in path.read_text(encoding="utf-8")]

@@ -18,15 +18,6 @@ def test_the_programs_that_the_variables_name_are_run(monkeypatch: pytest.Monkey
     assert find_redis() == Path("/usr/bin/redis-server")
 
 
-def test_without_variables_the_programs_of_the_wheels_are_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("POSTGRES_PROGRAMS", raising=False)
-    monkeypatch.delenv("REDIS_PROGRAM", raising=False)
-
-    assert find_redis().name == "valkey-server"
-    assert os.access(find_redis(), os.X_OK)
-    assert os.access(find_postgres() / "initdb", os.X_OK)
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as another account")
 def test_each_account_can_run_the_postgresql_of_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The programs are copied with a umask that would hide them."""

@@ -1,6 +1,5 @@
 """What `make up` keeps in the checkout; its lock, by which a command finds the running servers."""
 
-import os
 import subprocess
 import sys
 import textwrap
@@ -69,23 +68,6 @@ def test_where_nothing_runs_nothing_is_added(tmp_path: Path) -> None:
 def test_no_secret_is_announced() -> None:
     environ = dict.fromkeys(FOLLOWED, "x") | {"SECRET_KEY": "s", "REFRESH_HARBOR_SECRET": "s", "PATH": "/bin"}
     assert set(followed(environ)) == set(FOLLOWED)
-
-
-def test_a_command_as_a_newcomer_types_it_says_which_server_it_found(running: Path) -> None:
-    """With the program itself, copied beside the lock: it reaches for the server that the lock names."""
-    (running / "manage.py").write_text((ROOT / "manage.py").read_text())
-    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    ran = subprocess.run(
-        [sys.executable, *STATS],
-        cwd=running,
-        env=kept | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 1
-    assert "127.0.0.1:1" in ran.stderr
-    assert "Redis is away" in ran.stdout
 
 
 def test_a_second_holder_learns_where_the_first_runs(tmp_path: Path) -> None:

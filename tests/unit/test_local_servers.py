@@ -57,26 +57,6 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("end", ["stop", "kill"])
-def test_postgres_finds_its_data_on_the_same_port_after_a_restart(postgres: EmbeddedPostgres, end: str) -> None:
-    with psycopg.connect(postgres.url) as connection:
-        connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
-    url = postgres.url
-
-    getattr(postgres, end)()
-    postgres.start()
-
-    assert postgres.url == url
-    assert ask(postgres, "SELECT number FROM kept") == 7
-
-
-def test_postgres_speaks_utf8_and_utc_and_takes_parameters(postgres: EmbeddedPostgres) -> None:
-    assert ask(postgres, "SHOW server_encoding") == "UTF8"
-    assert ask(postgres, "SHOW timezone") == "UTC"
-    assert ask(postgres, "SHOW max_connections") == "200"
-    assert ask(postgres, "SHOW fsync") == "off"
-
-
 def test_a_stale_pid_file_does_not_stop_the_next_start(postgres: EmbeddedPostgres) -> None:
     postgres.kill()
     pid_file = postgres.directory / "data" / "postmaster.pid"
@@ -95,20 +75,6 @@ def test_a_setting_that_postgres_refuses_is_reported_with_the_end_of_its_log(fol
             server.start()
     finally:
         server.discard()
-
-
-@pytest.mark.parametrize("end", ["stop", "kill"])
-def test_redis_finds_its_data_on_the_same_port_after_a_restart(redis: EmbeddedRedis, end: str) -> None:
-    with Redis.from_url(redis.url) as client:
-        client.set("kept", "7")
-    url = redis.url
-
-    getattr(redis, end)()
-    redis.start()
-
-    assert redis.url == url
-    with Redis.from_url(redis.url) as client:
-        assert client.get("kept") == b"7"
 
 
 def test_redis_never_evicts_and_persists_everything(redis: EmbeddedRedis) -> None:

@@ -1,7 +1,6 @@
 """Keeping processes running, and ending them all in time."""
 
 import signal
-import time
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -47,17 +46,6 @@ def living_in(folder: Path) -> list[int]:
 
 #: That all children have to end: longer than any of them runs.
 MUCH_TIME = 300.0
-
-
-def test_a_child_that_obeys_is_ended_at_once(child: Callable[[str], Service], tmp_path: Path) -> None:
-    obedient = child(SLEEP).start()
-    began = time.monotonic()
-
-    end([obedient], MUCH_TIME)
-
-    assert time.monotonic() - began < MUCH_TIME
-    assert obedient.exit_code == -signal.SIGTERM
-    assert living_in(tmp_path) == []
 
 
 def test_processes_that_a_child_left_behind_end_with_it(child: Callable[[str], Service], tmp_path: Path) -> None:

@@ -111,6 +111,11 @@ LINES: tuple[tuple[Signal, dict[str, Any], list[tuple[str, str]]], ...] = (
         {"outcome": Reconciled(postponed=True)},
         [("INFO", "Reconcile postponed: the queue is long, and its workers need the database")],
     ),
+    (
+        signals.reconciled,
+        {"outcome": Reconciled(lease_lost=True)},
+        [("WARNING", "Reconcile lost its lease to another pass and ended: it had stood still for too long")],
+    ),
     (signals.reaped, {"outcome": Reaped()}, []),
     (
         signals.reaped,

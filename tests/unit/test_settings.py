@@ -73,8 +73,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("command", [CHECK, CELERY], ids=["manage.py check", "celery report"])
-@pytest.mark.parametrize("name", ["REFRESH_MAX_ATTEMPTS", "DATABASE_URL"])
+@pytest.mark.parametrize(("command", "name"), [(CHECK, "REFRESH_MAX_ATTEMPTS"), (CELERY, "DATABASE_URL")])
 def test_a_bad_value_ends_the_program_with_exactly_one_line(command: list[str], name: str) -> None:
     got, takes = BAD[name]
     ran = run(command, **{name: got})

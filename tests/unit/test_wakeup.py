@@ -6,7 +6,6 @@ from time import monotonic
 import pytest
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks.celery_tasks import claim_batch
 from harbor_refresh.tasks.pipeline import wakeup
 from tests.waiting import wait_for
 
@@ -20,14 +19,6 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """When this process looked whether a tick is needed."""
     times: list[float] = []
     monkeypatch.setattr(wakeup, "check", lambda **_: times.append(monotonic()))
-    return times
-
-
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch, looks: list[float]) -> list[float]:
-    """When each tick was sent."""
-    times: list[float] = []
-    monkeypatch.setattr(claim_batch, "apply_async", lambda **_: times.append(monotonic()))
     return times
 
 
@@ -57,20 +48,6 @@ def test_a_process_does_not_wait_for_its_timers_to_end(looks: list[float]) -> No
     for delay in (50, 60):
         wakeup.check_later(delay)
     assert [timer.daemon for timer in timers()] == [True, True]
-
-
-def test_a_broker_that_fails_is_logged_and_raises_no_error(
-    sent: list[float], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def fail(**_: object) -> None:
-        raise RuntimeError("no broker")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(claim_batch, "apply_async", fail)
-        wakeup.send_tick()
-    assert caplog.messages == ["Could not wake a tick, the next one of the schedule will do: no broker"]
-    wakeup.send_tick()
-    assert len(sent) == 1
 
 
 def test_a_check_that_finds_no_redis_is_logged_and_raises_no_error(

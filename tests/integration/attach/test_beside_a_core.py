@@ -8,8 +8,6 @@ import json
 import random
 import re
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,9 +18,9 @@ from redis import Redis
 from harbor_refresh.executions.management.output import Failed
 from tests.faults.cluster import Cluster, Member
 from tests.harbor.core import EACH, MARKS
-from tests.harbor.databases import ATTACHED
 from tests.harbor.dump import dump_of_public
-from tests.harbor.samples import execution, sql, wrong
+from tests.harbor.rows import asked
+from tests.harbor.samples import execution, wrong
 from tests.integration.command_output import data
 from tests.variants import variants
 from tests.waiting import wait_for
@@ -30,14 +28,6 @@ from tests.waiting import wait_for
 PROCESSING = "cache:execution:refresh:processing"
 #: A line of a worker or a beat that tells of a mistake of ours.
 MISTAKE = re.compile(r"\b(ERROR|CRITICAL)\b|Traceback|Unrecoverable")
-
-
-@pytest.fixture
-def cluster(database: str, redis: Redis, tmp_path: Path) -> Iterator[Cluster]:
-    cluster = Cluster(database, tmp_path)
-    cluster.env |= ATTACHED
-    yield cluster
-    cluster.end()
 
 
 def start_core(cluster: Cluster, seed: int, seconds: str) -> Member:
@@ -53,7 +43,7 @@ def what_dangles() -> list[int]:
         execution("Running", None, "Pending", "Success"),
         execution("Running", None, "Stopped", revision=None),
     ]
-    sql("UPDATE execution SET start_time = now() - interval '14 days'")
+    asked("UPDATE execution SET start_time = now() - interval '14 days'")
     return ids
 
 
@@ -112,7 +102,7 @@ def test_each_status_is_what_the_tasks_say_after_traffic_on_both_sides(
         wait_for(only_the_dangling_are_wrong, "the marks and reconcile to put right what the core has left")
     except AssertionError as late:
         raise AssertionError(f"{late}: {wrong()}") from None
-    ours = sql("SELECT count(*) FROM execution_status_change")[0][0]
+    ours = asked("SELECT count(*) FROM execution_status_change")[0][0]
     assert ours >= of_us_alone, did
 
     reconciled("attach", "repair")
@@ -132,9 +122,9 @@ def test_each_status_is_what_the_tasks_say_after_traffic_on_both_sides(
 def assert_pages_answer(admin: Client) -> None:
     """The lists, and the pages of rows of each kind that the core has made."""
     executions = [
-        pk for (pk,) in sql("SELECT min(id) FROM execution GROUP BY status, end_time IS NULL, revision IS NULL")
+        pk for (pk,) in asked("SELECT min(id) FROM execution GROUP BY status, end_time IS NULL, revision IS NULL")
     ]
-    tasks = [pk for (pk,) in sql("SELECT min(id) FROM task GROUP BY status, update_time IS NULL")]
+    tasks = [pk for (pk,) in asked("SELECT min(id) FROM task GROUP BY status, update_time IS NULL")]
     addresses = [
         reverse("admin:index"),
         reverse("admin:harbor_executions_execution_changelist"),

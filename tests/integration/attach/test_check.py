@@ -13,7 +13,8 @@ from harbor_refresh.executions.attached.attachment import HARBOR
 from harbor_refresh.tasks.checks.registry import Shown, selection
 from tests import servers
 from tests.harbor.databases import connections_attached, make_harbors_database
-from tests.harbor.samples import everything, execution, sql
+from tests.harbor.rows import asked
+from tests.harbor.samples import everything, execution
 from tests.integration.command_output import failing, said
 
 
@@ -47,13 +48,13 @@ def test_an_untouched_harbor_is_sound_and_stays_untouched(untouched: None, redis
     checks = len(selection(Shown.ATTACH))
     assert told == f"{checks} checks: {checks} sound."
     assert everything() == before
-    assert sql("SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('harbor_refresh')") == [(0,)]
+    assert asked("SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('harbor_refresh')") == [(0,)]
 
 
 def test_what_is_missing_is_named(untouched: None, redis: Redis) -> None:
-    sql("ALTER TABLE task DROP COLUMN status_revision")
-    sql("ALTER TABLE execution DROP COLUMN revision")
-    sql("ALTER TABLE task ALTER COLUMN end_time TYPE text")
+    asked("ALTER TABLE task DROP COLUMN status_revision")
+    asked("ALTER TABLE execution DROP COLUMN revision")
+    asked("ALTER TABLE task ALTER COLUMN end_time TYPE text")
     out, why = failing("attach", "check")
     names = "execution.revision, task.end_time, task.status_revision"
     assert f"attach.columns  These columns are missing or have another type: {names}." in out

@@ -19,9 +19,7 @@ def wrong() -> list[tuple[str, int | None]]:
     [
         ("Running", None, [("Success", T2)]),
         ("Success", T2, [("Success", T2), ("Error", T1)]),
-        ("Success", T2, [("Success", T2), ("Stopped", None)]),
         ("Error", T2, [("Success", T2), ("Running", NEVER)]),
-        ("Success", T1, [("Success", T2)]),
         ("Success", None, [("Success", T2)]),
         ("Running", T2, [("Pending", None)]),
         ("Stopped", None, [("Error", T2), ("Stopped", None)]),

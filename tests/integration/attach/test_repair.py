@@ -9,7 +9,8 @@ from redis import Redis
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from harbor_refresh.tasks.queue.keys import HARBORS_SET
-from tests.harbor.samples import END, everything, execution, sql, stored, wrong
+from tests.harbor.rows import asked
+from tests.harbor.samples import END, everything, execution, stored, wrong
 from tests.integration.command_output import data, failing, said
 
 YEAR_1 = "0001-01-01 00:00:00"
@@ -53,7 +54,7 @@ def test_the_search_agrees_with_the_refresh_about_every_execution(redis: Redis) 
 
 
 def test_without_our_tables_it_says_what_to_type() -> None:
-    sql("DELETE FROM django_migrations WHERE app = 'harbor_executions'")
+    asked("DELETE FROM django_migrations WHERE app = 'harbor_executions'")
     assert failing("attach", "repair")[1].endswith("Type: manage.py migrate")
 
 

@@ -291,22 +291,6 @@ def test_a_key_that_is_missing_in_redis_is_named(harbor: Restricted) -> None:
     assert list(of_redis(facts)) == []
 
 
-def test_work_that_lacks_a_right_waits_and_the_error_names_the_table(harbor: Restricted) -> None:
-    """Not a row is at fault, so none goes to quarantine."""
-    pk = add(harbor, "Running", "Success")
-    harbor.database.execute(b"REVOKE UPDATE (status) ON public.execution FROM harbor_refresh")
-    try:
-        done = harbor.manage("harbor", "repair", "refresh", str(pk))
-    finally:
-        harbor.database.execute(b"GRANT UPDATE (status) ON public.execution TO harbor_refresh")
-    assert done.returncode == 1
-    assert "permission denied for table execution" in done.stderr
-    assert "`manage.py attach check` names each, with the statement that grants it" in done.stderr
-    assert "Running" in statuses(harbor)
-    assert harbor.manage("harbor", "repair", "refresh", str(pk)).returncode == 0
-    assert statuses(harbor) == ["Success"]
-
-
 OF_DEAD_TASKS = re.compile(r"GRANT (UPDATE \([a-z_, ]+\)) ON public\.task TO harbor_refresh")
 
 

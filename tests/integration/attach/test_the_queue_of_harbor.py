@@ -1,8 +1,5 @@
 """Harbor's set is the queue: its cores and our workers take members from it, and the first has them."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from redis import Redis
 
@@ -10,7 +7,6 @@ from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_SET
 from tests.faults.cluster import Cluster
-from tests.harbor.databases import ATTACHED
 from tests.harbor.rows import execution, stored, task
 from tests.waiting import wait_for
 
@@ -85,14 +81,6 @@ def test_a_key_of_harbor_that_is_no_set_is_not_dropped(redis: Redis) -> None:
 
 
 # in processes
-
-
-@pytest.fixture
-def cluster(attached: str, redis: Redis, tmp_path: Path) -> Iterator[Cluster]:
-    cluster = Cluster(attached, tmp_path)
-    cluster.env.update(ATTACHED)
-    yield cluster
-    cluster.end()
 
 
 #: The tick of the schedule and reconcile are an hour away, so all that is found is found by the look of recovery.

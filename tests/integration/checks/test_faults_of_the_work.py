@@ -19,10 +19,6 @@ from tests.integration.sample_executions import drifted
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
-def beat_sent(seconds_ago: float = 0) -> None:
-    PeriodicTask.objects.update(last_run_at=datetime.now(UTC) - timedelta(seconds=seconds_ago))
-
-
 # settings
 
 

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from harbor_refresh.executions.news.after_commit import Member, changes_written, executions_touched
+from tests.integration.executions.hook_requests import SECRET
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -36,3 +38,8 @@ def changed(news_has_no_listener: None) -> Iterator[list[Member]]:
     executions_touched.connect(listen)
     yield told
     executions_touched.disconnect(listen)
+
+
+@pytest.fixture
+def secret(settings: Settings) -> None:
+    settings.REFRESH_HARBOR_SECRET = SECRET

@@ -15,17 +15,14 @@ from harbor_refresh.executions.access.audit import (
     Person,
     Target,
     Word,
-    at_terminal,
     note,
     noted,
     person_of,
 )
 from harbor_refresh.executions.api.access import Caller, Scope
-from harbor_refresh.executions.lifecycle.stops import stop
-from harbor_refresh.executions.models import AuditEntry, Task
+from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING
 from tests.integration.database_state import rows
-from tests.integration.sample_executions import made, status_of
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -55,29 +52,6 @@ def entry(**different: Any) -> dict[str, Any]:
         "detail": "",
         **different,
     }
-
-
-def breaks_a_constraint(stopped: int) -> None:
-    assert Task.objects.update(status_revision=-1) == stopped
-
-
-def test_an_entry_is_committed_with_its_act() -> None:
-    execution, _ = made(2)
-    with noted(ANNA, Word.STOP, Target.EXECUTION, execution.pk) as noting:
-        noting.count = stop(execution.pk)
-        assert not AuditEntry.objects.exists()
-    assert told() == [entry(target=str(execution.pk), count=2)]
-    assert status_of(execution) == "Stopped"
-
-
-def test_an_act_that_fails_has_no_entry_and_an_entry_that_fails_has_no_act() -> None:
-    execution, _ = made(2)
-    with pytest.raises(IntegrityError), noted(ANNA, Word.STOP, Target.EXECUTION, execution.pk):
-        breaks_a_constraint(stop(execution.pk))
-    with pytest.raises(IntegrityError), noted(ANNA, "", Target.EXECUTION, execution.pk):
-        stop(execution.pk)
-    assert told() == []
-    assert status_of(execution) == "Running"
 
 
 def test_an_act_says_how_it_ended_what_it_made_or_that_there_was_nothing_to_do() -> None:
@@ -123,11 +97,6 @@ def test_a_request_is_of_its_token_or_of_its_user() -> None:
     assert person_of(request) == Person("runners (token 7)", Origin.API, "10.1.2.3")
     request.auth = Caller("signed reports", frozenset())
     assert person_of(request).name == "signed reports"
-
-
-def test_a_terminal_has_a_user_and_a_machine() -> None:
-    person = at_terminal()
-    assert (person.origin, bool(person.name), bool(person.address)) == ("terminal", True, True)
 
 
 def test_an_old_entry_is_forgotten() -> None:

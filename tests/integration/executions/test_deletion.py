@@ -8,15 +8,14 @@ from django.db import connection
 
 from harbor_refresh.executions.errors import NoSuchExecution, StillReferenced
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
-from harbor_refresh.executions.lifecycle.deletion import delete_ended, delete_many_ended, is_deleted
+from harbor_refresh.executions.lifecycle.deletion import delete_ended, delete_many_ended
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.stops import finish, stop
-from harbor_refresh.executions.models import DeletedTask, Execution, Quarantine, StatusChange, Task
+from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
 from harbor_refresh.executions.status import Status
 from tests import servers
-from tests.integration.concurrency import in_background, wait_until
+from tests.integration.concurrency import in_background, statement_held_open, wait_until
 from tests.integration.database_state import rows, waiting_for_locks
-from tests.integration.executions.hook_requests import recorded
 from tests.integration.executions.table_order import in_another_order_on_disk
 from tests.integration.sample_executions import delete, made
 
@@ -83,7 +82,7 @@ def test_a_task_that_runs_again_while_its_execution_is_to_be_deleted_keeps_it(da
     ],
 )
 def test_a_deletion_and_another_change_at_the_same_moment_come_one_after_the_other(
-    database: str, first: str, second: str, outcomes: tuple[object, object]
+    first: str, second: str, outcomes: tuple[object, object]
 ) -> None:
     """All lock tasks in id order, wherever they lie, so they do not deadlock."""
     execution, tasks = made(3)
@@ -99,14 +98,15 @@ def test_a_deletion_and_another_change_at_the_same_moment_come_one_after_the_oth
         return outcome.applied, len(outcome.refused)
 
     acts = {"delete": lambda: delete([execution.pk]), "stop": stopped, "report": reported}
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[2]])
-        with in_background(acts[first]) as earlier:
-            wait_until(lambda: waiting_for_locks() == 1, "the first waits for the last task")
-            with in_background(acts[second]) as later:
-                wait_until(lambda: waiting_for_locks() == 2, "the second waits for the first")
-                other.rollback()
-                assert (earlier(), later()) == outcomes
+    with (
+        statement_held_open("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[2]]) as other,
+        in_background(acts[first]) as earlier,
+    ):
+        wait_until(lambda: waiting_for_locks() == 1, "the first waits for the last task")
+        with in_background(acts[second]) as later:
+            wait_until(lambda: waiting_for_locks() == 2, "the second waits for the first")
+            other.rollback()
+            assert (earlier(), later()) == outcomes
     assert (rows(Execution), rows(Task)) == ({}, {})
 
 
@@ -127,24 +127,3 @@ def test_deleting_removes_tasks_history_and_quarantine_and_nothing_else() -> Non
     )
     assert delete([doomed.pk]) == 0
     assert delete([]) == 0
-
-
-def known() -> dict[int, str]:
-    return dict(DeletedTask.objects.values_list("task_id", "job_id"))
-
-
-def test_each_deleted_task_leaves_a_tombstone_and_no_other_does() -> None:
-    doomed, gone = recorded("a", "", "c")
-    recorded("d")
-    assert delete([doomed.pk, 10**9]) == 1
-    assert known() == {task.pk: task.job_id for task in gone}
-    assert [one.job_id for one in Task.objects.all()] == ["d"]
-
-
-def test_a_deleted_task_is_found_by_its_id_or_its_job() -> None:
-    execution, (task, _) = recorded("a", "")
-    delete([execution.pk])
-    assert is_deleted(task.pk, [])
-    assert is_deleted(0, ["x", "a"])
-    assert not is_deleted(0, ["x", ""])
-    assert not is_deleted(task.pk + 2, [""])

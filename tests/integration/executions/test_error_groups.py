@@ -46,18 +46,6 @@ def test_errors_are_counted_by_message_vendor_and_hour_with_an_example_of_each()
     assert not found.is_capped
 
 
-def test_errors_of_one_execution_or_of_a_time_are_counted_alone() -> None:
-    old = failed("SCAN", "old")
-    failed("SCAN", "new", at=NOON + timedelta(days=1))
-
-    of_one = group_errors(execution_id=old.pk)
-    of_late = group_errors(since=NOON + timedelta(hours=1))
-
-    assert [one.key for one in of_one.messages] == ["old"]
-    assert [one.key for one in of_late.messages] == ["new"]
-    assert group_errors(execution_id=0).messages == []
-
-
 def test_only_the_newest_errors_are_read_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(error_groups, "COMPARED", 2)
     failed("SCAN", "old")

@@ -3,20 +3,14 @@
 from typing import Any
 
 import pytest
-from pytest_django import Settings
 
 from harbor_refresh.executions.models import Execution, Task
 from tests.integration.concurrency import Pause, at_once, in_background, wait_until
 from tests.integration.database_state import rows, waiting_for_locks
-from tests.integration.executions.hook_requests import BEGUN, SECRET, answer, firing, recorded
+from tests.integration.executions.hook_requests import BEGUN, answer, firing, recorded
 from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database", "secret")
-
-
-@pytest.fixture
-def secret(settings: Settings) -> None:
-    settings.REFRESH_HARBOR_SECRET = SECRET
 
 
 def tasks() -> dict[str, tuple[str, int, int]]:
@@ -85,13 +79,6 @@ def test_a_check_in_of_a_firing_creates_its_execution_and_changes_no_status() ->
     assert tasks() == {"p": ("Pending", 0, 0), "p@1": ("Pending", 0, 0)}
     assert answer(firing("p@1", "p", "Success")) == (200, "")
     assert tasks() == {"p": ("Success", BEGUN, 1), "p@1": ("Success", BEGUN, 1)}
-
-
-def test_reports_of_one_firing_at_the_same_moment_create_one_execution() -> None:
-    recorded("p")
-    assert at_once(*[lambda: answer(firing("p@1", "p"))] * 6) == [(200, "")] * 6
-    assert tasks() == {"p": ("Running", BEGUN, 1), "p@1": ("Running", BEGUN, 1)}
-    assert Execution.objects.count() == 2
 
 
 def test_a_second_report_waits_until_the_first_has_created_the_execution(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,13 +84,6 @@ def test_an_open_execution_is_running_whatever_its_tasks_say_until_it_is_closed(
     assert (rows(Execution), rows(Task), rows(Gate)) == before
 
 
-def test_an_open_execution_without_tasks_succeeds_when_it_is_closed() -> None:
-    execution = opened()
-    assert refreshed(execution) == "Running"
-    assert close(execution.pk)
-    assert refreshed(execution) == "Success"
-
-
 def test_a_closed_execution_ends_with_its_last_task_and_takes_no_more() -> None:
     execution = opened()
     (task,) = add_tasks(execution.pk, [NewTask()])
@@ -222,39 +215,6 @@ def test_what_ends_the_gate_waits_for_additions_that_have_begun_and_is_not_overt
 
 
 @pytest.mark.parametrize("end", list(ENDS))
-def test_the_end_of_a_gate_comes_through_while_many_add_without_a_pause(end: str) -> None:
-    """Share locks overlap all the time. An end that waited until there were none could wait for ever."""
-    execution = opened()
-    over = threading.Event()
-
-    def produce() -> int:
-        count = 0
-        while not over.is_set():
-            try:
-                with transaction.atomic():
-                    add_tasks(execution.pk, [NewTask()])
-                    with connection.cursor() as cursor:
-                        cursor.execute("SELECT pg_sleep(0.05)")
-            except ExecutionClosed:
-                break
-            count += 1
-        return count
-
-    def finish() -> int:
-        try:
-            wait_until(lambda: execution.tasks.count() > 20, "the producers to be at it")
-            with transaction.atomic(), connection.cursor() as cursor:
-                cursor.execute("SET LOCAL statement_timeout = '60s'")
-                ENDS[end](execution.pk)
-        finally:
-            over.set()
-        return 0
-
-    added = at_once(*[produce] * 12, finish)
-    assert counts(execution) == {"Pending" if end == "close" else "Stopped": sum(added)}
-
-
-@pytest.mark.parametrize("end", list(ENDS))
 def test_a_transaction_adds_again_although_the_end_of_the_gate_waits_for_it(end: str) -> None:
     execution = opened()
     begun, go_on = threading.Event(), threading.Event()
@@ -291,14 +251,6 @@ def test_an_addition_with_a_key_is_made_once() -> None:
         (execution.pk, "page 2"),
         (other.pk, "page 1"),
     }
-
-
-def test_an_addition_that_rolls_back_leaves_its_key_free() -> None:
-    execution = opened()
-    with transaction.atomic():
-        add_tasks(execution.pk, [NewTask()], once="a")
-        transaction.set_rollback(True)
-    assert len(add_tasks(execution.pk, [NewTask()], once="a")) == 1
 
 
 def test_of_additions_with_one_key_at_once_one_is_made() -> None:

@@ -18,7 +18,7 @@ from harbor_refresh.executions.lifecycle.quarantines import quarantine, release
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop_many, stop_task
-from harbor_refresh.executions.models import Delivery, Execution, StatusChange, Subscription, Task
+from harbor_refresh.executions.models import Delivery, Execution, Gate, Link, StatusChange, Subscription, Task
 from harbor_refresh.executions.models.notifications import State
 from tests import servers
 from tests.created import create_many
@@ -49,16 +49,33 @@ def shuffled(ids: Sequence[int]) -> list[int]:
     return random.sample(ids, len(ids))
 
 
+def families() -> list[list[Execution]]:
+    """Two trees, level by level; half of the middle is open."""
+    roots = create_many(NewExecution("TEST", tasks=[NewTask()] * 3) for _ in range(2))
+    levels = [roots]
+    for open_seconds in ((None, 60.0), (None,)):
+        levels.append(
+            create_many(
+                NewExecution("TEST", parent=one.pk, open_seconds=seconds, tasks=[NewTask()] * 2)
+                for one in levels[-1]
+                for seconds in open_seconds
+            )
+        )
+    return levels
+
+
 def test_no_two_of_them_deadlock(webhook: Subscription) -> None:
-    """All at once, on the same executions in different orders. What comes too late is refused, and that is all
+    """All at once, on the same families in different orders. What comes too late is refused, and that is all
     that may be raised: a deadlock is an error of the database."""
     before = deadlocks_so_far()
     for _ in range(ROUNDS):
-        made = create_many(NewExecution("TEST", tasks=[NewTask()] * 3) for _ in range(6))
-        ids = [one.pk for one in made]
-        tasks = list(Task.objects.filter(execution_id__in=ids).order_by("pk").values_list("pk", flat=True))
+        levels = families()
+        ids = [one.pk for level in levels for one in level]
+        made = Task.objects.filter(execution_id__in=ids).exclude(pk__in=Link.objects.values("task_id"))
+        tasks = list(made.exclude(pk__in=Gate.objects.values("task_id")).values_list("pk", flat=True))
         report([Report(pk, "Success") for pk in tasks])
-        refresh(ids)
+        for level in reversed(levels):
+            refresh([one.pk for one in level])
         quarantine(ids[::2], 1)
 
         def each(one: Callable[[int], object], chosen: Sequence[int] = ids) -> Callable[[], None]:
@@ -83,6 +100,7 @@ def test_no_two_of_them_deadlock(webhook: Subscription) -> None:
             lambda chosen=ids: stop_many(shuffled(chosen)),
             each(stop_task, tasks),
             each(lambda pk: add_tasks(pk, [NewTask()])),
+            each(lambda pk: create(NewExecution("TEST", parent=pk))),
             lambda chosen=ids: release(shuffled(chosen)),
             write_deliveries,
         )

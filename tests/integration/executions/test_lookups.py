@@ -10,26 +10,15 @@ from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.database import among
 from harbor_refresh.executions.lifecycle import links
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
-from harbor_refresh.executions.lifecycle.reports import Report, report
-from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.queries import listing
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.queries.listing import bounded
+from tests.integration.sample_executions import with_tasks
 
 pytestmark = pytest.mark.usefixtures("database")
-
-
-def made(*statuses: str, **attributes: Any) -> int:
-    """Create an execution with a task of each of these statuses, refreshed."""
-    tasks = [NewTask() for _ in statuses]
-    execution = create(NewExecution("SCAN_ALL", tasks=tasks, extra_attrs=attributes))
-    pks = list(execution.tasks.order_by("pk").values_list("pk", flat=True))
-    report([Report(pk, status, 1) for pk, status in zip(pks, statuses, strict=True)])
-    refresh([execution.pk])
-    return execution.pk
 
 
 def found(**conditions: Any) -> tuple[list[int], bool]:
@@ -37,45 +26,28 @@ def found(**conditions: Any) -> tuple[list[int], bool]:
     return list(rows.values_list("pk", flat=True)), compared is None
 
 
-def test_executions_in_quarantine_are_found_at_any_age(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = [made("Error"), made("Running")]
-    made("Success")
-    quarantine(held, 5)
+def test_what_has_an_index_is_found_at_any_age_and_the_rest_among_the_newest_of_what_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rare = [create(NewExecution("RARE", 7, extra_attrs={"kind": "image"})).pk for _ in range(2)]
+    quarantine(rare, 5)
+    with_tasks("Error", extra_attrs={"kind": "image"})
+    assert found(attributes={"kind": "image"}, statuses=("Running",)) == (rare[::-1], True)
     monkeypatch.setattr(listing, "NEWEST", 1)
-
-    assert found(quarantined=True) == (held[::-1], True)
-    monkeypatch.setattr(listing, "MOST", 1)
-    assert found(quarantined=True) == (held[1:], False)
-
-
-def test_a_status_is_found_among_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
-    old, new = made("Error"), made("Error", "Success")
-    made("Success")
-
-    assert found(statuses=("Error",)) == ([new, old], True)
-    monkeypatch.setattr(listing, "NEWEST", 2)
-    assert found(statuses=("Error",)) == ([new], False)
+    assert found(vendor_type="RARE", vendor_id=7) == (rare[::-1], True)
+    assert found(started_before=datetime(9999, 1, 1, tzinfo=UTC), vendor_type="RARE") == (rare[::-1], True)
+    assert found(quarantined=True) == (rare[::-1], True)
+    assert found(vendor_id=7) == ([], False)
+    assert found(vendor_type="RARE", attributes={"kind": "image"}) == (rare[1:], False)
     assert found(statuses=("Error",), vendor_type="OTHER") == ([], True)
 
 
 def test_no_more_are_found_than_the_most_and_these_are_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "MOST", 2)
-    executions = [made("Error", "Error") for _ in range(4)]
-
-    assert found(statuses=("Error",)) == (executions[:1:-1], False)
-
-
-def test_what_has_an_index_is_found_at_any_age_and_the_rest_among_what_is_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rare = [create(NewExecution("RARE", 7, extra_attrs={"kind": "image"})).pk for _ in range(2)]
-    made(kind="image")
-    monkeypatch.setattr(listing, "NEWEST", 1)
-
-    assert found(vendor_type="RARE", vendor_id=7) == (rare[::-1], True)
-    assert found(started_before=datetime(9999, 1, 1, tzinfo=UTC), vendor_type="RARE") == (rare[::-1], True)
-    assert found(vendor_id=7) == ([], False)
-    assert found(vendor_type="RARE", attributes={"kind": "image"}) == (rare[1:], False)
+    executions = [with_tasks("Error").pk for _ in range(4)]
+    quarantine(executions, 5)
+    for chosen in ({"statuses": ("Error",)}, {"quarantined": True}):
+        assert found(**chosen) == (executions[:1:-1], False)
 
 
 def plan(statement: str, values: Sequence[Any] = ()) -> str:
@@ -88,7 +60,7 @@ def plan(statement: str, values: Sequence[Any] = ()) -> str:
 
 
 def test_the_indexes_serve_the_queries_that_they_are_there_for() -> None:
-    made("Error")
+    with_tasks("Error")
     by_status = Task.objects.filter(status="Error").order_by("-execution_id", "-pk")[:50].query.sql_with_params()
     by_start = Execution.objects.order_by("-start_time", "-pk")[:50].query.sql_with_params()
 
@@ -99,7 +71,7 @@ def test_the_indexes_serve_the_queries_that_they_are_there_for() -> None:
 
 
 def test_many_ids_are_one_array_that_an_index_looks_up() -> None:
-    made("Error")
+    with_tasks("Error")
     assert "Index Cond: (id = ANY (" in plan(*Execution.objects.filter(among([1, 2])).query.sql_with_params())
     with CaptureQueriesContext(connection) as asked:
         links.family([1, 2])

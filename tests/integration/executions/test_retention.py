@@ -14,7 +14,7 @@ from harbor_refresh.executions import sql
 from harbor_refresh.executions.conf import DECLARED
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
 from harbor_refresh.executions.retention import rules as retention
-from harbor_refresh.executions.retention.rules import Page, Position, Retention, count, find
+from harbor_refresh.executions.retention.rules import Page, Retention, count
 from harbor_refresh.executions.retention.sweep import sweep
 from harbor_refresh.executions.status import FINAL
 from settings import base, env
@@ -130,17 +130,6 @@ def test_what_belongs_to_a_swept_execution_goes_with_it() -> None:
         assert set(model._default_manager.values_list(column, flat=True)) == {new}, model
 
 
-def test_executions_that_stay_do_not_hide_those_behind_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page full of executions that cannot be deleted is passed, because the position moves on."""
-    monkeypatch.setattr(retention, "PAGE", 3)
-    oldest = ended(2)
-    stuck = ended(8, tasks=("Running",))
-    newest = ended(1)
-    assert sweep().executions == 2
-    assert list(Execution.objects.order_by("pk").values_list("pk", flat=True)) == [*stuck, *newest]
-    assert oldest[0] not in stuck
-
-
 def test_a_batch_is_bounded_by_its_tasks_and_a_large_execution_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "BATCH", 10)
     page = Page(6, {pk: ("A", tasks) for pk, tasks in enumerate((4, 6, 1, 500, 0, 0), 1)})
@@ -168,13 +157,3 @@ def test_a_page_is_read_by_the_indexes_alone() -> None:
     assert "using execution_vendor" in plan, plan
     assert "Index Only Scan using task_rollup" in plan
     assert "Seq Scan" not in plan
-
-
-def test_an_execution_that_is_added_meanwhile_is_kept(settings: Settings) -> None:
-    settings.VENDOR_EXECUTION_RETENTION_COUNT = {"*": 1}
-    ended(4)
-    first = find(Retention.of_settings(), Position())
-    assert len(first.found) == 3
-    ended(1)
-    sweep()
-    assert Execution.objects.count() == 1

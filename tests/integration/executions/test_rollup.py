@@ -16,7 +16,7 @@ from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
 from harbor_refresh.executions.sql import text as statement_of
 from tests import servers
-from tests.integration.concurrency import at_once, in_background, wait_until
+from tests.integration.concurrency import in_background, wait_until
 from tests.integration.database_state import rows, waiting_for_locks
 from tests.integration.executions.reference_model import CODE, is_final, rollup
 
@@ -245,19 +245,6 @@ def test_two_refreshes_at_the_same_moment_never_leave_the_older_result(database:
             late()
     execution.refresh_from_db()
     assert (execution.status, execution.revision) == ("Success", 1)
-
-
-def test_many_refreshes_of_overlapping_executions_never_deadlock_and_write_each_change_once() -> None:
-    made = [make(("Running", 0), [("Success", 1)]).pk for _ in range(60)]
-    outcomes = at_once(
-        lambda: refresh(made),
-        lambda: refresh(made[::-1]),
-        lambda: refresh(made[20:]),
-        lambda: refresh(made[:40][::-1]),
-    )
-    assert sum(one.changed for one in outcomes) == 60
-    assert all(not one.failed for one in outcomes)
-    assert sorted(StatusChange.objects.values_list("execution_id", "revision")) == [(pk, 1) for pk in made]
 
 
 def test_a_refresh_in_an_outer_transaction_does_not_raise_the_error_of_a_row() -> None:

@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import psycopg
 import pytest
 from django.db import connection, transaction
 from django.test import RequestFactory
@@ -24,19 +23,14 @@ from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.news.after_commit import Member
 from harbor_refresh.executions.status import MAX_REVISION
-from tests import servers
+from tests.integration.concurrency import statement_held_open
 from tests.integration.database_state import rows
 from tests.integration.executions.api.api_client import token
 from tests.integration.executions.hook_requests import BEGUN, PATH, SECRET, answer, is_hidden, post, recorded, wire
 from tests.integration.executions.reference_model import CODE, ReferenceTask, changes, reported
-from tests.integration.sample_executions import delete, status_of
+from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database", "secret")
-
-
-@pytest.fixture
-def secret(settings: Settings) -> None:
-    settings.REFRESH_HARBOR_SECRET = SECRET
 
 
 @pytest.fixture
@@ -144,12 +138,6 @@ def test_a_body_without_metadata_is_a_report_of_the_first_run() -> None:
     assert (task.status, task.status_revision, task.run_count, task.status_message) == ("Error", 0, 0, "no route")
 
 
-def test_a_stop_refreshes_its_execution_at_once() -> None:
-    execution, _ = recorded("j")
-    assert answer(wire("j", "Stopped")) == (200, "")
-    assert status_of(execution) == "Stopped"
-
-
 one_change = st.tuples(
     st.integers(0, 1),
     st.sampled_from(sorted(CODE)),
@@ -215,7 +203,6 @@ def test_a_task_whose_id_is_beyond_all_ids_is_found_by_its_job() -> None:
 
 REFUSED: dict[str, tuple[Any, str]] = {
     "an unknown status": (wire("j", "Succeed"), "unknown status 'Succeed'; takes Pending, Scheduled, Running"),
-    "a status in lower case": (wire("j", "running"), "unknown status 'running'; takes"),
     "no status": ({"job_id": "j"}, "unknown status ''; takes"),
     "a list for a status": (wire("j") | {"status": ["Running"]}, "status: Input should be a valid string"),
     "a number for a job": (wire("j") | {"job_id": 7}, "job_id: Input should be a valid string"),
@@ -235,24 +222,14 @@ REFUSED: dict[str, tuple[Any, str]] = {
         wire("j", revision=MAX_REVISION + 1),
         "metadata.revision: Input should be less than or equal to",
     ),
-    "half a revision": (
-        wire("j") | {"metadata": {"revision": 1.5}},
-        "metadata.revision: Input should be a valid integer",
-    ),
     "true for a revision": (
         wire("j") | {"metadata": {"revision": True}},
-        "metadata.revision: Input should be a valid integer",
-    ),
-    "text for a revision": (
-        wire("j") | {"metadata": {"revision": "1"}},
         "metadata.revision: Input should be a valid integer",
     ),
     "a number of 5,000 digits": (b'{"metadata": {"revision": ' + b"9" * 5_000 + b"}}", "the body: Invalid JSON"),
     "a list for metadata": (wire("j") | {"metadata": []}, "metadata: Input should be an object"),
     "a list": ([wire("j")], "the body: Input should be an object"),
-    "a number": (b"7", "the body: Input should be an object"),
     "no JSON": (b"job_id=j&status=Running", "the body: Invalid JSON"),
-    "nothing": (b"", "the body: Invalid JSON"),
     "no UTF-8": (b'{"job_id": "\xff"}', "the body: Invalid JSON"),
     "nesting beyond all measure": (b"[" * 100_000, "the body: Invalid JSON: recursion limit exceeded"),
 }
@@ -354,9 +331,10 @@ def test_without_a_secret_in_the_settings_no_secret_is_right(settings: Settings)
 
 def test_an_api_token_needs_the_scope_of_reports() -> None:
     recorded("j")
-    scopes = {Scope.REPORT: 200, Scope.READ: 403, Scope.MANAGE: 403}
-    for scope, expected in scopes.items():
-        assert answer(wire("j"), headers={"Authorization": f"Bearer {token(scope)}"})[0] == expected, scope
+    expired = token(Scope.REPORT, name="expired", expires_at=datetime.now(UTC) - timedelta(seconds=1))
+    tokens = {token(Scope.REPORT): 200, token(Scope.READ, Scope.MANAGE): 403, expired: 401}
+    for sent, expected in tokens.items():
+        assert answer(wire("j"), headers={"Authorization": f"Bearer {sent}"})[0] == expected
 
 
 # check-ins
@@ -392,12 +370,11 @@ def test_a_vendor_has_one_function_for_its_check_ins(processors: None) -> None:
 # a database that does not answer
 
 
-def test_a_row_that_stays_locked_is_503_and_the_report_may_be_sent_again(database: str) -> None:
+def test_a_row_that_stays_locked_is_503_and_the_report_may_be_sent_again() -> None:
     _, (task,) = recorded("j")
     with connection.cursor() as cursor:
         cursor.execute("SET lock_timeout = '50ms'")
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [task.pk])
+    with statement_held_open("SELECT FROM task WHERE id = %s FOR UPDATE", [task.pk]):
         response = post(wire("j"))
         assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
     assert answer(wire("j")) == (200, "")

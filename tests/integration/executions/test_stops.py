@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import psycopg
 import pytest
 from django.db import connection
 
@@ -11,11 +10,10 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, 
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import Stopped, finish, stop, stop_many
-from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
+from harbor_refresh.executions.models import Execution, StatusChange, Task
 from harbor_refresh.executions.news.after_commit import Member
 from harbor_refresh.executions.status import Status
-from tests import servers
-from tests.integration.concurrency import in_background, transaction_held_open, wait_until
+from tests.integration.concurrency import in_background, statement_held_open, transaction_held_open, wait_until
 from tests.integration.database_state import rows, waiting_for_locks
 from tests.integration.executions.table_order import rows_come_in_another_order
 from tests.integration.sample_executions import AGES_AGO, made, status_of
@@ -40,15 +38,6 @@ def test_stopping_stops_unfinished_tasks_and_their_execution_at_once(changed: li
     before = (rows(Execution), rows(Task), rows(StatusChange))
     assert stop(execution.pk) == 0
     assert (rows(Execution), rows(Task), rows(StatusChange)) == before
-
-
-def test_an_execution_without_tasks_is_stopped_itself() -> None:
-    execution = create(NewExecution("TEST"))
-    assert stop(execution.pk) == 0
-    assert status_of(execution) == "Stopped"
-    assert execution.history.count() == 1
-    assert stop(execution.pk) == 0
-    assert execution.history.count() == 1
 
 
 def test_a_stop_whose_refresh_fails_stops_the_tasks_and_tells_of_it(changed: list[Member]) -> None:
@@ -96,25 +85,18 @@ def test_a_task_that_is_added_while_its_execution_is_stopped_is_stopped_as_well(
     assert (status_of(execution), Task.objects.get().status) == ("Stopped", "Stopped")
 
 
-def test_stopping_releases_an_execution_from_quarantine_and_stops_it_at_once() -> None:
-    execution, _ = made(2)
-    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
-    assert stop(execution.pk) == 2
-    assert (status_of(execution), rows(Quarantine)) == ("Stopped", {})
-    assert execution.history.get().to_status == "Stopped"
-
-
 def test_a_stop_locks_tasks_in_the_order_of_ids_as_reports_do(database: str) -> None:
     """It waits for the first task before it locks the second; else it and a report could wait for each other."""
     execution, tasks = made(2)
     rows_come_in_another_order(database, "task", tasks[0])
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[0]])
-        with in_background(lambda: stop(execution.pk)) as stopped:
-            wait_until(lambda: waiting_for_locks() == 1, "the stop waits for the first task")
-            other.execute("SELECT FROM task WHERE id = %s FOR UPDATE NOWAIT", [tasks[1]])
-            other.rollback()
-            assert stopped() == 2
+    with (
+        statement_held_open("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[0]]) as other,
+        in_background(lambda: stop(execution.pk)) as stopped,
+    ):
+        wait_until(lambda: waiting_for_locks() == 1, "the stop waits for the first task")
+        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE NOWAIT", [tasks[1]])
+        other.rollback()
+        assert stopped() == 2
     assert status_of(execution) == "Stopped"
 
 

@@ -6,20 +6,17 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from harbor_refresh.executions.errors import DatabaseAway
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.deletion import delete_final
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -42,7 +39,7 @@ from harbor_refresh.executions.retention.lease import Lease
 from harbor_refresh.executions.retention.rules import Retention
 from harbor_refresh.executions.retention.sweep import sweep
 from tests import servers
-from tests.integration.concurrency import DEADLINE_SECONDS, Pause, in_background
+from tests.integration.concurrency import Pause, in_background, statement_held_open
 from tests.integration.executions.old_executions import ended
 from tests.integration.sample_executions import made
 
@@ -80,8 +77,7 @@ def test_locked_rows_are_left_for_the_next_sweep_and_not_waited_for(database: st
     by_refresh, by_report, free, newest = ended(4, tasks=("Success", "Success"))
     task = Task.objects.filter(execution_id=by_report).order_by("pk").last()
     assert task
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM execution WHERE id = %s FOR NO KEY UPDATE", [by_refresh])
+    with statement_held_open("SELECT FROM execution WHERE id = %s FOR NO KEY UPDATE", [by_refresh]) as other:
         other.execute("SELECT FROM task WHERE id = %s FOR NO KEY UPDATE", [task.pk])
         outcome = sweep()
         assert (outcome.executions, outcome.tasks) == (1, 2)
@@ -120,45 +116,6 @@ def test_an_execution_stays_until_its_changes_were_told() -> None:
     assert sweep().executions == 2
 
 
-def test_two_thousand_executions_are_swept_while_reports_keep_coming(database: str) -> None:
-    """Reports of executions that stay are applied; late ones of swept tasks are refused, and none fails."""
-    doomed = ended(2_000, tasks=("Success", "Error"))
-    newest = ended(1)
-    open_ones = [create(NewExecution("REPLICATION", tasks=[NewTask()] * 20)) for _ in range(5)]
-    tasks = sorted(Task.objects.filter(execution__in=open_ones).values_list("pk", flat=True))
-    late = sorted(Task.objects.filter(execution_id__in=doomed).values_list("pk", flat=True))
-    begun, over = threading.Event(), threading.Event()
-    refused: list[str] = []
-
-    def traffic() -> int:
-        revision = applied = 0
-        while not over.is_set():
-            revision += 1
-            applied += report([Report(pk, "Running", revision) for pk in tasks]).applied
-            begun.set()
-            outcome = report([Report(pk, "Success", 0) for pk in late[revision % 40 :: 40]])
-            refused.extend(one.reason for one in outcome.refused)
-            refresh([one.pk for one in open_ones])
-        applied += report([Report(pk, "Success", revision + 1) for pk in tasks]).applied
-        assert applied == (revision + 1) * len(tasks)
-        return revision
-
-    with in_background(traffic) as reported:
-        try:
-            assert begun.wait(DEADLINE_SECONDS)
-            outcome = sweep()
-            while Execution.objects.filter(pk__in=doomed).exists():  # a report had locked some
-                outcome = sweep()
-        finally:
-            over.set()
-        assert reported() > 0
-    assert refresh([one.pk for one in open_ones]).changed == 5
-    assert ids() == {*newest, *(one.pk for one in open_ones)}
-    assert Task.objects.count() == 1 + len(tasks)
-    assert all(reason.startswith("there is no task ") for reason in refused)
-    assert outcome.lease_lost is False
-
-
 # one at a time
 
 
@@ -194,15 +151,6 @@ def test_a_sweep_whose_lease_was_taken_over_deletes_nothing_more(
     assert len(ids()) == 16
     assert LeaseRow.objects.get().holder == other.holder, "the lease of the other is not released"
     assert "Sweep lost its lease to another sweep" in caplog.text
-
-
-def test_a_sweep_that_is_interrupted_releases_its_lease() -> None:
-    def interrupt(_: object) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        sweep(progress=interrupt)
-    assert LeaseRow.objects.get().held_until is None
 
 
 KILLED_AT_THE_THIRD_BATCH = """
@@ -310,15 +258,6 @@ def test_a_history_goes_on_after_it_was_shortened() -> None:
 
 
 @pytest.mark.usefixtures("short_histories")
-@pytest.mark.parametrize("page", [3, 100])
-def test_many_long_histories_are_shortened_page_by_page(page: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(housekeeping, "HISTORY_PAGE", page)
-    long = [with_history(12, age=timedelta(days=31)) for _ in range(13)]
-    assert sweep().forgotten == {"history": 13 * 7}
-    assert [revisions(pk) for pk in long] == [[8, 9, 10, 11, 12]] * 13
-
-
-@pytest.mark.usefixtures("short_histories")
 def test_no_long_history_is_read_whole() -> None:
     with_history(2_000, age=timedelta(days=31))
     with CaptureQueriesContext(connection) as asked, transaction.atomic():
@@ -341,13 +280,12 @@ def test_no_history_is_shortened_if_that_is_switched_off(settings: Settings) -> 
 # other tables
 
 
-def test_idempotency_keys_are_forgotten_after_a_day(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idempotency_keys_are_forgotten_after_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(housekeeping, "BATCH", 2)
     for number in range(7):
         IdempotencyKey.objects.create(caller="c", key=str(number), request=b"x")
     IdempotencyKey.objects.exclude(key="6").update(at=datetime.now(UTC) - timedelta(hours=25))
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM execution_idempotency_key WHERE key = '0' FOR UPDATE")
+    with statement_held_open("SELECT FROM execution_idempotency_key WHERE key = '0' FOR UPDATE"):
         assert sweep().forgotten == {"idempotency keys": 5}
     assert sorted(IdempotencyKey.objects.values_list("key", flat=True)) == ["0", "6"]
 
@@ -447,23 +385,6 @@ def test_executions_that_rows_of_the_project_name_are_passed_and_told_once_and_t
     named = f'execution {first}: a row names it in "Shop export of executions".of'
     line = f"Sweep passed 4 executions that the database does not let it delete, such as {named}"
     assert [one.getMessage() for one in caplog.records].count(line) == 1
-
-
-def test_many_that_are_passed_cost_no_attempt_each_and_each_message_tells_of_its_own(
-    exports: Callable[..., None], small_pages: None, caplog: pytest.LogCaptureFixture
-) -> None:
-    named = ended(33)
-    exports("execution", *named)
-    passed = []
-    with CaptureQueriesContext(connection) as asked:
-        outcome = sweep(seconds=0)
-        while outcome.stopped_at:
-            passed.append(outcome.passed)
-            outcome = sweep(*outcome.stopped_at, seconds=0)
-    assert not [one for one in asked.captured_queries if "Locks the tasks of executions" in one["sql"]]
-    assert sum(passed) == 32
-    assert caplog.text.count("Sweep passed") == len([one for one in passed if one])
-    assert ids() == set(named)
 
 
 def test_an_execution_that_the_database_refuses_to_delete_is_found_alone(

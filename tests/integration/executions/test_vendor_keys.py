@@ -7,11 +7,9 @@ from uuid import UUID
 import pytest
 from django.db import connection
 from django.db.models import TextChoices
-from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.lifecycle import vendor_keys
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
-from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.lifecycle.vendor_keys import key_of, number_of
 from harbor_refresh.executions.models import Execution, VendorKey
@@ -75,24 +73,6 @@ def test_two_texts_with_one_number_are_two_objects(monkeypatch: pytest.MonkeyPat
         for key, vendor_type in (("one", ""), ("other", "A"), ("none", "A"))
     }
     assert found == {"one": [one.pk], "other": [other.pk], "none": []}
-
-
-def test_executions_of_numbers_cost_no_statement_more_and_a_list_of_those_of_texts_costs_one() -> None:
-    asked: dict[str, list[int]] = {"numbers": [], "texts": []}
-    for kind, keys in {"numbers": (7, 8), "texts": ("a", "b")}.items():
-        with CaptureQueriesContext(connection) as creating:
-            executions = create_many(NewExecution(kind, key) for key in keys)
-        with CaptureQueriesContext(connection) as refreshing:
-            refresh([one.pk for one in executions])
-        with CaptureQueriesContext(connection) as listing:
-            assert [one.vendor_key for one in page(Filter(kind), 10).items] == [str(key) for key in keys[::-1]]
-        with CaptureQueriesContext(connection) as reading:
-            assert Execution.objects.get(pk=executions[0].pk).vendor_key == str(keys[0])
-        asked[kind] = [
-            sum("execution_vendor_key" in one["sql"] for one in of.captured_queries)
-            for of in (creating, refreshing, listing, reading)
-        ]
-    assert asked == {"numbers": [0, 0, 0, 0], "texts": [2, 0, 1, 1]}
 
 
 def test_the_executions_of_a_text_are_read_from_an_index_with_a_vendor_type_and_without() -> None:

@@ -39,10 +39,6 @@ from tests.integration.redis_state import Redis, queue_with_clock, signs_of_life
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
-def named(nodes: Any) -> list[str]:
-    return [node.name for node in nodes]
-
-
 def test_a_service_that_has_done_nothing_yet_is_known_in_full() -> None:
     state = look()
     assert state.absent == {}

@@ -3,8 +3,6 @@
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.models import Watermark
 from tests.integration.redis_state import Redis, whole_redis
@@ -26,8 +24,3 @@ def marked(redis: Redis) -> set[str]:
 
 def watermark() -> datetime:
     return Watermark.objects.get().settled_before or AGES_AGO
-
-
-def cursed(execution: Execution) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"ALTER TABLE execution ADD CONSTRAINT cursed CHECK (id <> {execution.pk}) NOT VALID")

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import psycopg
 import pytest
 from django.db import connection
 from pytest_django import Settings
@@ -15,7 +14,7 @@ from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
 from harbor_refresh.tasks.queue import execution_queue
-from tests import servers
+from tests.integration.concurrency import statement_held_open
 from tests.integration.pipeline.pipeline_state import marked, member, names
 from tests.integration.redis_state import Redis, whole_redis
 from tests.integration.sample_executions import made, status_of
@@ -43,14 +42,13 @@ def test_with_the_database_away_a_claim_is_released_without_an_attempt_and_claim
     assert len(execution_queue().claim("me", 10).claim) == 0
 
 
-def test_a_table_that_a_migration_holds_counts_no_attempt(database: str, redis: Redis, told: list[Any]) -> None:
+def test_a_table_that_a_migration_holds_counts_no_attempt(redis: Redis, told: list[Any]) -> None:
     """A claim of one execution is given back as often as it is tried."""
     execution, tasks = made(1)
     report([Report(tasks[0], "Success")])
     with connection.cursor() as cursor:
         cursor.execute("SET lock_timeout = '200ms'")
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("LOCK TABLE task IN ACCESS EXCLUSIVE MODE")
+    with statement_held_open("LOCK TABLE task IN ACCESS EXCLUSIVE MODE"):
         for _ in range(refresh_settings().max_attempts + 1):
             claim = execution_queue().claim("me", 10).claim
             assert claim.members == (member(execution),)

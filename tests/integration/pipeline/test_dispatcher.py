@@ -1,10 +1,8 @@
 """dispatch: what a tick claims and publishes, when it looks again, and what it does if it cannot publish."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from pytest_django import Settings
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import pacing
@@ -106,24 +104,6 @@ def test_a_claim_that_can_be_neither_published_nor_released_renews_its_node(
     with pytest.raises((QueueUnavailable, ConnectionError)):
         dispatch(refuse, 0)
     assert this_node.name != before
-
-
-def test_members_that_cannot_be_read_do_not_hide_those_behind_them(
-    redis: Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    queue = execution_queue()
-    batches = iter([queue.claim("me", 1), queue.claim("me", 1)])
-    queue.mark(["1:A"])
-    redis.sadd(queue.keys.queue, b"x")
-    real = queue.claim
-
-    def garbage_first(node: str, count: int) -> Any:
-        empty = next(batches, None)
-        return replace(empty, unreadable=(b"x",), more=True) if empty else real(node, count)
-
-    monkeypatch.setattr(queue, "claim", garbage_first)
-    published: list[Any] = []
-    assert dispatch(published.extend, 0) == 1
 
 
 def test_with_redis_away_dispatch_and_refresh_say_so_and_the_node_is_renewed(

@@ -12,7 +12,7 @@ from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pacing import GATHERING_SECONDS, SLOTS
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.recovery import recover
-from harbor_refresh.tasks.queue import ExecutionQueue, execution_queue
+from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.node import this_node
 from tests.created import create_many
 from tests.integration.database_state import rows
@@ -20,13 +20,6 @@ from tests.integration.pipeline.pipeline_state import marked, member, names
 from tests.integration.redis_state import Redis, whole_redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
-
-
-def queue_of_three_live_nodes() -> ExecutionQueue:
-    queue = execution_queue()
-    for node in (this_node.name, "a", "b"):
-        queue.heartbeat(node)
-    return queue
 
 
 @pytest.mark.parametrize(("at_once", "total"), [(10, SLOTS), (30, 30 * SLOTS)])
@@ -77,7 +70,9 @@ def test_a_long_queue_fills_the_slots_of_all_live_nodes_batch_after_batch(
 ) -> None:
     monkeypatch.setattr(pacing, "DEPTH", 20)
     monkeypatch.setattr(pacing, "CHUNK", 1)
-    queue = queue_of_three_live_nodes()
+    queue = execution_queue()
+    for node in (this_node.name, "a", "b"):
+        queue.heartbeat(node)
     queue.mark(f"{number}:A" for number in range(1, 101))
     batches: list[Any] = []
     assert dispatch(batches.append, 1, together=7) == 59

@@ -1,11 +1,9 @@
 """One reconcile at a time, by a lease: it expires, and a pass that lost it changes nothing any more."""
 
 import logging
-import threading
 from datetime import datetime, timedelta
 from typing import Any
 
-import psycopg
 import pytest
 from django.db import connection
 
@@ -16,10 +14,9 @@ from harbor_refresh.executions.models import Quarantine, Release
 from harbor_refresh.executions.retention.lease import LEASE, Held, Lease
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline.reconciliation import Reconciled, reconcile
-from tests import servers
-from tests.integration.concurrency import DEADLINE_SECONDS, at_once, in_background
+from tests.integration.concurrency import at_once, statement_held_open
 from tests.integration.database_state import rows
-from tests.integration.pipeline.pipeline_state import marked, member
+from tests.integration.pipeline.pipeline_state import marked
 from tests.integration.redis_state import Redis, whole_redis
 from tests.integration.sample_executions import AGES_AGO, drifted
 
@@ -58,13 +55,6 @@ def test_a_second_reconcile_says_which_pass_runs_and_touches_nothing(
     ]
 
 
-def test_a_lease_that_has_expired_is_taken_over(redis: Redis) -> None:
-    execution = drifted()
-    held_for(-1)
-    assert reconcile().marked == 1
-    assert marked(redis) == {member(execution)}
-
-
 def test_a_lease_that_ends_later_than_possible_counts_as_expired() -> None:
     """The clock that gave it was put back. One that is no longer than two leases may be of this clock."""
     held_for(2 * LEASE.total_seconds() + 60)
@@ -84,10 +74,9 @@ def test_if_many_passes_take_the_lease_at_once_only_one_gets_it() -> None:
         assert {one.holder for one in taken if one} <= {winner.holder, "another"}
 
 
-def test_a_pass_does_not_wait_for_a_locked_row(database: str) -> None:
+def test_a_pass_does_not_wait_for_a_locked_row() -> None:
     held_for(-1)
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM execution_lease FOR UPDATE")
+    with statement_held_open("SELECT FROM execution_lease FOR UPDATE"):
         held = Lease("reconcile").take()
     assert held is not None
     assert held.holder == "other"
@@ -111,35 +100,6 @@ def test_a_pass_keeps_its_lease_as_long_as_it_goes_on(monkeypatch: pytest.Monkey
 
     outcome = reconcile(progress=expire)
     assert (outcome.looked_at, outcome.marked, outcome.lease_lost) == (3, 3, False)
-
-
-def test_a_pass_that_stands_still_loses_its_lease_and_changes_nothing_when_it_goes_on(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("harbor_refresh.tasks.pipeline.reconciliation.PAGE", 1)
-    for _ in range(2):
-        drifted()
-    asleep, wake = threading.Event(), threading.Event()
-
-    def sleep(_: int) -> None:
-        asleep.set()
-        assert wake.wait(DEADLINE_SECONDS)
-
-    with in_background(lambda: reconcile(progress=sleep)) as ended:
-        assert asleep.wait(DEADLINE_SECONDS)
-        LeaseRow.objects.update(held_until=AGES_AGO)
-        assert reconcile().looked_at == 2
-        redis.flushall()
-        before = rows(Watermark)
-        with caplog.at_level(logging.INFO, "harbor_refresh"):
-            wake.set()
-            outcome = ended()
-    assert (outcome.lease_lost, outcome.looked_at) == (True, 1)
-    assert (marked(redis), rows(Watermark)) == (set(), before)
-    assert (
-        "WARNING",
-        "Reconcile lost its lease to another pass and ended: it had stood still for too long",
-    ) in lines(caplog)
 
 
 @pytest.mark.parametrize("write", [1, 2, 3, 4, 5])
@@ -176,12 +136,3 @@ def test_a_pass_that_lost_its_lease_changes_nothing_whichever_write_is_next(
     outcome = reconcile()
     assert (outcome.lease_lost, count) == (True, write)
     assert state() == after
-
-
-def test_a_dry_run_needs_no_lease(redis: Redis) -> None:
-    drifted()
-    held_for(20)
-    before = rows(Watermark)
-    outcome = reconcile(dry_run=True)
-    assert (outcome.held, outcome.drifted, outcome.marked) == (None, 1, 0)
-    assert (rows(Watermark), whole_redis(redis)) == (before, {})

@@ -132,12 +132,6 @@ def test_an_export_is_what_waits_and_what_is_in_flight_and_can_be_imported(redis
     assert (others(redis), marked(redis)) == (set(), {"7:SCAN", "8:SCAN"})
 
 
-def test_an_export_for_harbors_main_branch_is_its_set(redis: Redis) -> None:
-    execution_queue().mark(["8:SCAN"])
-    assert said("harbor", "marks", "export", "--set") == "Turned 1 execution into marks of Harbor."
-    assert redis.smembers(SET) == {b"8:SCAN"}
-
-
 def test_an_export_is_refused_while_ticks_would_take_the_marks_in_again(redis: Redis) -> None:
     queue = execution_queue()
     queue.mark(["8:SCAN"])

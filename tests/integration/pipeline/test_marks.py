@@ -33,17 +33,6 @@ def test_a_rollback_marks_nothing_and_reports_nothing(redis: Redis) -> None:
     assert whole_redis(redis) == {}
 
 
-def test_a_savepoint_that_is_rolled_back_marks_nothing(redis: Redis) -> None:
-    kept, kept_tasks = made(1)
-    _, lost_tasks = made(1)
-    with transaction.atomic():
-        report([Report(kept_tasks[0], "Running")])
-        with transaction.atomic():
-            report([Report(lost_tasks[0], "Running")])
-            transaction.set_rollback(True)
-    assert marked(redis) == {member(kept)}
-
-
 def test_reports_that_change_nothing_mark_nothing(redis: Redis) -> None:
     _, tasks = made(1)
     report([Report(tasks[0], "Running")])

@@ -1,6 +1,5 @@
 """Harbor's own marks as they are moved: what each script changes, and how often ticks look."""
 
-import random
 from typing import Any
 
 import pytest
@@ -12,8 +11,6 @@ from harbor_refresh.tasks.pipeline import legacy_marks
 from harbor_refresh.tasks.pipeline.legacy_marks import Imported, LegacyMarks
 from harbor_refresh.tasks.queue.connection import patient
 from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_SET, SEEDS_KEY
-from tests.integration.concurrency import wait_until
-from tests.integration.old_release import Consumer, Writers
 from tests.integration.redis_state import PREFIX, Redis, queue_with, settings_with, whole_redis
 
 REST = f"{PREFIX}legacy_rest"
@@ -130,27 +127,6 @@ def test_a_queue_that_refuses_a_member_leaves_the_mark(redis: Redis) -> None:
     assert others(redis) == {KEY % (b"7", b"A")}
 
 
-def test_an_export_moves_the_queue_and_the_claims_and_forgets_their_failures(redis: Redis) -> None:
-    queue, transfer = queue_with(redis), transfer_with(redis)
-    queue.mark(["1:A", "2:B"])
-    claim = queue.claim("node", 10).claim
-    queue.mark(["2:B", "3:C"])
-    queue.claim("another", 1)
-    redis.hset(f"{PREFIX}attempts", mapping={"1:A": 2, "3:C": 1, "4:D": 1})
-    redis.sadd(f"{PREFIX}processing", "unreadable")
-    redis.sadd(f"{PREFIX}queue:v2", "unreadable")
-    assert sum(transfer.export(as_set=False)) == 3
-    assert others(redis) == {HARBORS_KEY.encode() % one for one in ((b"1", b"A"), (b"2", b"B"), (b"3", b"C"))}
-    after = whole_redis(redis, observed=True)
-    assert (after["queue:v2"], after["processing"], after["attempts"]) == (
-        {"unreadable"},
-        {"unreadable"},
-        {"4:D": "1"},
-    )
-    assert "waiting" not in after
-    assert queue.complete(claim).claim_expired == 2, "its worker is fenced"
-
-
 def test_what_a_worker_has_completed_meanwhile_is_not_exported(redis: Redis) -> None:
     queue, transfer = queue_with(redis), transfer_with(redis)
     queue.mark(["1:A"])
@@ -172,27 +148,3 @@ def test_a_queue_that_is_harbors_set_is_neither_imported_nor_taken(
     transfer = transfer_with(redis)
     assert imported(transfer).taken == 1
     assert redis.smembers(HARBORS_SET) == {b"1:A", b"2:B"}
-
-
-def test_no_mark_is_lost_while_an_old_release_goes_on_writing(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After each write of a mark its execution is claimed once more."""
-    executions = 2_000
-    redis.mset({HARBORS_KEY % (number, "A"): "" for number in range(1, executions + 1)})
-    monkeypatch.setattr(legacy_marks, "ROUND_SECONDS", 0.001)
-    transfer = transfer_with(redis, legacy_rate=1_000_000)
-    writers, consumer = Writers(executions, seed=random.randrange(1_000)), Consumer(queue_with(redis, rest=0.0))
-    with writers.at_work():
-        while writers.writes < 20_000 or len(consumer.claimed) < executions:
-            transfer.look()
-            consumer.work()
-
-    def all_is_taken() -> bool:
-        transfer.look()
-        return not consumer.work() and not others(redis)
-
-    wait_until(all_is_taken, "the last marks to be taken")
-    late = {number for number, moment in writers.marked.items() if consumer.claimed[number] <= moment}
-    assert late == set()
-    assert len(consumer.claimed) == executions

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from harbor_refresh.executions.lifecycle.quarantines import quarantine, release
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Quarantine, Task
+from harbor_refresh.executions.retention.lease import Lease
 from harbor_refresh.executions.sql import text
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.models import Watermark
@@ -100,7 +100,8 @@ def test_all_pages_are_read_without_a_repeat(monkeypatch: pytest.MonkeyPatch, re
     assert reconcile(full=True).looked_at == 10
 
 
-def test_a_dry_run_reports_and_changes_nothing(redis: Redis) -> None:
+def test_a_dry_run_needs_no_lease_reports_and_changes_nothing(redis: Redis) -> None:
+    assert Lease("reconcile").take() is None
     drifted()
     held = drifted()
     Quarantine.objects.create(execution=held, reason="x", attempts=1, at=AGES_AGO)
@@ -128,21 +129,6 @@ def test_a_drift_that_is_repaired_between_the_queries_of_database_and_queue_is_n
     outcome = reconcile()
     assert (outcome.drifted, outcome.marked) == (1, 0)
     assert (status_of(execution), marked(redis)) == ("Success", set())
-
-
-@pytest.mark.usefixtures("replica")
-def test_reconcile_and_release_see_changes_of_a_moment_ago(redis: Redis) -> None:
-    lost, held, free = drifted(), drifted(), drifted()
-    quarantine([held.pk, free.pk], 5)
-    Quarantine.objects.filter(pk=free.pk).update(at=AGES_AGO)
-    assert reconcile(full=True).marked == 1
-    assert release([held.pk]) == [held.pk]
-    assert rows(Quarantine) == {}
-    members = {member(one) for one in (lost, held, free)}
-    assert whole_redis(redis)["queue:v2"] == members
-    claim = execution_queue().claim("me", 10).claim
-    assert refresh_claim(claim).changed == 3
-    assert {status_of(one) for one in (lost, held, free)} == {"Success"}
 
 
 def test_a_drift_is_found_through_its_own_tasks_although_the_table_has_no_statistics() -> None:

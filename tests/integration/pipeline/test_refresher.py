@@ -40,24 +40,6 @@ def test_a_claim_is_refreshed_once_and_logged_in_the_words_that_operators_grep_f
     assert set(whole_redis(redis)) <= {"nodes", "stamp", "cursor", "wake"}
 
 
-def test_a_mark_that_arrives_while_its_execution_is_refreshed_is_refreshed_again(
-    redis: Redis,
-) -> None:
-    execution, tasks = made(2)
-    report([Report(tasks[0], "Success")])
-    claim = execution_queue().claim("me", 10).claim
-    with Pause("deciding") as pause, in_background(lambda: refresh_claim(claim)) as worked:
-        pause.wait_until_reached()
-        report([Report(tasks[1], "Success")])
-        pause.go_on.set()
-        worked()
-    assert marked(redis) == {member(execution)}
-    assert status_of(execution) == "Running"
-    refresh_claim(execution_queue().claim("me", 10).claim)
-    assert status_of(execution) == "Success"
-    assert marked(redis) == set()
-
-
 def one_row_of_history_for_each_revision(execution: Execution) -> bool:
     execution.refresh_from_db()
     rows = StatusChange.objects.filter(execution_id=execution.pk).order_by("revision")

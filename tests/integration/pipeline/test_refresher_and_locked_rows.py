@@ -3,7 +3,6 @@
 import time
 from typing import Any
 
-import psycopg
 import pytest
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
@@ -14,8 +13,8 @@ from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pacing import LOCKED_SECONDS, SMALL
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
 from harbor_refresh.tasks.queue import execution_queue
-from tests import servers
 from tests.created import create_many
+from tests.integration.concurrency import statement_held_open
 from tests.integration.database_state import rows
 from tests.integration.pipeline.pipeline_state import marked, member, names
 from tests.integration.redis_state import Redis, whole_redis
@@ -23,28 +22,19 @@ from tests.integration.sample_executions import made
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
-LOCKED = 20
-
-
-def two_hundred() -> tuple[list[int], set[str]]:
-    """Ids and members of executions that are marked, and Success once they are refreshed."""
-    executions = create_many([NewExecution("TEST", tasks=[NewTask()])] * 200)
-    report([Report(pk, "Success") for pk in Task.objects.values_list("pk", flat=True)])
-    return [one.pk for one in executions], {member(one) for one in executions}
-
 
 @pytest.mark.parametrize("strength", ["UPDATE", "NO KEY UPDATE", "SHARE"])
 def test_locked_rows_are_released_without_an_attempt_and_other_rows_do_not_wait(
-    strength: str, redis: Redis, database: str, told: list[Any]
+    strength: str, redis: Redis, told: list[Any]
 ) -> None:
-    ids, members = two_hundred()
+    executions = create_many([NewExecution("TEST", tasks=[NewTask()])] * 200)
+    report([Report(pk, "Success") for pk in Task.objects.values_list("pk", flat=True)])
+    ids = [one.pk for one in executions]
     locked = set(ids[::10])
-    assert len(locked) == LOCKED
     claim = execution_queue().claim("me", 1000).claim
-    assert set(claim.members) == members
+    assert set(claim.members) == {member(one) for one in executions}
     told.clear()
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute(f"SELECT FROM execution WHERE id = ANY(%s) FOR {strength}", [list(locked)])
+    with statement_held_open(f"SELECT FROM execution WHERE id = ANY(%s) FOR {strength}", [list(locked)]):
         began = time.monotonic()
         outcome = refresh_claim(claim)
         assert time.monotonic() - began < 50, "it waited for the lock_timeout of 60 s"
@@ -62,11 +52,10 @@ def test_locked_rows_are_released_without_an_attempt_and_other_rows_do_not_wait(
     assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
 
 
-def test_a_row_that_is_locked_again_and_again_is_never_quarantined(redis: Redis, database: str) -> None:
+def test_a_row_that_is_locked_again_and_again_is_never_quarantined(redis: Redis) -> None:
     execution, tasks = made(1)
     report([Report(tasks[0], "Success")])
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM execution FOR UPDATE")
+    with statement_held_open("SELECT FROM execution FOR UPDATE"):
         for _ in range(2 * refresh_settings().max_attempts):
             claim = execution_queue().claim("me", 10).claim
             assert refresh_claim(claim) == Refreshed(locked={execution.pk})
@@ -75,13 +64,12 @@ def test_a_row_that_is_locked_again_and_again_is_never_quarantined(redis: Redis,
 
 @pytest.mark.parametrize(("count", "looks"), [(1, 1), (SMALL, 1), (SMALL + 1, 0)])
 def test_a_few_locked_rows_are_tried_again_soon_and_many_with_the_next_tick(
-    count: int, looks: int, told: list[tuple[str, dict[str, Any]]], database: str
+    count: int, looks: int, told: list[tuple[str, dict[str, Any]]]
 ) -> None:
     for _ in range(count):
         report([Report(made(1)[1][0], "Success")])
     claim = execution_queue().claim("me", 100).claim
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM execution FOR UPDATE")
+    with statement_held_open("SELECT FROM execution FOR UPDATE"):
         told.clear()
         refresh_claim(claim)
     woken = [values for name, values in told if name == "woken"]

@@ -10,7 +10,6 @@ from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_PATTERN, HARBOR
 from tests import servers
 from tests.faults.cluster import Cluster
 from tests.harbor.restricted import address, give_rights
-from tests.integration.command_output import manage
 from tests.integration.redis_state import Redis
 from tests.integration.sample_executions import drifted
 from tests.waiting import wait_for
@@ -34,11 +33,6 @@ def refused(redis: Redis) -> list[tuple[str, str]]:
     return [(one["reason"], one["object"]) for one in redis.acl_log()]
 
 
-def moved(cluster: Cluster, *words: str) -> None:
-    done = manage("harbor", *words, **cluster.env)
-    assert done.returncode == 0, (words, done.stdout, done.stderr)
-
-
 def wrong() -> set[str]:
     return set(Execution.objects.values_list("status", flat=True)) - {"Success"}
 
@@ -56,22 +50,4 @@ def test_workers_refresh_what_harbors_keys_name(cluster: Cluster, redis: Redis, 
     cluster.beat()
     wait_for(lambda: not wrong(), "the executions to be refreshed", log=cluster.members[0].log)
     wait_for(lambda: not redis.keys(HARBORS_PATTERN), "the marks to be gone")
-    assert refused(redis) == []
-
-
-def test_the_commands_move_all_marks_and_back(cluster: Cluster, redis: Redis) -> None:
-    pks = [drifted().pk for _ in range(3)]
-    members = {f"{pk}:TEST".encode() for pk in pks}
-    keys = {(HARBORS_KEY % (pk, "TEST")).encode() for pk in pks}
-    redis.mset({HARBORS_KEY % (pks[0], "TEST"): "", SEEDS_KEY % (pks[1], "TEST"): ""})
-    redis.sadd(HARBORS_SET, f"{pks[2]}:TEST")
-    moved(cluster, "marks", "import", "--dry-run")
-    moved(cluster, "marks", "import")
-    assert redis.smembers("cache:execution:refresh:queue:v2") == members
-    moved(cluster, "marks", "export")
-    assert set(redis.keys(HARBORS_PATTERN)) == keys
-    moved(cluster, "marks", "import")
-    moved(cluster, "marks", "export", "--set")
-    assert (redis.smembers(HARBORS_SET), redis.keys(HARBORS_PATTERN)) == (members, [])
-    moved(cluster, "status")
     assert refused(redis) == []

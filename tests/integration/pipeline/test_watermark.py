@@ -17,7 +17,6 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Quarantine, Release, Task
 from harbor_refresh.tasks.models import Watermark
-from harbor_refresh.tasks.pipeline import reconciliation
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from harbor_refresh.tasks.queue import execution_queue
 from tests import servers
@@ -25,7 +24,7 @@ from tests.integration.concurrency import DEADLINE_SECONDS, in_background
 from tests.integration.database_state import rows
 from tests.integration.pipeline.pipeline_state import marked, member, watermark
 from tests.integration.redis_state import Redis
-from tests.integration.sample_executions import AGES_AGO, drifted, made
+from tests.integration.sample_executions import drifted, made
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -232,22 +231,6 @@ def test_an_untrusted_watermark_is_ignored_once(
     reconcile()
     after = reconcile()
     assert (after.rescan_reason, after.looked_at) == (None, 0)
-
-
-def test_the_watermark_remembers_the_server_that_the_pass_began_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failover in the middle of a pass is seen by the next one."""
-    reconcile()
-    run = reconciliation.run
-
-    def as_before_the_failover(name: str, **values: Any) -> Any:
-        found = run(name, **values)
-        return [(*found[0][:2], AGES_AGO, "00000000", *found[0][4:])] if name == "read_watermark" else found
-
-    monkeypatch.setattr(reconciliation, "run", as_before_the_failover)
-    reconcile()
-    monkeypatch.undo()
-    row = Watermark.objects.get()
-    assert (row.last_pass_at, row.timeline) == (AGES_AGO, "00000000")
 
 
 def database_now() -> datetime:

@@ -19,17 +19,15 @@ from harbor_refresh.executions.lifecycle import reports
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report
 from harbor_refresh.executions.management.output import Failed
-from harbor_refresh.executions.models import Execution, Quarantine
+from harbor_refresh.executions.models import Execution
 from harbor_refresh.local.redis import EmbeddedRedis
-from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
-from harbor_refresh.tasks.operations.pauses import paused
 from harbor_refresh.tasks.pipeline import marks
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.connection import WaitsOnce, connect
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from tests.integration.admin_client import act, signed_in, told
+from tests.integration.admin_client import act, signed_in
 from tests.integration.redis_state import Redis, only_waits_take_time
 from tests.integration.sample_executions import delete
 from tests.started import start
@@ -82,26 +80,9 @@ def stop(admin: Client, execution: Execution) -> None:
     assert set(Execution.objects.values_list("status", flat=True)) == {"Stopped"}
 
 
-def stop_by_command(admin: Client, execution: Execution) -> None:
-    call_command("harbor", "stop", *(str(pk) for pk in Execution.objects.values_list("pk", flat=True)))
-    assert set(Execution.objects.values_list("status", flat=True)) == {"Stopped"}
-
-
 def look_at_queue(admin: Client, execution: Execution) -> None:
     page = admin.get(QUEUE)
     assert (page.status_code, "Redis: TimeoutError" in page.content.decode()) == (200, True)
-
-
-def recover_now(admin: Client, execution: Execution) -> None:
-    assert told(admin.post(QUEUE, {"verb": "recover", "confirmed": "yes"}))[0].startswith(
-        "error: Redis: TimeoutError"
-    )
-
-
-def resume_refreshing(admin: Client, execution: Execution) -> None:
-    admin.post(QUEUE, {"verb": "pause", "target": WORK, "confirmed": "yes"})
-    admin.post(QUEUE, {"verb": "resume", "target": WORK, "confirmed": "yes"})
-    assert not paused()
 
 
 def look_by_command(admin: Client, execution: Execution) -> None:
@@ -117,11 +98,6 @@ def ask_many_times(admin: Client, execution: Execution) -> None:
     assert WaitsOnce(view)(RequestFactory().get("/")).content == b"False"
 
 
-def release(admin: Client, execution: Execution) -> None:
-    act(admin, f"{ADMIN}/quarantine/", "release", [Quarantine.objects.get().pk])
-    assert not Quarantine.objects.exists()
-
-
 def report(admin: Client, execution: Execution) -> None:
     assert reports.report([Report(task_of(execution), "Running", 1)]).applied == 1
 
@@ -133,8 +109,7 @@ def mark(admin: Client, execution: Execution) -> None:
 @pytest.mark.parametrize(
     "ask",
     [
-        *(stop, stop_by_command, release, report, mark),
-        *(look_at_queue, recover_now, resume_refreshing, look_by_command, ask_many_times),
+        *(stop, report, mark, look_at_queue, look_by_command, ask_many_times),
     ],
 )
 def test_a_call_to_a_redis_that_hangs_waits_for_two_attempts(

@@ -2,9 +2,6 @@
 
 import os
 import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,32 +14,15 @@ from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue import connection
 from harbor_refresh.tasks.queue.connection import (
     NotServing,
-    Patience,
     WrongServer,
     connect,
 )
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from tests.integration.concurrency import DEADLINE_SECONDS, at_once, wait_until
+from tests.integration.concurrency import at_once, wait_until
 from tests.integration.redis_state import Redis, only_waits_take_time
 from tests.proxy import Proxy
 
 TIMEOUT_SECONDS = 1.0
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[EmbeddedRedis]:
-    """One of the test's own."""
-    with EmbeddedRedis(tmp_path / "redis") as server:
-        yield server
-        if server.pid:
-            os.kill(server.pid, signal.SIGCONT)
-
-
-@pytest.fixture
-def operator(server: EmbeddedRedis) -> Iterator[Redis]:
-    """Who sets the server up, over a connection of his own."""
-    with Redis.from_url(server.url) as client:
-        yield client
 
 
 def long_lived(url: str, timeout: float = 5.0) -> ExecutionQueue:
@@ -76,81 +56,15 @@ def test_after_a_failover_the_patient_client_goes_on_and_the_single_one_with_the
         proxy.close()
 
 
-def is_full(server: EmbeddedRedis, operator: Redis) -> Callable[[], None]:
-    operator.config_set("maxmemory", "1mb")
-    return lambda: operator.config_set("maxmemory", "0")
-
-
-def has_too_few_replicas(server: EmbeddedRedis, operator: Redis) -> Callable[[], None]:
-    operator.config_set("min-replicas-to-write", 1)
-    return lambda: operator.config_set("min-replicas-to-write", 0)
-
-
-def cannot_save(server: EmbeddedRedis, operator: Redis) -> Callable[[], None]:
-    """A folder stands where the snapshot is to be written."""
-    snapshot = server.directory / "dump.rdb"
-
-    def save(status: str) -> None:
-        operator.bgsave()
-        wait_until(lambda: operator.info("persistence")["rdb_last_bgsave_status"] == status, "the snapshot")
-
-    def recover() -> None:
-        snapshot.rmdir()
-        save("ok")
-
-    snapshot.mkdir()
-    operator.config_set("save", "3600 1")
-    save("err")
-    return recover
-
-
-def runs_an_endless_script(server: EmbeddedRedis, operator: Redis) -> Callable[[], None]:
-    operator.config_set("busy-reply-threshold", 1)
-
-    def run() -> None:
-        with suppress(ResponseError), Redis.from_url(server.url) as client:
-            client.eval("while true do end", 0)
-
-    def is_busy() -> bool:
-        try:
-            operator.ping()
-        except ResponseError:
-            return True
-        return False
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    wait_until(is_busy, "the script to run")
-
-    def end() -> None:
-        operator.script_kill()
-        thread.join(DEADLINE_SECONDS)
-
-    return end
-
-
-@pytest.mark.parametrize(
-    ("refuse", "code"),
-    [
-        (is_full, "OOM"),
-        (has_too_few_replicas, "NOREPLICAS"),
-        (cannot_save, "MISCONF"),
-        (runs_an_endless_script, "BUSY"),
-    ],
-)
 def test_what_a_server_refuses_is_not_asked_again_and_works_once_it_serves(
-    server: EmbeddedRedis,
-    operator: Redis,
-    refuse: Callable[[EmbeddedRedis, Redis], Callable[[], None]],
-    code: str,
+    server: EmbeddedRedis, operator: Redis
 ) -> None:
     queue = long_lived(server.url)
-    serve = refuse(server, operator)
-    with pytest.raises(QueueUnavailable, match=rf"^Redis: NotServing: {code} "):
-        queue.mark(["2:A"])
-    with pytest.raises(QueueUnavailable, match=rf"^Redis: NotServing: {code} "):
-        queue.claim("me", 1)
-    serve()
+    operator.config_set("maxmemory", "1mb")
+    for verb in (lambda: queue.mark(["2:A"]), lambda: queue.claim("me", 1)):
+        with pytest.raises(QueueUnavailable, match=r"^Redis: NotServing: OOM "):
+            verb()
+    operator.config_set("maxmemory", "0")
     stats = operator.info("commandstats")["cmdstat_evalsha"]
     assert stats["failed_calls"] + stats["rejected_calls"] == 2 + 2, "two that knew no script, and one a verb"
     queue.mark(["2:A"])
@@ -164,6 +78,9 @@ def test_what_a_server_refuses_is_not_asked_again_and_works_once_it_serves(
         ("READONLY You can't write against a read only replica.", WrongServer),
         ("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", WrongServer),
         ("UNBLOCKED force unblock from blocking operation, instance state changed", WrongServer),
+        ("MISCONF Redis is configured to save RDB snapshots, but it's unable to persist to disk.", NotServing),
+        ("NOREPLICAS Not enough good replicas to write.", NotServing),
+        ("BUSY Redis is busy running a script. You can only call SCRIPT KILL", NotServing),
         ("EXECABORT Transaction discarded because of: OOM command not allowed", NotServing),
         ("ERR Error running script (call to f_0a): @user_script:9: -OOM command not allowed", NotServing),
         (
@@ -215,41 +132,6 @@ def test_a_server_that_hangs_is_tried_twice_by_a_patient_verb_and_once_by_a_sing
     queue.mark(["3:A"])
     assert not queue.lost(["3:A"])
     assert queue.claim("me", 1).claim.members == ("3:A",), "the claim without an answer has taken the other"
-
-
-def test_what_is_retried_inside_an_attempt_is_tried_once() -> None:
-    """The library connects with the retries of the command, inside those of the command."""
-    patience = Patience(60, tries=4)
-    attempts, failures = [], []
-
-    def fail() -> None:
-        attempts.append(1)
-        raise NoConnection("refused")
-
-    def attempt() -> None:
-        patience.call_with_retry(fail, failures.append)
-
-    for _ in range(2):
-        with pytest.raises(NoConnection):
-            patience.call_with_retry(attempt, failures.append)
-    assert (len(attempts), len(failures)) == (8, 8)
-
-
-def test_a_command_is_not_tried_again_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0]
-    monkeypatch.setattr(connection, "monotonic", lambda: now[0])
-    attempts = []
-
-    def fail(seconds: float) -> None:
-        attempts.append(1)
-        now[0] += seconds
-        raise NoConnection("no answer")
-
-    for seconds, tried in ((0, 4), (1, 4), (2, 2), (4, 1)):
-        with pytest.raises(NoConnection):
-            Patience(2, tries=4).call_with_retry(lambda: fail(seconds), print)  # noqa: B023 - called at once
-        assert len(attempts) == tried
-        attempts.clear()
 
 
 def test_an_absence_is_remembered_until_the_page_has_ended_and_by_its_thread_alone(

@@ -114,22 +114,6 @@ def test_a_rest_grows_with_many_marks_and_shrinks_to_the_first_with_few(
     assert "marks" not in whole_redis(redis), "each claim begins to count anew"
 
 
-def test_after_a_quiet_time_a_hot_member_is_claimed_at_once(redis: Redis, warm: Warm) -> None:
-    queue, clock = warm
-    for _ in range(6):
-        press(queue, "1:A")
-        claim(queue, redis)
-        clock.move(LONGEST)
-    queue.mark(["1:A"])
-    batch = claim(queue, redis)
-    assert (batch.claim.members, batch.wait) == (("1:A",), 0)
-    assert heat(redis) == {"1:A": f"4:{clock.now}"}
-    redis.delete(HEAT)  # it expires after two of the longest rests without a claim
-    queue.mark(["1:A"])
-    assert claim(queue, redis).claim.members == ("1:A",)
-    assert heat(redis) == {"1:A": f"1:{clock.now}"}
-
-
 def test_a_hot_member_delays_no_other_member(redis: Redis, warm: Warm) -> None:
     queue, clock = warm
     queue.mark(["1:A"])

@@ -1,4 +1,7 @@
-"""Claims read a long queue by a cursor: no member is claimed twice, and every member is claimed eventually."""
+"""Claims read a long queue by a cursor: no member is claimed twice, and every member is claimed eventually.
+
+How much a claim takes is what the model says (test_queue_state_machine.py).
+"""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -7,9 +10,11 @@ from typing import Any
 import pytest
 from redis.exceptions import ResponseError
 
+from harbor_refresh.tasks.pacing import SMALL
 from harbor_refresh.tasks.queue import queue as queue_module
 from harbor_refresh.tasks.queue.members import Token
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from tests.integration.queue.verb_cases import Faked, token, waiting
 from tests.integration.redis_state import (
     PREFIX,
     Clock,
@@ -140,3 +145,27 @@ def test_a_page_is_cut_to_the_requested_number_and_no_member_is_lost(redis: Redi
     queue.mark(everything)
     assert redis.object("ENCODING", PREFIX + "queue:v2") in (b"listpack", b"hashtable")
     assert sorted(claimed_until_empty(queue, 3, "me")) == sorted(everything)
+
+
+@pytest.mark.parametrize("others", [6, 9], ids=["all the room", "more than the room"])
+def test_a_claim_ends_with_the_page_after_which_others_took_the_room(
+    others: int, redis: Redis, faked: Faked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue_module, "PAGE", 2)
+    queue, _ = faked
+    queue.mark(waiting(SMALL + 20))
+    queue.heartbeat("you")
+    theirs = {f"{number}:A:you:7" for number in range(others)}
+    run = queue._run
+
+    def between_pages(*words: Any, **options: Any) -> Any:
+        answer = run(*words, **options)
+        redis.sadd(PREFIX + "processing", *theirs)
+        return answer
+
+    monkeypatch.setattr(queue, "_run", between_pages)
+    batch = queue.claim("me", 8)
+    assert (len(batch.claim), batch.more) == (2, False)
+    state = whole_redis(redis)
+    assert len(state["queue:v2"]) == SMALL + 18
+    assert state["processing"] == theirs | {token(one, int(batch.claim.stamp)) for one in batch.claim.members}

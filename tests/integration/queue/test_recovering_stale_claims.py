@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from harbor_refresh.tasks.pipeline.recovery import release_stale
-from harbor_refresh.tasks.queue import queue as queue_module
 from harbor_refresh.tasks.queue.claim import Released
 from tests.integration.queue.verb_cases import NOW, SECOND, Faked, flight, put
-from tests.integration.redis_state import PREFIX, Redis, sets_are_hash_tables, signs_of_life_come, whole_redis
+from tests.integration.redis_state import PREFIX, Redis, signs_of_life_come, whole_redis
 
 
 def test_claims_of_a_node_that_said_that_it_stops_wait_for_their_message_until_they_are_old(
@@ -62,34 +61,6 @@ def test_while_signs_of_life_may_be_missing_claims_go_back_and_no_attempt_is_cou
     redis.delete(PREFIX + "presence")
     assert release_stale(queue) == (Released(1, ()), ())
     assert whole_redis(redis) == {"queue:v2": {"1:A"}}
-
-
-def scans(redis: Redis) -> int:
-    info: Any = redis.info("commandstats")
-    return int(info.get("cmdstat_sscan", {"calls": 0})["calls"])
-
-
-def test_recovery_looks_who_is_alive_once_and_again_only_for_a_node_it_does_not_know(
-    redis: Redis, faked: Faked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    queue, _ = faked
-    monkeypatch.setattr(queue_module, "TOKENS_PAGE", 20)
-    put(redis, {"nodes": {"n1": NOW}} | flight(*(f"{number}:A:n1:{NOW}" for number in range(1, 1001))))
-    look, looks = queue.stats, list[Any]()
-
-    def looked() -> Any:
-        looks.append(look())
-        return looks[-1]
-
-    queue.stats = looked  # type: ignore[method-assign]
-    with sets_are_hash_tables(redis):
-        before = scans(redis)
-        assert release_stale(queue) == (Released(), ())
-        assert scans(redis) - before > 10
-        assert len(looks) == 1
-        redis.sadd(PREFIX + "processing", f"1:A:dead:{NOW}")
-        assert release_stale(queue) == (Released(1, ()), ())
-    assert len(looks) == 3
 
 
 def test_a_node_that_took_a_claim_over_after_recovery_looked_who_is_alive_keeps_it(

@@ -91,22 +91,10 @@ def test_a_key_that_would_never_expire_is_dropped(name: str, queue: ExecutionQue
 
 #: Members of the queue that no claim can read.
 MALFORMED = [
-    b"x",
-    b"1",
-    b"1:",
-    b":A",
     b"",
     b"1:A:B",
-    b"-1:A",
-    b"0:A",
-    b"1.5:A",
-    b"9223372036854775808:A",
     b"99999999999999999999999:A",
     b"\xff\xfe",
-    b"1:\xff",
-    b"1:A\x00",
-    "\u0661:A".encode(),
-    b"1:" + b"V" * 65,
     b"7:A\n8:A",
 ]
 

@@ -1,13 +1,12 @@
 """A Redis that was flushed, forgot its scripts or is away; real clocks; and no script that reads all of a set."""
 
 import time
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 import redis as redis_py
 
 from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pipeline.recovery import release_stale
 from harbor_refresh.tasks.queue.claim import Claim, Completed, Released
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
@@ -31,26 +30,6 @@ def test_after_flushall_in_the_middle_everything_works_and_the_old_claim_is_outl
     assert queue.claim("me", 10).claim.members == ("1:A",)
 
 
-def test_every_verb_works_after_the_scripts_were_flushed(redis: Redis, faked: Faked) -> None:
-    queue, _ = faked
-
-    def flushed(verb: Callable[[], Any]) -> Any:
-        redis.script_flush()
-        return verb()
-
-    assert flushed(lambda: queue.mark(["1:A"])) is True
-    claim = flushed(lambda: queue.claim("me", 10)).claim
-    mine = flushed(lambda: queue.take_over(claim, "me"))
-    assert mine.members == ("1:A",)
-    assert flushed(lambda: queue.fail(mine)) == Released(1, ())
-    assert flushed(queue.must_send_tick) is False
-    again = queue.claim("me", 10).claim
-    assert flushed(lambda: queue.complete(again)) == Completed(0, False)
-    assert flushed(lambda: release_stale(queue)) == (Released(), ())
-    assert flushed(lambda: queue.heartbeat("me")) == 0
-    assert flushed(queue.stats).backlog == 0
-
-
 def test_a_script_that_is_forgotten_again_after_it_was_loaded_is_an_absence(
     redis: Redis, faked: Faked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,7 +40,8 @@ def test_a_script_that_is_forgotten_again_after_it_was_loaded_is_an_absence(
 
 
 def test_with_redis_away_every_verb_says_so_in_our_own_words() -> None:
-    queue, _ = queue_without_redis()
+    client = absent_redis()
+    queue = ExecutionQueue(refresh_settings(), client, client)
     claim = Claim("n1", "7", ("1:A",))
     for verb in (
         lambda: queue.mark(["1:A"]),
@@ -78,13 +58,6 @@ def test_with_redis_away_every_verb_says_so_in_our_own_words() -> None:
     ):
         with pytest.raises(QueueUnavailable, match=r"^Redis: "):
             verb()
-
-
-def queue_without_redis() -> tuple[ExecutionQueue, Redis]:
-    from harbor_refresh.tasks.conf import refresh_settings
-
-    client = absent_redis()
-    return ExecutionQueue(refresh_settings(), client, client), client
 
 
 def test_real_clocks_give_no_stamp_twice(redis: Redis, queue: ExecutionQueue) -> None:

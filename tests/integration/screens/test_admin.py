@@ -16,7 +16,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from harbor_refresh.executions.admin.formatters import duration
 from harbor_refresh.executions.admin.lists import MAX_SHOWN, CappedPaginator
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
@@ -24,7 +23,7 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from tests.integration.admin_client import act, ids_shown, signed_in, told
+from tests.integration.admin_client import act, ids_shown, told
 from tests.integration.operations.actions.sample_bulk import with_jobs
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
@@ -61,37 +60,6 @@ def traced() -> Iterator[None]:
 def state(*executions: Execution) -> list[tuple[str, int]]:
     rows = Execution.objects.filter(pk__in=[one.pk for one in executions]).order_by("pk")
     return list(rows.values_list("status", "revision"))
-
-
-PAGES = """
-/admin/
-/admin/harbor_executions/execution/?status__exact=Running&vendor=SCAN_ALL
-/admin/harbor_executions/execution/{execution}/change/
-/admin/harbor_executions/task/
-/admin/harbor_executions/task/?execution__id__exact={execution}&status__exact=Pending
-/admin/harbor_executions/task/{task}/change/
-/admin/harbor_executions/statuschange/
-/admin/harbor_executions/statuschange/{change}/change/
-/admin/harbor_executions/quarantine/
-/admin/harbor_executions/quarantine/{execution}/change/
-/admin/django_celery_beat/periodictask/
-/admin/django_celery_beat/periodictask/add/
-/admin/django_celery_beat/intervalschedule/
-/admin/django_celery_beat/crontabschedule/
-/admin/auth/user/
-/admin/auth/group/
-"""
-
-
-def test_every_page_renders(admin: Client) -> None:
-    execution = made_wrong()
-    refresh([execution.pk])
-    quarantine([execution.pk], 5, {execution.pk: "a <b>bad</b> row"})
-    task, change = Task.objects.latest("pk"), StatusChange.objects.latest("pk")
-    for page in PAGES.split():
-        response = admin.get(page.format(execution=execution.pk, task=task.pk, change=change.pk))
-        assert response.status_code == 200, page
-        assert "<b>bad</b>" not in response.content.decode(), page
 
 
 def test_the_list_shows_the_newest_first_with_status_and_counts(admin: Client) -> None:
@@ -161,18 +129,7 @@ def test_nothing_can_be_added_changed_or_deleted(admin: Client, address: str, mo
     assert list(model.objects.values()) == before
 
 
-ODD = [
-    "\x00",
-    "a\x00b",
-    "abc",
-    "-1",
-    "1.5",
-    "²",
-    "9" * 23,
-    "9" * 5000,
-    "x" * 3000,
-    "\ud800".encode("utf-8", "replace"),
-]
+ODD = ["\x00", "abc", "-1", "²", "9" * 5000, "x" * 3000]
 LISTS = [LIST, TASKS, JOBS, CHANGES, QUARANTINE]
 #: All that have a search, but those of other packages.
 SEARCHED = [*LISTS, *(f"/admin/harbor_executions/{one}/" for one in ("delivery", "subscription", "apitoken"))]
@@ -323,52 +280,3 @@ def test_release_ends_the_quarantine_and_marks(admin: Client, queue: ExecutionQu
     assert told(response) == ["success: 1 execution released from quarantine and will be refreshed soon."]
     assert list(Quarantine.objects.values_list("pk", flat=True)) == [kept.pk]
     assert redis.smembers(queue.keys.queue) == {f"{held.pk}:SCAN_ALL".encode()}
-
-
-@pytest.mark.parametrize(
-    ("permissions", "may_look", "may_act"),
-    [
-        ((), False, False),
-        (("view_execution", "view_quarantine"), True, False),
-        (
-            ("view_execution", "change_execution", "view_quarantine", "change_quarantine"),
-            True,
-            True,
-        ),
-    ],
-)
-def test_viewing_needs_the_view_permission_and_actions_need_the_change_permission(
-    permissions: tuple[str, ...], may_look: bool, may_act: bool
-) -> None:
-    client = signed_in(*permissions)
-    wrong, other, held = made_wrong(), made_wrong(), made_wrong()
-    quarantine([held.pk], 5)
-
-    def seen(address: str) -> int:
-        return client.get(address).status_code
-
-    looked = [seen(LIST), seen(f"{LIST}{wrong.pk}/change/"), seen(QUARANTINE)]
-    asked = client.post(f"{LIST}{other.pk}/refresh/", {"confirmed": "yes"}).status_code
-    act(client, LIST, "refresh", [wrong.pk])
-    act(client, QUARANTINE, "release", [held.pk])
-
-    assert asked == (302 if may_act else 403)
-    assert looked == [200 if may_look else 403] * 3
-    assert (seen(TASKS), seen(JOBS)) == (403, 403)
-    assert state(wrong, other) == [("Success", 1) if may_act else ("Running", 0)] * 2
-    assert Quarantine.objects.exists() is not may_act
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0, "0 s"),
-        (59, "59 s"),
-        (60, "1 min"),
-        (3_605, "1 h"),
-        (3_665, "1 h 1 min"),
-        (90_000, "1 d 1 h"),
-    ],
-)
-def test_a_duration_reads_in_two_units(seconds: int, text: str) -> None:
-    assert duration(seconds) == text

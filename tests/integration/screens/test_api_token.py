@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from harbor_refresh.executions.access import api_tokens
 from harbor_refresh.executions.models import ApiToken
-from tests.integration.command_output import data, failing, manage, said
+from tests.integration.command_output import data, failing, said
 from tests.integration.concurrency import in_background, transaction_held_open, wait_until
 from tests.integration.database_state import waiting_for_locks
 
@@ -74,9 +74,3 @@ def test_misuse_makes_no_token(words: list[str], told: str) -> None:
     with pytest.raises(CommandError, match=told):
         said("harbor", "token", *words)
     assert not ApiToken.objects.exists()
-
-
-def test_as_a_process_it_writes_the_token_alone_to_standard_output() -> None:
-    done = manage("harbor", "token", "runner", "--may", "report")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert api_tokens.recognise(done.stdout.rstrip("\n")) == row()

@@ -5,12 +5,9 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.http import QueryDict
 from django.test import Client
 
 from harbor_refresh.executions.access.audit import Word
-from harbor_refresh.executions.admin.filters import filter_of
-from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -156,30 +153,18 @@ def test_the_list_offers_all_that_match_only_if_there_are_more_than_it_shows(adm
     assert "Choose all that match (60)" in said(admin.get(LIST + "?vendor=MORE"))
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "colour=red",
-        "status__in=Error,Running",
-        "vendor=SCAN&vendor=GC",
-        "status__exact=Succeed",
-        "vendor_id=" + "x" * 256,
-        "quarantined=no",
-        "has_jobs=no",
-        "start_time_from_0=yesterday",
-        "q=two words",
-        "q=a=1 b=2",
-        "q=nothing-of-that-name",
-        "vendor=SCAN&q=SCAN",
-        "vendor=" + "x" * 65,
-    ],
-)
-def test_a_list_that_an_action_cannot_follow_exactly_is_refused(admin: Client, query: str) -> None:
+INEXACT = [
+    *("colour=red", "status__in=Error,Running", "vendor=SCAN&vendor=GC", "status__exact=Succeed"),
+    *("vendor_id=" + "x" * 256, "quarantined=no", "has_jobs=no", "start_time_from_0=yesterday"),
+    *("q=two words", "q=a=1 b=2", "q=nothing-of-that-name", "vendor=SCAN&q=SCAN", "vendor=" + "x" * 65),
+]
+
+
+def test_a_list_that_an_action_cannot_follow_exactly_is_refused(admin: Client) -> None:
     (execution,) = with_jobs(1)
-    with pytest.raises(Refused):
-        filter_of(QueryDict(query))
-    ask(admin, "stop", [execution.pk], "?" + query, across=True, confirmed="yes")
-    assert not actions().exists()
+    for query in INEXACT:
+        ask(admin, "stop", [execution.pk], "?" + query, across=True, confirmed="yes")
+        assert not actions().exists(), query
     assert status_of(execution) == "Running"
 
 
@@ -207,17 +192,6 @@ def test_who_may_not_delete_executions_may_not_go_on_with_a_deletion() -> None:
     User.objects.update(is_superuser=True)
     client.post(f"{LIST}{action.pk}/resume/", {"confirmed": "yes"})
     assert status_of(action) == "Running"
-
-
-def test_only_those_who_may_delete_are_offered_to_delete() -> None:
-    (execution,) = with_jobs(1)
-    stop(execution.pk)
-    client = signed_in("view_execution", "change_execution")
-    assert 'value="stop"' in client.get(LIST).content.decode()
-    assert 'value="remove"' not in client.get(LIST).content.decode()
-    act(client, LIST, "remove", [execution.pk])
-    client.post(f"{LIST}{execution.pk}/remove/", {"confirmed": "yes"})
-    assert Execution.objects.filter(pk=execution.pk).exists()
 
 
 def buttons(client: Client, execution: Execution) -> set[str]:

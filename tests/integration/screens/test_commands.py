@@ -9,18 +9,18 @@ from django.db import connection
 from redis import Redis
 
 from harbor_refresh.executions.errors import LeaseLost
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
-from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.management.output import printable
 from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.executions.retention.lease import Lease
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.models import Watermark
+from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from tests import servers
 from tests.integration.command_output import data, failing, manage, misuse, said
+from tests.integration.sample_executions import with_tasks
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
@@ -29,11 +29,8 @@ NOBODY = "redis://127.0.0.1:1/0"
 
 def made(vendor: str = "SCAN_ALL", status: str = "Pending") -> Execution:
     """An execution of one task, refreshed; nothing is on the queue."""
-    execution = create(NewExecution(vendor, tasks=[NewTask()]))
-    task = Task.objects.get(execution=execution)
-    report([Report(task.pk, status, 1)])
-    refresh([execution.pk])
-    empty()
+    execution = with_tasks(status, vendor=vendor)
+    execution_queue()._redis.flushall()
     return execution
 
 
@@ -43,19 +40,9 @@ def made_wrong() -> Execution:
     return execution
 
 
-def empty() -> None:
-    client = Redis.from_url(servers.redis.url)
-    client.flushall()
-    client.close()
-
-
 def on_the_queue(redis: Redis) -> list[str]:
     found: set[bytes] = redis.smembers("cache:execution:refresh:queue:v2")  # type: ignore[assignment]
     return sorted(member.decode() for member in found)
-
-
-def members(*executions: Execution) -> list[str]:
-    return sorted(f"{one.pk}:{one.vendor_type}" for one in executions)
 
 
 def test_stats_shows_the_backlog_the_work_in_flight_and_the_live_nodes(queue: ExecutionQueue) -> None:
@@ -247,7 +234,7 @@ def test_reconcile_full_finds_drift_and_marks_it(redis: Redis) -> None:
             }
         ],
     }
-    assert on_the_queue(redis) == members(wrong)
+    assert on_the_queue(redis) == [f"{wrong.pk}:SCAN_ALL"]
     assert said("harbor", "repair", "drift", "--full").splitlines() == [
         "Looked at 2 executions: 1 drifted, 1 of them waiting already, 0 marked, 0 released from quarantine.",
         "execution  vendor    stored   true",

@@ -1,6 +1,5 @@
 """harbor why: each place where an execution may be, and what ends it."""
 
-import json
 import re
 from io import StringIO
 from time import monotonic
@@ -15,9 +14,9 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, 
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import member
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from tests.integration.command_output import data
 from tests.integration.concurrency import transaction_held_open
 from tests.integration.redis_state import whole_redis
 
@@ -33,15 +32,8 @@ def wrong(redis: Redis) -> Execution:
     return execution
 
 
-@pytest.fixture
-def queue() -> ExecutionQueue:
-    return execution_queue()
-
-
 def why(execution: Execution) -> dict[str, Any]:
-    out = StringIO()
-    call_command("harbor", "why", str(execution.pk), "--json", stdout=out)
-    answer: dict[str, Any] = json.loads(out.getvalue())
+    answer: dict[str, Any] = data("harbor", "why", execution.pk)
     return answer
 
 

@@ -13,7 +13,7 @@ from harbor_refresh.executions.access import api_tokens
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import ApiToken, Task
 from tests.integration.executions.api.api_client import V1, Program, token
-from tests.integration.executions.hook_requests import NEXT, SIGNING, signed, wire
+from tests.integration.executions.hook_requests import NEXT, SIGNING, signed
 from tests.integration.sample_executions import made
 
 SCOPES = {
@@ -117,7 +117,6 @@ def test_the_description_needs_no_token(database: str) -> None:
 # signed requests, which take the place of a token for reports
 
 SIGNABLE = {("POST", "/reports"), ("POST", "/tasks/{task_id}/report")}
-REPORTS = b'{"reports": []}'
 
 
 @pytest.fixture
@@ -162,45 +161,3 @@ def test_a_signed_request_is_carried_out_once() -> None:
     elsewhere += [sent(nameless, f"/tasks/{task}/report", **signed(nameless, "m5"))]
     assert elsewhere == [400, 400], "it may have been signed for another task"
     assert Task.objects.values_list("status", flat=True).get() == "Success"
-
-
-@pytest.mark.usefixtures("database", "redis")
-def test_without_a_secret_no_signature_is_right() -> None:
-    assert sent(REPORTS, **signed(REPORTS)) == 401
-    assert Program(token(Scope.REPORT)).send("POST", "/reports", REPORTS, **signed(REPORTS)).status_code == 200
-
-
-@pytest.mark.usefixtures("database", "redis", "signing")
-def test_the_status_hook_asks_for_the_scope_of_reports(settings: Settings) -> None:
-    settings.REFRESH_HARBOR_SECRET = "0123456789abcdef"
-    expired = token(Scope.REPORT, name="expired", expires_at=timezone.now() - timedelta(seconds=1))
-    revoked = token(Scope.REPORT, name="revoked")
-    api_tokens.revoke(ApiToken.objects.get(name="revoked").pk)
-    body = wire("j", task_id=7777)
-
-    def hook(**headers: str) -> int:
-        address = "/service/notifications/tasks/7777"
-        return Program().client.post(address, body, content_type="application/json", headers=headers).status_code
-
-    found = {
-        "nothing": hook(),
-        "expired": hook(Authorization=f"Bearer {expired}"),
-        "revoked": hook(Authorization=f"Bearer {revoked}"),
-        "wrong scope": hook(Authorization=f"Bearer {token(Scope.READ, Scope.MANAGE)}"),
-        "wrong secret": hook(Authorization="Harbor-Secret 0123456789abcdee"),
-        "expired signature": hook(**signed(body, ago=301)),
-        "right token": hook(Authorization=f"Bearer {token(Scope.REPORT)}"),
-        "right secret": hook(Authorization="Harbor-Secret 0123456789abcdef"),
-        "right signature": hook(**signed(body)),
-    }
-    assert found == {
-        "nothing": 401,
-        "expired": 401,
-        "revoked": 401,
-        "wrong scope": 403,
-        "wrong secret": 401,
-        "expired signature": 401,
-        "right token": 404,
-        "right secret": 404,
-        "right signature": 404,
-    }

@@ -195,40 +195,6 @@ def test_pages_that_ask_within_a_moment_share_one_look(admin: Client, monkeypatc
     assert looks == [1, 1]
 
 
-def test_fifty_pages_that_ask_at_once_share_one_look(admin: Client) -> None:
-    live(admin)
-    looks: list[int] = []
-    may_return = threading.Event()
-
-    def slowly() -> Overview:
-        looks.append(1)
-        assert may_return.wait(300)
-        return take()
-
-    looks_with(slowly)
-    answers: list[int] = []
-
-    def ask() -> None:
-        answers.append(_again(admin))
-
-    threads = [threading.Thread(target=ask) for _ in range(50)]
-    for thread in threads:
-        thread.start()
-    may_return.set()
-    for thread in threads:
-        thread.join()
-    assert (answers, looks) == ([200] * 50, [1])
-
-
-def _again(admin: Client) -> int:
-    """Ask with the session of this client, from another thread."""
-    client = Client()
-    client.cookies = admin.cookies
-    status: int = client.get(LIVE).status_code
-    connection.close()
-    return status
-
-
 # Servers that are away
 
 

@@ -25,14 +25,11 @@ def runner(settings: Settings) -> Iterator[httpx2.Client]:
         yield client
 
 
-def test_an_address_without_an_id_and_a_body_that_is_too_large(runner: httpx2.Client) -> None:
-    create(NewExecution("TEST", tasks=[NewTask("j")]))
+def test_an_address_without_an_id_marks_and_a_body_that_is_too_large_is_refused(
+    runner: httpx2.Client, redis: redis_library.Redis
+) -> None:
+    execution = create(NewExecution("TEST", tasks=[NewTask("j")]))
     assert runner.post(PATH.rstrip("/"), content=as_bytes(wire("j"))).status_code == 200
+    assert whole_redis(redis)["queue:v2"] == {f"{execution.pk}:TEST"}
     assert runner.post(f"{PATH}1", content=b" " * 1_000_001).status_code == 413
     assert runner.post(f"{PATH}1", content=as_bytes(wire("j", "Success"))).status_code == 200
-
-
-def test_a_report_marks_its_execution(runner: httpx2.Client, redis: redis_library.Redis) -> None:
-    execution = create(NewExecution("TEST", tasks=[NewTask("j")]))
-    runner.post(f"{PATH}0", content=as_bytes(wire("j")))
-    assert whole_redis(redis)["queue:v2"] == {f"{execution.pk}:TEST"}

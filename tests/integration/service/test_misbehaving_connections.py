@@ -19,11 +19,9 @@ from django.test import Client
 from pytest_django import DjangoDbBlocker
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.models import Execution
 from tests.conftest import fresh_database
 from tests.integration.executions.api.api_client import token
-from tests.integration.sample_executions import delete, made
+from tests.integration.sample_executions import made
 from tests.integration.service.web import WebProcess
 from tests.waiting import slowness, wait_for
 
@@ -168,33 +166,6 @@ def test_a_statement_of_the_web_process_has_its_limits(web: WebProcess) -> None:
     with caller(web, Scope.REPORT) as program:
         answer = program.post("/executions", json={"vendor_type": "LIMITS"})
     assert answer.json()["status_message"] == "30s 10s"
-
-
-@pytest.mark.slow
-def test_lists_take_little_memory_whatever_the_attributes_hold(web: WebProcess) -> None:
-    large = {"a": ["x" * 1_000] * 720}
-    for _ in range(24):
-        execution = create(NewExecution("LARGE", extra_attrs=large, tasks=[NewTask("j", large)]))
-    pages = ("/admin/harbor_executions/execution/", "/admin/harbor_executions/task/", "/admin/harbor_tasks/job/")
-    with (
-        caller(web, Scope.READ) as program,
-        httpx2.Client(base_url=web.url, cookies=session_of_a_viewer(), trust_env=False, timeout=600) as viewer,
-    ):
-        for _ in range(8):  # each thread has opened its connection and its templates
-            assert {viewer.get(page).status_code for page in pages} == {200}
-            program.get("/executions?limit=1")
-        idle = memory(web.pid)
-        for _ in range(8):
-            listed = program.get("/executions?limit=24&vendor_type=LARGE")
-            assert len(listed.json()["items"]) == 24
-            assert len(listed.content) < 20_000
-            assert len(program.get(f"/executions/{execution.pk}/tasks").content) < 2_000
-            assert {viewer.get(page).status_code for page in pages} == {200}
-        assert memory(web.pid) - idle < 30 * MEGABYTE
-        one = viewer.get(f"{pages[0]}{execution.pk}/change/")
-        assert len(one.content) < 200_000
-        assert program.get(f"/executions/{execution.pk}").json()["extra_attrs"] == large
-    delete(Execution.objects.filter(vendor_type="LARGE").values_list("pk", flat=True))
 
 
 @pytest.mark.slow

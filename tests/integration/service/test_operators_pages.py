@@ -33,10 +33,6 @@ WRONG = {"beat.alive", "workers.alive"}
 SILENT = r"no worker of \S+ has answered|Beat has never sent anything"
 
 
-def within_sentences(text: str) -> list[str]:
-    return [one for one in pages.spans(text) if one.startswith("python manage.py ")]
-
-
 def url() -> str:
     return servers.postgres.url_for(connection.settings_dict["NAME"])
 
@@ -89,16 +85,16 @@ def all_at_once(lines: list[str]) -> str:
 
 @pytest.mark.usefixtures("database")
 def test_each_command_of_the_alerts_and_of_troubleshooting_works(redis: Redis) -> None:
+    """Those within a sentence are typed by test_every_command.py."""
     execution = start("TEST", [[NewJob("a.job", job_id="a")]])
     task = execution.tasks.get().pk
-    lines = [line for text in (ALERTS, TROUBLE) for line in (*pages.lines(text), *within_sentences(text))]
+    lines = [line for text in (ALERTS, TROUBLE) for line in pages.lines(text)]
     examined = [line for line in lines if line.startswith("python manage.py doctor")]
     assert len(examined) >= 8
     # the two tests below, and tests/hosts/test_refresh_queue_check.py
     others = ("curl", "journalctl", "python manage.py harbor check")
     elsewhere = [line for line in lines if line.startswith(others)]
-    acts = [line for line in lines if "stop ID" in line or "--release ID" in line or "unpause QUEUE" in line]
-    for line in dict.fromkeys(one for one in lines if one not in (*examined, *elsewhere, *acts)):
+    for line in dict.fromkeys(one for one in lines if one not in (*examined, *elsewhere)):
         run(with_examples(line, execution, task), redis)
     run(all_at_once(examined), redis)
 
@@ -138,10 +134,11 @@ def test_the_commands_of_upgrade_and_rollback_work(redis: Redis, tmp_path: Path,
     """All but those that need the settings of production or a cluster."""
     settings.STATIC_ROOT = tmp_path
     texts = [pages.section(UPGRADE, title) for title in ("Upgrade", "Roll back")]
-    lines = [line for text in texts for line in (*pages.lines(text), *within_sentences(text))]
+    lines = [line for text in texts for line in (*pages.lines(text), *pages.spans(text))]
+    lines = [line for line in lines if line.startswith("python manage.py ")]
     assert len(lines) > 8
     for line in dict.fromkeys(lines):
-        if not any(one in line for one in ("kubectl", "--deploy", "doctor")):
+        if not any(one in line for one in ("--deploy", "doctor")):
             run(line, redis)
         if "migrate harbor_executions" in line:
             said("migrate")  # the way back from the way back

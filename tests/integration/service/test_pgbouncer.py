@@ -14,8 +14,7 @@ from redis import Redis
 from examples.simulation.invariants import violations
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.lifecycle.reports import Report, report
-from harbor_refresh.executions.models import Execution, StatusChange
+from harbor_refresh.executions.models import Execution
 from tests import servers
 from tests.faults.cluster import Cluster
 from tests.integration.admin_client import signed_in
@@ -59,21 +58,6 @@ def role(database: str) -> Iterator[str]:
         server.execute("DROP ROLE refresher")
 
 
-def reconciled(url: str) -> int:
-    """How many executions a full reconcile has found. While that of beat runs it is refused, and asked again."""
-    answers: list[Any] = []
-
-    def is_answered() -> bool:
-        ran = manage("harbor", "repair", "drift", "--full", "--json", DATABASE_URL=url, **POOLED)
-        if "another reconcile is running" not in ran.stderr:
-            assert ran.returncode == 0, ran.stderr
-            answers.append(json.loads(ran.stdout)["drifted"])
-        return bool(answers)
-
-    wait_for(is_answered, "a reconcile after that of beat")
-    return int(answers[0])
-
-
 def doctor(url: str, *only: str, **environment: str) -> dict[str, list[dict[str, Any]]]:
     """The problems that it finds, by check."""
     words = [word for name in only for word in ("--only", name)]
@@ -111,44 +95,16 @@ def test_what_the_doctor_says_to_type_is_enough(pooler: Pooler, database: str, r
     assert doctor(url, "database", "tables", **POOLED) == {}
 
 
-def test_workers_beat_and_commands_work_behind_it(
-    pooler: Pooler, database: str, redis: Redis, tmp_path: Path
-) -> None:
-    """Reports go in by the database, and everything else by the pooler, which gives each transaction another
-    session."""
-    url = pooler().url(database)
-    cluster = Cluster(database, tmp_path)
-    cluster.env |= {"DATABASE_URL": url, **POOLED}
-    lost = drifted()
-    try:
-        cluster.worker(concurrency=2)
-        cluster.beat()
-        tasks = [pk for _ in range(20) for pk in made(3)[1]]
-        report([Report(pk, "Success") for pk in tasks])
-        ended = Execution.objects.filter(status="Success")
-        wait_for(
-            lambda: ended.count() == 21,
-            "20 executions to be refreshed, and a lost one",
-            log=cluster.members[0].log,
-        )
-        ran = manage("harbor", "repair", "refresh", "--all", "--yes", DATABASE_URL=url, **POOLED)
-        assert (ran.returncode, ran.stderr) == (0, "")
-        assert reconciled(url) == 0
-        wait_for(lambda: not violations(), "K1 to K4 to hold", log=cluster.members[0].log)
-    finally:
-        cluster.end()
-    assert StatusChange.objects.filter(execution=lost).count() >= 1
-    assert "Traceback" not in cluster.logs()
-
-
 LIST = "/admin/harbor_executions/execution/"
 #: Some of its pages, the dashboard first.
 PAGES = ("/admin/", "/admin/live", LIST, "/admin/harbor_executions/task/", "/admin/harbor_tasks/pause/")
 
 
-def test_the_web_process_works_behind_it(pooler: Pooler, database: str, redis: Redis, tmp_path: Path) -> None:
-    """Each of its threads keeps a connection to the pooler, and each transaction there gets another session."""
+def test_all_programs_work_behind_it(pooler: Pooler, database: str, redis: Redis, tmp_path: Path) -> None:
+    """Each thread of the web process keeps a connection to the pooler, and each transaction there gets another
+    session. An execution whose mark was lost is found by reconcile."""
     env = {"DATABASE_URL": pooler().url(database), **POOLED}
+    lost = drifted()
     cluster = Cluster(database, tmp_path)
     cluster.env |= env
     cookies = {"sessionid": signed_in(superuser=True).cookies["sessionid"].value}
@@ -181,6 +137,7 @@ def test_the_web_process_works_behind_it(pooler: Pooler, database: str, redis: R
             expected = {
                 **{execution.pk: "Success" for execution, _ in by_api},
                 **{execution.pk: "Error" for execution in by_hook},
+                lost.pk: "Success",
                 third: "Stopped",
             }
             wait_for(
@@ -188,6 +145,8 @@ def test_the_web_process_works_behind_it(pooler: Pooler, database: str, redis: R
                 "the reports to come true",
                 log=cluster.members[0].log,
             )
+            ran = manage("harbor", "repair", "refresh", "--all", "--yes", **env)
+            assert (ran.returncode, ran.stderr) == (0, "")
             wait_for(lambda: not violations(), "K1 to K4 to hold", log=cluster.members[0].log)
             with httpx2.Client(base_url=url, trust_env=False, timeout=120, cookies=cookies) as person:
                 pages = {page: person.get(page) for page in (*PAGES, f"{LIST}{third}/change/")}

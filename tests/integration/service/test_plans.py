@@ -8,14 +8,12 @@ import itertools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import connection
 
-from tests.integration.statements import PACKAGES, planned, statement
+from tests.integration.statements import planned, statement
 
 ROWS = """
 INSERT INTO execution (vendor_type, vendor_id, status, status_message, trigger, extra_attrs, revision)
@@ -146,9 +144,3 @@ def test_the_end_of_one_task_leaves_no_plan_that_takes_long_for_many(cursor: Any
     assert any("stopped AS" in plan for plan in told)
     assert [plan for plan in told if "Named Tuplestore" in plan and "Nested Loop" in plan] == []
     assert [plan for plan in told if re.search(r"Filter: .*= ANY \(\$", plan)] == []
-
-
-def test_no_statement_forbids_the_planner_anything() -> None:
-    texts = [one for package in PACKAGES for one in Path(str(files(package))).rglob("sql/**/*.sql")]
-    assert [str(one) for one in texts if re.search(r"^[^-].*\benable_\w+", one.read_text(), re.MULTILINE)] == []
-    assert len(texts) > 60

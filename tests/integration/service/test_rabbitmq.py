@@ -226,37 +226,32 @@ def test_a_confirmation_that_comes_late_is_not_taken_for_that_of_the_next_messag
     proxy.close()
 
 
-def test_a_question_to_a_rabbitmq_that_hangs_ends_with_its_limit(broker: RabbitMQ) -> None:
-    """Its connection is closed without another question, which would wait for as long again."""
-    proxy = HoldsAnswers(broker.port)
-    with uses(servers.redis.url, through(proxy, broker)):
-        ends_with_its_limit(proxy)
-    proxy.close()
-
-
-def test_a_question_over_tls_to_a_rabbitmq_that_hangs_ends_with_its_limit(
-    broker: RabbitMQ, certificates: Certificates, tls_port: int
+@pytest.mark.parametrize("is_secured", [False, True], ids=["in the clear", "over TLS"])
+def test_a_question_to_a_rabbitmq_that_hangs_ends_with_its_limit(
+    broker: RabbitMQ, certificates: Certificates, tls_port: int, is_secured: bool
 ) -> None:
-    proxy = HoldsAnswers(tls_port)
-    url = through(proxy, broker).replace("amqp:", "amqps:")
-    with uses(servers.redis.url, f"{url}?{certificates.query()}"):
-        ends_with_its_limit(proxy)
+    """Its connection is closed without another question, which would wait for as long again."""
+    proxy = HoldsAnswers(tls_port if is_secured else broker.port)
+    url = through(proxy, broker)
+    if is_secured:
+        url = f"{url.replace('amqp:', 'amqps:')}?{certificates.query()}"
+    with uses(servers.redis.url, url):
+        assert waiting(JOBS) == 0
+        with current_app.pool.acquire(block=True) as connection:
+            its: Any = connection
+            own = its.connection
+            asked: list[Any] = []
+            own.send_method = _notes(own.send_method, asked)
+        proxy.flows.clear()
+        with pytest.raises(AWAY):
+            waiting(JOBS)
+        with pytest.raises(QueueUnavailable):
+            channels.messages([JOBS])
+        proxy.flows.set()
+        assert (own.connected, asked) == (None, [])
+        shows(**{JOBS: 0})
+        assert waiting(JOBS) == 0
     proxy.close()
-
-
-def ends_with_its_limit(proxy: HoldsAnswers) -> None:
-    assert waiting(JOBS) == 0
-    with current_app.pool.acquire(block=True) as connection:
-        its: Any = connection
-        own = its.connection
-        asked: list[Any] = []
-        own.send_method = _notes(own.send_method, asked)
-    proxy.flows.clear()
-    with pytest.raises(AWAY):
-        waiting(JOBS)
-    proxy.flows.set()
-    assert (own.connected, asked) == (None, [])
-    assert waiting(JOBS) == 0
 
 
 def _notes(send_method: Callable[..., Any], asked: list[Any]) -> Callable[..., Any]:
@@ -294,15 +289,3 @@ def test_a_queue_whose_node_is_down_counts_as_there(broker_in_use: RabbitMQ) -> 
 
     with pytest.raises(AWAY):
         channels.length(OfADownNode(), JOBS)
-
-
-def test_looks_at_a_rabbitmq_that_hangs_give_up_and_those_after_them_work(broker: RabbitMQ) -> None:
-    proxy = HoldsAnswers(broker.port)
-    with uses(servers.redis.url, through(proxy, broker)):
-        shows(**{JOBS: 0})
-        proxy.flows.clear()
-        with pytest.raises(QueueUnavailable):
-            channels.messages([JOBS])
-        proxy.flows.set()
-        shows(**{JOBS: 0})
-    proxy.close()

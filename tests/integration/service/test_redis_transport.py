@@ -1,7 +1,6 @@
 """The mended transport of kombu: a Redis that refuses writes is away."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +16,6 @@ from tests.integration.redis_state import Redis
 from tests.proxy import Proxy
 
 QUEUE = "a queue"
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[EmbeddedRedis]:
-    with EmbeddedRedis(tmp_path / "redis") as server:
-        yield server
-
-
-@pytest.fixture
-def operator(server: EmbeddedRedis) -> Iterator[Redis]:
-    with Redis.from_url(server.url) as client:
-        yield client
 
 
 class Reader:
@@ -133,32 +120,6 @@ def test_no_connection_is_made_to_a_server_that_takes_no_writes_and_the_check_le
 
 
 @pytest.mark.slow
-def test_a_reader_whose_server_is_demoted_connects_to_the_new_primary(
-    server: EmbeddedRedis, operator: Redis, tmp_path: Path
-) -> None:
-    with EmbeddedRedis(tmp_path / "standby") as standby, Redis.from_url(standby.url) as other:
-        other.replicaof("127.0.0.1", server.port)
-        wait_until(lambda: other.info("replication")["master_link_status"] == "up", "the replica")
-        proxy = Proxy(server.port)
-        reader = Reader(f"redis://127.0.0.1:{proxy.port}/0")
-        reader.begin()
-        with suppress(TimeoutError):
-            reader.connection.drain_events(timeout=1.5)
-        other.replicaof("NO", "ONE")
-        proxy.target = standby.port
-        operator.replicaof("127.0.0.1", standby.port)
-        with pytest.raises(WrongServer):
-            reader.read(1)
-        reader.close()
-        reader.begin()
-        send(standby.url, "one")
-        reader.read(1)
-        assert reader.bodies == ["one"]
-        reader.close()
-        proxy.close()
-
-
-@pytest.mark.slow
 def test_a_publisher_whose_server_was_demoted_fails_once(
     server: EmbeddedRedis, operator: Redis, tmp_path: Path
 ) -> None:
@@ -180,14 +141,3 @@ def test_a_publisher_whose_server_was_demoted_fails_once(
             producer.publish("three", routing_key=QUEUE)
         assert other.llen(QUEUE) == 2
         proxy.close()
-
-
-def test_a_channel_keeps_its_client_as_long_as_its_connections(server: EmbeddedRedis, reader: Reader) -> None:
-    reader.connection.ensure_connection(max_retries=0)
-    channel = reader.connection.default_channel
-    with channel.conn_or_acquire() as first, channel.conn_or_acquire() as second:
-        assert second is first
-    channel._disconnect_pools()  # as kombu does when a connection breaks
-    with channel.conn_or_acquire() as after:
-        assert after is not first
-        assert after.ping()

@@ -31,15 +31,10 @@ TICK_TASKS = [claim_batch, recover_stale, reconcile, reap, sweep]
 
 def schedule() -> dict[str, tuple[str, str, bool]]:
     return {
-        row.name: (row.task, str(row.schedule_or_none), row.enabled)
-        for row in map(with_schedule, PeriodicTask.objects.all())
+        row.name: (row.task, str(row.interval or row.crontab), row.enabled)
+        for row in PeriodicTask.objects.all()
         if not row.name.startswith("celery.")
     }
-
-
-def with_schedule(row: Any) -> Any:
-    row.schedule_or_none = row.interval or row.crontab
-    return row
 
 
 OURS = {
@@ -70,27 +65,38 @@ def test_beat_changes_at_its_start_only_rows_that_the_environment_names(settings
     assert schedule() == OURS
 
 
-def test_intervals_in_the_environment_override_their_rows(settings: Settings) -> None:
-    settings.SET_IN_ENVIRONMENT = frozenset(["EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS"])
-    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 7
-    follow_setting()
-    follow_setting()
-    assert schedule() == OURS | {"Claim batches": ("tasks.claim_batch", "every 7 seconds", True)}
+@pytest.fixture
+def interval(settings: Settings) -> Callable[[float], None]:
+    """The environment says it, and beat starts."""
+
+    def say(seconds: float) -> None:
+        settings.SET_IN_ENVIRONMENT = frozenset(["EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS"])
+        settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = seconds
+        follow_setting()
+
+    return say
 
 
-def test_a_fraction_of_a_second_is_kept(settings: Settings) -> None:
-    settings.SET_IN_ENVIRONMENT = frozenset(["EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS"])
-    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0.5
-    follow_setting()
-    row = PeriodicTask.objects.get(name="Claim batches")
-    assert row.schedule.run_every.total_seconds() == 0.5
+def test_an_interval_in_the_environment_overrides_its_row_and_leaves_the_switch_of_an_administrator(
+    interval: Callable[[float], None],
+) -> None:
+    """Intervals that were made twice by hand do not stop beat, nor does a crontab."""
+    rows = PeriodicTask.objects.filter(name="Claim batches")
+    rows.update(enabled=False, interval=None, crontab=CrontabSchedule.objects.create(minute="5"))
+    for _ in range(2):
+        IntervalSchedule.objects.create(every=90, period="seconds")
+    for _ in range(2):
+        interval(90)
+    assert schedule() == OURS | {"Claim batches": ("tasks.claim_batch", "every 90 seconds", False)}
+    interval(0.5)
+    assert rows.get().schedule.run_every.total_seconds() == 0.5
 
 
 @pytest.mark.parametrize("seconds", [0, -1])
-def test_an_interval_of_zero_has_no_ticks_and_leaves_the_row(settings: Settings, seconds: int) -> None:
-    settings.SET_IN_ENVIRONMENT = frozenset(["EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS"])
-    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = seconds
-    follow_setting()
+def test_an_interval_of_zero_has_no_ticks_and_leaves_the_row(
+    interval: Callable[[float], None], seconds: int
+) -> None:
+    interval(seconds)
     assert schedule() == OURS
 
 
@@ -178,32 +184,6 @@ def test_rows_that_many_beats_restore_at_once_are_there_once() -> None:
     assert schedule() == OURS
 
 
-def test_the_switch_of_an_administrator_survives_an_interval_of_the_environment(settings: Settings) -> None:
-    settings.SET_IN_ENVIRONMENT = frozenset(["EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS"])
-    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 90
-    PeriodicTask.objects.filter(name="Claim batches").update(enabled=False)
-    follow_setting()
-    assert schedule()["Claim batches"] == ("tasks.claim_batch", "every 90 seconds", False)
-
-
-def test_an_interval_in_the_environment_overrides_a_crontab(settings: Settings) -> None:
-    settings.SET_IN_ENVIRONMENT = frozenset(["EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS"])
-    row = PeriodicTask.objects.get(name="Claim batches")
-    row.interval, row.crontab = None, CrontabSchedule.objects.create(minute="5")
-    row.save()
-    follow_setting()
-    assert schedule()["Claim batches"] == ("tasks.claim_batch", "every 30 seconds", True)
-
-
-def test_duplicate_intervals_made_by_hand_do_not_stop_beat(settings: Settings) -> None:
-    settings.SET_IN_ENVIRONMENT = frozenset(["EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS"])
-    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 90
-    for _ in range(2):
-        IntervalSchedule.objects.create(every=90, period="seconds")
-    follow_setting()
-    assert schedule()["Claim batches"] == ("tasks.claim_batch", "every 90 seconds", True)
-
-
 # ticks
 
 
@@ -212,11 +192,6 @@ def test_ticks_do_not_pile_up_if_no_worker_takes_them(tick: Any, redis: Redis) -
     sent = [tick.apply_async() for _ in range(20)]
     assert sum(one is not None for one in sent) == waiting(TICKS) == redis.llen(TICKS) == tick.most_waiting
     assert redis.exists(WORK) == 0
-
-
-def test_ticks_of_many_beats_at_once_stay_bounded(redis: Redis) -> None:
-    at_once(*([lambda: [tick.apply_async() for tick in TICK_TASKS for _ in range(5)]] * 4))
-    assert redis.llen(TICKS) <= 12
 
 
 @pytest.mark.parametrize("rare", [reconcile, reap, sweep], ids=lambda task: task.name)
@@ -257,10 +232,6 @@ def test_a_refresh_subtask_shows_which_executions_it_refreshes(redis: Redis) -> 
     }
     assert waiting(WORK) == 2
     assert redis.exists(TICKS) == 0
-
-
-def test_nothing_waits_in_a_queue_that_does_not_exist() -> None:
-    assert waiting(TICKS) == 0
 
 
 def test_beat_replaces_celerys_handler_whose_statements_may_wait_for_one_that_it_interrupts() -> None:

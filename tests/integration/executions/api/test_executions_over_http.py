@@ -57,24 +57,15 @@ def test_an_execution_is_created_with_its_tasks_in_their_order(program: Program)
 @pytest.mark.parametrize(
     ("wrong", "status", "where"),
     [
-        ({"vendor_type": ""}, 422, "body.vendor_type"),
         ({"vendor_type": "A:B"}, 422, "body.vendor_type"),
-        ({"vendor_type": "x" * 65}, 422, "body.vendor_type"),
-        ({"vendor_id": 2**63}, 422, "body.vendor_id"),
         ({"vendor_id": True}, 422, "body.vendor_id: takes a whole number"),
-        ({"vendor_id": ["7"]}, 422, "body.vendor_id: takes a whole number"),
-        ({"vendor_id": ""}, 422, "a UUID, or text of 1 to 255 characters"),
         ({"vendor_id": "x" * 256}, 422, "a UUID, or text of 1 to 255 characters"),
         ({"vendor_id": "x\x00"}, 422, "a UUID, or text of 1 to 255 characters"),
-        ({"vendor_id": "x" * 255}, 201, ""),
-        ({"vendor_id": 7.5}, 422, "body.vendor_id"),
         ({"vendor_id": 7.0}, 201, ""),
-        ({"trigger": "t" * 17}, 422, "body.trigger"),
         ({"tasks": [{"job_id": "j" * 65}]}, 422, "body.tasks.0.job_id"),
         ({"tasks": [{}] * 10_001}, 422, "body.tasks"),
         ({"misspelt": 1}, 422, "body.misspelt"),
         ({"extra_attrs": {"text": "\x00"}}, 400, "NUL"),
-        ({"extra_attrs": {"deep": None}}, 201, ""),
     ],
 )
 def test_what_cannot_be_stored_is_refused_whole(

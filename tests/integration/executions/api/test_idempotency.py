@@ -1,12 +1,8 @@
 """A creation that is sent again with its key is carried out once."""
 
-import json
-from concurrent.futures import ThreadPoolExecutor
-
-from django.db import connection
-
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import Execution, IdempotencyKey, Task
+from tests.integration.concurrency import at_once
 from tests.integration.executions.api.api_client import Program, token
 
 NEW = {"vendor_type": "SCAN", "tasks": [{}]}
@@ -43,14 +39,8 @@ def test_a_request_that_failed_leaves_no_key(program: Program) -> None:
 
 
 def test_of_many_requests_with_one_key_at_once_one_creates(program: Program) -> None:
-    def send(number: int) -> str:
-        try:
-            one = Program(program.token)
-            return json.dumps(one.post("/executions", NEW, 201, **{"Idempotency-Key": "k1"}))
-        finally:
-            connection.close()
+    def send() -> int:
+        return int(Program(program.token).post("/executions", NEW, 201, **{"Idempotency-Key": "k1"})["id"])
 
-    with ThreadPoolExecutor(6) as pool:
-        answers = set(pool.map(send, range(6)))
-    assert len(answers) == 1
+    assert len(set(at_once(*[send] * 6))) == 1
     assert (Execution.objects.count(), Task.objects.count()) == (1, 1)

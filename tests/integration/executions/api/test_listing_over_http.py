@@ -1,15 +1,12 @@
 """Lists come in pages, newest first, and each filter chooses what it says."""
 
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
-from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.queries import listing
-from harbor_refresh.executions.queries.filters import Filter
 from tests.created import create_many
 from tests.integration.executions.api.api_client import Program
 from tests.integration.sample_executions import made
@@ -89,40 +86,18 @@ def test_each_filter_chooses_what_it_says(program: Program) -> None:
     ("query", "status"),
     [
         ("status=Succeed", 422),
-        ("limit=0", 422),
         ("limit=1001", 422),
-        ("cursor=-1", 422),
         ("cursor=99999999999999999999", 422),
         ("attribute=name", 422),
-        ("attribute==1", 422),
         ("attribute=" + "a." * 20 + "=1", 422),
         ("started_after=2020-01-01T00:00:00", 422),
-        ("started_after=0.5", 422),
         ("started_after=0001-01-01T00:00:00%2B01:00", 400),
         ("started_after=2020-01-01T00:00:00-21:00", 200),
-        ("started_after=yesterday", 422),
         ("vendor_id=9223372036854775808", 200),
-        ("vendor_id=", 422),
         ("vendor_id=%00", 422),
-        ("vendor_id=" + "x" * 256, 422),
         ("vendor_type=%00", 400),
         ("attribute=a=%00", 422),
     ],
 )
 def test_a_filter_that_cannot_be_used_is_an_error(program: Program, query: str, status: int) -> None:
     program.get(f"/executions?{query}", status)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"vendor": "A"},
-        {"statuses": "Error"},
-        {"statuses": ["Fine"]},
-        {"started_after": "now"},
-        {"attributes": ["a"]},
-    ],
-)
-def test_a_filter_from_json_names_what_it_cannot_use(given: dict[str, Any]) -> None:
-    with pytest.raises(Refused):
-        Filter.from_json(given)

@@ -3,12 +3,9 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.news.after_commit import Member
-from harbor_refresh.executions.status import CODES
 from tests.integration.executions.api.api_client import Program
 from tests.integration.sample_executions import made
 
@@ -119,13 +116,6 @@ def test_of_too_many_errors_none_is_named(program: Program) -> None:
     assert len(program.post("/reports", body, 422)["errors"]) == 20
 
 
-def test_ten_thousand_reports_are_one_request(program: Program) -> None:
-    _, tasks = made(10_000)
-    answer = program.post("/reports", {"reports": [{"task_id": pk, "status": "Success"} for pk in tasks]})
-    assert (answer["applied"], answer["unchanged"], answer["refused"]) == (10_000, 0, 0)
-    assert Task.objects.filter(status="Success").count() == 10_000
-
-
 def test_one_report_is_applied_or_changes_nothing(program: Program) -> None:
     _, (task,) = made(1)
     path = f"/tasks/{task}/report"
@@ -141,56 +131,3 @@ def test_one_report_that_cannot_be_used_is_an_error(program: Program) -> None:
         "unknown status 'Succeed'" in program.post(f"/tasks/{task}/report", {"status": "Succeed"}, 400)["detail"]
     )
     assert program.post("/tasks/7777/report", {"status": "Success"}, 404)["detail"] == "there is no task 7777"
-
-
-def test_a_report_of_a_stop_refreshes_at_once(program: Program) -> None:
-    execution, (task,) = made(1)
-    program.post(f"/tasks/{task}/report", {"status": "Stopped"})
-    execution.refresh_from_db()
-    assert execution.status == "Stopped"
-
-
-STATUSES = ("Pending", "Scheduled", "Running", "Stopped", "Error", "Success")
-LIVES = st.lists(st.tuples(st.integers(1, 4), st.sampled_from(STATUSES)), min_size=1, max_size=8)
-
-
-def ordered(task: int, life: list[tuple[int, str]]) -> list[dict[str, Any]]:
-    """The reports of a task in the order in which its runner made them: one final status a run at most."""
-    made = sorted({(revision, CODES[status]): status for revision, status in life}.items())
-    runs = sorted({revision for revision, _ in life})
-    return [
-        {
-            "task_id": task,
-            "status": status,
-            "revision": revision,
-            "message": f"run {revision}",
-            "earlier_runs": runs.index(revision) + 1,
-        }
-        for (revision, _), status in made
-    ]
-
-
-@given(lives=st.lists(LIVES, min_size=1, max_size=3), data=st.data())
-@settings(max_examples=40)
-def test_reports_in_any_permutation_give_the_state_of_the_ordered_run(
-    program: Program, lives: list[list[tuple[int, str]]], data: st.DataObject
-) -> None:
-    """Duplicated, reordered and late, in one request or in many."""
-    _, once = made(len(lives))
-    _, shuffled = made(len(lives))
-    for task, life in zip(once, lives, strict=True):
-        program.post("/reports", {"reports": ordered(task, life)})
-    reports = [one for task, life in zip(shuffled, lives, strict=True) for one in ordered(task, life)]
-    again = data.draw(st.lists(st.sampled_from(reports), max_size=5))
-    sent = data.draw(st.permutations(reports + again))
-    while sent:
-        size = data.draw(st.integers(1, len(sent)))
-        program.post("/reports", {"reports": sent[:size]})
-        sent = sent[size:]
-    found = [states_of(tasks) for tasks in (once, shuffled)]
-    assert found[0] == found[1]
-
-
-def states_of(tasks: list[int]) -> list[tuple[Any, ...]]:
-    rows = Task.objects.filter(pk__in=tasks).order_by("pk")
-    return list(rows.values_list("status", "status_code", "status_revision", "run_count", "status_message"))

@@ -4,9 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from pytest_django import Settings
 
-from harbor_refresh.executions import pacing
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.deliveries import deliverer
 from harbor_refresh.executions.models import AuditEntry, Delivery, Subscription
@@ -14,11 +12,7 @@ from tests.integration.executions.api.api_client import Program, token
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import receiver
 
-
-@pytest.fixture(autouse=True)
-def loopback(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings.REFRESH_DELIVER_NETWORKS = ("127.0.0.1/32",)
-    monkeypatch.setattr(pacing, "DELIVER_TIMEOUT_SECONDS", 60.0)
+pytestmark = pytest.mark.usefixtures("loopback")
 
 
 def test_a_subscription_is_made_shown_changed_and_deleted(program: Program) -> None:

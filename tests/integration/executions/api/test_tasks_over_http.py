@@ -1,16 +1,14 @@
 """Tasks are looked at, one or in pages."""
 
-import psycopg
 import pytest
 from django.db import connection
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.queries import listing
-from tests import servers
+from tests.integration.concurrency import statement_held_open
 from tests.integration.database_state import rows
 from tests.integration.executions.api.api_client import Program, answered
 from tests.integration.sample_executions import made
@@ -86,8 +84,7 @@ def test_a_row_that_stays_locked_is_503_and_only_the_log_names_its_table(
     _, (task,) = made(1)
     with connection.cursor() as cursor:
         cursor.execute("SET lock_timeout = '50ms'")
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [task])
+    with statement_held_open("SELECT FROM task WHERE id = %s FOR UPDATE", [task]):
         refused = program.send("PATCH", f"/tasks/{task}", {"extra_attrs": {}})
     assert (refused["Retry-After"], answered(refused, 503)["detail"]) == (
         "5",
@@ -106,15 +103,3 @@ def test_extra_attrs_of_what_is_not_there_or_cannot_be_stored_are_refused(progra
         for given, code in (({"extra_attrs": [1]}, 422), ({}, 422), ({"extra_attrs": {"a": "\x00"}}, 400)):
             program.patch(path, given, code)
     assert Execution.objects.get().extra_attrs == Task.objects.get().extra_attrs == {}
-
-
-def test_an_execution_that_is_to_end_as_error_is_stopped_after_one_task_was_reported_so(program: Program) -> None:
-    """As StopAndWaitWithError of Harbor."""
-    execution, (first, second) = made(2)
-    program.post(f"/tasks/{first}/report", {"status": "Error", "message": "the policy is gone"}, 200)
-    assert stop(execution.pk) == 1
-    assert Execution.objects.get().status == "Error"
-    assert list(Task.objects.order_by("pk").values_list("pk", "status", "status_message")) == [
-        (first, "Error", "the policy is gone"),
-        (second, "Stopped", ""),
-    ]

@@ -3,9 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from pytest_django import Settings
 
-from harbor_refresh.executions import pacing
 from harbor_refresh.executions.deliveries import deliverer, subscriptions
 from harbor_refresh.executions.models import Subscription
 from harbor_refresh.executions.news import handlers as registry
@@ -14,13 +12,7 @@ from tests.integration.executions.deliveries.receiver import Receiver, receiver
 
 
 @pytest.fixture(autouse=True)
-def loopback(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings.REFRESH_DELIVER_NETWORKS = ("127.0.0.1/32",)
-    monkeypatch.setattr(pacing, "DELIVER_TIMEOUT_SECONDS", 60.0)
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+def registered(loopback: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """No handlers but those of the test."""
     monkeypatch.setattr(registry, "_registered", {})
     monkeypatch.setattr(execution_changed, "receivers", [])

@@ -8,7 +8,7 @@ from pytest_django import Settings
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.addresses import is_allowed, networks, refuse_unusable
 from harbor_refresh.executions.deliveries.answers import Answer
-from harbor_refresh.executions.errors import NoSuchSubscription, Refused
+from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Subscription
 from tests.integration.executions.deliveries.receiver import Receiver
 
@@ -89,34 +89,6 @@ def test_a_name_has_no_space_at_its_ends(database: str) -> None:
     assert not Subscription.objects.exists()
 
 
-def test_a_name_is_taken_once(database: str) -> None:
-    subscriptions.create("x", "http://127.0.0.1/")
-    with pytest.raises(Refused, match="'x' already"):
-        subscriptions.create("x", "http://127.0.0.1/")
-
-
-def test_the_number_of_subscriptions_is_bounded(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subscriptions, "MAX_SUBSCRIPTIONS", 1)
-    subscriptions.create("x", "http://127.0.0.1/")
-    with pytest.raises(Refused, match="the most"):
-        subscriptions.create("y", "http://127.0.0.1/")
-
-
-def test_a_change_closes_the_circuit_and_keeps_the_secret(database: str) -> None:
-    made = subscriptions.create("x", "http://127.0.0.1/")
-    Subscription.objects.update(failures=9, failing_since="2026-01-01T00:00Z", retry_at="2099-01-01T00:00Z")
-    row = subscriptions.change(made.pk, url="http://127.0.0.1/other")
-    assert (row.url, row.failures, row.failing_since, row.retry_at, row.secret) == (
-        "http://127.0.0.1/other",
-        0,
-        None,
-        None,
-        made.secret,
-    )
-    with pytest.raises(NoSuchSubscription):
-        subscriptions.change(10**9, url="http://127.0.0.1/other")
-
-
 def test_a_test_tells_not_which_names_there_are(database: str, settings: Settings) -> None:
     """The first is a name of this machine, whose address is not allowed; the second is no name."""
     settings.REFRESH_DELIVER_NETWORKS = ("192.0.2.0/24",)
@@ -125,17 +97,6 @@ def test_a_test_tells_not_which_names_there_are(database: str, settings: Setting
         for host in ("localhost", "no-such-name.invalid")
     }
     assert answers == {Answer(None, "the name leads to no address that webhooks may reach")}
-
-
-def test_a_test_is_signed_and_changes_no_row(database: str, good: Receiver) -> None:
-    made = subscriptions.create("x", good.url)
-    assert subscriptions.test(made.pk).status == 204
-    good.status = 500
-    assert (subscriptions.test(made.pk).status, subscriptions.test(made.pk).error) == (500, "it answered 500")
-    assert good.ids()[0].startswith(f"test_{made.pk}_")
-    assert len(set(good.ids())) == 3
-    made.refresh_from_db()
-    assert made.failures == 0
 
 
 @pytest.mark.parametrize(

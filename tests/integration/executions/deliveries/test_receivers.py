@@ -341,24 +341,6 @@ def test_a_receiver_that_is_not_there_is_tried_again(subscribed: Subscribe, deli
     assert one().last_error.startswith("ConnectError")
 
 
-def test_what_is_too_old_is_a_dead_letter(subscribed: Subscribe, deliver: Deliver, good: Receiver) -> None:
-    """If it was tried, at its next failure; and if its receiver was away all the time, by the sweep."""
-    good.status = 500
-    subscription = subscribed(good)
-    ended(8)
-    deliver()
-    Subscription.objects.update(retry_at=None, failures=0, failing_since=None)
-    move_clock(days=3)
-    Subscription.objects.update(enabled=False)
-    sweep()
-    untried = Delivery.objects.filter(state="dead")
-    assert {row.last_error for row in untried} <= {"nothing was sent: the receiver was away"}
-    Subscription.objects.update(enabled=True)
-    move_clock(days=1)
-    sweep()
-    assert states(subscription=subscription) == {"dead": 8}
-
-
 def test_an_overdue_delivery_keeps_its_error_and_does_not_count_as_a_deleted_row(subscribed: Subscribe) -> None:
     subscribed("http://127.0.0.1:9/")
     ended(2)
@@ -439,16 +421,6 @@ def test_the_changes_of_an_execution_arrive_in_order_and_one_at_a_time(
     deliver()
     stucks = [name for name in good.ids() if name.startswith(f"status_{stuck.pk}_")]
     assert stucks == [id_of(subscription, stuck, revision) for revision in (1, 1, 2, 3)]
-
-
-def test_a_dead_letter_blocks_nothing(good: Receiver, subscribed: Subscribe, deliver: Deliver) -> None:
-    subscription = subscribed(good, statuses=())
-    (execution,) = ended(1)
-    rerun([execution], 2)
-    good.answer_of = lambda got: 410 if got.id == id_of(subscription, execution) else 204
-    deliver()
-    assert good.ids() == [id_of(subscription, execution, revision) for revision in (1, 2, 3)]
-    assert states() == {"dead": 1, "delivered": 2}
 
 
 def test_what_was_listed_is_delivered_although_its_execution_is_deleted(

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.executions.access.audit import Origin, Person
+from harbor_refresh.executions.access.audit import Origin, Person, Word
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.errors import Refused, TooManyActions
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.tasks.broker.celery_queues import TICKS
@@ -79,7 +78,7 @@ def test_requests_at_once_open_no_more_actions_than_one_after_the_other() -> Non
 
     def ask() -> bool:
         with suppress(TooManyActions):
-            return bool(bulk.ask(Verb.REFRESH, Filter(), Person("", Origin.API), everything=True))
+            return bool(bulk.ask(Word.REFRESH, Filter(), Person("", Origin.API), everything=True))
         return False
 
     assert sum(at_once(*[ask] * 8)) == MAX_OPEN
