@@ -94,7 +94,9 @@ def _refuse_unknown(consumer: Any, message: Any) -> None:
     """Refuse the message of a task that this worker does not know, as Celery does: its result is a failure."""
     fields = fields_of(message)
     job, name = fields["id"], fields["task"]
-    _log_dropped(fields, "this worker knows no task of that name")
+    why = f"the worker that got it knows no task {name!r}"
+    _log_dropped(fields, why)
+    end(job, fields.get(HEADER), Status.ERROR, why)
     _reject(consumer, message)
     answer = {one: message.properties.get(one) for one in ("correlation_id", "reply_to")}
     request = Bunch(name=name, chord=None, errbacks=None, root_id=fields.get("root_id"), **answer)
@@ -142,11 +144,6 @@ def on_revoked(request: Any, terminated: bool, expired: bool, **_: Any) -> None:
         end(request.id, header, Status.STOPPED, "it was revoked")
 
 
-def on_unknown(message: Any, name: str, id: str, **_: Any) -> None:
-    why = f"the worker that got it knows no task {name!r}"
-    end(id, message.headers.get(HEADER), Status.ERROR, why)
-
-
 def _log_dropped(fields: Mapping[str, Any], why: str) -> None:
     why = made_storable(" ".join(why[:MAX_MESSAGE].split()))
     if HEADER in fields:
@@ -183,4 +180,3 @@ def end(
 
 def connect() -> None:
     signals.task_revoked.connect(on_revoked, dispatch_uid="tasks.jobs.guard.revoked")
-    signals.task_unknown.connect(on_unknown, dispatch_uid="tasks.jobs.guard.unknown")
