@@ -6,10 +6,9 @@ The row of a limit is written with the first job. A worker that starts brings it
 an administrator has changed it. The sender admits the jobs (sql/schema/admit_function.sql).
 """
 
-import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,8 +25,6 @@ from harbor_refresh.tasks.models.terms import MAX_KEY, UNITS, Limit, LimitPace
 MOST = 1_000_000
 #: The page of the queue counts no further.
 MOST_COUNTED = 10_000
-#: The next look admits jobs: it does not count how long ago the last one was.
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 RATE = re.compile(r"([1-9][0-9]{0,6})/([smhd])")
 CONCURRENCY = Takes(f"a whole number from 1 to {MOST:,}", lambda value: is_whole(value, 1, MOST))
 A_RATE = Takes(
@@ -42,11 +39,10 @@ def is_limited(task: Any) -> bool:
 
 def refuse_limit(task: Any) -> None:
     """Raise Refused if the limit that the task declares is none."""
-    key = _key_function(task)
     refuse(task.name, "concurrency", task.concurrency, CONCURRENCY)
     refuse(task.name, "rate", task.rate, A_RATE)
-    refuse(task.name, "key", key, Takes("a function of the job", callable))
-    if key is not None and not is_limited(task):
+    refuse(task.name, "key", task.key, Takes("a function of the job", callable))
+    if task.key is not None and not is_limited(task):
         raise Refused(f"{task.name}: key is that of a limit: write concurrency=... or rate=... as well")
 
 
@@ -54,21 +50,14 @@ def key_of_limit(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> s
     """Return the key of a job in the limit of its task; None if the task has no limit."""
     if not is_limited(task):
         return None
-    function = _key_function(task)
     try:
-        key = function and function(SimpleNamespace(args=args, kwargs=kwargs))
+        key = task.key and task.key(SimpleNamespace(args=args, kwargs=kwargs))
     except Exception as exc:
         raise Refused(f"job {task.name}: its key cannot be made: {said_by(exc)}") from exc
     key = "" if key is None else str(key)
     if not is_text(key, MAX_KEY):
         raise Refused(f"job {task.name}: key takes text of at most {MAX_KEY} characters, and got {shown(key)}")
     return key
-
-
-def _key_function(task: Any) -> Any:
-    """Return the function itself: as an attribute of a class it would become a method."""
-    found = inspect.getattr_static(task, "key", None)
-    return found.__func__ if isinstance(found, staticmethod) else found
 
 
 def write_declared(names: Iterable[str] | None = None) -> None:
@@ -93,7 +82,7 @@ def _declared(task: Any) -> dict[str, Any]:
 def change(name: str, values: Mapping[str, int | None], by: str) -> bool:
     """Have these values count from now on, whatever the code says. False if they do."""
     differs = Limit.objects.filter(pk=name).exclude(**values)
-    return bool(differs.update(**values, changed_by=by, swept_at=EPOCH))
+    return bool(differs.update(**values, changed_by=by))
 
 
 def reset(names: Iterable[str]) -> int:
@@ -101,7 +90,7 @@ def reset(names: Iterable[str]) -> int:
     changed = Limit.objects.filter(pk__in=list(names)).exclude(changed_by="")
     for one in changed:
         values = {"concurrency": None, "rate": None, "per": 60, **one.declared}
-        Limit.objects.filter(pk=one.pk).update(**values, changed_by="", swept_at=EPOCH)
+        Limit.objects.filter(pk=one.pk).update(**values, changed_by="")
     return len(changed)
 
 

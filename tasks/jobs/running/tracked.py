@@ -63,6 +63,8 @@ class TrackedJob(JobTask):
         to an app."""
         refuse_generator(str(cls.name), cls.run)
         refuse_limit(cls)
+        if cls.key:
+            cls.key = staticmethod(cls.key)  # else it would become a method
         make_plain(cls)
         if cls.typing:
             cls.checks_arguments, cls.typing = True, False
@@ -117,11 +119,8 @@ class TrackedJob(JobTask):
     def _run(self, job: Handle) -> Any:
         args, kwargs = native(job.given.args), native(job.given.kwargs)
         self.request.update(**{HANDLE: job}, retries=job.given.retries)
-        if isinstance(self.request.args, list) and isinstance(self.request.kwargs, dict):
-            self.request.args[:] = args  # in their places, where the other hooks of Celery's look for them
-            self.request.kwargs.update(kwargs)
-        else:
-            self.request.update(args=args, kwargs=kwargs)
+        self.request.args[:] = args  # in their places, where the other hooks of Celery's look for them
+        self.request.kwargs.update(kwargs)
         with agenda.with_savepoint() if mode.is_eager() else nullcontext():
             result = checked_result(self.run(job, *args, **kwargs))
         if not job.waits_for_another_try:  # it may return although it has asked for that

@@ -167,6 +167,8 @@ def delivered_to(function: Work, message: Sent, **options: Any) -> Any:
     task.push_request(
         id=message.job,
         called_directly=False,
+        args=[],
+        kwargs={},
         delivery_info={},
         **header_of(message.task_id, message.number),
     )
