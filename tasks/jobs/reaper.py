@@ -74,7 +74,7 @@ def release(lost: Sequence[Job]) -> int:
         [
             _outcome(job, Status.PENDING, "its process died")
             if job.run < job.may_begin
-            else _outcome(job, Status.ERROR, exhausted(job.max_attempts))
+            else _outcome(job, Status.ERROR, exhausted(job.may_begin))
             for job in lost
         ]
     )

@@ -106,7 +106,7 @@ def send_all(publish: Publish | None = None, queues: Sequence[str] | None = None
     often = {"patience": PATIENCE_SECONDS, "long": LONG_SECONDS, "limited": limited}
     for queue in queues:
         with absence_translated():
-            unsend(queue)
+            run("unsend", queue=queue)
             rows = run("resend", queue=queue, most=EACH, **often)
         count += _passed_on(rows, publish)
     return count
@@ -116,11 +116,6 @@ def _passed_on(rows: Sequence[Row], publish: Publish | None) -> int:
     if rows:
         (publish or _publish)(rows)
     return len(rows)
-
-
-def unsend(queue: str) -> None:
-    """Have the sent jobs of a queue wait if it is paused. Sent again, they have copies of their messages."""
-    run("unsend", queue=queue)
 
 
 def queues_with_jobs() -> list[str]:
