@@ -8,19 +8,17 @@ an administrator has changed it. The sender admits the jobs (sql/schema/admit_fu
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
 from celery import current_app
-from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.text import is_text, is_whole, said_by, shown
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.starting.options import Takes, refuse
-from harbor_refresh.tasks.models.terms import MAX_KEY, UNITS, Limit, LimitPace
+from harbor_refresh.tasks.models.terms import MAX_KEY, UNITS, Limit
 
 MOST = 1_000_000
 #: The page of the queue counts no further.
@@ -92,12 +90,6 @@ def reset(names: Iterable[str]) -> int:
         values = {"concurrency": None, "rate": None, "per": 60, **one.declared}
         Limit.objects.filter(pk=one.pk).update(**values, changed_by="")
     return len(changed)
-
-
-def forget_paces() -> None:
-    """Delete the paces that say nothing any more. Raises DatabaseAway."""
-    with absence_translated():
-        LimitPace.objects.filter(next_at__lt=Now() - timedelta(hours=1)).delete()
 
 
 def in_use() -> list[dict[str, Any]]:

@@ -186,7 +186,7 @@ def _publish(rows: Sequence[Row]) -> None:
             its, options = Run(task_id, job, number), json.loads(given)
             if has_expired(options):
                 why = "it expired before it began"
-                impossible.append(Outcome(its, Status.STOPPED, why, state=JobState.SENT))
+                impossible.append(Outcome(its, Status.STOPPED, why))
                 continue
             try:
                 current_app.send_task(
@@ -207,7 +207,7 @@ def _publish(rows: Sequence[Row]) -> None:
                 _log_late(exc)
             except OF_A_MESSAGE as exc:
                 why = f"its message cannot be made: {said_by(exc)}"
-                impossible.append(Outcome(its, Status.ERROR, why, state=JobState.SENT))
+                impossible.append(Outcome(its, Status.ERROR, why))
     take(impossible)
 
 

@@ -50,12 +50,17 @@ TEXT = Takes("text", _is_text)
 NAME = Takes("text, a number or a UUID", lambda value: isinstance(value, str | int | UUID))
 COUNT = Takes(f"a whole number from 0 to {MAX_COUNT:,}", lambda value: is_whole(value, 0, MAX_COUNT))
 MAPPING = Takes("a mapping", lambda value: isinstance(value, dict))
-SIGNATURE = Takes("a signature", _is_signature)
 SIGNATURES = Takes("a list of signatures", _list_of(_is_signature))
 A_LIMIT = Takes("a number of seconds", _is_limit)
 
+#: The links of a message, to the tasks after it.
+LINKS = {
+    **dict.fromkeys(("callbacks", "errbacks", "chain"), SIGNATURES),
+    "chord": Takes("a signature", _is_signature),
+}
 #: The headers that Celery reads, in either process. None means that the header is not set.
 HEADERS = {
+    **LINKS,
     **dict.fromkeys(("shadow", "argsrepr", "kwargsrepr"), TEXT),
     **dict.fromkeys(("root_id", "parent_id", "group"), NAME),
     **dict.fromkeys(("retries", "replaced_task_nesting", "group_index"), COUNT),
@@ -64,9 +69,6 @@ HEADERS = {
     "stamped_headers": Takes("a list of text", _list_of(_is_text)),
     **dict.fromkeys(("stamps", "headers"), MAPPING),
 }
-#: The links of a message, to the tasks after it.
-LINKS = {**dict.fromkeys(("callbacks", "errbacks", "chain"), SIGNATURES), "chord": SIGNATURE}
-HEADERS_AND_LINKS = {**HEADERS, **LINKS}
 LIMITS = ("time_limit", "soft_time_limit")
 #: The names in Celery's request, in the process that runs the job. A header of such a name would replace it.
 OF_A_REQUEST = {name for name in dir(Context) if callable(getattr(Context, name))} | {
@@ -127,8 +129,8 @@ def _refuse_fields(fields: Mapping[str, Any]) -> None:
     for name, value in fields.items():
         if name in OF_A_REQUEST:
             raise Refused(f"{MESSAGE}: a header {name} would take the place of what Celery has by that name")
-        if name in HEADERS_AND_LINKS:
-            refuse(MESSAGE, name, value, HEADERS_AND_LINKS[name])
+        if name in HEADERS:
+            refuse(MESSAGE, name, value, HEADERS[name])
     for name, limit in zip(LIMITS, fields.get("timelimit") or (), strict=False):
         refuse(MESSAGE, name, limit, A_LIMIT)
     if HEADER in fields and run_of(header := fields[HEADER]) is None:

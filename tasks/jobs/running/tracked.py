@@ -91,7 +91,7 @@ class TrackedJob(JobTask):
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as exc:
-            if job and not job.waits_for_another_try:
+            if job and not job.is_settled:
                 job.take(Status.ERROR, said_by(exc), kept=kept_traceback(exc, __name__))
                 agenda.add_failure(exc)
             raise
@@ -123,7 +123,7 @@ class TrackedJob(JobTask):
         self.request.kwargs.update(kwargs)
         with agenda.with_savepoint() if mode.is_eager() else nullcontext():
             result = checked_result(self.run(job, *args, **kwargs))
-        if not job.waits_for_another_try:  # it may return although it has asked for that
+        if not job.is_settled:  # it may return although it has asked for another try
             self._end_well(job, result)
         return result
 
@@ -180,7 +180,6 @@ class TrackedJob(JobTask):
                 json_text(asked)
             except (TypeError, ValueError) as exc:
                 raise ValueError(f"another try takes arguments that are JSON: {exc}") from exc
-        job.waits_for_another_try = True
         if job.run.number >= job.given.may_begin:
             job.take(Status.ERROR, exhausted(job.given.may_begin))
         else:
