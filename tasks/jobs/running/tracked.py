@@ -118,9 +118,10 @@ class TrackedJob(JobTask):
 
     def _run(self, job: Handle) -> Any:
         args, kwargs = native(job.given.args), native(job.given.kwargs)
-        self.request.update(**{HANDLE: job}, retries=job.given.retries)
-        self.request.args[:] = args  # in their places, where the other hooks of Celery's look for them
-        self.request.kwargs.update(kwargs)
+        request: Any = self.request
+        request.update(**{HANDLE: job}, retries=job.given.retries)
+        request.args[:] = args  # in their places, where the other hooks of Celery's look for them
+        request.kwargs.update(kwargs)
         with agenda.with_savepoint() if mode.is_eager() else nullcontext():
             result = checked_result(self.run(job, *args, **kwargs))
         if not job.is_settled:  # it may return although it has asked for another try
