@@ -129,8 +129,8 @@ class Task(HarborsRow):
             models.Index(fields=["update_time", "id"], name="task_changed_lately"),
             # the status hook, which knows the job and not the task
             models.Index(fields=["job_id"], name="task_job", condition=~Q(job_id="")),
-            # error_groups.py, find_jobs_by_status.sql, and the admin's list of tasks by status. Most tasks end as
-            # Success, and their rows have no entry.
+            # error_groups.py, and the admin's lists of tasks and of jobs by status. Most tasks end as Success,
+            # and their rows have no entry.
             models.Index(
                 fields=["status", "-execution", "-id"], name="task_by_status", condition=~Q(status=Status.SUCCESS)
             ),

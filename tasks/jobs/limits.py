@@ -6,10 +6,9 @@ The row of a limit is written with the first job. A worker that starts brings it
 an administrator has changed it. The sender admits the jobs (sql/schema/admit_function.sql).
 """
 
-import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,8 +26,6 @@ from harbor_refresh.tasks.models.terms import MAX_KEY, UNITS, Limit, LimitPace
 MOST = 1_000_000
 #: The page of the queue counts no further.
 MOST_COUNTED = 10_000
-#: The next look admits jobs: it does not count how long ago the last one was.
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 RATE = re.compile(r"([1-9][0-9]{0,6})/([smhd])")
 CONCURRENCY = Takes(f"a whole number from 1 to {MOST:,}", lambda value: is_whole(value, 1, MOST))
 A_RATE = Takes(
@@ -43,11 +40,10 @@ def is_limited(task: Any) -> bool:
 
 def refuse_limit(task: Any) -> None:
     """Raise Refused if the limit that the task declares is none."""
-    key = _key_function(task)
     refuse(task.name, "concurrency", task.concurrency, CONCURRENCY)
     refuse(task.name, "rate", task.rate, A_RATE)
-    refuse(task.name, "key", key, Takes("a function of the job", callable))
-    if key is not None and not is_limited(task):
+    refuse(task.name, "key", task.key, Takes("a function of the job", callable))
+    if task.key is not None and not is_limited(task):
         raise Refused(f"{task.name}: key is that of a limit: write concurrency=... or rate=... as well")
 
 
@@ -55,21 +51,14 @@ def key_of_limit(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> s
     """Return the key of a job in the limit of its task; None if the task has no limit."""
     if not is_limited(task):
         return None
-    function = _key_function(task)
     try:
-        key = function and function(SimpleNamespace(args=args, kwargs=kwargs))
+        key = task.key and task.key(SimpleNamespace(args=args, kwargs=kwargs))
     except Exception as exc:
         raise Refused(f"job {task.name}: its key cannot be made: {said_by(exc)}") from exc
     key = "" if key is None else str(key)
     if not is_text(key, MAX_KEY):
         raise Refused(f"job {task.name}: key takes text of at most {MAX_KEY} characters, and got {shown(key)}")
     return key
-
-
-def _key_function(task: Any) -> Any:
-    """Return the function itself: as an attribute of a class it would become a method."""
-    found = inspect.getattr_static(task, "key", None)
-    return found.__func__ if isinstance(found, staticmethod) else found
 
 
 def write_declared(names: Iterable[str] | None = None) -> None:
@@ -107,21 +96,15 @@ def reset(names: Iterable[str]) -> int:
 
 
 def _set(name: str, **values: Any) -> bool:
-    """Write these values of a limit, if it is there, and have them count now: a key that waited for a slower rate
-    waits for one job of the new rate at most. The limit is locked before its paces, as by the sender."""
+    """Write these values of a limit, if it is there. A key that waits for a slower rate waits for one job of the new
+    rate at most. The limit is locked before its paces, as by the sender."""
     with transaction.atomic():
-        Limit.objects.filter(pk=name).update(**values, swept_at=EPOCH)
+        Limit.objects.filter(pk=name).update(**values)
         limit = Limit.objects.filter(pk=name).first()
         if limit and limit.rate:
             soon = Now() + timedelta(seconds=limit.per / limit.rate)
             LimitPace.objects.filter(name=name, next_at__gt=soon).update(next_at=soon)
     return limit is not None
-
-
-def forget_paces() -> None:
-    """Delete the paces that say nothing any more. Raises DatabaseAway."""
-    with absence_translated():
-        LimitPace.objects.filter(next_at__lt=Now() - timedelta(hours=1)).delete()
 
 
 def in_use() -> list[dict[str, Any]]:

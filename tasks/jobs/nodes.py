@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from celery import bootsteps
 from celery.worker.state import active_requests, total_count
@@ -54,21 +54,6 @@ BEATS_A_PASS = 5
 
 #: The environment variable that tells processes of a pool the id of their node, because they may be spawned.
 ID = "HARBOR_REFRESH_NODE"
-
-
-class ToDo(NamedTuple):
-    """What to_do.sql returns."""
-
-    processes: Sequence[int]
-    is_one_silent: bool
-    is_one_due: bool
-    has_consequences: bool
-
-
-def to_do(node: int, queues: Sequence[str]) -> ToDo:
-    """Return what this node, of these queues, has to look after."""
-    with absence_translated():
-        return ToDo(*run("to_do", node=node, queues=list(queues), ttl=TTL_SECONDS)[0])
 
 
 def delete_dead_nodes() -> list[str]:
@@ -194,16 +179,17 @@ class ThisWorker:
 
     def _look_after_jobs(self, passes: int) -> None:
         publish, queues = sender.publisher.get().put, self._queues()
-        found = to_do(self.id, queues)
-        self._release_dead_processes(found.processes)
-        if (found.is_one_silent and self._delete_dead_nodes()) or passes % BEATS_A_PASS == 0:
+        with absence_translated():
+            [(processes, is_one_silent, has_consequences)] = run("to_do", node=self.id, ttl=TTL_SECONDS)
+        self._release_dead_processes(processes)
+        if (is_one_silent and self._delete_dead_nodes()) or passes % BEATS_A_PASS == 0:
             release_runs_without_node()
             sender.send_all(publish, queues)
-        elif found.is_one_due:
+        else:
             sender.send_due(publish, queues)
         with suppress(RuntimeError):  # another thread changes the set of requests
             self._kill_stopped()
-        if found.has_consequences:
+        if has_consequences:
             terms.have_carried_out()
 
     def _guarded(self, work: Callable[..., object], *args: object) -> None:

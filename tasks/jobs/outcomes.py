@@ -27,7 +27,6 @@ from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.report_target import JobReport
 from harbor_refresh.tasks.jobs.running import kept_ends
 from harbor_refresh.tasks.jobs.running.kept_ends import Kept
-from harbor_refresh.tasks.models.job import JobState
 
 log = logging.getLogger("harbor_refresh")
 
@@ -43,8 +42,8 @@ class Run:
     """One run of a job: `number` is how many have begun, with it. `revision` is that of its reports. `job` is
     empty if the task is known to be that of the job.
 
-    It is on this node, in this process, if they are known. After a failover that has lost its begin, another run
-    has its number."""
+    It is on this node, and in this process, if that is known. After a failover that has lost its begin, another
+    run has its number. On no node: the run of a message, which has not begun."""
 
     task_id: int
     job: str
@@ -52,16 +51,6 @@ class Run:
     revision: int = 0
     node: int | None = None
     process: int | None = None
-
-
-def columns(runs: Sequence[Run]) -> dict[str, list[Any]]:
-    """Return the runs as statements take them."""
-    return {
-        "task_ids": [one.task_id for one in runs],
-        "runs": [one.number for one in runs],
-        "nodes": [one.node for one in runs],
-        "processes": [one.process for one in runs],
-    }
 
 
 @dataclass(frozen=True)
@@ -94,8 +83,6 @@ class Outcome:
     #: Whether another job needs this one, and whether another may wait for its place in a limit.
     is_needed: bool = False
     is_limited: bool = False
-    #: Where the job must be: `sent` if no run has begun.
-    state: JobState = JobState.RUNNING
     queue: str = ""
 
     @property
@@ -123,7 +110,7 @@ def end_unbegun(its: Run, exc: Exception) -> bool:
         return False
     why = f"it cannot begin: {first_line(exc)}"[:MAX_MESSAGE]
     with suppress(RefreshError):
-        return bool(take_apart([Outcome(its, Status.ERROR, why, state=JobState.SENT)]).stood)
+        return bool(take_apart([Outcome(its, Status.ERROR, why)]).stood)
     return False
 
 
@@ -170,12 +157,15 @@ def _take(outcomes: Sequence[Outcome], *, waits: bool) -> Taken:
     """
     if not outcomes:
         return Taken([], [], [])
+    runs = [one.run for one in outcomes]
     with absence_translated(), transaction.atomic():
         held = run(
             "hold_runs",
-            **columns([one.run for one in outcomes]),
-            jobs=[one.run.job for one in outcomes],
-            states=[str(one.state) for one in outcomes],
+            task_ids=[one.task_id for one in runs],
+            jobs=[one.job for one in runs],
+            runs=[one.number for one in runs],
+            nodes=[one.node for one in runs],
+            processes=[one.process for one in runs],
             breaking=[
                 one.run.task_id for one in outcomes if is_final(one.status) and one.status != Status.SUCCESS
             ],
@@ -232,7 +222,8 @@ def _report(outcomes: Sequence[Outcome]) -> None:
 
 def _earlier_runs(outcome: Outcome) -> int:
     """Return the number of runs before the one that the report is of."""
-    return outcome.run.number if outcome.waits or outcome.state == JobState.SENT else outcome.run.number - 1
+    its = outcome.run
+    return its.number if outcome.waits or its.node is None else its.number - 1
 
 
 def _write(statement: str, rows: Sequence[tuple[Run, dict[str, Any]]]) -> None:

@@ -7,7 +7,7 @@ nodes, within seconds (nodes.py); the others are an hourly pass (`reap`).
 | runs, and was not heard of for REFRESH_JOB_HOURS   | it fails, with that reason                            |
 | has a report that its target has not taken         | it is fired again (report_target.py)                  |
 | has a report, and its task has that or a later one | the report is forgotten                               |
-| had a rate, whose pace is of the past              | the pace is forgotten (limits.py)                     |
+| had a rate, whose pace is of the past              | the pace is forgotten                                 |
 
 Any number of processes may do so at once. A run whose task is locked, or that the database refuses, holds up no
 other: the next pass tries it again.
@@ -24,9 +24,10 @@ from django.db.models.functions import Now
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.jobs import limits, report_target, sender
+from harbor_refresh.tasks.jobs import report_target, sender
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, exhausted, take_apart
 from harbor_refresh.tasks.models.job import Job, JobState, Node
+from harbor_refresh.tasks.models.terms import LimitPace
 from harbor_refresh.tasks.news import signals
 
 #: The node of runs in eager mode, which no other process watches.
@@ -47,7 +48,8 @@ def reap() -> Reaped:
     """Do one pass. If the process dies on any line, then the next pass does the rest."""
     hours = refresh_settings().job_hours
     reported = report_target.fire_again()
-    limits.forget_paces()
+    with absence_translated():
+        LimitPace.objects.filter(next_at__lt=Now() - timedelta(hours=1)).delete()
     why = f"nothing was heard of it for {hours:g} hours"
     silent = running(Q(heard_at__lt=Now() - timedelta(hours=hours)))
     done = Reaped(reported, failed=len(_take([_outcome(job, Status.ERROR, why) for job in silent])))
@@ -74,7 +76,7 @@ def release(lost: Sequence[Job]) -> int:
         [
             _outcome(job, Status.PENDING, "its process died")
             if job.run < job.may_begin
-            else _outcome(job, Status.ERROR, exhausted(job.max_attempts))
+            else _outcome(job, Status.ERROR, exhausted(job.may_begin))
             for job in lost
         ]
     )

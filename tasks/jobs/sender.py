@@ -119,7 +119,7 @@ def send_all(publish: Publish | None = None, queues: Sequence[str] | None = None
     often = {"patience": PATIENCE_SECONDS, "long": LONG_SECONDS, "limited": limited}
     for queue in queues:
         with absence_translated():
-            unsend(queue)
+            run("unsend", queue=queue)
             rows = run("resend", queue=queue, most=EACH, **often)
         count += _passed_on(rows, publish)
     return count
@@ -130,16 +130,11 @@ def _passed_on(rows: Sequence[Row], publish: Publish | None) -> int:
     expired = [row for row in rows if '"expires"' in row[OPTIONS] and has_expired(json.loads(row[OPTIONS]))]
     if expired:
         why = "it expired before it began"
-        take([Outcome(Run(*row[:3]), Status.STOPPED, why, state=JobState.SENT) for row in expired])
+        take([Outcome(Run(*row[:3]), Status.STOPPED, why) for row in expired])
         rows = [row for row in rows if row not in expired]
     if rows:
         (publish or _publish)(rows)
     return len(rows)
-
-
-def unsend(queue: str) -> None:
-    """Have the sent jobs of a queue wait if it is paused. Sent again, they have copies of their messages."""
-    run("unsend", queue=queue)
 
 
 def queues_with_jobs() -> list[str]:
@@ -227,7 +222,7 @@ def _publish(rows: Sequence[Row]) -> None:
                 _log_late(exc)
             except OF_A_MESSAGE as exc:
                 why = f"its message cannot be made: {said_by(exc)}"
-                impossible.append(Outcome(its, Status.ERROR, why, state=JobState.SENT))
+                impossible.append(Outcome(its, Status.ERROR, why))
     take(impossible)
 
 

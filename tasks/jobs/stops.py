@@ -45,12 +45,4 @@ def stop_jobs(execution_id: int, *, kill_after: float | None = None) -> int:
 
 
 stop_jobs_of = at_once(stop_many)
-
-
-@at_once
-def stop_job_of(task_id: int) -> bool:
-    """Stop one task and its job, or the child that it stands for; also the jobs that follow it in a chain. False
-    if it has ended already."""
-    if child := links.child_of_task(task_id):
-        return bool(stop_jobs_of([child]).executions)
-    return stop_task(task_id)
+stop_job_of = at_once(stop_task)

@@ -23,7 +23,8 @@ from harbor_refresh.executions.text import is_text
 from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.database import run
-from harbor_refresh.tasks.jobs.sender import queues_with_jobs, unsend
+from harbor_refresh.tasks.jobs.database import run as run_of_jobs
+from harbor_refresh.tasks.jobs.sender import queues_with_jobs
 from harbor_refresh.tasks.models import Pause
 from harbor_refresh.tasks.models.job import Node
 from harbor_refresh.tasks.models.state import MAX_REASON
@@ -58,7 +59,7 @@ def pause(queue: str, person: Person, reason: str = "") -> bool:
         written = run("pause_queue", queue=queue, by=by, reason=reason)
         entry.skip, entry.detail = not written, reason
         if written:
-            unsend(queue)
+            run_of_jobs("unsend", queue=queue)
             transaction.on_commit(partial(signals.queue_paused.send, pause, queue=queue, by=by, reason=reason))
     return bool(written)
 

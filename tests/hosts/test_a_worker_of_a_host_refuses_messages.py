@@ -57,7 +57,10 @@ REFUSED: dict[str, tuple[bytes, str]] = {
         "Dropped a message for the task 'shop.pack': its message cannot be read: De",
     ),
     "a task that is a list": (message(task=[1]), "Dropped a message for the task [1]: its message names no task"),
-    "an unknown task": (message(task="no.task"), "Dropped a message for the task 'no.task': this worker knows no"),
+    "an unknown task": (
+        message(task="no.task"),
+        "Dropped a message for the task 'no.task': the worker that got it knows no",
+    ),
     "limits that are text": (message(timelimit=["a", None]), "time_limit takes a number of seconds, and got 'a'"),
     "links that are numbers": (message(errbacks=[5]), "errbacks takes a list of signatures, and got [5]"),
     "a link that lacks its arguments": (

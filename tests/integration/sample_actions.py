@@ -40,7 +40,7 @@ def work_off(most: int = 1_000) -> None:
                 break
             task = current_app.tasks[job.name]
             request = {"id": job.task.job_id, "called_directly": False, "delivery_info": {}}
-            task.push_request(**request, **header_of(job.pk, job.run))
+            task.push_request(**request, args=[], kwargs={}, **header_of(job.pk, job.run))
             try:
                 with suppress(SomeFailed, Retry):
                     task()

@@ -37,7 +37,7 @@ from harbor_refresh.tasks.jobs.messages.validation import HEADER, MESSAGE, field
 from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import MAX_MESSAGE, Outcome, Run, take
 from harbor_refresh.tasks.jobs.sender import has_expired
-from harbor_refresh.tasks.models.job import Job, JobState
+from harbor_refresh.tasks.models.job import Job
 
 log = logging.getLogger("harbor_refresh")
 
@@ -94,7 +94,9 @@ def _refuse_unknown(consumer: Any, message: Any) -> None:
     """Refuse the message of a task that this worker does not know, as Celery does: its result is a failure."""
     fields = fields_of(message)
     job, name = fields["id"], fields["task"]
-    _log_dropped(fields, "this worker knows no task of that name")
+    why = f"the worker that got it knows no task {name!r}"
+    _log_dropped(fields, why)
+    end(job, fields.get(HEADER), Status.ERROR, why)
     _reject(consumer, message)
     answer = {one: message.properties.get(one) for one in ("correlation_id", "reply_to")}
     request = Bunch(name=name, chord=None, errbacks=None, root_id=fields.get("root_id"), **answer)
@@ -121,7 +123,7 @@ class TrackedRequest(Request):
         released."""
         if not soft and not state.should_terminate:
             header, why = self.request_dict.get(HEADER), said_by(TimeLimitExceeded(timeout))
-            end(self.id, header, Status.ERROR, why, state=JobState.RUNNING)
+            end(self.id, header, Status.ERROR, why, has_begun=True)
         return super().on_timeout(soft, timeout)
 
     def on_failure(self, exc_info: Any, *args: Any, **options: Any) -> Any:
@@ -137,14 +139,9 @@ def on_revoked(request: Any, terminated: bool, expired: bool, **_: Any) -> None:
         state.revoked.discard(request.id)  # it may run again, by a message that does not expire
         end(request.id, header, Status.STOPPED, "it expired before it began", if_expired=True)
     elif terminated:
-        end(request.id, header, Status.STOPPED, "it was revoked while it ran", state=JobState.RUNNING)
+        end(request.id, header, Status.STOPPED, "it was revoked while it ran", has_begun=True)
     else:
         end(request.id, header, Status.STOPPED, "it was revoked")
-
-
-def on_unknown(message: Any, name: str, id: str, **_: Any) -> None:
-    why = f"the worker that got it knows no task {name!r}"
-    end(id, message.headers.get(HEADER), Status.ERROR, why)
 
 
 def _log_dropped(fields: Mapping[str, Any], why: str) -> None:
@@ -156,25 +153,24 @@ def _log_dropped(fields: Mapping[str, Any], why: str) -> None:
 
 
 def end(
-    job: Any, header: Any, status: Status, why: str, *, state: JobState = JobState.SENT, if_expired: bool = False
+    job: Any, header: Any, status: Status, why: str, *, has_begun: bool = False, if_expired: bool = False
 ) -> None:
-    """End the job of a dropped message, if no run has begun: sent -> ended; or the run of a message, whose process
-    is killed: running -> ended. A message that names no job ends none. With `if_expired`, only a job that has
-    expired by its row ends, because a resumed job does not expire. Log that the database is away, or refuses, and
-    do not raise: no message may end a worker."""
+    """End the job of a dropped message, if no run has begun: sent -> ended; or its run, which `has_begun` and
+    whose process is killed: running -> ended. A message that names no job ends none. With `if_expired`, only a job
+    that has expired by its row ends, because a resumed job does not expire. Log that the database is away, or
+    refuses, and do not raise: no message may end a worker."""
     found = run_of(header)
     if found is None or not is_text(job, MAX_JOB, at_least=1):
         return
     task_id, number = found
-    is_sent = state == JobState.SENT
-    its = Run(task_id, job, number) if is_sent else Run(task_id, job, number + 1, node=this_worker.id)
+    its = Run(task_id, job, number + 1, node=this_worker.id) if has_begun else Run(task_id, job, number)
     why = made_storable(why)[:MAX_MESSAGE]
     try:
         if if_expired:
             row = Job.objects.only("options", "sent_at").filter(pk=task_id).first()
             if row is None or not has_expired(row.options, row.sent_at):
                 return
-        take([Outcome(its, status, why, state=state)])
+        take([Outcome(its, status, why)])
     except (DatabaseAway, DatabaseError) as exc:
         log.warning("Could not write of task %d that %s: %s", task_id, why, exc)
     finally:
@@ -183,4 +179,3 @@ def end(
 
 def connect() -> None:
     signals.task_revoked.connect(on_revoked, dispatch_uid="tasks.jobs.guard.revoked")
-    signals.task_unknown.connect(on_unknown, dispatch_uid="tasks.jobs.guard.unknown")

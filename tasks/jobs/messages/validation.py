@@ -2,7 +2,7 @@
 
 Celery expects each part of a message to be what its own clients write. A time limit that is no number ends the
 main process; the broker then gives the message to another worker, which ends as well. The check refuses what
-would break a worker, for any task. The message of a tracked job must be what our code writes.
+would break a worker, for any task. What a tracked job runs is in its row, whatever its message says.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,14 +15,7 @@ from celery.app.task import Context
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.status import MAX_ID
 from harbor_refresh.executions.text import is_text, is_whole, refuse_nesting, shown
-from harbor_refresh.tasks.jobs.starting.options import (
-    LIMIT,
-    MOMENT,
-    WITHIN_A_YEAR,
-    Takes,
-    refuse,
-    refuse_options_of_task,
-)
+from harbor_refresh.tasks.jobs.starting.options import MOMENT, Takes, refuse
 
 #: The header of a job's message: which run of which task. The row knows all else.
 HEADER = "harbor_job"
@@ -56,14 +49,18 @@ def _is_limit(value: Any) -> bool:
 TEXT = Takes("text", _is_text)
 NAME = Takes("text, a number or a UUID", lambda value: isinstance(value, str | int | UUID))
 COUNT = Takes(f"a whole number from 0 to {MAX_COUNT:,}", lambda value: is_whole(value, 0, MAX_COUNT))
-NOTHING = Takes("nothing", lambda value: False)
 MAPPING = Takes("a mapping", lambda value: isinstance(value, dict))
-SIGNATURE = Takes("a signature", _is_signature)
 SIGNATURES = Takes("a list of signatures", _list_of(_is_signature))
-ANY_LIMIT = Takes("a number of seconds", _is_limit)
+A_LIMIT = Takes("a number of seconds", _is_limit)
 
+#: The links of a message, to the tasks after it.
+LINKS = {
+    **dict.fromkeys(("callbacks", "errbacks", "chain"), SIGNATURES),
+    "chord": Takes("a signature", _is_signature),
+}
 #: The headers that Celery reads, in either process. None means that the header is not set.
 HEADERS = {
+    **LINKS,
     **dict.fromkeys(("shadow", "argsrepr", "kwargsrepr"), TEXT),
     **dict.fromkeys(("root_id", "parent_id", "group"), NAME),
     **dict.fromkeys(("retries", "replaced_task_nesting", "group_index"), COUNT),
@@ -72,15 +69,7 @@ HEADERS = {
     "stamped_headers": Takes("a list of text", _list_of(_is_text)),
     **dict.fromkeys(("stamps", "headers"), MAPPING),
 }
-#: The links of a message, to the tasks after it.
-LINKS = {**dict.fromkeys(("callbacks", "errbacks", "chain"), SIGNATURES), "chord": SIGNATURE}
 LIMITS = ("time_limit", "soft_time_limit")
-#: The headers of a tracked job that take less. It takes no links, because each of its runs would repeat them.
-OF_A_JOB = {
-    **dict.fromkeys(("root_id", "parent_id", "group"), TEXT),
-    "eta": WITHIN_A_YEAR,
-    **dict.fromkeys(LINKS, NOTHING),
-}
 #: The names in Celery's request, in the process that runs the job. A header of such a name would replace it.
 OF_A_REQUEST = {name for name in dir(Context) if callable(getattr(Context, name))} | {
     "called_directly",
@@ -118,42 +107,38 @@ def refuse_unusable(task: Any, message: Any) -> None:
     """Raise Refused if Celery cannot use the message, or the error of the library that cannot decode it. `task` is
     None if the worker knows no task of that name."""
     fields = fields_of(message)
-    is_tracked = HEADER in fields
     refuse_nesting(message.properties)
-    _refuse_fields(fields, is_tracked=is_tracked)
-    if task is not None:  # an option that the task sets would break all its messages
-        if is_tracked:
-            refuse_options_of_task(task)
+    _refuse_fields(fields)
+    if task is not None:  # a limit that the task sets would break all its messages
         for name in LIMITS:
-            refuse(task.name, name, getattr(task, name, None), ANY_LIMIT)
+            refuse(task.name, name, getattr(task, name, None), A_LIMIT)
     payload = message.payload
     refuse_nesting(payload)
-    if not is_tracked and isinstance(payload, dict) and "args" in payload:  # of the first protocol, or of both
-        _refuse_fields({**payload, **fields}, is_tracked=False)
+    if HEADER not in fields and isinstance(payload, dict) and "args" in payload:  # the first protocol, or both
+        _refuse_fields({**payload, **fields})
         _refuse_arguments(payload["args"], payload.get("kwargs", {}))
     else:
-        _refuse_payload(payload, is_tracked=is_tracked)
+        _refuse_payload(payload)
 
 
-def _refuse_fields(fields: Mapping[str, Any], *, is_tracked: bool) -> None:
+def _refuse_fields(fields: Mapping[str, Any]) -> None:
     refuse_nesting(fields)
     job = fields.get("id")
-    if not is_text(job if is_tracked or not NAME.accepts(job) else str(job), MAX_JOB, at_least=1):
+    if not is_text(str(job) if NAME.accepts(job) else job, MAX_JOB, at_least=1):
         raise Refused(f"{MESSAGE}: id takes text of 1 to {MAX_JOB} characters, and got {shown(job)}")
-    takes = {**HEADERS, **LINKS, **(OF_A_JOB if is_tracked else {})}
     for name, value in fields.items():
         if name in OF_A_REQUEST:
             raise Refused(f"{MESSAGE}: a header {name} would take the place of what Celery has by that name")
-        if name in takes:
-            refuse(MESSAGE, name, value, takes[name])
+        if name in HEADERS:
+            refuse(MESSAGE, name, value, HEADERS[name])
     for name, limit in zip(LIMITS, fields.get("timelimit") or (), strict=False):
-        refuse(MESSAGE, name, limit, LIMIT if is_tracked else ANY_LIMIT)
-    if is_tracked and run_of(header := fields[HEADER]) is None:
-        takes_run = "takes the id of a task and the number of a run"
-        raise Refused(f"{MESSAGE}: {HEADER} {takes_run}, and got {shown(header)}")
+        refuse(MESSAGE, name, limit, A_LIMIT)
+    if HEADER in fields and run_of(header := fields[HEADER]) is None:
+        takes = "takes the id of a task and the number of a run"
+        raise Refused(f"{MESSAGE}: {HEADER} {takes}, and got {shown(header)}")
 
 
-def _refuse_payload(payload: Any, *, is_tracked: bool) -> None:
+def _refuse_payload(payload: Any) -> None:
     if not isinstance(payload, list | tuple) or len(payload) != 3:
         raise Refused(f"{MESSAGE}: takes a list of arguments, keywords and links, and got {shown(payload)}")
     args, kwargs, links = payload
@@ -163,11 +148,11 @@ def _refuse_payload(payload: Any, *, is_tracked: bool) -> None:
     if (
         not isinstance(links, dict)
         or not all(isinstance(name, str) for name in links)
-        or (links.keys() - LINKS.keys() if is_tracked else links.keys() & OF_A_REQUEST)
+        or links.keys() & OF_A_REQUEST
     ):
         raise Refused(f"{MESSAGE}: takes links of the names {', '.join(LINKS)}, and got {shown(links)}")
     for name, takes in LINKS.items():
-        refuse(MESSAGE, name, links.get(name) or None, NOTHING if is_tracked else takes)
+        refuse(MESSAGE, name, links.get(name) or None, takes)
 
 
 def _refuse_arguments(args: Any, kwargs: Any) -> None:

@@ -4,7 +4,6 @@ It differs from `apply` in one thing: another try is put on the agenda, as a mes
 begins at once, whatever its countdown.
 """
 
-import socket
 from functools import partial
 
 from celery import current_app
@@ -33,11 +32,9 @@ def _run(job: Job) -> None:
     headers = header_of(job.pk, job.run)
     request = {
         "id": job.task.job_id,
-        "root_id": job.task.job_id,
         "task": job.name,
         "retries": job.retries,
         "is_eager": True,
-        "hostname": socket.gethostname(),
         "ignore_result": task.ignore_result,
         "delivery_info": {"is_eager": True},
         "headers": headers,

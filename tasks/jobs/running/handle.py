@@ -54,7 +54,7 @@ class Handle:
 
     def __init__(self, task: "Task[Any, Any]", given: Begun) -> None:
         self._task, self.given = task, given
-        self.was_told_to_stop = self.waits_for_another_try = self.is_settled = False
+        self.was_told_to_stop = self.is_settled = False
         #: Why it asked for another try.
         self.reason = ""
         #: For the writer: JSON of the last check-in, and how often something was heard, all in all and as written.

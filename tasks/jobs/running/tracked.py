@@ -63,6 +63,8 @@ class TrackedJob(JobTask):
         to an app."""
         refuse_generator(str(cls.name), cls.run)
         refuse_limit(cls)
+        if cls.key:
+            cls.key = staticmethod(cls.key)  # else it would become a method
         make_plain(cls)
         if cls.typing:
             cls.checks_arguments, cls.typing = True, False
@@ -89,7 +91,7 @@ class TrackedJob(JobTask):
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as exc:
-            if job and not job.waits_for_another_try:
+            if job and not job.is_settled:
                 job.take(Status.ERROR, said_by(exc), kept=kept_traceback(exc, __name__))
                 agenda.add_failure(exc)
             raise
@@ -116,15 +118,13 @@ class TrackedJob(JobTask):
 
     def _run(self, job: Handle) -> Any:
         args, kwargs = native(job.given.args), native(job.given.kwargs)
-        self.request.update(**{HANDLE: job}, retries=job.given.retries)
-        if isinstance(self.request.args, list) and isinstance(self.request.kwargs, dict):
-            self.request.args[:] = args  # in their places, where the other hooks of Celery's look for them
-            self.request.kwargs.update(kwargs)
-        else:
-            self.request.update(args=args, kwargs=kwargs)
+        request: Any = self.request
+        request.update(**{HANDLE: job}, retries=job.given.retries)
+        request.args[:] = args  # in their places, where the other hooks of Celery's look for them
+        request.kwargs.update(kwargs)
         with agenda.with_savepoint() if mode.is_eager() else nullcontext():
             result = checked_result(self.run(job, *args, **kwargs))
-        if not job.waits_for_another_try:  # it may return although it has asked for that
+        if not job.is_settled:  # it may return although it has asked for another try
             self._end_well(job, result)
         return result
 
@@ -181,7 +181,6 @@ class TrackedJob(JobTask):
                 json_text(asked)
             except (TypeError, ValueError) as exc:
                 raise ValueError(f"another try takes arguments that are JSON: {exc}") from exc
-        job.waits_for_another_try = True
         if job.run.number >= job.given.may_begin:
             job.take(Status.ERROR, exhausted(job.given.may_begin))
         else:

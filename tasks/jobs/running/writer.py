@@ -29,7 +29,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.nodes import this_worker
-from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, columns, take_apart
+from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, take_apart
 from harbor_refresh.tasks.jobs.reaper import release, running
 from harbor_refresh.tasks.jobs.running.per_process import PerProcess
 
@@ -45,7 +45,8 @@ LOOK_SECONDS = 1.0
 #: The most ends in one transaction.
 TOGETHER = 500
 PAUSE_SECONDS = 1.0
-#: Every so many seconds it looks for rows which say that a job runs in this process, and it does not.
+#: A run that its row places in this process for so long is released if the process does not know it. While nothing
+#: runs here, it is asked so often.
 UNKNOWN_SECONDS = 10.0
 STOP_SECONDS = 5.0
 
@@ -60,7 +61,7 @@ class Writer:
         self._has_come = threading.Event()
         self._ending = self._is_idle = self._is_logged = False
         self._end_by = 0.0
-        self._looked_at = self._searched_at = time.monotonic()
+        self._looked_at = time.monotonic()
         #: Queues of which a run has begun here, since that was last noted.
         self._begun: set[str] = set()
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
@@ -155,37 +156,34 @@ class Writer:
         left = {one.run for one in take_apart([Outcome(one.run, Status.RUNNING) for one in fresh]).left}
         for one in fresh:
             one.is_shown = one.run not in left
-        if (current or self._begun) and now - self._looked_at >= LOOK_SECONDS:
+        if now - self._looked_at >= (LOOK_SECONDS if current or self._begun else UNKNOWN_SECONDS):
             self._looked_at = now
             self._ask(current)
-        if now - self._searched_at > UNKNOWN_SECONDS:
-            self._release_unknown()
-            self._searched_at = now
 
     def _ask(self, current: Sequence[Any]) -> None:
         said = [(one, one.heard, one.said) for one in current]
         begun, self._begun = self._begun, set()
+        its = {"node": this_worker.id, "process": os.getpid()}
         with absence_translated():
-            standing = run(
+            rows = run(
                 "look_at_runs",
-                **columns([one.run for one in current]),
+                **its,
+                task_ids=[one.run.task_id for one in current],
+                runs=[one.run.number for one in current],
                 are_heard=[heard > one.written for one, heard, _ in said],
                 check_ins=[text for _, _, text in said],
-                node=this_worker.id,
                 begun=sorted(begun),  # so that none of their messages counts as lost
             )
-        ours = set(standing)
+        standing = set(rows)
         for one, heard, _ in said:
-            one.written, one.is_lost = heard, one.is_lost or (one.run.task_id, one.run.number) not in ours
-
-    def _release_unknown(self) -> None:
-        """Release runs which their rows place in this process, and which it neither does nor has ended. One that
-        has just begun may not be known yet."""
-        before = Now() - timedelta(seconds=UNKNOWN_SECONDS)
-        found = running(Q(node=this_worker.id, process=os.getpid(), begun_at__lt=before))
+            one.written, one.is_lost = heard, one.is_lost or (one.run.task_id, one.run.number) not in standing
+        # runs that the rows place here, and that this process neither does nor has ended; one that has just begun
+        # may not be known yet
         here = {*self.current.copy(), *(one.run for one in self._ends.copy())}
-        known = {(one.task_id, one.number) for one in here}
-        release([one for one in found if (one.pk, one.run) not in known])
+        if unknown := standing - {(one.task_id, one.number) for one in here}:
+            before = Now() - timedelta(seconds=UNKNOWN_SECONDS)
+            found = running(Q(pk__in=[pk for pk, _ in unknown], begun_at__lt=before, **its))
+            release([one for one in found if (one.pk, one.run) in unknown])
 
 
 of_this_process = PerProcess(Writer)

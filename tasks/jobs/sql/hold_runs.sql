@@ -1,12 +1,11 @@
 -- Locks the tasks and the jobs of these runs, and returns the runs that still stand.
 --
 -- :task_ids bigint[]  :jobs text[] (empty: any)  :runs int[]  the number of the run
--- :nodes bigint[]  :processes int[]  NULL: any                where it runs
--- :states text[]                                              where its job must be
+-- :nodes bigint[]  :processes int[] (NULL: any)               where it runs; no node: it has not begun, its job is sent
 -- :breaking bigint[]  the tasks whose end may end the jobs behind them, in the same transaction
 -- :waits bool         whether to wait for tasks that another transaction has locked
--- returns  position (from 1) of each run that its job is in, in that state, and the revisions of the job and of its
---          task; or NULL of a run that is left, because its task, or that of a job behind it, is locked elsewhere
+-- returns  position (from 1) of each run that its job is in, and the revisions of the job and of its task; or NULL of a
+--          run that is left, because its task, or that of a job behind it, is locked elsewhere
 --
 -- Whatever takes a job out of `running` holds its task: so under this lock a run stays. Tasks are locked in id order,
 -- as reports lock them, then jobs. The jobs behind are locked here and not when they are ended: two transactions that
@@ -49,17 +48,17 @@ given AS MATERIALIZED (
         task_id IN (SELECT id FROM in_front)
         AND (task_id = ANY(%(breaking)s::bigint[]) OR task_id NOT IN (SELECT id FROM held)) AS is_left
     FROM unnest(
-        %(task_ids)s::bigint[], %(jobs)s::text[], %(runs)s::int[], %(nodes)s::bigint[], %(processes)s::int[],
-        %(states)s::text[]
-    ) WITH ORDINALITY AS g (task_id, job, run, node, process, state, position)
+        %(task_ids)s::bigint[], %(jobs)s::text[], %(runs)s::int[], %(nodes)s::bigint[], %(processes)s::int[]
+    ) WITH ORDINALITY AS g (task_id, job, run, node, process, position)
 ),
 standing AS MATERIALIZED (
     SELECT g.position, j.revision, h.status_revision
     FROM given g
     JOIN held h ON h.id = g.task_id AND g.job IN ('', h.job_id)
     JOIN execution_job j ON
-        j.task_id = g.task_id AND j.run = g.run AND j.state = g.state
-        AND coalesce(j.node = g.node, TRUE) AND coalesce(j.process = g.process, TRUE)
+        j.task_id = g.task_id AND j.run = g.run
+        AND CASE WHEN g.node IS NULL THEN j.state = 'sent' ELSE j.node = g.node END
+        AND coalesce(j.process = g.process, TRUE)
     WHERE NOT g.is_left
     ORDER BY j.task_id
     FOR NO KEY UPDATE OF j

@@ -1,32 +1,27 @@
--- Notes what was heard of the runs of a process, and returns those that still stand. The others were stopped, or given
--- to another node. It also notes in the row of the node which queues have begun a run lately, for resend.sql.
+-- Notes what was heard of the runs of a process, and returns the runs that it has by the rows. Its others were stopped, or
+-- given to another node. It also notes in the row of the node which queues have begun a run lately, for resend.sql.
 --
--- :task_ids bigint[]  :runs int[]  :nodes bigint[]  :processes int[]
+-- :node bigint  :process int
+-- :task_ids bigint[]  :runs int[]       its runs
 -- :are_heard bool[]  :check_ins text[]  JSON; NULL: nothing new
--- :node bigint  :begun text[]           the queues
+-- :begun text[]                         the queues
 -- returns  task_id, run
 --
 -- A job has a node and a process only while it runs (job_runs_in_a_process).
-WITH given AS (
-    SELECT *
-    FROM unnest(
-        %(task_ids)s::bigint[], %(runs)s::int[], %(nodes)s::bigint[], %(processes)s::int[], %(are_heard)s::bool[],
-        %(check_ins)s::text[]
-    ) AS g (task_id, run, node, process, is_heard, check_in)
-),
-free AS MATERIALIZED (  -- a stop holds the others: it must not wait for this statement
-    SELECT g.*
+WITH free AS MATERIALIZED (  -- a stop holds the others: it must not wait for this statement
+    SELECT j.task_id, g.check_in
     FROM execution_job j
-    JOIN given g ON g.task_id = j.task_id AND g.run = j.run AND g.node = j.node AND g.process = j.process
-    WHERE g.is_heard
+    JOIN unnest(%(task_ids)s::bigint[], %(runs)s::int[], %(are_heard)s::bool[], %(check_ins)s::text[])
+        AS g (task_id, run, is_heard, check_in) ON g.task_id = j.task_id AND g.run = j.run
+    WHERE g.is_heard AND j.node = %(node)s AND j.process = %(process)s
     ORDER BY j.task_id
     FOR NO KEY UPDATE OF j SKIP LOCKED
 ),
 heard AS (
     UPDATE execution_job j
-    SET check_in = coalesce(g.check_in::jsonb, j.check_in), heard_at = now()
-    FROM free g
-    WHERE j.task_id = g.task_id
+    SET check_in = coalesce(f.check_in::jsonb, j.check_in), heard_at = now()
+    FROM free f
+    WHERE j.task_id = f.task_id
 ),
 noted AS (
     UPDATE execution_node
@@ -40,6 +35,4 @@ noted AS (
             FROM unnest(%(begun)s::text[]) AS b (queue)
         )
 )
-SELECT g.task_id, g.run
-FROM given g
-JOIN execution_job j ON j.task_id = g.task_id AND j.run = g.run AND j.node = g.node AND j.process = g.process
+SELECT task_id, run FROM execution_job WHERE state = 'running' AND node = %(node)s AND process = %(process)s

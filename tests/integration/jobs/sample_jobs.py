@@ -167,6 +167,8 @@ def delivered_to(function: Work, message: Sent, **options: Any) -> Any:
     task.push_request(
         id=message.job,
         called_directly=False,
+        args=[],
+        kwargs={},
         delivery_info={},
         **header_of(message.task_id, message.number),
     )
@@ -197,9 +199,9 @@ def its_process_looked(
 ) -> list[int]:
     """The process of this run has looked, and written this. Returns its task if the run stands."""
     its = Job.objects.get(pk=task_id)
-    looked = {"nodes": [its.node], "processes": [its.process], "are_heard": [is_heard], "check_ins": [check_in]}
-    found = run("look_at_runs", task_ids=[task_id], runs=[number], **looked, node=its.node, begun=[its.queue])
-    return [pk for pk, _ in found]
+    looked = {"node": its.node, "process": its.process, "are_heard": [is_heard], "check_ins": [check_in]}
+    found = run("look_at_runs", task_ids=[task_id], runs=[number], **looked, begun=[its.queue])
+    return [task_id] if (task_id, number) in found else []
 
 
 def job(name: str) -> Job:

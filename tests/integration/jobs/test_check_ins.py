@@ -74,14 +74,14 @@ def test_nor_does_it_if_one_process_has_both_runs(numbers: list[int], execution:
         "look_at_runs",
         task_ids=[its.pk, its.pk],
         runs=numbers,
-        nodes=[its.node, its.node],
-        processes=[its.process, its.process],
+        process=its.process,
         are_heard=[True, True],
         check_ins=[json.dumps(texts[number]) for number in numbers],
         node=its.node,
         begun=[],
     )
-    assert (standing, job("a").check_in) == ([(its.pk, 1)], texts[1])
+    assert [number for pk, number in standing if pk == its.pk] == [1]
+    assert job("a").check_in == texts[1]
 
 
 def test_the_page_of_a_task_shows_a_bar_for_numbers_alone(admin: Client, execution: Execution) -> None:

@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import TrackedJob, limits, sender, start
+from harbor_refresh.tasks.jobs.nodes import ThisWorker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
 from harbor_refresh.tasks.jobs.reaper import reap, release_runs_without_node
@@ -210,6 +212,19 @@ def test_a_rate_lets_jobs_begin_one_after_the_other(declare: Declare, outbox: Ou
         assert why(last) == "rate a.copy 60/m"
         a_second_passes()
         sender.send_all()
+
+
+def test_a_worker_whose_code_declares_no_limit_admits_jobs_each_second(declare: Declare, outbox: Outbox) -> None:
+    copy = declare(concurrency=1)
+    start("SCAN", jobs=[copy.s(), copy.s()])
+    assert different(outbox) == 1
+    limits.change("a.copy", {"concurrency": 2}, "ann")
+    a_second_passes()
+    worker = ThisWorker()
+    queues = SimpleNamespace(consume_from=[QUEUE])
+    worker._consumer = SimpleNamespace(app=SimpleNamespace(amqp=SimpleNamespace(queues=queues)), pool=None)
+    worker._look_after_jobs(1)
+    assert different(outbox) == 1
 
 
 def test_a_pace_of_the_past_is_forgotten(declare: Declare, outbox: Outbox) -> None:

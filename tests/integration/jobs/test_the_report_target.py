@@ -438,7 +438,7 @@ def test_an_end_that_no_run_reports_has_the_revision_of_the_run(
         assert reap().failed == 1
     else:
         Job.objects.update(state="sent", run=0, node=None, process=None)
-        take([Outcome(outcomes.Run(run.task_id, "j", 0), Status.ERROR, why, state=outcomes.JobState.SENT)])
+        take([Outcome(outcomes.Run(run.task_id, "j", 0), Status.ERROR, why)])
     wait_for(is_settled, "the end is reported")
     assert tasks()["j"][:2] == ("Error", run.revision)
 

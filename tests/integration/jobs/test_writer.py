@@ -348,7 +348,7 @@ def test_a_run_whose_end_was_lost_by_a_failover_is_released_but_not_at_once(
     Job.objects.update(**lost)
     Job.objects.filter(pk=job("a").pk).update(begun_at=Now() - timedelta(seconds=60))
     monkeypatch.setattr(writer, "UNKNOWN_SECONDS", 30)
-    this_writer._release_unknown()
+    this_writer._ask([])
     assert rows() == {"a": ("sent", 1), "b": ("running", 1)}, "b may have begun this moment"
 
 
@@ -413,7 +413,7 @@ def test_many_failures_in_front_of_one_group_look_at_each_job_of_the_group_once(
     start("SCAN", [[*[NewJob("a.job")] * failures, bridge, *[NewJob("a.job", needs=[NewNeed(failures)])] * group]])
     given = list(Task.objects.order_by("pk").values_list("pk", flat=True)[:failures])
     words = statement("harbor_refresh.tasks.jobs", "hold_runs")
-    its = {"runs": [1] * failures, "jobs": [""] * failures, "states": ["running"] * failures, "waits": False}
+    its = {"runs": [1] * failures, "jobs": [""] * failures, "waits": False}
     anywhere = dict.fromkeys(("nodes", "processes"), [None] * failures)
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE) {words}", {"task_ids": given, "breaking": given, **its, **anywhere})
