@@ -96,8 +96,8 @@ def reset(names: Iterable[str]) -> int:
 
 
 def _set(name: str, **values: Any) -> bool:
-    """Write these values of a limit, if it is there. A key that waits for a slower rate waits for one job of the new
-    rate at most. The limit is locked before its paces, as by the sender."""
+    """Write these values of a limit, if it is there. A key that waits for a slower rate waits for one job of the
+    new rate at most. The limit is locked before its paces, as by the sender."""
     with transaction.atomic():
         Limit.objects.filter(pk=name).update(**values)
         limit = Limit.objects.filter(pk=name).first()

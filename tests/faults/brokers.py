@@ -1,9 +1,8 @@
-"""Brokers of three kinds, with the same few words: what a worker is told, and to lose all messages."""
+"""A broker that is nothing but messages: kombu's filesystem transport."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -11,21 +10,8 @@ from uuid import uuid4
 from celery import current_app
 from kombu.transport import TRANSPORT_ALIASES, filesystem
 from kombu.utils.json import dumps
-from redis import Redis
 
-from tests import servers
-from tests.elsewhere import CHANGED, forget_connections_to_the_broker, uses
-from tests.rabbitmq import RabbitMQ
-
-KINDS = ("redis", "rabbitmq", "files")
-
-
-@dataclass(frozen=True)
-class Broker:
-    """`env` is that of its workers. `empty` loses all messages."""
-
-    env: dict[str, str]
-    empty: Callable[[], object]
+from tests.elsewhere import CHANGED, forget_connections_to_the_broker
 
 
 class WholeFiles(filesystem.Channel):
@@ -53,26 +39,9 @@ def of_files(folder: str) -> dict[str, Any]:
 
 
 @contextmanager
-def broker_of(kind: str, folder: Path, redis: Redis) -> Iterator[Broker]:
-    """Let this process use a broker of this kind."""
-    with ExitStack() as stack:
-        match kind:
-            case "redis":
-                env = stack.enter_context(uses(servers.redis.url, servers.redis.url))
-                yield Broker(env, redis.flushall)
-            case "rabbitmq":
-                server = stack.enter_context(RabbitMQ(folder))
-                env = stack.enter_context(uses(servers.redis.url, server.url))
-                yield Broker(env, server.empty)
-            case _:
-                folder.mkdir()
-                stack.enter_context(_uses_files(folder))
-                env = {"DJANGO_SETTINGS_MODULE": "tests.faults.settings_of_files", "FILES": str(folder)}
-                yield Broker(env, lambda: [one.unlink(missing_ok=True) for one in folder.iterdir()])
-
-
-@contextmanager
-def _uses_files(folder: Path) -> Iterator[None]:
+def uses_files(folder: Path) -> Iterator[dict[str, str]]:
+    """Let this process use that broker. Yield the environment of a worker that does the same."""
+    folder.mkdir()
     conf = current_app.conf
     before = {name: conf[name] for name in CHANGED}
     found = of_files(str(folder))
@@ -84,7 +53,7 @@ def _uses_files(folder: Path) -> Iterator[None]:
     )
     forget_connections_to_the_broker()
     try:
-        yield
+        yield {"DJANGO_SETTINGS_MODULE": "tests.faults.settings_of_files", "FILES": str(folder)}
     finally:
         conf.update(before)
         forget_connections_to_the_broker()

@@ -15,6 +15,7 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.broker.celery_queues import JOBS, WORK
 from harbor_refresh.tasks.models.job import Job, JobState
+from tests import servers
 from tests.created import create_many
 from tests.elsewhere import forget_connections_to_the_broker
 from tests.faults.cluster import Cluster, Member
@@ -44,6 +45,9 @@ def cluster(database: str, redis: Redis, tmp_path: Path) -> Iterator[Cluster]:
     yield cluster
     cluster.end()
     crash_points.handlers.clear()
+    for server in (servers.redis, servers.postgres):
+        if not server.running:
+            server.start()
 
 
 @pytest.fixture
@@ -65,35 +69,21 @@ def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
 
 
 @pytest.fixture
-def broker_redis(redis: Redis) -> Redis:
-    """The Redis of the broker. A test whose broker is a server of its own overrides this."""
-    return redis
-
-
-@pytest.fixture
-def in_broker(broker_redis: Redis) -> Callable[[], int]:
+def in_broker(redis: Redis) -> Callable[[], int]:
     """Count the messages that the broker still holds. A test whose broker is no Redis overrides this."""
-
-    def count() -> int:
-        return broker_redis.llen(WORK) + broker_redis.llen(JOBS) + broker_redis.hlen("unacked")
-
-    return count
+    return lambda: redis.llen(WORK) + redis.llen(JOBS) + redis.hlen("unacked")
 
 
 @pytest.fixture
-def holds(redis: Redis, broker_redis: Redis, in_broker: Callable[[], int]) -> Callable[..., None]:
+def holds(redis: Redis, in_broker: Callable[[], int]) -> Callable[..., None]:
     """A check that waits until K1 to K5 hold, and fails if they do not in time."""
-
-    def keys() -> Iterator[bytes]:
-        for server in {redis, broker_redis}:
-            yield from server.keys("*")
 
     def check(seconds: float = 300, *, expect_quarantine: bool = False) -> None:
         found: list[object] = []
 
         def all_hold() -> bool:
             found[:] = violations(broker=in_broker, at_most=5)
-            found.extend(f"K5: the key {key!r} is left" for key in keys() if not key.startswith(EXPECTED))
+            found.extend(f"K5: the key {key!r} is left" for key in redis.keys("*") if not key.startswith(EXPECTED))
             found.extend(f"{job} is {job.state}" for job in Job.objects.exclude(state=JobState.ENDED)[:5])
             found.extend(f"set aside: {one}" for one in set_aside() if not expect_quarantine)
             return not found

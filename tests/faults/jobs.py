@@ -38,27 +38,12 @@ def fail(job: Handle, name: str) -> None:
     raise ValueError(f"{name} is broken")
 
 
-@app.task(base=TrackedJob, name="tests.fails_once")
-def fails_once(job: Handle, name: str) -> None:
-    note("fails_once", name)
-    if Path(os.environ["JOBS_LOG"]).read_text().count(f"fails_once {name}\n") == 1:
-        raise ValueError(f"{name} is broken")
-
-
 @app.task(name="tests.note_end")
 def note_end(ended: EndedExecution, word: str) -> None:
     """A callback: the end that it is told, and the execution as it is at the call."""
     now = ended.execution
     then = (now.status, now.revision) if now else ("deleted", 0)
     note("ended", word, ended.execution_id, ended.status, ended.revision, *then)
-
-
-@app.task(name="tests.ends_its_process")
-def ends_its_process(ended: EndedExecution) -> None:
-    """A callback that ends its process for each end that is no success."""
-    note("ended", "deadly", ended.execution_id, ended.status, ended.revision)
-    if ended.status == "Error":
-        os._exit(1)
 
 
 @app.task(name="tests.hangs")
@@ -69,6 +54,8 @@ def hangs(ended: EndedExecution, how: str) -> None:
             time.sleep(600)
         case "queries":
             connection.cursor().execute("SELECT pg_sleep(600)")
+        case "ends":
+            os._exit(1)
         case "ignores":
             while True:
                 with suppress(Exception):
@@ -88,18 +75,6 @@ def endless(job: Handle, name: str) -> None:
     while not job.should_stop():
         job.check_in("still at it")
         time.sleep(0.05)
-
-
-@app.task(base=TrackedJob, name="tests.only_one", unique=True)
-def only_one(job: Handle, name: str, seconds: float = 0.0) -> None:
-    note("only_one", name)
-    time.sleep(seconds)
-
-
-@app.task(base=TrackedJob, name="tests.typed")
-def typed(job: Handle, values: list[Any]) -> list[Any]:
-    note("typed", *(f"{type(value).__name__}={value}" for value in values))
-    return values
 
 
 @app.task(base=TrackedJob, name="tests.joined")
@@ -127,11 +102,6 @@ def effect(name: str, seconds: float) -> None:
 @app.task(base=TrackedJob, name="tests.limited", concurrency=3)
 def limited(job: Handle, name: str, seconds: float = 0.1) -> None:
     effect(name, seconds)
-
-
-@app.task(base=TrackedJob, name="tests.by_key", concurrency=1, key=lambda job: job.args[0])
-def by_key(job: Handle, key: str, name: str, seconds: float = 0.0) -> None:
-    effect(f"{key}.{name}", seconds)
 
 
 @app.task(base=TrackedJob, name="tests.rated", rate="50/s")
@@ -179,11 +149,6 @@ def layers(job: Handle, name: str, of: int) -> None:
     for done in range(of):
         job.check_in(f"copying layer {done + 1}", done=done, of=of)
         hold(name)
-
-
-@app.task(base=TrackedJob, name="tests.only_held", unique=True)
-def only_held(job: Handle, name: str) -> None:
-    hold(name)
 
 
 @app.task(base=TrackedJob, name="tests.kills_its_process", max_attempts=3)

@@ -1,7 +1,8 @@
 """Random messages, as a program with access to the broker would push them to the list of a queue.
 
-Each is made from a sound message by a few random changes, or is no message at all. The same seed makes the same
-messages. A message that stays sound is for a task that may run, and for no later time.
+Each is a sound message of which a few random parts have another value, are left out, or are new; or it is no
+message at all. The same seed makes the same messages. A message that stays sound is for a task that may run, and
+for no later time.
 """
 
 import base64
@@ -9,44 +10,29 @@ import json
 import random
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
-
-from amqp import Message
-from amqp.serialization import dumps
 
 from harbor_refresh.tasks.broker.celery_queues import ROUTES
 
 REFUSED = re.compile(r"Dropped (?:a message for the task|the message of job|an entry of the queue) ")
 #: A message that is taken. The ids of our own are UUIDs; none of these has one.
 RECEIVED = re.compile(r"celery\.worker\.strategy: Task .*\[(?![0-9a-f]{8}-[0-9a-f]{4}-[^]]*\]).*\] received")
-#: The ids of these messages begin so.
-ID = "rubbish-"
 #: A sweep that was told a place waits for the end of every other sweep, so hundreds of them take an hour.
 OURS = sorted(ROUTES.keys() - {"tasks.sweep"})
 TASKS = [*OURS, "tests.copy", "tests.note_end", "tests.none", "celery.backend_cleanup", "celery.chord"]
-HEADERS = (
-    *("lang", "task", "id", "shadow", "eta", "expires", "group", "group_index", "retries", "timelimit"),
-    *("root_id", "parent_id", "argsrepr", "kwargsrepr", "origin", "ignore_result", "replaced_task_nesting"),
-    *("stamped_headers", "stamps", "headers", "callbacks", "errbacks", "chain", "chord", "compression"),
-    *("harbor_job", "get", "update", "clear", "__init__", "__class__", "called_directly", "delivery_info"),
-    *("hostname", "args", "kwargs", "utc"),
+#: What a sound message does not have, or what is another thing at another place.
+NEW = (
+    *("callbacks", "errbacks", "chain", "chord", "stamps", "stamped_headers", "headers", "compression", "args"),
+    *("get", "update", "clear", "__init__", "__class__", "called_directly", "harbor_handle", "harbor_job", "utc"),
+    *("delivery_info", "hostname", "redelivered", "body_encoding", "priority", "task", "id", "eta", "expires"),
 )
-PROPERTIES = ("delivery_tag", "delivery_info", "body_encoding", "priority", "reply_to", "correlation_id", "type")
-CONTENT_TYPES = (
-    "application/json",
-    "application/x-python-serialize",
-    "application/x-yaml",
-    "text/plain",
-    "",
-    "a/b",
-)
-ENCODINGS = ("utf-8", "binary", "utf-16", "rot13", "hex", "", "no-such", "us-ascii")
-COMPRESSIONS = ("gzip", "zlib", "application/x-gzip", "bzip2", "no-such", "")
-LINKS = ("callbacks", "errbacks", "chain", "chord", "get", "harbor_handle", "id")
 MARKED = ("datetime", "date", "time", "decimal", "uuid", "bytes", "base64", "no-such")
-
-Change = Callable[[random.Random, dict[str, Any]], object]
+#: What a part may say of the form of its message.
+FORMS = (
+    *("application/x-python-serialize", "application/x-yaml", "text/plain", "a/b"),
+    *("utf-16", "rot13", "hex", "binary", "us-ascii", "gzip", "zlib", "bzip2", "no-such"),
+)
 
 
 def deep(levels: int) -> Any:
@@ -63,57 +49,19 @@ def messages(seed: int, count: int) -> Iterator[bytes]:
         yield _message(chance, number)
 
 
-def over_amqp(entry: bytes) -> Message:
-    """The same message for RabbitMQ, without the headers and properties that AMQP has no type for."""
-    try:
-        envelope = json.loads(entry)
-    except (ValueError, RecursionError):
-        envelope = None
-    if not isinstance(envelope, dict):
-        return Message(entry)
-    headers, properties = envelope.get("headers"), envelope.get("properties")
-    said = properties if isinstance(properties, dict) else {}
-    given = {name: said.get(name) for name in ("priority", "reply_to", "correlation_id", "type")}
-    given |= {"content_type": envelope.get("content-type"), "content_encoding": envelope.get("content-encoding")}
-    fields = {name: value for name, value in given.items() if _is_property(name, value)}
-    told = headers if isinstance(headers, dict) else {}
-    table = {name: value for name, value in told.items() if _is_of_amqp("F", {name: value})}
-    return Message(_body(envelope.get("body")), application_headers=table, **fields)
-
-
-def _is_property(name: str, value: Any) -> bool:
-    if name == "priority":
-        return isinstance(value, int) and 0 <= value < 256
-    return isinstance(value, str) and len(value) < 80 and _is_of_amqp("s", value)
-
-
-def _is_of_amqp(kind: str, value: Any) -> bool:
-    try:
-        return len(dumps(kind, (value,))) < 100_000
-    except Exception:  # py-amqp raises of many kinds for a value that it cannot write
-        return False
-
-
-def _body(body: Any) -> bytes:
-    try:
-        return base64.b64decode(body)
-    except (ValueError, TypeError):
-        return json.dumps(body).encode()
-
-
 def _message(chance: random.Random, number: int) -> bytes:
     if chance.random() < 0.1:
         return _no_envelope(chance)
     envelope = _sound(chance, number)
+    places = [*_places(envelope)]
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
-        chance.choice(CHANGES)(chance, envelope)
+        _change(chance, *chance.choice(places))
+    if "body" in envelope and chance.random() < 0.95:
+        body = json.dumps(envelope["body"]).encode()
+        envelope["body"] = base64.b64encode(zlib.compress(body) if chance.random() < 0.03 else body).decode()
     raw = json.dumps(envelope).encode()
-    if chance.random() < 0.05:
-        return raw[: chance.randrange(len(raw))]
-    if chance.random() < 0.03:
-        place = chance.randrange(len(raw))
-        return raw[:place] + chance.randbytes(3) + raw[place:]
-    return raw
+    cut = chance.randrange(len(raw)) if chance.random() < 0.05 else len(raw)
+    return raw[:cut] + (chance.randbytes(3) + raw[cut:] if chance.random() < 0.03 else b"")
 
 
 def _no_envelope(chance: random.Random) -> bytes:
@@ -129,34 +77,48 @@ def _no_envelope(chance: random.Random) -> bytes:
 
 
 def _sound(chance: random.Random, number: int) -> dict[str, Any]:
-    name, job = chance.choice(TASKS), f"{ID}{number}"
+    """Its body is not encoded yet. One in ten is of the first protocol."""
+    name, job = chance.choice(TASKS), f"rubbish-{number}"
     headers: dict[str, Any] = {
         **{"lang": "py", "task": name, "id": job, "root_id": job, "origin": "somewhere", "retries": 0},
-        **dict.fromkeys(("shadow", "eta", "expires", "group", "parent_id")),
+        **dict.fromkeys(("shadow", "eta", "expires", "group", "parent_id", "group_index", "ignore_result")),
         **{"timelimit": [None, None], "argsrepr": "()", "kwargsrepr": "{}"},
     }
-    if chance.random() < 0.2:  # of no job that exists
+    body: Any = [[], {}, {"callbacks": None, "errbacks": None, "chain": None, "chord": None}]
+    if chance.random() < 0.1:
+        body = {"task": name, "id": job, "args": [], "kwargs": {}, "eta": None, "expires": None, "retries": 0}
+        headers = {}
+    elif chance.random() < 0.2:  # of no job that exists
         headers["harbor_job"] = {"task": 10**12 + number, "run": 0}
-    links = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
+    properties = {
+        **{"correlation_id": job, "reply_to": job, "delivery_mode": 2, "priority": 0, "body_encoding": "base64"},
+        **{"delivery_info": {"exchange": "", "routing_key": "harbor_refresh"}, "delivery_tag": job},
+    }
     return {
-        "body": _encoded([[], {}, links]),
+        "body": body,
         "content-encoding": "utf-8",
         "content-type": "application/json",
         "headers": headers,
-        "properties": {
-            "correlation_id": job,
-            "reply_to": job,
-            "delivery_mode": 2,
-            "delivery_info": {"exchange": "", "routing_key": "harbor_refresh"},
-            "priority": 0,
-            "body_encoding": "base64",
-            "delivery_tag": job,
-        },
+        "properties": properties,
     }
 
 
-def _encoded(body: Any) -> str:
-    return base64.b64encode(body if isinstance(body, bytes) else json.dumps(body).encode()).decode()
+def _places(part: Any) -> Iterator[tuple[Any, Any]]:
+    """Each part of a message, as what holds it and its name there."""
+    for name, value in part.items() if isinstance(part, dict) else enumerate(part):
+        yield part, name
+        if isinstance(value, dict | list):
+            yield from _places(value)
+
+
+def _change(chance: random.Random, holder: Any, name: Any) -> None:
+    what = chance.random() if isinstance(holder, dict) else 1.0
+    if what < 0.2:
+        holder.pop(name, None)
+    elif what < 0.5:
+        holder[chance.choice(NEW)] = _value(chance)
+    else:
+        holder[name] = _value(chance)
 
 
 def _value(chance: random.Random) -> Any:
@@ -167,72 +129,7 @@ def _value(chance: random.Random) -> Any:
             *(None, True, 0, -1, 5, 2**31, 2**70, 10**400, -0.5, float("nan"), float("inf")),
             *("", "text", "\x00", "line\nline\r\x1b[2J", "\ud800", "x" * 3_000, "é" * chance.randrange(1, 9)),
             *([], [1], ["a", None], {}, {"a": 1}, {"": {}}, {"task": "tests.none"}, [{"task": "tests.none"}]),
-            *(marked, deep(chance.choice((50, 150, 400, 800, 905, 915)))),
+            *(marked, chance.choice(FORMS), deep(chance.choice((50, 150, 400, 800, 905, 915)))),
             *("2020-01-01T00:00:00", "9999-12-31T23:59:59-10:00", "0001-01-01T00:00:00+14:00"),
         )
     )
-
-
-def _of(envelope: dict[str, Any], *names: str) -> dict[str, Any]:
-    """The mapping at this place, to be changed; a new one if there is none, whose changes have no effect."""
-    found: Any = envelope
-    for name in names:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-def _is_of_the_first_protocol(chance: random.Random, envelope: dict[str, Any]) -> None:
-    fields = _of(envelope, "headers")
-    body = {"task": fields.get("task"), "id": fields.get("id"), "args": [], "kwargs": {}}
-    if chance.random() < 0.7:
-        body[chance.choice(("task", "args", "kwargs", "eta", "expires", "retries", "utc", "chord"))] = _value(
-            chance
-        )
-    envelope["body"] = _encoded(body)
-    if chance.random() < 0.7:
-        envelope["headers"] = {}
-
-
-def _changes_payload(chance: random.Random, envelope: dict[str, Any]) -> None:
-    payload: list[Any] = [[], {}, {}]
-    payload[chance.randrange(3)] = _value(chance)
-    envelope["body"] = _encoded(payload)
-
-
-def _is_compressed(chance: random.Random, envelope: dict[str, Any]) -> None:
-    _of(envelope, "headers")["compression"] = chance.choice(COMPRESSIONS)
-    if chance.random() < 0.5:
-        envelope["body"] = _encoded(zlib.compress(b"[[], {}, {}]"))
-
-
-def _sets(*place: str, names: Sequence[str]) -> Change:
-    """Set one of these names there."""
-    return lambda chance, one: _of(one, *place).update({chance.choice(names): _value(chance)})
-
-
-def _lacks(place: str, names: Sequence[str]) -> Change:
-    return lambda chance, one: _of(one, place).pop(chance.choice(names), None)
-
-
-CHANGES: tuple[Change, ...] = (
-    *[_sets("headers", names=HEADERS)] * 3,
-    lambda chance, one: _of(one, "headers").update(timelimit=[_value(chance), _value(chance)]),
-    _sets("headers", "harbor_job", names=("task", "run")),
-    _lacks("headers", HEADERS),
-    _sets("properties", names=PROPERTIES),
-    _lacks("properties", PROPERTIES),
-    lambda chance, one: _of(one, "properties").update(
-        delivery_info={name: _value(chance) for name in ("exchange", "routing_key") if chance.random() < 0.7}
-    ),
-    lambda chance, one: one.update({chance.choice((*one, "redelivered")): _value(chance)}),
-    lambda chance, one: one.pop(chance.choice([*one]), None),
-    lambda chance, one: one.update(body=_encoded(_value(chance))),
-    lambda chance, one: one.update(body=_encoded(chance.randbytes(chance.randrange(40)))),
-    _changes_payload,
-    lambda chance, one: one.update(body=_encoded([[], {}, {chance.choice(LINKS): _value(chance)}])),
-    _is_of_the_first_protocol,
-    lambda chance, one: one.update(
-        {"content-type": chance.choice(CONTENT_TYPES), "content-encoding": chance.choice(ENCODINGS)}
-    ),
-    _is_compressed,
-)

@@ -1,7 +1,7 @@
 """PostgreSQL goes away with work queued. The work waits, quietly."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,13 +14,6 @@ from tests import servers
 from tests.faults.cluster import Cluster, set_intervals
 from tests.faults.conftest import many, statuses, succeed
 from tests.waiting import wait_for
-
-
-@pytest.fixture(autouse=True)
-def postgres_runs_again() -> Iterator[None]:
-    yield
-    if not servers.postgres.running:
-        servers.postgres.start()
 
 
 def commands(redis: Redis) -> int:

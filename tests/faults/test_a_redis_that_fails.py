@@ -16,13 +16,6 @@ from tests.proxy import Proxy
 from tests.waiting import wait_for
 
 
-@pytest.fixture(autouse=True)
-def redis_runs_again() -> Iterator[None]:
-    yield
-    if not servers.redis.running:
-        servers.redis.start()
-
-
 def test_flushall_during_the_work_heals_itself(cluster: Cluster, holds: Callable[..., None], redis: Redis) -> None:
     """The claims, the messages and the heartbeats are gone as well."""
     ids = many(3_000)

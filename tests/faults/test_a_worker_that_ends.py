@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from harbor_refresh.executions.models import Quarantine, StatusChange, Task
+from harbor_refresh.executions.models import Quarantine, StatusChange
 from harbor_refresh.tasks.jobs import start
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import Token
@@ -71,44 +71,16 @@ def test_a_worker_that_is_told_to_end_completes_its_claim_and_leaves_the_rest_to
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_told_to_end_finishes_its_job_and_gives_back_those_that_it_has_not_begun(
-    cluster: Cluster, redis: Redis, log: Path, holds: Callable[..., None]
-) -> None:
-    def worker(name: str) -> Member:
-        include = ["tests.faults.jobs"]
-        return cluster.worker(name, concurrency=1, include=include, JOBS_LOG=str(log), **PATIENCE)
-
-    leaver = worker("leaver")
-    start("REPLICATION", jobs=[team.held.s(name) for name in ("a", "b", "c")])
-    wait_for(lambda: "held" in log.read_text(), "a job to begin", log=leaver.log)
-    begins_to_end(leaver)
-    for name in ("a", "b", "c"):
-        log.with_name(f"{name}.1").touch()
-    ends(leaver)
-    assert redis.hlen("unacked") == 0
-    worker("heir")
-    cluster.beat(**PATIENCE)
-    wait_for(lambda: set(Task.objects.values_list("status", flat=True)) == {"Success"}, "the jobs to end")
-    assert sorted(line.split()[1] for line in log.read_text().splitlines()) == ["a", "b", "c"], "each ran once"
-    holds()
-
-
-@pytest.mark.slow
 def test_workers_that_are_replaced_one_after_another_under_load_leave_nothing_behind(
-    cluster: Cluster, redis: Redis, log: Path, holds: Callable[..., None]
+    cluster: Cluster, worker: Callable[..., Member], log: Path, holds: Callable[..., None]
 ) -> None:
     """A rolling update, while executions are reported and jobs run: their messages and claims are everywhere."""
-
-    def worker(name: str) -> Member:
-        include = ["tests.faults.jobs"]
-        return cluster.worker(name, include=include, JOBS_LOG=str(log), **PATIENCE)
-
     cluster.beat(**PATIENCE)
-    working = [worker("old1"), worker("old2")]
+    working = [worker("old1", **PATIENCE), worker("old2", **PATIENCE)]
     start("REPLICATION", jobs=[team.copy.s(f"job{number}", 0.05) for number in range(400)])
     reported = 0
     for number in range(4):
-        working.append(worker(f"new{number}"))
+        working.append(worker(f"new{number}", **PATIENCE))
         leaver = working.pop(0)
         os.kill(leaver.process.pid, signal.SIGTERM)
         while reported < 300 * (number + 1) or (not leaver.died() and reported < MOST):

@@ -1,5 +1,5 @@
-"""The same jobs with Redis, with RabbitMQ and with the filesystem transport of kombu: nothing is asked of a broker
-but to carry messages. What is killed or lost comes back from the rows."""
+"""The filesystem transport of kombu is the broker: nothing is asked of a broker but to carry messages. What is
+killed or lost comes back from the rows. Tests with Redis and with RabbitMQ are in files of their own."""
 
 import os
 import signal
@@ -7,45 +7,37 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from redis import Redis
 
 from harbor_refresh.tasks.jobs import start
 from harbor_refresh.tasks.models import Job
 from tests.faults import jobs as team
-from tests.faults.brokers import KINDS, Broker, broker_of
+from tests.faults.brokers import uses_files
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import ends, runs
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
-Start = Callable[..., Member]
 
-
-@pytest.fixture(params=KINDS)
-def broker(request: pytest.FixtureRequest, cluster: Cluster, redis: Redis, tmp_path: Path) -> Iterator[Broker]:
-    with broker_of(request.param, tmp_path / "broker", redis) as broker:
-        yield broker
+@pytest.fixture
+def folder(cluster: Cluster, tmp_path: Path) -> Iterator[Path]:
+    """Its messages are files in this folder."""
+    with uses_files(tmp_path / "broker") as env:
+        cluster.env |= env
+        yield tmp_path / "broker"
         cluster.end()
 
 
-@pytest.fixture
-def worker(cluster: Cluster, broker: Broker, log: Path) -> Start:
-    def begin(name: str = "worker") -> Member:
-        return cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log), **broker.env)
-
-    cluster.beat(**broker.env)
-    return begin
-
-
 def test_jobs_come_back_after_a_lost_broker_a_killed_process_and_a_killed_worker(
-    worker: Start, broker: Broker, log: Path
+    cluster: Cluster, worker: Callable[..., Member], folder: Path, log: Path
 ) -> None:
+    cluster.beat()
     first = worker("first")
     waiting = [f"early{number}" for number in range(30)]
     execution = start("SCAN", jobs=[team.held.s("a"), team.held.s("b"), *map(team.copy.s, waiting)])
     wait_for(lambda: runs(log) == {"held a": 1, "held b": 1}, "two to run", log=first.log)
-    broker.empty()
+    for message in folder.iterdir():
+        message.unlink(missing_ok=True)
     os.kill(int(log.read_text().split()[2]), signal.SIGKILL)
     wait_for(
         lambda: log.read_text().count("held") == 3, "the job of the killed process to run again", log=first.log

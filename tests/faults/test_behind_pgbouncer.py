@@ -12,7 +12,6 @@ from harbor_refresh.tasks.jobs import start
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import ends, statuses
-from tests.faults.test_jobs import statuses as of_tasks
 from tests.faults.test_jobs_that_come_twice import rows
 from tests.integration.service.pooler import POOLED, PgBouncer, folder_for, used_here
 from tests.waiting import wait_for
@@ -58,7 +57,7 @@ def test_jobs_succeed_fail_are_tried_again_and_are_stopped(worker: Start, log: P
         "c": ("Success", 2, 2, ""),
         "d": ("Error", 0, 0, "ValueError: d is broken"),
     }
-    assert of_tasks(endless) == {"Stopped": 5}
+    assert endless.progress().counts == {"Stopped": 5}
     ran = Counter(line for line in log.read_text().splitlines() if not line.startswith("endless"))
     assert ran == {**{f"copy {n}": 1 for n in [*range(8), "a"]}, "joined a b": 1, "flaky c": 3, "fail d": 1}
 
@@ -72,6 +71,6 @@ def test_a_worker_that_is_killed_in_a_transaction_leaves_no_lock_in_the_pool(
     execution = start("SCAN", jobs=[team.copy.s(str(n)) for n in range(4)])
     wait_for(victim.died, "the victim to die", log=victim.log)
     ends(execution, "Success", worker("heir"))
-    assert of_tasks(execution) == {"Success": 4}
+    assert execution.progress().counts == {"Success": 4}
     assert set(log.read_text().splitlines()) == {f"copy {n}" for n in range(4)}
     assert statuses() == {"Success": 1}

@@ -14,7 +14,6 @@ from harbor_refresh.tasks.jobs import start
 from tests import servers
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
-from tests.faults.conftest import status
 from tests.integration.executions.deliveries.changed_executions import move_clock, states
 from tests.variants import variants
 from tests.waiting import wait_for
@@ -23,14 +22,6 @@ POINTS = ("answered", "leased", "listed", "recorded", "committed", "deciding")
 VICTIMS = ("worker", "redis", "postgres", "beat")
 #: What is asked for, and the statuses with which it is called.
 ASKED = {"on_success": ("Success",), "on_error": ("Error",), "on_complete": ("Success", "Error", "Stopped")}
-
-
-@pytest.fixture(autouse=True)
-def servers_run_again() -> Iterator[None]:
-    yield
-    for server in (servers.redis, servers.postgres):
-        if not server.running:
-            server.start()
 
 
 def begun() -> dict[int, str]:
@@ -118,97 +109,18 @@ def well(holds: Callable[..., None], worker: object) -> Iterator[None]:
     holds()
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("well")
-@pytest.mark.parametrize(
-    "case",
-    variants(
-        *(
-            f"{what} at {point}"
-            for what, point in product(("goes on", "is killed"), ("leased", "listed", "answered", "recorded"))
-        )
-    ),
-)
-def test_an_end_that_was_opened_again_is_not_told_any_more_and_the_next_end_is(
-    case: str, cluster: Cluster, worker: Callable[..., Member], log: Path
-) -> None:
-    """Its delivery is being written, or is claimed, or its calls have just been made, when the failed job is tried
-    again. The worker that delivers goes on after that, or is killed, and another one finds what it has left: calls
-    that were made are not made again."""
-    what, point = case.split(" at ")
-    acted, go_on = log.with_name("acted"), log.with_name("go on")
-    act = {"point": point, "act": "wait", "until": str(go_on), "once": str(acted)}
-    first = worker("first", sabotage=act, queues=["harbor_refresh.deliveries"])
-    other = worker("other", queues=["harbor_refresh.jobs", "harbor_refresh", "harbor_refresh.ticks"])
-    execution = start(
-        "SCAN", jobs=[team.fails_once.s("x")], on_error=team.note_end.s("e"), on_complete=team.note_end.s("c")
-    )
-    wait_for(acted.exists, f"the worker to be at {point}", log=first.log)
-    assert status(execution) == "Error"
-    assert execution.retry_failed() == 1
-    is_killed = what == "is killed"
-    if is_killed:
-        first.kill()
-        worker("heir", queues=["harbor_refresh.deliveries"])
-    go_on.touch()
-    cluster.beat({"Deliver": 1})
-    wait_for(lambda: status(execution) == "Success", "the second run to succeed", log=other.log)
-    wait_for(
-        lambda: states() == {"delivered": 2} or (is_killed and passes_time()),
-        "both ends to be delivered",
-        log=first.log,
-    )
-    was_told = point in ("answered", "recorded")
-    assert [one[:4] for one in calls(log)] == [
-        *([("e", str(execution.pk), "Error", "1"), ("c", str(execution.pk), "Error", "1")] if was_told else []),
-        ("c", str(execution.pk), "Success", "3"),
-    ]
-
-
-def called_again(log: Path, times: int) -> None:
-    """Let the lease of each call end, until it was called so often."""
-    for number in range(1, times + 1):
-        wait_for(lambda: len(calls(log)) >= number, f"call {number}")  # noqa: B023 - waits here
-        move_clock(seconds=70)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("well")
-def test_a_callback_that_ends_its_process_each_time_is_given_up_and_the_next_end_is_told(
-    cluster: Cluster, worker: Callable[..., Member], log: Path
-) -> None:
-    """Its worker has one process, which does all else as well, and gives deliveries up after three attempts."""
-    member = worker(include=["tests.faults.impatient"], concurrency=1)
-    cluster.beat({"Deliver": 1})
-    bad = start("SCAN", jobs=[team.fails_once.s("x")], on_complete=team.ends_its_process.s())
-    called_again(log, 3)
-    wait_for(lambda: states() == {"dead": 1}, "it to be given up", log=member.log)
-    good = start("SCAN", jobs=[team.copy.s("y")], on_complete=team.ends_its_process.s())
-    assert bad.retry_failed() == 1
-    wait_for(lambda: states() == {"dead": 1, "delivered": 2}, "all else to be told", log=member.log)
-    first, *others = [one[1:] for one in calls(log)[2:]]
-    assert calls(log)[:2] == [("deadly", *first)] * 2
-    assert first == (str(bad.pk), "Error", "1")
-    assert sorted(others) == [(str(bad.pk), "Success", "3"), (str(good.pk), "Success", "1")]
-    dead = Delivery.objects.get(state="dead")
-    assert (dead.attempts, dead.last_error) == (
-        3,
-        "given up after 3 attempts: its process ended or hung in the last one",
-    )
-    assert not member.died()
-
-
 LIMITED = {
     "sleeps": "TimeoutError: the call took longer than 40 s",
     "queries": "TimeoutError: the call took longer than 40 s",
     "ignores": "given up after 3 attempts: its process ended or hung in the last one",
+    "ends": "given up after 3 attempts: its process ended or hung in the last one",
 }
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("well")
 @pytest.mark.parametrize("how", LIMITED)
-def test_a_callback_that_hangs_holds_a_process_until_its_limit_and_is_given_up(
+def test_a_callback_that_hangs_or_ends_its_process_is_given_up_and_holds_up_no_other(
     how: str, cluster: Cluster, worker: Callable[..., Member], log: Path
 ) -> None:
     """The only process of its worker runs the next job and calls the next callback after each of its attempts."""

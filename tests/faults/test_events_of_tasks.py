@@ -21,49 +21,38 @@ JOBS = 200
 WORDS = ("task-received", "task-started", "task-succeeded")
 
 
-class Watcher:
-    """Counts the events of the jobs, as Flower receives them."""
+@pytest.fixture
+def seen(cluster: Cluster) -> Iterator[Counter[str]]:
+    """The events of the jobs by their type, as Flower receives them."""
+    seen: Counter[str] = Counter()
+    ours: set[str] = set()
+    is_ready, is_over = threading.Event(), threading.Event()
 
-    def __init__(self) -> None:
-        self.seen: Counter[str] = Counter()
-        self.is_ready = threading.Event()
-        self._is_over = threading.Event()
+    def note(event: dict[str, Any]) -> None:
+        if event.get("name") == team.copy.name:
+            ours.add(event["uuid"])
+        if event.get("uuid") in ours:
+            seen[event["type"]] += 1
 
-    def watch(self) -> None:
-        ours: set[str] = set()
-
-        def note(event: dict[str, Any]) -> None:
-            if event.get("name") == team.copy.name:
-                ours.add(event["uuid"])
-            if event.get("uuid") in ours:
-                self.seen[event["type"]] += 1
-
+    def watch() -> None:
         with app.connection_for_read() as connection:
             receiver = app.events.Receiver(connection, handlers={"*": note})
             with receiver.consumer_context(wakeup=False) as (own, _, _):
-                self.is_ready.set()
-                while not self._is_over.is_set():
+                is_ready.set()
+                while not is_over.is_set():
                     with suppress(TimeoutError):
                         own.drain_events(timeout=0.2)
 
-    def end(self) -> None:
-        self._is_over.set()
-
-    def has_all_of(self, jobs: int) -> bool:
-        return self.seen == Counter(dict.fromkeys(WORDS, jobs))
-
-
-@pytest.fixture
-def watcher(cluster: Cluster) -> Iterator[Watcher]:
-    watcher = Watcher()
-    thread = threading.Thread(target=watcher.watch)
+    thread = threading.Thread(target=watch)
     thread.start()
-    watcher.is_ready.wait(60)
-    try:
-        yield watcher
-    finally:
-        watcher.end()
-        thread.join()
+    is_ready.wait(60)
+    yield seen
+    is_over.set()
+    thread.join()
+
+
+def all_of(jobs: int) -> Counter[str]:
+    return Counter(dict.fromkeys(WORDS, jobs))
 
 
 def worker_of(cluster: Cluster) -> Member:
@@ -76,20 +65,20 @@ def published(redis: Redis) -> int:
 
 @pytest.mark.slow
 def test_all_events_arrive_in_fewer_messages_than_there_are_jobs(
-    cluster: Cluster, redis: Redis, watcher: Watcher
+    cluster: Cluster, redis: Redis, seen: Counter[str]
 ) -> None:
     worker_of(cluster)
     before = published(redis)
     start("SCAN", jobs=[team.copy.s(str(number)) for number in range(JOBS)])
-    wait_for(lambda: watcher.has_all_of(JOBS), f"the events of all jobs among {watcher.seen}")
+    wait_for(lambda: seen == all_of(JOBS), f"the events of all jobs among {seen}")
     assert published(redis) - before < JOBS
 
 
 @pytest.mark.slow
-def test_a_worker_that_ends_tells_of_the_job_that_it_has_finished(cluster: Cluster, watcher: Watcher) -> None:
+def test_a_worker_that_ends_tells_of_the_job_that_it_has_finished(cluster: Cluster, seen: Counter[str]) -> None:
     worker = worker_of(cluster)
     start("SCAN", jobs=[team.copy.s("one", 2.0)])
-    wait_for(lambda: watcher.seen["task-started"] == 1, "the job to begin", log=worker.log)
+    wait_for(lambda: seen["task-started"] == 1, "the job to begin", log=worker.log)
     os.kill(worker.process.pid, signal.SIGTERM)
     wait_for(worker.died, "the worker to end", log=worker.log)
-    wait_for(lambda: watcher.has_all_of(1), f"the end of the job among {watcher.seen}")
+    wait_for(lambda: seen == all_of(1), f"the end of the job among {seen}")

@@ -30,80 +30,63 @@ pytestmark = pytest.mark.slow
 
 KILLS = int(os.environ.get("KILLS", "2"))
 SEED = int(os.environ.get("SEED", "0")) or random.randrange(1, 10**6)
+#: How many jobs run at once.
+SIZES = {"threads": 50, "prefork": 10}
 #: What a kill may cost, on a machine that does nothing else.
 P99_SECONDS = 15.0 * slowness()
 
 
-class Log:
-    """What each job has done: when each of its runs began, by the clock of this machine."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        path.touch()
-
-    def begun(self) -> dict[str, list[float]]:
-        found: dict[str, list[float]] = defaultdict(list)
-        for line in self.path.read_text().splitlines():
-            _, job, at = line.split()
-            found[job].append(float(at))
-        return found
+def begun(log: Path) -> dict[str, list[float]]:
+    """When each run of each job began, by the clock of this machine."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for line in log.read_text().splitlines():
+        _, job, at = line.split()
+        found[job].append(float(at))
+    return found
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> Log:
-    return Log(tmp_path / "jobs.txt")
-
-
-@pytest.fixture
-def worker(cluster: Cluster, log: Log) -> Callable[..., Member]:
-    def begin(name: str, pool: str, size: int, **options: Any) -> Member:
-        return cluster.worker(
-            name, pool=pool, concurrency=size, include=["tests.faults.jobs"], JOBS_LOG=str(log.path), **options
-        )
-
-    cluster.beat()
-    return begin
-
-
-@pytest.mark.parametrize(("pool", "size"), [("threads", 50), ("prefork", 10)])
+@pytest.mark.parametrize("pool", SIZES)
 def test_whatever_is_killed_every_job_is_done_and_none_after_its_end(
-    pool: str, size: int, worker: Callable[..., Member], holds: Callable[..., None], log: Log
+    pool: str, cluster: Cluster, worker: Callable[..., Member], holds: Callable[..., None], log: Path
 ) -> None:
+    cluster.beat()
     chance = random.Random(SEED)
     seed = f"SEED={SEED}"
     costs: list[float] = []
-    current = worker("first", pool, size)
+    size = SIZES[pool]
+    given: dict[str, Any] = {"pool": pool, "concurrency": size}
+    current = worker("first", **given)
     for number in range(KILLS):
-        heir = worker(f"heir{number}", pool, size, queues=[TICKS, WORK])  # no jobs until the kill
+        heir = worker(f"heir{number}", **given, queues=[TICKS, WORK])  # no jobs until the kill
         names = [f"{number}-{one}" for one in range(size)]
         execution = start("SCAN", jobs=[team.timed.s(name, chance.uniform(0.2, 3)) for name in names])
         enough = chance.randrange(0, size)
-        wait_for(lambda: sum(name in log.begun() for name in names) >= enough, seed, log=current.log)  # noqa: B023
+        wait_for(lambda: sum(name in begun(log) for name in names) >= enough, seed, log=current.log)  # noqa: B023
         time.sleep(chance.uniform(0, 1))  # the moment of the kill is what chance decides
         killed = time.time()
         current.kill()
-        before = log.begun()
+        before = begun(log)
         app.control.add_consumer(JOBS, destination=[f"heir{number}@{socket.gethostname()}"])
         current = heir
         wait_for(lambda: status(execution) == "Success", seed, log=current.log)  # noqa: B023
         costs += [
             runs[len(before[name])] - killed
-            for name, runs in log.begun().items()
+            for name, runs in begun(log).items()
             if name in names and name in before and len(runs) > len(before[name])
         ]
         print(f"kill {number + 1} of {KILLS}: {len(costs)} run again, slowest {max(costs, default=0):.1f} s")  # noqa: T201
     holds()
-    begun = log.begun()
+    found = begun(log)
     late = [
         (name, at)
         for task in Task.objects.select_related("job")
         for name in [task.job.args[0]]
-        for at in begun[name]
+        for at in found[name]
         if task.end_time and at > task.end_time.timestamp()
     ]
     assert late == [], seed
-    assert len(begun) == KILLS * size, seed
-    assert max(map(len, begun.values())) <= team.timed.max_attempts, seed
+    assert len(found) == KILLS * size, seed
+    assert max(map(len, found.values())) <= team.timed.max_attempts, seed
     assert set(Task.objects.values_list("status", flat=True)) == {"Success"}, seed
     cost = summary(costs, 1)
     print(f"{seed}: {len(costs)} of {KILLS * size} run again, after the kill {cost}")  # noqa: T201

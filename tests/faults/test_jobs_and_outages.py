@@ -5,18 +5,14 @@ JOBS and AWAY (seconds) in the environment make it larger; the issue of it asks 
     JOBS=1000 AWAY=60 make test ARGS="-n 0 -s tests/faults/test_jobs_and_outages.py"
 """
 
-import json
 import os
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
-from django.db import connection, connections
+from django.db import connection
 
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution
@@ -26,7 +22,7 @@ from harbor_refresh.tasks.models.job import Node
 from tests import servers
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
-from tests.serving import serving
+from tests.integration.jobs.report_receiver import Request, Target, target
 from tests.standing_still import standing_still
 from tests.waiting import slowness, wait_for
 
@@ -47,61 +43,18 @@ def workers(cluster: Cluster, worker: Callable[..., Member]) -> Callable[..., li
     return begin
 
 
-@pytest.fixture
-def postgres_runs_again() -> Iterator[None]:
-    yield
-    if not servers.postgres.running:
-        servers.postgres.start()
-
-
-class Target(ThreadingHTTPServer):
-    """The hook's other side: it applies what it gets, as an intake would; or says what it was told to."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Intake)
-        self.answer = 200
-        self.answers: Counter[int] = Counter()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Workers that are killed at the end of a test hang up in the middle of a line."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/service/notifications/tasks"
-
-
-class Intake(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: Target
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        answer = self.server.answer
-        if answer == 200:
-            told = body["status"], body["metadata"]["revision"], body.get("status_message")
-            report([Report(int(self.path.rsplit("/", 1)[1]), *told)])
-        self.server.answers[answer] += 1
-        self.send_response(answer)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def finish(self) -> None:
-        connections.close_all()
-        super().finish()
-
-    def log_message(self, *_: object) -> None:
-        pass
+def intake(request: Request) -> None:
+    """Apply a report, as the other side of the hook does."""
+    told = request.body["status"], request.body["metadata"]["revision"], request.body.get("status_message")
+    report([Report(int(request.path.rpartition("/")[2]), *told)])
 
 
 @pytest.fixture
-def target(database: str) -> Iterator[Target]:
-    target = Target()
-    with serving(target):
-        yield target
+def hook(cluster: Cluster) -> Iterator[Target]:
+    with target() as hook:
+        hook.meanwhile = intake
+        yield hook
+        cluster.end()  # its workers keep their connections
 
 
 def started() -> Execution:
@@ -137,7 +90,7 @@ def all_right_again(execution: Execution, log: Path, began: float) -> None:
 
 
 def test_while_postgresql_is_away_jobs_end_and_none_begins_and_none_is_run_again_for_it(
-    workers: Callable[..., list[Member]], holds: Callable[..., None], log: Path, postgres_runs_again: None
+    workers: Callable[..., list[Member]], holds: Callable[..., None], log: Path
 ) -> None:
     first, _ = workers()
     execution = started()
@@ -159,7 +112,7 @@ def test_while_postgresql_is_away_jobs_end_and_none_begins_and_none_is_run_again
 
 @pytest.mark.slow
 def test_jobs_that_began_as_postgresql_crashed_end(
-    workers: Callable[..., list[Member]], holds: Callable[..., None], log: Path, postgres_runs_again: None
+    workers: Callable[..., list[Member]], holds: Callable[..., None], log: Path
 ) -> None:
     """The last begins were not on disk, so these jobs are sent again."""
     first, _ = workers()
@@ -194,18 +147,18 @@ def test_a_postgresql_that_stands_still_makes_no_node_dead_and_no_job_run_twice(
 
 @pytest.mark.slow
 def test_jobs_end_while_the_hook_answers_500_and_none_is_run_again_for_it(
-    workers: Callable[..., list[Member]], holds: Callable[..., None], log: Path, target: Target
+    workers: Callable[..., list[Member]], holds: Callable[..., None], log: Path, hook: Target
 ) -> None:
-    first, _ = workers(REFRESH_REPORT_URL=target.url)
+    first, _ = workers(REFRESH_REPORT_URL=hook.url)
     execution = started()
-    wait_for(lambda: target.answers[200], "some to be reported", log=first.log)
-    target.answer = 500
-    broke = time.monotonic()
+    wait_for(lambda: hook.requests, "some to be reported", log=first.log)
+    hook.answer, hook.meanwhile = 500, lambda _: None
+    broke, told = time.monotonic(), len(hook.requests)
     let_end(log)
     patience = AWAY_SECONDS + 300
     wait_for(lambda: len(runs(log)) == JOBS, "all to be done without it", seconds=patience, log=first.log)
-    wait_for(lambda: time.monotonic() - broke > AWAY_SECONDS, "it to be so for as long", seconds=AWAY_SECONDS + 1)
-    wait_for(lambda: target.answers[500] > 0, "a report to be refused", log=first.log)
-    target.answer = 200
+    wait_for(lambda: time.monotonic() - broke > AWAY_SECONDS, "it to be so for as long", seconds=patience)
+    wait_for(lambda: len(hook.requests) > told, "a report to be refused", log=first.log)
+    hook.answer, hook.meanwhile = 200, intake
     all_right_again(execution, log, time.monotonic())
     holds()

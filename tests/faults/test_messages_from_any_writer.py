@@ -8,7 +8,6 @@ import json
 import os
 import random
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,14 +45,15 @@ def ran(execution: Execution) -> bool:
     return not execution.tasks.exclude(status="Success").exists()
 
 
-def pushed_and_read(
-    cluster: Cluster, redis: Redis, log: Path, *, count: int, jobs: int, pool: str = "prefork"
-) -> Member:
-    """Push random messages among those of jobs, and have one worker read all. Fails if it ends, or if a message is
-    not logged once."""
-    good = start("SCAN", jobs=[team.copy.s(f"good {number}") for number in range(jobs)])
+@pytest.mark.parametrize(
+    "case", variants(("prefork", 300), *((pool, 10_000) for pool in ("prefork", "threads", "solo"))), ids=str
+)
+def test_any_message_is_refused_alone(case: tuple[str, int], worker: Callable[..., Member], redis: Redis) -> None:
+    """Among those of jobs. The worker goes on, and logs each message once."""
+    pool, count = case
+    good = start("SCAN", jobs=[team.copy.s(f"good {number}") for number in range(20)])
     push(redis, list(rubbish.messages(SEED, count)))
-    member = cluster.worker(concurrency=2, pool=pool, include=["tests.faults.jobs"], JOBS_LOG=str(log))
+    member = worker(pool=pool)
 
     def are_over() -> bool:
         return member.died() or (is_drained(redis) and ran(good))
@@ -62,26 +62,12 @@ def pushed_and_read(
     assert not member.died(), f"seed {SEED}: the worker has ended"
     text = member.text()
     assert "consumer: Connection to broker lost" not in text, f"seed {SEED}"
-    lines = text.splitlines()
-    refused = [line for line in lines if rubbish.REFUSED.search(line)]
-    received = [line for line in lines if rubbish.RECEIVED.search(line)]
+    refused = [line for line in text.splitlines() if rubbish.REFUSED.search(line)]
+    received = [line for line in text.splitlines() if rubbish.RECEIVED.search(line)]
     assert refused
     assert received
     assert len(refused) + len(received) == count, f"seed {SEED}"
     assert max(map(len, refused)) <= LONGEST_LINE, f"seed {SEED}"
-    return member
-
-
-def test_any_message_is_refused_alone(cluster: Cluster, redis: Redis, log: Path) -> None:
-    pushed_and_read(cluster, redis, log, count=300, jobs=10)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("pool", variants("prefork", "threads", "solo"))
-def test_any_of_ten_thousand_messages_is_refused_alone(
-    cluster: Cluster, redis: Redis, log: Path, pool: str
-) -> None:
-    pushed_and_read(cluster, redis, log, count=10_000, jobs=100, pool=pool)
 
 
 Message = dict[str, Any]
@@ -138,12 +124,11 @@ def holds(body: Any) -> Change:
 #: A header of each message, and what the status message of its task says of it.
 HEADERS: tuple[tuple[str, Any, str], ...] = (
     ("timelimit", ["abc", None], f"time_limit {NO_LIMIT} 'abc'"),
-    ("timelimit", [[1], None], f"time_limit {NO_LIMIT} [1]"),
     ("timelimit", [5, "abc"], f"soft_time_limit {NO_LIMIT} 'abc'"),
     ("timelimit", [-5, None], f"time_limit {NO_LIMIT} -5"),
     ("timelimit", [float("nan"), None], f"time_limit {NO_LIMIT} nan"),
+    ("timelimit", [float("inf"), None], f"time_limit {NO_LIMIT} inf"),
     ("timelimit", [1, 2, 3], "timelimit takes two limits, and got [1, 2, 3]"),
-    ("timelimit", 5, "timelimit takes two limits, and got 5"),
     ("expires", "abc", f"expires {NO_MOMENT} 'abc'"),
     ("expires", 5, f"expires {NO_MOMENT} 5"),
     ("expires", "", f"expires {NO_MOMENT} ''"),
@@ -153,9 +138,11 @@ HEADERS: tuple[tuple[str, Any, str], ...] = (
     ("retries", 10**400, f"retries {NO_COUNT} 10000"),
     ("root_id", [1], f"root_id {NO_NAME} [1]"),
     ("group", {"a": 1}, f"group {NO_NAME} {{'a': 1}}"),
+    ("eta", "9999-12-31T23:59:59-10:00", "eta takes a moment at most a year from now"),
+    ("root_id", [1], "root_id takes text, and got [1]"),
+    ("group", {"a": 1}, "group takes text, and got {'a': 1}"),
     ("group_index", "abc", f"group_index {NO_COUNT} 'abc'"),
     ("argsrepr", [1], "argsrepr takes text, and got [1]"),
-    ("shadow", 5, "shadow takes text, and got 5"),
     ("stamped_headers", 5, "stamped_headers takes a list of text"),
     ("get", 5, "a header get would take the place"),
     ("harbor_handle", 1, "a header harbor_handle would take"),
@@ -164,7 +151,6 @@ HEADERS: tuple[tuple[str, Any, str], ...] = (
 BODIES: tuple[tuple[Any, str], ...] = (
     (5, f"{NO_PAYLOAD} 5"),
     ({"args": []}, f"{NO_PAYLOAD} {{'args': []}}"),
-    (None, f"{NO_PAYLOAD} None"),
     ([[], {}], f"{NO_PAYLOAD} [[], {{}}]"),
     ([deep(900), {}, {}], TOO_DEEP),
     (["abc", {}, {}], "its message: takes arguments in a list, and got 'abc'"),
@@ -172,6 +158,7 @@ BODIES: tuple[tuple[Any, str], ...] = (
     ([[], {}, 5], f"{NO_LINKS} 5"),
     ([[], {}, {"errbacks": [5]}], "its message: errbacks takes a list of signatures, and got [5]"),
     ([[], {}, {"get": 5}], f"{NO_LINKS} {{'get': 5}}"),
+    ([[], {}, {"errbacks": [5]}], "its message: errbacks takes nothing, and got [5]"),
 )
 #: What is wrong with each message, and how the status message of its task begins.
 ENDED: dict[str, tuple[Change, str]] = {
@@ -188,7 +175,6 @@ ENDED: dict[str, tuple[Change, str]] = {
     "a header without an end": (says(origin=deep(900)), TOO_DEEP),
     "no body": (has(body=None), f"{NO_PAYLOAD} None"),
     "a body that is cut off": (holds_bytes(b'[["a"], {'), "its message cannot be read: DecodeError: "),
-    "a body in no encoding": (holds_bytes(b"\xff\xfe"), "its message cannot be read: DecodeError: "),
     "a body of 5,000 digits": (holds_bytes(b"1" * 5_000), "its message cannot be read: DecodeError: "),
     "a type that is a list": (has(content_type=[1]), "its message cannot be read: TypeError: unhashable type"),
     "a type that nothing reads": (has(content_type="abc"), "its message cannot be read: ContentDisallowed: "),
@@ -212,17 +198,13 @@ DONE: dict[str, Change] = {
 #: It names no job, or a run that is not to begin, so the job is sent again.
 SENT_AGAIN: dict[str, Change] = {
     "an id that is a list": says(id=[1]),
-    "an id that is null": says(id=None),
     "no id": does_not_say("id"),
     "a task that is text": tells(task="abc"),
     "a task beyond all ids": tells(task=2**64),
-    "a task that is not there": tells(task=2**62),
     "a run that is text": tells(run="abc"),
-    "a run below zero": tells(run=-1),
     "a run that has not come": tells(run=7),
     "no run": does_not_tell("run"),
     "a header that is a list": says(harbor_job=[1]),
-    "a header that is null": says(harbor_job=None),
 }
 
 
@@ -249,17 +231,14 @@ def changed(redis: Redis, changes: dict[str, Change], execution: Execution) -> d
 @pytest.mark.slow
 @pytest.mark.parametrize("pool", variants("prefork", "threads", "solo"))
 def test_a_worker_ends_the_job_of_a_message_it_cannot_use_and_goes_on(
-    cluster: Cluster, redis: Redis, tmp_path: Path, pool: str
+    cluster: Cluster, worker: Callable[..., Member], redis: Redis, pool: str
 ) -> None:
     changes = {what: change for what, (change, _) in ENDED.items()} | DONE | SENT_AGAIN
     bad = start("SCAN", jobs=[team.copy.s("bad") for _ in changes])
     good = start("SCAN", jobs=[team.copy.s("good") for _ in range(3)])
     what = changed(redis, changes, bad)
-
-    log = tmp_path / "jobs.txt"
-    log.touch()
     cluster.beat()
-    member = cluster.worker(concurrency=1, pool=pool, include=["tests.faults.jobs"], JOBS_LOG=str(log))
+    member = worker(concurrency=1, pool=pool)
 
     def is_over() -> bool:
         ended = Task.objects.filter(execution__in=[bad, good], status_code=3).count()

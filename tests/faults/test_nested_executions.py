@@ -1,4 +1,5 @@
 """Executions within executions, while workers are killed: every level is right, and the root is refreshed seldom.
+And jobs that add jobs to their own execution.
 
 LEAVES, KILLS and SEED in the environment say how many leaves there are, and how often and when a worker is killed.
 """
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harbor_refresh.executions.models import Execution, Link, Task
-from harbor_refresh.tasks.jobs import start
+from harbor_refresh.tasks.jobs import TrackedExecution, start
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import status
@@ -31,14 +32,13 @@ def ended() -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("widths", "kills"), [([2, 2, 5], 1), (None, KILLS)])
 def test_every_level_is_right_and_the_root_is_refreshed_seldom(
-    widths: list[int] | None, kills: int, cluster: Cluster, holds: Callable[..., None], log: Path
+    cluster: Cluster, holds: Callable[..., None], log: Path
 ) -> None:
     """Three levels below the root's own: a worker is killed again and again, also while it starts children."""
     print(f"SEED={SEED}")  # noqa: T201  # shown if it fails
     chance = random.Random(SEED)
-    first, second, leaves = widths or [10, 10, LEAVES // 100]
+    first, second, leaves = 10, 10, LEAVES // 100
     notes = log.with_name("refreshes")
     notes.touch()
     root = start("SCAN", jobs=[team.spread.s("r", [first, second, leaves])])
@@ -49,8 +49,8 @@ def test_every_level_is_right_and_the_root_is_refreshed_seldom(
 
     cluster.beat()
     alive = [worker("one"), worker("two")]
-    for number in range(kills):
-        target = ended() + chance.randrange(1, max(2, first * second * leaves // (2 * kills)))
+    for number in range(KILLS):
+        target = ended() + chance.randrange(1, max(2, first * second * leaves // (2 * KILLS)))
         wait_for(lambda target=target: ended() >= target or status(root) != "Running", "some jobs to end")
         time.sleep(chance.random() / 5)  # anywhere in the work
         alive.pop(0).kill()
@@ -65,30 +65,23 @@ def test_every_level_is_right_and_the_root_is_refreshed_seldom(
     }
     assert Task.objects.filter(job__name="tests.copy").count() == first * second * leaves
     refreshes = len(notes.read_text().splitlines())
-    print(f"{first * second * leaves} leaves, {kills} kills, {refreshes} refreshes of the root")  # noqa: T201
+    print(f"{first * second * leaves} leaves, {KILLS} kills, {refreshes} refreshes of the root")  # noqa: T201
     assert 1 <= refreshes <= MOST_REFRESHES
 
 
 @pytest.mark.slow
-def test_a_stop_in_the_middle_stops_every_level_and_a_resumption_runs_them_to_their_end(
-    cluster: Cluster, holds: Callable[..., None], log: Path
+def test_a_job_that_dies_after_it_has_added_adds_nothing_twice(
+    cluster: Cluster, worker: Callable[..., Member], holds: Callable[..., None], log: Path, tmp_path: Path
 ) -> None:
-    """Jobs that run go on until they return, and start no children in what is stopped."""
-    root = start("SCAN", jobs=[team.held.s("gate"), team.spread.s("r", [4, 4, 20])])
-    worker = cluster.worker(concurrency=3, include=["tests.faults.jobs"], JOBS_LOG=str(log))
+    """Its worker is killed between the commit of the addition and its messages. Another one runs the job again."""
+    act = {"point": "added", "act": "kill_group", "once": str(tmp_path / "acted")}
+    victim = worker("victim", sabotage=act)
+    execution = start("SCAN", jobs=[team.grow.s("r", 1)])
+    wait_for(victim.died, "the victim to die", log=victim.log)
+    assert execution.tasks.count() == 3
+    heir = worker("heir")
     cluster.beat()
-    wait_for(lambda: "held gate" in log.read_text(), "a job that runs at the stop", log=worker.log)
-    wait_for(lambda: Execution.objects.count() > 8, "the tree to grow", log=worker.log)
-    root.stop()
-    for run in (1, 2):
-        log.with_name(f"gate.{run}").touch()
-    assert set(Execution.objects.values_list("status", flat=True)) <= {"Stopped", "Success"}
+    wait_for(lambda: status(execution) == "Success", "the rest to be done", log=heir.log)
+    assert Counter(log.read_text().splitlines()) == {"grow r": 2, "grow ra": 1, "grow rb": 1}
+    assert TrackedExecution.objects.get(pk=execution.pk).progress().counts == {"Success": 3}
     holds()
-    assert set(Execution.objects.values_list("status", flat=True)) <= {"Stopped", "Success"}
-    count = Execution.objects.count()
-    assert root.resume_stopped() > 0
-    wait_for(lambda: status(root) in ("Success", "Error"), "the root to end", log=worker.log)
-    holds()
-    assert status(root) == "Success"
-    assert Execution.objects.count() >= count
-    assert set(Execution.objects.values_list("status", flat=True)) == {"Success"}

@@ -61,6 +61,7 @@ def refused(redis: Redis) -> list[str]:
 
 def test_work_goes_on_after_a_killed_worker_and_a_restart_of_redis(  # noqa: PLR0917
     cluster: Cluster,
+    worker: Callable[..., Member],
     server: RedisWithTLS,
     redis: Redis,
     env: dict[str, str],
@@ -69,11 +70,7 @@ def test_work_goes_on_after_a_killed_worker_and_a_restart_of_redis(  # noqa: PLR
 ) -> None:
     """The first worker is killed while two jobs run and others are fetched. Redis is killed while two jobs run at
     the second one, and every connection breaks."""
-
-    def worker(name: str) -> Member:
-        return cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log), **env)
-
-    beat, first = cluster.beat(**env), worker("first")
+    beat, first = cluster.beat(**env), worker("first", **env)
     ids = many(200)
     succeed(ids[:100])
     wait_for(lambda: statuses() == {"Running": 100, "Success": 100}, "the reports to come true", log=first.log)
@@ -82,7 +79,7 @@ def test_work_goes_on_after_a_killed_worker_and_a_restart_of_redis(  # noqa: PLR
     wait_for(lambda: runs(log) == {"held a": 1, "held b": 1}, "two jobs to run", log=first.log)
     succeed(ids[100:150])
     first.kill()
-    second = worker("second")
+    second = worker("second", **env)
     wait_for(
         lambda: {"held a": 2, "held b": 2}.items() <= runs(log).items(), "the second to run them", log=second.log
     )

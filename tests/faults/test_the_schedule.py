@@ -1,4 +1,5 @@
-"""Ticks: too many, too few, and from several beats. Ten thousand tasks end at one moment. An action is killed."""
+"""Ticks: too many, too few, paused, and from several beats. Ten thousand tasks end at one moment. An action is
+killed."""
 
 import subprocess
 import sys
@@ -10,9 +11,14 @@ import pytest
 from django.db import connection
 from redis import Redis
 
+from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.executions.models import Execution, StatusChange, Task
+from harbor_refresh.tasks.broker.celery_queues import JOBS, WORK
 from harbor_refresh.tasks.celery_tasks import MAX_WAITING_OF_RARE
-from tests.faults.cluster import ROOT, Cluster
+from harbor_refresh.tasks.jobs import start
+from harbor_refresh.tasks.operations.pauses import pause, resume
+from tests.faults import jobs as team
+from tests.faults.cluster import ROOT, Cluster, Member
 from tests.faults.conftest import many, statuses, succeed
 from tests.integration.operations.actions import sample_bulk
 from tests.integration.sample_actions import asked, result
@@ -126,4 +132,31 @@ def test_sigkill_in_the_middle_of_an_action_costs_a_page_that_is_done_again(
     assert StatusChange.objects.filter(execution__in=ids).count() == 3_000
     assert Task.objects.filter(status="Stopped").count() == 3_000
     assert Execution.objects.get(pk=later[0]).status == "Running"
+    holds()
+
+
+ALICE = Person("alice", Origin.TERMINAL)
+
+
+@pytest.mark.slow
+def test_refreshing_and_jobs_stay_paused_through_a_kill_of_every_worker_and_an_emptied_redis(
+    cluster: Cluster, worker: Callable[..., Member], redis: Redis, log: Path, holds: Callable[..., None]
+) -> None:
+    first = worker("first")
+    cluster.beat()
+    for queue in (WORK, JOBS):
+        pause(queue, ALICE)
+    first.ends_its_ticks()
+    succeed(many(5))
+    start("COPY", jobs=[team.copy.s("a")])
+    first.kill()
+    redis.flushall()
+    second = worker("second")
+    ticks = "Task tasks.claim_batch"
+    wait_for(lambda: second.text().count(ticks) > 6, "ticks", log=second.log)
+    assert (statuses(), log.read_text()) == ({"Running": 6}, "")
+    for queue in (WORK, JOBS):
+        resume(queue, ALICE)
+    wait_for(lambda: statuses() == {"Success": 6}, "the refreshes, and the job", log=second.log)
+    assert log.read_text() == "copy a\n"
     holds()

@@ -1,5 +1,6 @@
 """A client of the admin that is signed in, and what its pages show."""
 
+import re
 from typing import Any
 
 from django.contrib.auth.models import Permission, User
@@ -17,6 +18,11 @@ def signed_in(*permissions: str, superuser: bool = False) -> Client:
 
 def ids_shown(response: Any) -> list[int]:
     return [row.pk for row in response.context["cl"].result_list]
+
+
+def text(page: str) -> str:
+    """What a person reads on it, with single blanks."""
+    return " ".join(re.sub(r"<[^>]+>", " ", page.partition("<main")[2] or page).split())
 
 
 def told(response: Any) -> list[str]:

@@ -11,6 +11,7 @@ from django.db import connection, transaction
 
 from harbor_refresh.executions import crash_points
 from tests import servers
+from tests.integration.database_state import waiting_for_locks
 from tests.waiting import wait_for
 
 DEADLINE_SECONDS = 120
@@ -73,6 +74,14 @@ def statement_held_open(statement: str, values: Sequence[Any] = ()) -> Iterator[
 
 def wait_until(condition: Callable[[], Any], what: str) -> None:
     wait_for(condition, what, seconds=DEADLINE_SECONDS)
+
+
+def one_after_the_other(first: Callable[[], Any], second: Callable[[], Any]) -> tuple[Any, Any]:
+    """Do the second, which waits for a lock of the first: that has done its work and not committed. Returns what
+    both return; raises what they raise."""
+    with transaction_held_open(first) as commit, in_background(second) as finish:
+        wait_until(lambda: waiting_for_locks() == 1, "the second to wait for the first")
+        return commit(), finish()
 
 
 class Pause:

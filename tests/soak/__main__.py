@@ -198,27 +198,22 @@ class Soak:
 
     def _tell(self, seconds: float, late: list[str]) -> bool:
         evidence = self._gather()
-        verdict = self.judge(evidence)
-        violations = [*verdict.violations]
+        violations = self.judge(evidence)
         others = [f"late: {one}" for one in late]
         others += [
             f"ended by itself: {line['name']}, see {line['log']}" for line in self.diary.of("ended by itself")
         ]
         others += [f"raw error: {one}" for one in self.traffic.surprises]
         instrument = [f"the instrument failed: {one}" for one in self.faults.failed]
-        instrument += [f"the evidence contradicts itself: {one}" for one in evidence.contradictions()]
         held = not (violations or others or instrument)
         counts = Counter(one.name for one in violations) + Counter(one.partition(":")[0] for one in others)
         kinds = Counter(row.status for row in evidence.jobs)
-        slowest, slowest_call = self.traffic.slowest
         tell(
             f"seed {self.given.seed}: {'HELD' if held else 'FAILED'}"
             f" | faults {_listed(self.faults.done)}"
             f" | traffic {_listed(self.traffic.done)}"
-            f" | {len(evidence.jobs)} jobs ({_listed(kinds)}), {len(evidence.runs)} runs,"
-            f" {verdict.explained} beside a run that stood still"
+            f" | {len(evidence.jobs)} jobs ({_listed(kinds)}), {len(evidence.runs)} runs"
             f" | longest pause of the machine {self.longest_pause:.1f} s"
-            f" | slowest call {slowest:.1f} s ({slowest_call})"
             f" | {'held after' if not late else 'did not hold within'} {seconds:.1f} s"
             + (f" | {_listed(counts)}" if counts else "")
         )

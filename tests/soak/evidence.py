@@ -117,19 +117,6 @@ class Evidence:
             found[one.task].append(one)
         return found
 
-    def contradictions(self) -> list[str]:
-        """Contradictions in the evidence. They mean that it is incomplete: the instrument failed, not the code."""
-        changes = self.changes_by_task()
-        found = [f"change {one.number} has no time" for one in self.changes if one.at is None]
-        for row in self.jobs:
-            last = changes[row.task][-1].status if row.task in changes else "nothing"
-            if last != row.status:
-                found.append(
-                    f"task {row.task} is {row.status}, and the last change that was written down is {last}"
-                )
-        found += [f"job {run.job} ran, and its task is not known" for run in self.runs if run.task not in changes]
-        return found
-
     def runs_by_job(self) -> dict[str, list[Run]]:
         found: dict[str, list[Run]] = defaultdict(list)
         for one in sorted(self.runs, key=lambda run: run.began):

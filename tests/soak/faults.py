@@ -25,20 +25,23 @@ BROKER_SHARE = 0.15
 #: A node that is silent for so long may be dead: it is suspected after its ttl, and dead after another.
 DEAD_SECONDS = 2 * TTL_SECONDS
 
-#: How rubbish gets into the keys of ours that hold members of others' making.
-RUBBISH: dict[str, Callable[[Redis, str, bytes], object]] = {
-    "queue": lambda client, key, word: client.sadd(key, word, b"0:X", b"7", b"7:a:b", b"99999999999999999999:X"),
-    "processing": lambda client, key, word: client.sadd(key, word, b"7:X:host", b"7:X:host:not-a-number"),
-    "attempts": lambda client, key, word: client.hset(key, word, b"1"),
-    "nodes": lambda client, key, word: client.zadd(key, {word: 1}),
-    "waiting": lambda client, key, word: client.zadd(key, {word: 1}),
-    "heat": lambda client, key, word: client.hset(key, word, word),
-    "marks": lambda client, key, word: client.hset(key, word, b"1"),
-    "presence": lambda client, key, word: client.hset(key, mapping={"since": word, "heard": word}),
-    "ticked": lambda client, key, word: client.set(key, word),
-    "cursor": lambda client, key, word: client.set(key, word),
-    "stamp": lambda client, key, word: client.set(key, word),
-}
+#: Our keys that hold what others have said.
+SAID = (
+    *("queue", "processing", "attempts", "nodes", "waiting", "heat", "marks", "presence"),
+    *("ticked", "cursor", "stamp"),
+)
+
+
+def write_rubbish(client: Redis, key: str, kind: str, word: bytes) -> None:
+    match kind:
+        case "set":
+            client.sadd(key, word, b"0:X", b"7", b"7:a:b", b"7:X:host:not-a-number", b"99999999999999999999:X")
+        case "zset":
+            client.zadd(key, {word: 1})
+        case "hash":
+            client.hset(key, mapping=dict.fromkeys((word, b"since", b"heard"), word))
+        case _:
+            client.set(key, word)
 
 
 class Faults:
@@ -131,12 +134,11 @@ class Faults:
         """Write into our keys what no release of ours writes, of the type that each key has."""
         with self.redis.lock:
             client = self.redis.client()
-            chosen = random.choice(list(RUBBISH))
-            write = RUBBISH[chosen]
+            chosen = random.choice(SAID)
             key = getattr(Keys(refresh_settings().key_prefix), chosen)
             with suppress(ResponseError):  # the fault below has given it another type a moment ago
                 for _ in range(random.choice([1, 3, 50])):
-                    write(client, key, random.randbytes(8))
+                    write_rubbish(client, key, KINDS[chosen], random.randbytes(8))
         return chosen
 
     def redis_another_type(self, random: Random) -> str:

@@ -155,22 +155,9 @@ def soft(job: Handle) -> None:
 
 
 ALL = (
-    plain,
-    pages,
-    flaky,
-    fails,
-    gives,
-    hands_on,
-    takes,
-    gathers,
-    only_one,
-    limited,
-    steady,
-    deadly,
-    too_long,
-    soft,
+    *(plain, pages, flaky, fails, gives, hands_on, takes, gathers),
+    *(only_one, limited, steady, deadly, too_long, soft),
 )
-KINDS = {one.name.removeprefix("soak."): one for one in ALL}
 #: The errors with which a job of a kind may end without any fault.
 ERRORS = {
     "fails": ("ValueError",),
@@ -178,4 +165,4 @@ ERRORS = {
     "too_long": ("TimeLimitExceeded",),
     "soft": ("SoftTimeLimitExceeded",),
 }
-MAX_ATTEMPTS = {kind: one.max_attempts for kind, one in KINDS.items()}
+MAX_ATTEMPTS = {one.name.removeprefix("soak."): one.max_attempts for one in ALL}

@@ -50,23 +50,13 @@ class Violation:
         return f"{self.name}: job {self.job} {self.what}"
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The violations, and how many runs at the same time are explained: a worker was frozen for longer than a node
-    may be silent."""
-
-    violations: list[Violation]
-    explained: int
-
-
-def judge(evidence: Evidence, *, silent_seconds: float) -> Verdict:
-    at_once, explained = two_at_once(evidence, silent_seconds)
+def judge(evidence: Evidence, *, silent_seconds: float) -> list[Violation]:
     late = list(ran_after_the_end(evidence))
     found = [
         *late,
         *reopened(evidence),
         *badly_ended(evidence),
-        *at_once,
+        *two_at_once(evidence, silent_seconds),
         *wrong_arguments(evidence),
         *ran_before_its_turn(evidence),
         *more_than_the_limit(evidence, silent_seconds),
@@ -74,8 +64,7 @@ def judge(evidence: Evidence, *, silent_seconds: float) -> Verdict:
     # these two checks add nothing about a job that ran after its end
     ran_late = {one.job for one in late}
     others = (*too_many_runs(evidence), *forgotten_arguments(evidence))
-    found += [one for one in others if one.job not in ran_late]
-    return Verdict(found, explained)
+    return [*found, *(one for one in others if one.job not in ran_late)]
 
 
 def ran_after_the_end(evidence: Evidence) -> Iterator[Violation]:
@@ -156,25 +145,18 @@ def _was_forgotten(evidence: Evidence, run: Run) -> bool:
     return any(run.began <= at <= run.began + FORGOTTEN_SECONDS for at in evidence.crashes)
 
 
-def two_at_once(evidence: Evidence, silent_seconds: float) -> tuple[list[Violation], int]:
-    found: list[Violation] = []
-    explained = 0
+def two_at_once(evidence: Evidence, silent_seconds: float) -> Iterator[Violation]:
+    """A run whose worker was frozen for longer than a node may be silent explains the other one."""
     for job, runs in evidence.runs_by_job().items():
         for number, second in enumerate(runs):
             for first in runs[:number]:
                 together = min(first.until, second.until) - second.began
-                if first.until - second.began <= MOMENT:
-                    continue
                 is_dead = _was_taken_for_dead(evidence.freezes, first, second.began, silent_seconds)
-                if is_dead or _was_forgotten(evidence, first):
-                    explained += 1
+                if first.until - second.began <= MOMENT or is_dead or _was_forgotten(evidence, first):
                     continue
-                what = (
-                    f"({first.kind}) ran in process {first.pid} and, {second.began - first.began:.1f} s after its"
-                )
-                what += f" beginning, in {second.pid}: together for {max(together, 0):.1f} s"
-                found.append(Violation("two at once", job, what))
-    return found, explained
+                later = f"{second.began - first.began:.1f} s after its beginning, in {second.pid}"
+                what = f"in process {first.pid} and, {later}: together for {max(together, 0):.1f} s"
+                yield Violation("two at once", job, f"({first.kind}) ran {what}")
 
 
 def more_than_the_limit(evidence: Evidence, silent_seconds: float) -> Iterator[Violation]:

@@ -1,7 +1,6 @@
 """The calls of the public functions while faults happen: jobs and their executions, and plain reports."""
 
 import threading
-import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
@@ -83,7 +82,6 @@ class Traffic:
         self.visibility_timeout = visibility_timeout
         self.done: Counter[str] = Counter()
         self.surprises: list[str] = []
-        self.slowest: tuple[float, str] = (0.0, "none")
         self._started: list[int] = []
         self._over = threading.Event()
         self._threads = [
@@ -114,7 +112,6 @@ class Traffic:
 
     def _call(self, what: str, call: Callable[[], object]) -> tuple[str, object]:
         """Make the call; return its outcome and its value. A raw error of a library is a surprise."""
-        begun = time.monotonic()
         outcome, value = "returned", None
         try:
             value = call()
@@ -132,8 +129,6 @@ class Traffic:
             outcome = "raised"
             self.surprises.append(f"{what}: {traceback.format_exc()}")
             connection.close()
-        took = time.monotonic() - begun
-        self.slowest = max(self.slowest, (took, what))
         self.done[what if outcome == "returned" else f"{what} ({outcome})"] += 1
         return outcome, value
 

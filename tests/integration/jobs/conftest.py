@@ -7,12 +7,15 @@ from types import SimpleNamespace
 import pytest
 from pytest_django import Settings
 
+from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.jobs import report_target, sender
+from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.running import tracked, writer
 from harbor_refresh.tasks.jobs.running.per_process import PerProcess
+from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.report_receiver import Target, target
-from tests.integration.jobs.sample_jobs import AtOnce, Outbox
+from tests.integration.jobs.sample_jobs import AtOnce, Outbox, beats
 
 
 @pytest.fixture
@@ -21,6 +24,18 @@ def outbox(monkeypatch: pytest.MonkeyPatch) -> Outbox:
     monkeypatch.setattr(sender, "_publish", box.publish)
     monkeypatch.setattr(sender.publisher, "get", lambda: SimpleNamespace(put=box.publish))
     return box
+
+
+@pytest.fixture
+def worker(database: str) -> None:
+    """This process is a worker."""
+    beats(this_worker.id)
+
+
+@pytest.fixture
+def program(database: str) -> Program:
+    """A client of the API that may read."""
+    return Program(token(Scope.READ))
 
 
 @pytest.fixture

@@ -1,18 +1,14 @@
 """A report target: a real HTTP server in a thread, that answers what it is told to."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from django.db import connection
 
-from tests.serving import serving
-
-OK = 200
+from tests.integration.executions.deliveries.receiver import LOOPBACK, Received, receiver
 
 
 @dataclass(frozen=True)
@@ -25,17 +21,17 @@ class Request:
 
 @dataclass
 class Target:
-    """`answers` by the last word of the path, which is the id of a task; a redirect points to `location`. `delay`
-    is what each answer takes; one that `hangs` never comes. `meanwhile` is called before the answer."""
+    """`answers` by the last word of the path, which is the id of a task, else `answer`, each with these `headers`.
+    `delay` is what each answer takes; one that `hangs` never comes. `meanwhile` is called before."""
 
-    url: str = ""
+    url: str
+    headers: dict[str, str]
     requests: list[Request] = field(default_factory=list)
+    answer: int = 200
     answers: dict[str, int] = field(default_factory=dict)
     delay: float = 0.0
     hangs: str = ""
-    location: str = ""
     meanwhile: Callable[[Request], Any] = lambda _: None
-    ended: threading.Event = field(default_factory=threading.Event)
 
     def asked(self) -> list[int]:
         """Of which tasks it has heard, in order."""
@@ -44,38 +40,16 @@ class Target:
 
 @contextmanager
 def target() -> Iterator[Target]:
-    told = Target()
+    def answer_of(got: Received) -> int:
+        its = got.headers
+        request = Request(got.path, its.get("authorization"), its.get("content-type"), json.loads(got.body))
+        told.requests.append(request)
+        told.meanwhile(request)
+        connection.close()
+        word = got.path.rpartition("/")[2]
+        server.ended.wait(60 if word == told.hangs else told.delay)
+        return told.answers.get(word, told.answer)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            headers = self.headers
-            request = Request(self.path, headers.get("Authorization"), headers.get("Content-Type"), body)
-            told.requests.append(request)
-            told.meanwhile(request)
-            connection.close()
-            word = self.path.rpartition("/")[2]
-            if told.ended.wait(60 if word == told.hangs else told.delay):
-                self.close_connection = True
-                return
-            self.send_response(told.answers.get(word, OK))
-            if told.location:
-                self.send_header("Location", told.location)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: Any) -> None:
-            """Log nothing."""
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = False
-
-    server = Server(("127.0.0.1", 0), Handler)
-    told.url = f"http://127.0.0.1:{server.server_port}/service/notifications/tasks/"
-    with serving(server):
-        try:
-            yield told
-        finally:
-            told.ended.set()
+    with receiver(answer_of=answer_of) as server:
+        told = Target(f"http://{LOOPBACK}:{server.port}/service/notifications/tasks/", server.headers)
+        yield told

@@ -250,10 +250,10 @@ class Port:
 
     def away(self) -> None:
         """Other threads of this process lose their connections as well."""
-        connection.settings_dict["PORT"] = "1"
         with connection.cursor() as cursor:
+            connection.settings_dict["PORT"] = "1"
             cursor.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
         connection.close()

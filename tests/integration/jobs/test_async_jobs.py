@@ -1,26 +1,30 @@
-"""`async def` jobs: they run as plain ones do, with asynchronous queries on the connection of the job."""
+"""`async def` jobs: they run as plain ones do, with asynchronous queries on the connection of the job. And the
+twins of `start`, `wait` and the rest for asynchronous code."""
 
 import asyncio
+import inspect
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from billiard.exceptions import SoftTimeLimitExceeded
 from billiard.pool import soft_timeout_sighandler
-from celery import Task, chain, current_app, current_task, shared_task
+from celery import chain, current_task, shared_task
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
 
-from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.errors import Refused, StillRunning
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, astart, start
 from harbor_refresh.tasks.jobs.running import coroutines
 from harbor_refresh.testing import eager, worker
+from tests.integration.jobs.sample_jobs import Outbox, ends
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -84,23 +88,6 @@ async def stops_itself(job: Handle) -> None:
     said.append(job.should_stop())
 
 
-@shared_task(base=TrackedJob, name="async.starts", bind=True)
-async def starts(self: "Task[Any, Any]", job: Handle) -> None:
-    child = await astart("SCAN", jobs=[fetch.s("child")], parent=job.execution)
-    said.append((self.name, self.request.id == job.run.job, child.pk > job.execution.pk))
-
-
-class Fetch(TrackedJob):
-    name = "async.of_a_class"
-
-    async def run(self, job: Handle, url: str) -> None:  # type: ignore[override]
-        await asyncio.sleep(0)
-        said.append((self.name, url))
-
-
-of_a_class = current_app.register_task(Fetch())
-
-
 def ended(execution: TrackedExecution) -> tuple[str, dict[str, int]]:
     return execution.wait(timeout=60), execution.progress().counts
 
@@ -129,50 +116,15 @@ def test_asynchronous_queries_use_the_connection_of_the_job() -> None:
     assert len({thread for thread, _ in connections}) == 1
 
 
-def test_another_try_and_a_failure() -> None:
-    with worker():
-        execution = start("SCAN", jobs=[flaky.s(2), careful.s()])
-        assert ended(execution) == ("Success", {"Success": 2})
-        assert sorted(one[1] for one in said if one != "careful") == [0, 1, 2]
-        assert {one[2] for one in said if one != "careful"} == {"async.flaky"}
-        failing = start("SCAN", jobs=[joined.s("a", 5)])
-        assert ended(failing) == ("Error", {"Error": 1})
-    assert failing.tasks.get().status_message.startswith("TypeError: sequence item 1: expected str instance")
-
-
-def eager_alone(work: Callable[[], TrackedExecution]) -> TrackedExecution:
-    with eager():
-        return work()
-
-
-def eager_in_a_transaction(work: Callable[[], TrackedExecution]) -> TrackedExecution:
+def test_eager_jobs_run_outside_of_a_loop_and_in_a_transaction() -> None:
     with transaction.atomic(), eager():
+        before = Group.objects.count()
         Group.objects.create(name="of the test")
-        execution = work()
-        said.append(Group.objects.count())
+        execution = start("SCAN", jobs=[fetch.s("a"), flaky.s(1), queries.s("g"), careful.s(), joined.s("a", 5)])
+        assert execution.progress().counts == {"Success": 4, "Error": 1}
+        assert Group.objects.count() == before + 2, "the transaction sees the rows of the job"
         transaction.set_rollback(True)
-    return execution
-
-
-@pytest.mark.parametrize("run", [eager_alone, eager_in_a_transaction])
-def test_eager_jobs_run_outside_of_a_loop(run: Callable[..., TrackedExecution]) -> None:
-    found: dict[str, Any] = {}
-
-    def work() -> TrackedExecution:
-        execution = start("SCAN", jobs=[fetch.s("a"), flaky.s(1), queries.s("g"), of_a_class.s("b"), starts.s()])
-        found.update(execution.tasks.values_list("job__name", "status"))
-        return execution
-
-    before = Group.objects.count()
-    run(work)
-    names = ("async.fetch", "async.flaky", "async.queries", "async.of_a_class", "async.starts", None)
-    assert found == dict.fromkeys(names, "Success")
-    assert ("async.of_a_class", "b") in said
-    assert ("async.starts", True, True) in said
-    in_a_test = run is eager_in_a_transaction
-    assert said[2] == before + 1 + in_a_test, "the job sees the rows of the transaction"
-    if in_a_test:
-        assert said[-1] == said[2], "and the transaction those of the job"
+    assert said[2] == before + 2, "and the job those of the transaction"
 
 
 @pytest.mark.parametrize("outer", ["asyncio.run", "async_to_sync"])
@@ -214,25 +166,6 @@ def limit_strikes(after: float = 0.2) -> None:
 
 
 @pytest.mark.usefixtures("soft_limits")
-def test_a_soft_time_limit_is_raised_where_the_coroutine_waits() -> None:
-    async def waits(catches: bool) -> str:
-        try:
-            await asyncio.gather(asyncio.sleep(600), asyncio.Event().wait())
-        except SoftTimeLimitExceeded:
-            if not catches:
-                raise
-            await asyncio.sleep(0.05)
-            return "tidied up"
-        return "never"
-
-    limit_strikes()
-    assert coroutines.plain(waits)(True) == "tidied up"
-    limit_strikes()
-    with pytest.raises(SoftTimeLimitExceeded):
-        coroutines.plain(waits)(False)
-
-
-@pytest.mark.usefixtures("soft_limits")
 def test_a_soft_time_limit_is_raised_behind_a_query_of_the_job() -> None:
     async def asks() -> None:
         await sync_to_async(time.sleep)(0.6)
@@ -260,3 +193,73 @@ def test_green_threads_are_refused_with_a_reason(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(RuntimeError, match="runs in the pools prefork, threads and solo, not with gevent"):
         fetch("a")
     assert not Execution.objects.exists()
+
+
+# the twins of `start`, `wait` and the rest for asynchronous code
+
+
+@shared_task(base=TrackedJob, name="twins.copy")
+def copy(job: Handle, number: int = 0) -> None:
+    pass
+
+
+def test_an_execution_is_started_followed_and_awaited(outbox: Outbox) -> None:
+    async def main() -> None:
+        execution = await astart("SCAN", vendor_id=7, jobs=[copy.s(1)], open=True, close_after=60)
+        assert type(execution) is TrackedExecution
+        assert [await execution.aadd([copy.s(2)], once="page") for _ in range(2)] == [1, 0]
+        assert await execution.aclose() is True
+        assert (await execution.aprogress()).counts == {"Pending": 2}
+
+        waiting = asyncio.create_task(execution.await_end(timeout=60))
+        with pytest.raises(StillRunning, match=r"Running after 0\.2 s"):
+            await execution.await_end(timeout=0.2)
+        assert not waiting.done()
+        await sync_to_async(ends)(execution, "Error")
+        assert await waiting == "Error"
+
+        assert await execution.aretry_failed() == 2
+        assert execution.status == "Running"
+        assert await execution.astop() == 0
+        assert execution.status == "Stopped"
+        assert await execution.aresume_stopped() == 2
+        assert execution.status == "Running"
+
+    async_to_sync(main)()
+    assert len(outbox.messages) == 6
+
+
+@pytest.mark.usefixtures("outbox")
+def test_many_wait_and_hold_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While 200 tasks wait, the loop and its one thread for the database are free: nothing sleeps in either, and
+    no thread was added."""
+    without_sleep = SimpleNamespace(monotonic=time.monotonic)
+    monkeypatch.setattr("harbor_refresh.tasks.jobs.execution.time", without_sleep)
+
+    async def main() -> None:
+        execution = await astart("SCAN", jobs=[copy.s(1)])
+        before = threading.active_count()
+        others = [await TrackedExecution.objects.aget(pk=execution.pk) for _ in range(200)]
+        waiting = [asyncio.create_task(one.await_end(timeout=120)) for one in others]
+        await asyncio.sleep(0.1)
+        assert threading.active_count() <= before + 1
+        await sync_to_async(ends)(execution)
+        assert set(await asyncio.gather(*waiting)) == {"Success"}
+
+    async_to_sync(main)()
+
+
+@pytest.mark.usefixtures("outbox")
+def test_twins_work_in_eager_mode_and_have_the_signatures_of_what_they_do() -> None:
+    async def main() -> None:
+        execution = await astart("SCAN", jobs=[copy.s(1)])
+        assert (execution.status, await execution.await_end()) == ("Success", "Success")
+        opened = await astart("SCAN", open=True)
+        with pytest.raises(StillRunning, match="in eager mode"):
+            await opened.await_end()
+
+    with eager():
+        async_to_sync(main)()
+    twins = [astart, TrackedExecution.aprogress, TrackedExecution.aadd]
+    assert all(inspect.iscoroutinefunction(one) for one in twins)
+    assert inspect.signature(astart) == inspect.signature(start)

@@ -1,29 +1,33 @@
-"""begin: of all messages of a job, the one of its next run begins it, once, if its worker is alive."""
+"""begin: of all messages of a job, the one of its next run begins it, once, if its worker is alive. Of two that
+decide about one run at once the first stands."""
 
-import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.db.models import Q
 
-from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs.again import retry_failed
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
-from harbor_refresh.tasks.jobs.reaper import EAGER
+from harbor_refresh.tasks.jobs.reaper import EAGER, release
+from harbor_refresh.tasks.jobs.reaper import running as running_jobs
+from harbor_refresh.tasks.jobs.stops import stop_jobs
+from harbor_refresh.tasks.models.job import Job
+from tests.integration.concurrency import at_once, one_after_the_other
 from tests.integration.jobs.sample_jobs import (
     NODE,
     Outbox,
     Sent,
     beats,
     begun,
-    failed,
+    job,
     recorded,
     rows,
     tasks,
 )
-from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -64,11 +68,6 @@ def test_a_run_begins_as_quickly_beside_many_jobs_that_were_sent(outbox: Outbox)
         assert cursor.fetchone() == (0,)
 
 
-def test_nor_does_the_message_of_a_job_whose_task_was_deleted(message: Sent) -> None:
-    delete([Task.objects.get().execution_id])
-    assert begun(message) is None
-
-
 @pytest.mark.parametrize(
     ("other", "node"),
     [({"job": "another job"}, NODE), ({"task_id": 99}, NODE), ({"number": 1}, NODE), ({}, 2)],
@@ -81,35 +80,84 @@ def test_a_message_of_another_job_run_or_database_begins_nothing_and_a_dead_work
     assert rows() == {"j": ("sent", 0)}
 
 
-def test_the_message_of_an_earlier_run_begins_nothing_after_a_retry(message: Sent, outbox: Outbox) -> None:
-    execution = Task.objects.get().execution
-    failed(execution, "j")
-    retry_failed(execution.pk)
-    (again,) = outbox.take()
-    run = begun(message)
-    assert run is not None, "no run had begun, so this message and the new one are the same"
-    assert begun(again) is None
-    take([Outcome(run.run, Status.ERROR)])
-    retry_failed(execution.pk)
-    assert begun(message) is None
-    assert tasks()["j"][0] == "Pending"
-
-
 def test_of_ten_workers_with_one_message_one_begins(message: Sent) -> None:
-    found: list[Begun | None] = []
-    ready = threading.Barrier(10)
-
-    def work() -> None:
-        try:
-            ready.wait()
-            found.append(begun(message))
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=work) for _ in range(10)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert len(found) == 10
+    found = at_once(*[lambda: begun(message)] * 10)
     assert len([one for one in found if one]) == 1
+
+
+# two at once: the second waits for the first, finds the run over, and changes nothing
+
+
+@dataclass
+class Situation:
+    execution: Execution
+    run: Begun
+    lost: list[Job]
+
+    def end(self) -> Any:
+        return take([Outcome(self.run.run, Status.SUCCESS)])
+
+    def try_again(self) -> Any:
+        return take([Outcome(self.run.run, Status.SCHEDULED)])
+
+    def release(self) -> Any:
+        return release(self.lost)
+
+    def stop(self) -> Any:
+        return stop_jobs(self.execution.pk)
+
+    def report(self) -> Any:
+        return report([Report(self.run.run.task_id, Status.ERROR)])
+
+
+@pytest.fixture
+def running(outbox: Outbox) -> Situation:
+    """The job j runs."""
+    beats()
+    execution = recorded("j")
+    (message,) = outbox.take()
+    run = begun(message)
+    assert run
+    return Situation(execution, run, running_jobs(Q()))
+
+
+WINNERS = {
+    "end": ("ended", "Success"),
+    "try_again": ("waiting", "Scheduled"),
+    "release": ("sent", "Pending"),
+    "stop": ("ended", "Stopped"),
+    "report": ("ended", "Error"),
+}
+
+
+@pytest.mark.parametrize("first", WINNERS)
+def test_of_two_outcomes_of_one_run_the_first_stands(first: str, running: Situation) -> None:
+    _, stood = one_after_the_other(getattr(running, first), running.end)
+    assert not stood
+    assert (rows()["j"][0], tasks()["j"][0]) == WINNERS[first]
+
+
+@pytest.mark.parametrize("first", ["end", "try_again", "release"])
+def test_a_stop_comes_after_it_and_finds_the_job_as_it_is(first: str, running: Situation) -> None:
+    one_after_the_other(getattr(running, first), running.stop)
+    assert tasks()["j"][0] == ("Success" if first == "end" else "Stopped")
+    assert rows()["j"][0] == "ended"
+
+
+def test_a_message_does_not_begin_a_job_that_is_being_stopped(outbox: Outbox) -> None:
+    beats()
+    execution = recorded("j")
+    (message,) = outbox.take()
+    _, begins = one_after_the_other(lambda: stop_jobs(execution.pk), lambda: begun(message))
+    assert begins is None
+    assert rows()["j"] == ("ended", 0)
+
+
+def test_a_stop_finds_the_job_that_has_just_begun(outbox: Outbox) -> None:
+    beats()
+    execution = recorded("j")
+    (message,) = outbox.take()
+    run, _ = one_after_the_other(lambda: begun(message), lambda: stop_jobs(execution.pk))
+    assert run
+    assert rows()["j"] == ("ended", 1)
+    assert job("j").node is None

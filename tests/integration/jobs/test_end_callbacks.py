@@ -12,13 +12,15 @@ from harbor_refresh.executions.deliveries.deliverer import due_handlers, run_han
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Callback, Delivery, Execution, StatusChange, Subscription
 from harbor_refresh.executions.models.notifications import Kind
-from harbor_refresh.executions.news.callbacks import PREFIX
 from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, start
 from harbor_refresh.tasks.jobs.terms import carry_out
-from tests.integration.concurrency import in_background, transaction_held_open, wait_until
-from tests.integration.database_state import waiting_for_locks
-from tests.integration.executions.deliveries.changed_executions import move_clock, states
+from tests.integration.concurrency import (
+    Pause,
+    in_background,
+    one_after_the_other,
+)
+from tests.integration.executions.deliveries.changed_executions import states
 from tests.integration.jobs.sample_jobs import ends
 from tests.integration.sample_executions import delete
 
@@ -27,21 +29,16 @@ pytestmark = pytest.mark.usefixtures("database", "outbox")
 Call = tuple[str, int, str, int, tuple[Any, ...], dict[str, Any]]
 
 calls: list[Call] = []
-#: Names of callbacks that raise.
-broken: set[str] = set()
 
 
 @pytest.fixture(autouse=True)
 def nothing_was_called() -> Iterator[None]:
     yield
     calls.clear()
-    broken.clear()
 
 
 def called(name: str, ended: EndedExecution, *args: Any, **kwargs: Any) -> None:
     calls.append((name, ended.execution_id, ended.status, ended.revision, args, kwargs))
-    if name in broken:
-        raise OSError(f"{name} is away")
 
 
 @shared_task(name="callbacks.note")
@@ -49,7 +46,7 @@ def note(ended: EndedExecution, *args: Any, **kwargs: Any) -> None:
     called("note", ended, *args, **kwargs)
 
 
-@shared_task(name="callbacks.other", bind=True, autoretry_for=(OSError,))
+@shared_task(name="callbacks.other", bind=True)
 def other(self: "Task[Any, Any]", ended: EndedExecution, *args: Any) -> None:
     assert self.name == "callbacks.other"
     called("other", ended, *args)
@@ -121,26 +118,32 @@ def test_an_execution_without_jobs_or_one_that_is_open_is_told_when_it_has_ended
     assert (ends(opened), tell()) == ("Success", [("note", opened.pk, "Success", 1)])
 
 
-def test_none_is_called_while_it_runs_again_and_the_new_end_is_told_with_its_revision() -> None:
+@pytest.mark.parametrize("is_told_first", [True, False])
+def test_of_two_ends_the_first_is_a_call_of_its_own_if_it_is_told_before_the_execution_is_opened_again(
+    is_told_first: bool,
+) -> None:
     execution = started(on_error=note.s(), on_success=note.s(), on_complete=other.s())
     ends(execution, "Error")
+    if is_told_first:
+        assert sorted(tell()) == [("note", execution.pk, "Error", 1), ("other", execution.pk, "Error", 1)]
     assert execution.retry_failed() == 1
-    assert tell() == [], "it ended, and was opened again before the delivery"
+    assert tell() == []
     ends(execution)
     assert sorted(tell()) == [("note", execution.pk, "Success", 3), ("other", execution.pk, "Success", 3)]
-    assert execution.history.count() == 3
 
 
-@pytest.mark.parametrize("is_told_first", [True, False])
-def test_of_two_ends_the_first_is_a_call_of_its_own_if_it_is_told_in_time(is_told_first: bool) -> None:
-    execution = started(on_complete=note.s())
+@pytest.mark.parametrize(("point", "is_told"), [("listed", False), ("leased", False), ("answered", True)])
+def test_an_end_that_is_opened_again_during_its_delivery_is_told_if_its_call_has_begun(
+    point: str, is_told: bool
+) -> None:
+    execution = started(on_error=note.s())
     ends(execution, "Error")
-    if is_told_first:
-        assert tell() == [("note", execution.pk, "Error", 1)]
-    execution.retry_failed()
-    ends(execution)
-    assert tell() == [("note", execution.pk, "Success", 3)]
-    assert states() == {"delivered": 2}
+    with Pause(point) as pause, in_background(tell) as told:
+        pause.wait_until_reached()
+        assert execution.retry_failed() == 1
+        pause.go_on.set()
+        assert told() == ([("note", execution.pk, "Error", 1)] if is_told else [])
+    assert tell() == []
 
 
 def test_an_end_that_moves_with_the_same_status_is_told_as_an_end_and_not_as_a_first_failure() -> None:
@@ -152,19 +155,6 @@ def test_an_end_that_moves_with_the_same_status_is_told_as_an_end_and_not_as_a_f
     assert execution.resume_stopped() == 0  # its gate alone was stopped
     assert [args for *_, args, _ in (tell() and calls)] == [("end",)]
     assert (execution.status, execution.revision) == ("Error", 2)
-
-
-def test_a_callback_that_raises_is_called_again_with_the_same_id_and_stops_no_other() -> None:
-    execution = started(on_complete=[note.s(), other.s(5)])
-    ends(execution)
-    broken.add("other")
-    assert sorted(tell()) == [("note", execution.pk, "Success", 1), ("other", execution.pk, "Success", 1)]
-    row = Delivery.objects.get(state="pending")
-    assert (row.attempts, row.last_error) == (1, "OSError: other is away")
-    broken.clear()
-    move_clock(minutes=1)
-    assert tell() == [("other", execution.pk, "Success", 1)]
-    assert states() == {"delivered": 2}
 
 
 def test_a_callback_gets_the_execution_and_an_immutable_one_its_own_arguments_alone() -> None:
@@ -221,14 +211,9 @@ def test_a_subscription_that_is_deleted_while_an_execution_is_started_stays() ->
     """The start is not committed when the deletion begins."""
     delete([started(on_complete=note.s()).pk])
     subscription = Subscription.objects.get()
-    with (
-        transaction_held_open(lambda: started(on_complete=note.s())) as commit,
-        in_background(lambda: subscriptions.delete(subscription.pk)) as deleted,
-    ):
-        wait_until(lambda: waiting_for_locks() == 1, "the deletion waits for the start")
-        execution = commit()
-        with pytest.raises(Refused):
-            deleted()
+    with pytest.raises(Refused):
+        one_after_the_other(lambda: started(on_complete=note.s()), lambda: subscriptions.delete(subscription.pk))
+    execution = TrackedExecution.objects.get()
     ends(execution)
     assert tell() == [("note", execution.pk, "Success", 1)]
 
@@ -236,13 +221,9 @@ def test_a_subscription_that_is_deleted_while_an_execution_is_started_stays() ->
 def test_an_execution_that_is_started_while_the_subscription_is_deleted_makes_another_one() -> None:
     delete([started(on_complete=note.s()).pk])
     subscription = Subscription.objects.get()
-    with (
-        transaction_held_open(lambda: subscriptions.delete(subscription.pk)) as commit,
-        in_background(lambda: started(on_complete=note.s())) as begun,
-    ):
-        wait_until(lambda: waiting_for_locks() == 1, "the start waits for the deletion")
-        commit()
-        execution = begun()
+    _, execution = one_after_the_other(
+        lambda: subscriptions.delete(subscription.pk), lambda: started(on_complete=note.s())
+    )
     ends(execution)
     assert tell() == [("note", execution.pk, "Success", 1)]
     assert Subscription.objects.get().pk != subscription.pk
@@ -273,15 +254,6 @@ def test_what_a_worker_could_not_call_is_refused_before_anything_is_written() ->
             started(on_error=given)
     assert not Execution.objects.exists()
     assert not Callback.objects.exists()
-
-
-def test_a_webhook_with_the_name_of_a_callback_is_told_and_keeps_start_from_no_answer() -> None:
-    """It was made before such a name was refused."""
-    name = f"{PREFIX}callbacks.note"
-    Subscription.objects.create(kind=Kind.WEBHOOK, name=name, url="https://x.example/", secret="whsec_eA==")
-    with pytest.raises(Refused, match=f"a webhook may have the name of a callback, '{name}'"):
-        start("SCAN", jobs=[], on_complete=note.s())
-    assert not Execution.objects.exists()
 
 
 @pytest.mark.parametrize("owner", ["callback", "handler"])

@@ -21,8 +21,7 @@ from harbor_refresh.tasks.models import Pause
 from harbor_refresh.tasks.models.job import Job, JobInput
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from tests import servers
-from tests.integration.concurrency import in_background, transaction_held_open, wait_until
-from tests.integration.database_state import waiting_for_locks
+from tests.integration.concurrency import one_after_the_other
 from tests.integration.jobs.sample_jobs import (
     NODE,
     QUEUE,
@@ -131,10 +130,7 @@ def test_a_pause_waits_for_a_pick_that_is_under_way(outbox: Outbox) -> None:
     recorded("j")
     resume(QUEUE, person)
     sends, pauses = lambda: sender.send([QUEUE]), lambda: pause(QUEUE, person)
-    with transaction_held_open(sends) as commit, in_background(pauses) as result:
-        wait_until(waiting_for_locks, "the pause to wait")
-        assert commit() == 1
-        assert result()
+    assert one_after_the_other(sends, pauses) == (1, True)
     assert rows() == {"j": ("waiting", 0)}
 
 
@@ -165,6 +161,8 @@ def test_a_job_is_overdue_only_while_workers_of_its_queue_have_idle_slots(outbox
     recorded("j")
     outbox.take()
     sent_before(sender.PATIENCE_SECONDS + 1, "j")
+    sender.send_all()
+    assert (outbox.take(), why(job("j"))) == ([], f"no live worker takes the queue {QUEUE}")
     for busy, comes in ((1, False), (0, True)):
         beats(slots=1, busy=busy)
         nothing_has_begun_for(sender.PATIENCE_SECONDS + 1)
@@ -173,41 +171,21 @@ def test_a_job_is_overdue_only_while_workers_of_its_queue_have_idle_slots(outbox
         assert bool(outbox.take()) == comes
 
 
-def test_no_job_is_overdue_while_no_worker_takes_its_queue(outbox: Outbox) -> None:
-    recorded("j")
-    outbox.take()
-    sent_before(3_600, "j")
-    sender.send_all()
-    assert outbox.taken() == []
-    assert why(job("j")) == f"no live worker takes the queue {QUEUE}"
-
-
 @pytest.mark.parametrize(
     ("silence", "sent_ago", "comes"),
     [(4, 60, False), (6, 6, True), (20, 6, False), (20, 11, True), (86_400, 299, False), (86_400, 301, True)],
 )
-def test_while_no_job_begins_jobs_are_sent_again_less_and_less_often(
+def test_while_no_job_begins_jobs_are_sent_again_less_and_less_often_however_often_each_was_sent(
     silence: float, sent_ago: float, comes: bool, outbox: Outbox
 ) -> None:
     beats()
     recorded("j")
     outbox.take()
     nothing_has_begun_for(silence)
+    Job.objects.update(resent=8)
     sent_before(sent_ago, "j")
     sender.send_all()
     assert bool(outbox.take()) == comes
-
-
-def test_a_job_whose_message_was_lost_many_times_is_sent_again_within_seconds(outbox: Outbox) -> None:
-    """Others of its queue have begun in between."""
-    beats()
-    recorded("j")
-    Job.objects.update(resent=8)
-    outbox.take()
-    nothing_has_begun_for(sender.PATIENCE_SECONDS + 1)
-    sent_before(sender.PATIENCE_SECONDS + 1, "j")
-    sender.send_all()
-    assert outbox.taken() == [("j", 0)]
 
 
 def test_a_job_that_needs_others_expires_so_long_after_it_was_sent_first_however_often_it_is_sent_again(

@@ -3,29 +3,34 @@ has failed or was stopped waits for another run in a new revision."""
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
-import psycopg
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.celery import app
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.errors import Refused, StillRunning
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import TrackedExecution, sender
-from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
+from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, sender
+from harbor_refresh.tasks.jobs import start as start_signatures
+from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed, run_job_again
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
+from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.models.job import JobInput
-from tests import servers
-from tests.integration.concurrency import Pause, at_once, in_background, transaction_held_open, wait_until
+from tests.integration.command_output import misuse, said
+from tests.integration.concurrency import Pause, in_background, one_after_the_other, wait_until
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
+from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.sample_jobs import (
     Outbox,
     Sent,
@@ -38,13 +43,14 @@ from tests.integration.jobs.sample_jobs import (
     recorded,
     rows,
     stands,
+    statuses,
     tasks,
 )
 from tests.integration.redis_state import PREFIX, Redis
-from tests.integration.sample_executions import delete, fails_with
+from tests.integration.sample_executions import fails_with
 from tests.started import start
 
-pytestmark = pytest.mark.usefixtures("database")
+pytestmark = pytest.mark.usefixtures("database", "outbox")
 
 TRIED = "tried again"
 #: Of each end, what runs such jobs again, and what it says.
@@ -53,7 +59,6 @@ AGAIN: dict[str, tuple[Callable[[int], int], str]] = {
     "Stopped": (resume_stopped, "resumed"),
 }
 of_each_end = pytest.mark.parametrize("status", AGAIN)
-STOP: list[Callable[[int], int]] = [stop_jobs, lambda pk: delete([pk])]
 
 
 @pytest.fixture(autouse=True)
@@ -83,7 +88,7 @@ def chain_that_ends(status: str, outbox: Outbox) -> Execution:
 # stops
 
 
-def test_a_job_that_is_stopped_alone_stops_those_behind_it_in_its_chain(outbox: Outbox) -> None:
+def test_a_job_that_is_stopped_alone_stops_those_behind_it_in_its_chain() -> None:
     execution = chained("a", "b", "c")
     assert stop_job_of(execution.tasks.get(job_id="b").pk)
     assert {name: state for name, (state, _) in rows().items()} == {"a": "sent", "b": "ended", "c": "ended"}
@@ -116,18 +121,14 @@ def test_what_has_ended_so_waits_in_a_new_revision_with_one_message(status: str,
     assert outbox.take() == []
 
 
-def test_a_retry_reads_no_arguments_and_no_results_and_costs_as_many_statements_for_forty_as_for_one(
-    outbox: Outbox,
-) -> None:
+def test_a_retry_costs_as_many_statements_for_forty_jobs_as_for_one() -> None:
     costs = []
     for count in (1, 40):
-        execution = recorded(*(f"job {number} of {count}" for number in range(count)), args=["large"])
+        execution = recorded(*(f"job {number} of {count}" for number in range(count)))
         ends(execution, "Error")
         with CaptureQueriesContext(connection) as captured:
             assert retry_failed(execution.pk) == count
         costs.append(len(captured))
-        large = [f'"execution_job"."{column}"' for column in ("args", "kwargs", "options", "result")]
-        assert [one["sql"] for one in captured if any(column in one["sql"] for column in large)] == []
     assert costs[0] == costs[1]
 
 
@@ -176,7 +177,7 @@ def test_a_job_that_was_stopped_alone_waits_for_the_job_before_it(outbox: Outbox
 
 
 @of_each_end
-def test_quarantine_ends_if_there_is_something_to_run_again_and_not_otherwise(status: str, outbox: Outbox) -> None:
+def test_quarantine_ends_if_there_is_something_to_run_again_and_not_otherwise(status: str) -> None:
     some, none = recorded("a"), recorded("b")
     ends(some, status)
     ends(none)
@@ -223,56 +224,21 @@ def test_of_two_at_once_one_runs_each_job_again(status: str, outbox: Outbox) -> 
     assert outbox.taken() == [("a", 0), ("b", 0)]
 
 
-def test_a_job_that_runs_again_by_a_report_meanwhile_is_not_tried_again(database: str, outbox: Outbox) -> None:
-    """What is tried again is decided under the locks of the tasks: neither it, nor what was stopped behind it."""
-    execution = chained("a", "b", takes=JobInput.NOTHING)
-    a = execution.tasks.earliest("pk").pk
-    report([Report(a, "Error")])
-    outbox.take()
-    runs = "status = 'Running', status_code = 2, status_revision = 1, end_time = NULL"
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute(f"UPDATE task SET {runs} WHERE id = %s", [a])
-        with in_background(lambda: retry_failed(execution.pk)) as again:
-            wait_until(lambda: waiting_for_locks() == 1, "it waits for the task")
-            other.commit()
-            assert again() == 0
-    assert [(task.status, task.status_revision) for task in execution.tasks.order_by("pk")] == [
-        ("Running", 1),
-        ("Stopped", 0),
-    ]
-    assert outbox.take() == []
-
-
-def test_another_try_that_waits_for_a_stop_leaves_what_was_stopped(outbox: Outbox) -> None:
-    execution = ended("failed", "waits")
-    stands("waits", "Pending")
-    outbox.take()
-    assert after(lambda: stop_jobs(execution.pk), lambda: retry_failed(execution.pk)) == 1
-    assert dict(Task.objects.values_list("job_id", "status")) == {"failed": "Pending", "waits": "Stopped"}
-    assert outbox.taken() == [("failed", 0)]
-
-
 @pytest.mark.parametrize(("status", "takes"), [("Error", JobInput.NOTHING), ("Success", JobInput.LIST)])
 def test_another_try_that_waits_for_the_end_of_another_need_leaves_the_job_that_cannot_run(
     status: str, takes: JobInput, outbox: Outbox
 ) -> None:
-    """Another program reports the end: that it has failed, or has succeeded and left no result."""
+    """Another program reports the end: that it has failed, or has succeeded and left no result. What is tried
+    again is decided under the locks of the tasks."""
     both = NewJob("a.job", job_id="c", needs=[NewNeed(0), NewNeed(1)], takes=takes)
     execution = start("SCAN", [[NewJob("a.job", job_id="a"), NewJob("a.job", job_id="b"), both]])
     failed(execution, "a")
     b = execution.tasks.get(job_id="b").pk
     outbox.take()
-    assert after(lambda: report([Report(b, status)]), lambda: retry_failed(execution.pk)) == 1
+    _, again = one_after_the_other(lambda: report([Report(b, status)]), lambda: retry_failed(execution.pk))
+    assert again == 1
     assert {name: one[0] for name, one in tasks().items()} == {"a": "Pending", "b": status, "c": "Stopped"}
     assert outbox.taken() == [("a", 0)]
-
-
-def after(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
-    """What the second returns, which waits for the first: that has its work done and not committed."""
-    with transaction_held_open(first) as commit, in_background(second) as finish:
-        wait_until(lambda: waiting_for_locks() == 1, "the second waits for the first")
-        commit()
-        return finish()
 
 
 ANOTHER_END: dict[str, Callable[[int], Any]] = {
@@ -318,37 +284,117 @@ def test_the_end_of_one_need_and_the_failing_run_of_another_never_deadlock(
     }
 
 
-def test_stops_deletes_and_retries_of_the_same_executions_at_once_never_deadlock(outbox: Outbox) -> None:
-    executions = [recorded(*(f"{name}{number}" for number in range(30))) for name in "abc"]
-    ids = [one.pk for one in executions]
-    deadlocks = deadlocks_so_far()
+# when they return, their caller sees the new status of the execution
 
-    def fail_again_and_again() -> None:
-        for _ in range(10):
-            tasks = list(Task.objects.filter(status_code__lt=3).order_by("-pk"))
-            report([Report(task.pk, "Error", task.status_revision) for task in tasks])
 
-    def retry_again_and_again() -> None:
-        for _ in range(10):
-            for pk in reversed(ids):
-                with suppress(NoSuchExecution):
-                    retry_failed(pk)
+Way = Callable[[TrackedExecution, Task], object]
 
-    def stop_again_and_again() -> None:
-        for _ in range(10):
-            for pk in ids:
-                with suppress(NoSuchExecution):
-                    stop_jobs(pk)
 
-    at_once(
-        fail_again_and_again,
-        fail_again_and_again,
-        retry_again_and_again,
-        retry_again_and_again,
-        stop_again_and_again,
-        stop_again_and_again,
-    )
-    assert deadlocks_so_far() == deadlocks
-    at_once(retry_again_and_again, stop_again_and_again, lambda: delete(ids), lambda: delete(reversed(ids)))
-    assert deadlocks_so_far() == deadlocks
-    assert not Task.objects.exists()
+def tracked() -> tuple[TrackedExecution, Task]:
+    execution = TrackedExecution.objects.get(pk=recorded("j").pk)
+    return execution, execution.tasks.get()
+
+
+#: What ends it, and what runs it again. The API, the commands, the admin and actions on many come to these.
+AGAIN_BY: dict[str, tuple[str, Way]] = {
+    "retry_failed()": ("Error", lambda execution, task: execution.retry_failed()),
+    "a retry of the job alone": ("Error", lambda execution, task: run_job_again(task.pk)),
+    "resume_stopped()": ("Stopped", lambda execution, task: execution.resume_stopped()),
+    "a resumption of the job alone": ("Stopped", lambda execution, task: run_job_again(task.pk)),
+}
+
+
+@pytest.mark.parametrize(("status", "way"), AGAIN_BY.values(), ids=AGAIN_BY)
+def test_an_execution_whose_jobs_run_again_is_running_and_waited_for(status: str, way: Way) -> None:
+    execution, task = tracked()
+    ends(execution, status)
+    assert execution.wait(timeout=0) == status
+    way(execution, task)
+    execution.refresh_from_db()
+    assert (execution.status, execution.end_time) == ("Running", None)
+    with pytest.raises(StillRunning):
+        execution.wait(timeout=0)
+
+
+def test_the_api_says_what_it_did_and_does_it_once() -> None:
+    program, execution = Program(token(Scope.MANAGE)), recorded("a", "b")
+    its = f"/executions/{execution.pk}"
+    stop_a = f"/tasks/{Task.objects.get(job_id='a').pk}/stop"
+    assert [program.post(stop_a) for _ in range(2)] == [{"stopped": True}, {"stopped": False}]
+    assert statuses(execution) == ("Running", {"a": "Stopped", "b": "Pending"})
+    failed(execution, "b")
+    assert [program.post(f"{its}/retry") for _ in range(2)] == [{"retried": 1}, {"retried": 0}]
+    answer, again = (program.post(f"{its}/stop") for _ in range(2))
+    assert (answer["status"], answer["counts"], answer["progress"]) == ("Stopped", {"Stopped": 2}, 1.0)
+    assert again["revision"] == answer["revision"]
+    assert tasks() == {"a": ("Stopped", 0, 0, ""), "b": ("Stopped", 1, 1, "tried again")}
+    assert rows() == dict.fromkeys("ab", ("ended", 0))
+    for path in ("/executions/7777/stop", "/executions/7777/retry", "/tasks/7777/stop"):
+        program.post(path, status=404)
+
+
+# stop(kill_after=…): what is asked of workers. That they kill is in tests/faults/test_ends_of_jobs.py.
+
+
+@app.task(base=TrackedJob, name="kill_after.work", shared=False)
+def work(job: Handle) -> None:
+    pass
+
+
+def two_of_three_run(outbox: Outbox) -> TrackedExecution:
+    execution = start_signatures("SCAN", jobs=[work.s(), work.s(), work.s()])
+    for message in outbox.take()[:2]:
+        assert begun(message)
+    return execution
+
+
+def asked() -> int:
+    return Job.objects.filter(kill_at__isnull=False).count()
+
+
+def test_only_runs_that_were_stopped_are_to_be_killed(outbox: Outbox) -> None:
+    execution = two_of_three_run(outbox)
+    done = execution.tasks.order_by("pk")[0]
+    report([Report(done.pk, "Success", done.status_revision)])
+    other = two_of_three_run(outbox)
+    assert execution.stop(kill_after=30) == 1
+    (job,) = Job.objects.filter(kill_at__isnull=False)
+    assert (job.task.execution_id, job.state) == (execution.pk, "ended")
+    assert job.kill_at
+    assert abs(job.kill_at - timezone.now() - timedelta(seconds=30)) < timedelta(seconds=20)
+    assert other.progress().counts == {"Pending": 3}
+
+
+def test_a_job_that_runs_again_is_not_to_be_killed_any_more(outbox: Outbox) -> None:
+    execution = two_of_three_run(outbox)
+    execution.stop(kill_after=30)
+    assert asked() == 2
+    execution.resume_stopped()
+    assert asked() == 0
+
+
+def test_a_stop_without_it_asks_for_nothing_and_a_later_one_for_runs_that_were_stopped(outbox: Outbox) -> None:
+    execution = two_of_three_run(outbox)
+    execution.stop()
+    assert asked() == 0
+    execution.stop(kill_after=1)
+    assert asked() == 2
+
+
+@pytest.mark.parametrize("given", [0, 0.5, -1, True, "30", float("inf"), 10**9])
+def test_another_time_is_refused_and_nothing_is_stopped(given: Any, outbox: Outbox) -> None:
+    execution = two_of_three_run(outbox)
+    with pytest.raises(Refused, match="stop: kill_after takes a number of seconds from 1 to"):
+        execution.stop(kill_after=given)
+    assert ends(execution) == "Success"
+
+
+def test_the_command_kills_after_so_many_seconds(outbox: Outbox, capsys: pytest.CaptureFixture[str]) -> None:
+    execution, other = two_of_three_run(outbox), two_of_three_run(outbox)
+    said("harbor", "stop", execution.pk, "--kill-after", "30")
+    execution.refresh_from_db()
+    assert (execution.status, asked()) == ("Stopped", 2)
+    one = [str(other.pk), "--kill-after"]
+    for words in (["--all", "--yes", "--kill-after", "30"], [*one, "0"], [*one, "30", "--vendor", "SCAN"]):
+        assert "--kill-after takes a number of seconds from 1 to" in misuse(capsys, "harbor", "stop", *words)
+    assert ends(other) == "Success"

@@ -29,25 +29,6 @@ from tests.integration.jobs.sample_jobs import (
 
 pytestmark = pytest.mark.usefixtures("database", "queue", "outbox")
 
-NOTHING = {
-    "waiting": 0,
-    "sent": 0,
-    "running": 0,
-    "in_chains": 0,
-    "later": 0,
-    "limited": 0,
-    "unreported": 0,
-    "nodes": [],
-}
-
-
-def test_stats_of_nothing_are_all_there() -> None:
-    assert data("harbor", "status", "--jobs") == NOTHING
-    assert said("harbor", "status", "--jobs").splitlines()[:2] == [
-        "            jobs",
-        "waiting        0  their turn has not come, or the broker holds enough",
-    ]
-
 
 def test_stats_tell_what_waits_what_runs_where_and_what_is_silent(outbox: Outbox) -> None:
     beats(1, name="one", slots=4)

@@ -10,10 +10,9 @@ from dataclasses import replace
 import pytest
 from django.db import ProgrammingError, connection, transaction
 from django.db.models import Q
-from pytest_django import DjangoAssertNumQueries, Settings
+from pytest_django import Settings
 
 from harbor_refresh.executions.lifecycle.reports import Report, report
-from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.celery_tasks import recover_stale
@@ -23,6 +22,7 @@ from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.reaper import reap
 from harbor_refresh.tasks.jobs.report_target import JobReport, fire_again
 from harbor_refresh.tasks.models.job import Job, Node
+from harbor_refresh.tasks.models.terms import Failure, Terms
 from tests import pages
 from tests.integration.executions.hook_requests import SECRET, post
 from tests.integration.jobs.report_receiver import Request, Target
@@ -37,8 +37,6 @@ from tests.integration.jobs.sample_jobs import (
     rows,
     stands,
     tasks,
-    tasks_refuse,
-    tasks_refuse_no_more,
 )
 from tests.waiting import wait_for
 
@@ -133,15 +131,14 @@ def test_without_a_secret_no_authorization_is_sent(
     assert [one.authorization for one in core.requests] == [None]
 
 
-@pytest.mark.parametrize("status", [200, 204])
-def test_a_report_that_was_taken_is_forgotten(status: int, core: Target, reports: list[JobReport]) -> None:
-    answer(core, reports[2], status)
+def test_a_report_that_was_taken_is_forgotten(core: Target, reports: list[JobReport]) -> None:
+    answer(core, reports[2], 204)
     assert fire_again() == 5
     assert (sorted(core.asked()), unreported()) == (ids(reports), [])
     assert fire_again() == 0
 
 
-@pytest.mark.parametrize("status", [401, 403, 408, 425, 429, 500, 502, 503])
+@pytest.mark.parametrize("status", [401, 429, 503])
 def test_a_refusal_that_may_pass_is_left_and_holds_up_no_other(
     status: int, core: Target, reports: list[JobReport]
 ) -> None:
@@ -168,22 +165,21 @@ def test_a_redirect_is_not_followed_and_the_reason_says_what_to_change(
     status: int, location: str, shown: str, core: Target, reports: list[JobReport]
 ) -> None:
     answer(core, reports[0], status)
-    core.location = location
+    core.headers["Location"] = location
     why = f"it answered {status}, a redirect to {shown}, which is not followed: change REFRESH_REPORT_URL"
     assert report_target.settle(reports) == (4, 1, why)
     assert unreported() == ["a"]
     assert core.asked() == ids(reports)
 
 
-@pytest.mark.parametrize("status", [400, 410, 422])
 def test_an_end_that_the_target_refuses_for_good_is_written_here(
-    status: int, core: Target, reports: list[JobReport], caplog: pytest.LogCaptureFixture
+    core: Target, reports: list[JobReport], caplog: pytest.LogCaptureFixture
 ) -> None:
     """No other program writes it, and its execution would run for ever."""
-    answer(core, reports[1], status)
+    answer(core, reports[1], 410)
     assert fire_again() == 4
     assert (unreported(), statuses()) == ([], ["Pending", "Success", "Pending", "Pending", "Pending"])
-    assert ours(caplog) == [f"The hook does not want the report that job b is Success: the hook answered {status}"]
+    assert ours(caplog) == ["The hook does not want the report that job b is Success: the hook answered 410"]
 
 
 def test_a_report_that_is_no_end_and_is_refused_for_good_is_written_nowhere(core: Target, outbox: Outbox) -> None:
@@ -192,19 +188,6 @@ def test_a_report_that_is_no_end_and_is_refused_for_good_is_written_nowhere(core
     ended(next_run(outbox), Status.RUNNING)
     wait_for(is_settled, "the report is given up")
     assert (statuses(), rows()) == (["Pending"], {"j": ("running", 1)})
-
-
-def test_an_end_that_the_target_and_the_database_refuse_holds_up_no_other(
-    core: Target, reports: list[JobReport]
-) -> None:
-    for one in reports[1:3]:
-        answer(core, one, 410)
-    tasks_refuse(f"new.id = {reports[1].task_id}")
-    assert fire_again() == 3
-    assert (unreported(), statuses()[1:3]) == (["b"], ["Pending", "Success"])
-    tasks_refuse_no_more()
-    fire_again()
-    assert (unreported(), statuses()[1]) == ([], "Success")
 
 
 def test_a_task_that_the_target_does_not_know_is_given_up_after_five_minutes(
@@ -295,16 +278,6 @@ def test_a_report_that_its_process_could_not_post_is_fired_again_by_any_worker_w
     assert [one.body["metadata"]["revision"] for one in core.requests] == [run.run.revision] * 2
 
 
-def test_a_stop_ends_a_task_whose_end_was_not_taken(core: Target, reports: list[JobReport]) -> None:
-    answer(core, reports[0], 503)
-    fire_again()
-    execution = Task.objects.get(job_id="a").execution_id
-    assert stop(execution)
-    assert statuses() == ["Stopped"] * 5
-    fire_again()
-    assert (unreported(), statuses()) == ([], ["Stopped"] * 5)
-
-
 def test_an_end_waits_in_its_row_while_it_is_not_taken(core: Target, outbox: Outbox) -> None:
     """So a message that comes twice runs nothing."""
     recorded("j")
@@ -339,58 +312,56 @@ def goes_on(status: Status, outbox: Outbox) -> None:
 
 
 def test_a_core_with_a_role_of_its_own_ends_jobs_by_the_grant_of_the_page(first: Begun) -> None:
+    """It needs no right for the note of a failure."""
     (grant,) = re.findall(
         r"`(GRANT SELECT, UPDATE ON execution_job, execution_need TO core;)`",
         pages.read("docs/howto/job_service_hook.md"),
     )
-    end = "UPDATE task SET status_code = 3, status = 'Success', end_time = now() WHERE id = %s"
+    its = Job.objects.select_related("task").get(pk=first.run.task_id)
+    Terms.objects.create(execution_id=its.task.execution_id, vendor_type="SCAN", stops_on_failure=True)
+    end = "UPDATE task SET status_code = 3, status = 'Error', end_time = now() WHERE id = %s"
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("CREATE ROLE core; GRANT SELECT, UPDATE ON task TO core; SET ROLE core")
         with (
             pytest.raises(ProgrammingError, match="permission denied for table execution_need"),
             transaction.atomic(),
         ):
-            cursor.execute(end, [first.run.task_id])
+            cursor.execute(end, [its.pk])
         cursor.execute(f"RESET ROLE; {grant} SET ROLE core")
-        cursor.execute(end, [first.run.task_id])
+        cursor.execute(end, [its.pk])
         cursor.execute("RESET ROLE")
-        assert Job.objects.get(pk=first.run.task_id).state == "ended"
+        its.refresh_from_db()
+        assert (its.state, Failure.objects.count()) == ("ended", 1)
         transaction.set_rollback(True)
 
 
-@pytest.mark.parametrize("answer", [200, 400])
+@pytest.mark.parametrize(("answer", "is_applied"), [(200, True), (404, True), (400, False)])
 @pytest.mark.parametrize("status", ENDS)
-def test_an_end_that_is_applied_before_it_is_answered_or_refused_for_good_moves_the_chain_at_once(
-    status: Status, answer: int, first: Begun, outbox: Outbox, core: Target
+def test_an_end_that_is_applied_before_it_is_answered_or_refused_for_good_moves_the_chain_at_once(  # noqa: PLR0917
+    status: Status, answer: int, is_applied: bool, first: Begun, outbox: Outbox, core: Target
 ) -> None:
     core.answers[str(first.run.task_id)] = answer
-    if answer == 200:
+    if is_applied:
         core.meanwhile = applied
     ended(first, status)
-    wait_for(is_settled, "the report is taken, or given up")
-    assert tasks()["a"][0] == status
-    goes_on(status, outbox)
-
-
-@pytest.mark.parametrize("is_applied", ["before the answer", "after the answer"])
-@pytest.mark.parametrize("answer", [200, 404])
-@pytest.mark.parametrize("status", [Status.SUCCESS, Status.ERROR])
-def test_whatever_the_target_answers_a_chain_goes_by_what_was_applied(  # noqa: PLR0917
-    status: Status, answer: int, is_applied: str, first: Begun, outbox: Outbox, core: Target
-) -> None:
-    core.answers[str(first.run.task_id)] = answer
-    if is_applied == "before the answer":
-        core.meanwhile = applied
-    ended(first, status)
-    if is_applied == "before the answer":
-        wait_for(lambda: tasks()["a"][0] == status, "the target has applied it")
-    else:
-        wait_for(lambda: core.requests, "the target has the report")
+    wait_for(lambda: tasks()["a"][0] == status, "it to be applied, by the target or here")
+    if answer == 404:  # it is not known to be taken, so the next pass sends what is behind it
         sender.send_all()
-        assert (outbox.messages, [tasks()[one][0] for one in "bc"]) == ([], ["Pending"] * 2)
-        report([Report(first.run.task_id, status, first.run.revision)])
-    sender.send_all()
     goes_on(status, outbox)
+
+
+@pytest.mark.parametrize("answer", [200, 404])
+def test_an_end_that_is_not_applied_moves_no_chain_whatever_the_target_answers(
+    answer: int, first: Begun, outbox: Outbox, core: Target
+) -> None:
+    core.answers[str(first.run.task_id)] = answer
+    ended(first)
+    wait_for(lambda: core.requests, "the target has the report")
+    sender.send_all()
+    assert (outbox.messages, [tasks()[one][0] for one in "bc"]) == ([], ["Pending"] * 2)
+    report([Report(first.run.task_id, Status.SUCCESS, first.run.revision)])
+    sender.send_all()
+    goes_on(Status.SUCCESS, outbox)
 
 
 @pytest.mark.parametrize("seconds", [100, 0, -1_000])
@@ -460,12 +431,11 @@ def test_without_a_report_target_revisions_count_and_with_one_they_go_on_in_unix
     assert next_run(outbox).run.revision == again.revision + 1
 
 
-def test_without_a_target_the_reports_that_are_left_are_applied_here_in_one_statement(
-    settings: Settings, reports: list[JobReport], django_assert_max_num_queries: DjangoAssertNumQueries
+def test_without_a_target_the_reports_that_are_left_are_applied_here(
+    settings: Settings, reports: list[JobReport]
 ) -> None:
     settings.REFRESH_REPORT_URL = ""
-    with django_assert_max_num_queries(9):
-        assert fire_again() == 5
+    assert fire_again() == 5
     assert (unreported(), statuses()) == ([], ["Success"] * 5)
 
 
@@ -482,33 +452,22 @@ def test_our_own_hook_as_the_target_gives_the_tasks_of_a_system_without_a_target
     core.meanwhile = forward
     beats()
     execution = recorded("j")
-    told = []
-
-    def take_outcome(run: Begun, status: Status, message: str = "") -> None:
-        assert take([Outcome(run.run, status, message)])
-        wait_for(is_settled, "the report is taken")
-        told.append(tasks()["j"])
-
-    run = next_run(outbox)
-    first = run.run.revision
-    take_outcome(run, Status.RUNNING)
-    take_outcome(run, Status.SCHEDULED, "no route")
-    sender.send_all()
-    run = next_run(outbox)
-    again = run.run.revision
-    take_outcome(run, Status.RUNNING)
-    take_outcome(run, Status.ERROR, "broken")
-    assert retry_failed(execution.pk) == 1
-    run = next_run(outbox)
-    third = run.run.revision
-    take_outcome(run, Status.RUNNING)
-    take_outcome(run, Status.SUCCESS)
-    assert first < again < third == job("j").revision
+    told, revisions = [], []
+    for end, message in ((Status.SCHEDULED, "no route"), (Status.ERROR, "broken"), (Status.SUCCESS, "")):
+        run = next_run(outbox).run
+        revisions.append(run.revision)
+        for outcome in (Outcome(run, Status.RUNNING), Outcome(run, end, message)):
+            assert take([outcome])
+            wait_for(is_settled, "the report is taken")
+            told.append(tasks()["j"])
+        assert retry_failed(execution.pk) == (end == Status.ERROR)
+    one, two, three = revisions
+    assert one < two < three == job("j").revision
     assert told == [
-        ("Running", first, 0, ""),
-        ("Scheduled", again, 1, "no route"),
-        ("Running", again, 1, "no route"),
-        ("Error", again, 1, "broken"),
-        ("Running", third, 2, "tried again"),
-        ("Success", third, 2, ""),
+        ("Running", one, 0, ""),
+        ("Scheduled", two, 1, "no route"),
+        ("Running", two, 1, "no route"),
+        ("Error", two, 1, "broken"),
+        ("Running", three, 2, "tried again"),
+        ("Success", three, 2, ""),
     ]

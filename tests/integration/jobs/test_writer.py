@@ -74,10 +74,9 @@ def searches(this_writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Gate:
-    """Counts the outcomes that are written together. While it is shut, none is."""
+    """Counts the tries to write outcomes. While it is shut, none is written."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.sizes: list[int] = []
         self.tries = 0
         self.open = threading.Event()
         self._take = writer.take_apart
@@ -86,9 +85,7 @@ class Gate:
     def __call__(self, outcomes: Sequence[Outcome]) -> Taken:
         self.tries += bool(outcomes)
         assert not outcomes or self.open.wait(60)
-        found = self._take(outcomes)
-        self.sizes += [len(outcomes)] if outcomes else []
-        return found
+        return self._take(outcomes)
 
 
 @pytest.fixture
@@ -120,33 +117,8 @@ def are_written(*names: str) -> None:
     wait_for(lambda: ended() == len(names), "the ends to be written")
 
 
-def goes_away(port: Port) -> None:
-    """Also from the thread, which is connected."""
-    with connection.cursor() as cursor:
-        connection.settings_dict["PORT"] = "1"
-        cursor.execute(
-            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
-    port.away()
-
-
 def becomes(name: str, status: str) -> None:
     wait_for(lambda: tasks()[name][0] == status, f"{name} to be {status}")
-
-
-def test_ends_that_come_meanwhile_are_written_together_and_never_too_many(
-    outbox: Outbox, this_writer: Writer, gate: Gate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer, "TOGETHER", 10)
-    monkeypatch.setattr(sender, "FLOOR", 1_000)
-    ends(outbox, this_writer, "first")
-    wait_for(lambda: gate.tries, "the first to be under way")
-    names = [f"j{number}" for number in range(25)]
-    ends(outbox, this_writer, *names)
-    gate.open.set()
-    wait_for(lambda: sum(gate.sizes) == 26, "the ends to be written")
-    assert gate.sizes == [1, 10, 10, 5]
 
 
 def test_after_the_ends_the_next_jobs_are_sent(
@@ -169,7 +141,7 @@ def test_while_the_database_is_away_ends_wait_and_one_line_says_so(
 
     def work(job: Handle) -> None:
         becomes("a", "Running")  # its thread is connected
-        delivered(second, lambda _: goes_away(port))
+        delivered(second, lambda _: port.away())
 
     delivered(first, work)
     wait_for(lambda: gate.tries > 3, "several tries")
@@ -420,17 +392,6 @@ def test_many_failures_in_front_of_one_group_look_at_each_job_of_the_group_once(
         plan = "\n".join(line for (line,) in cursor.fetchall())
     walked = [float(rows) for rows in re.findall(r"Recursive Union .*actual.* rows=([\d.]+)", plan)]
     assert group < sum(walked) < 2 * group, plan
-
-
-def test_the_error_that_replaces_a_refused_end_is_tried_again_if_its_task_is_locked(
-    outbox: Outbox, this_writer: Writer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    take_apart = writer.take_apart
-    tries = [take_apart, lambda ends: Taken([], ends, []), lambda ends: Taken([], [], ends)]
-    monkeypatch.setattr(writer, "take_apart", lambda ends: (tries.pop() if ends and tries else take_apart)(ends))
-    ends(outbox, this_writer, "a")
-    are_written("a")
-    assert tasks()["a"][0] == "Error"
 
 
 def test_the_end_of_a_run_whose_task_was_deleted_holds_up_no_stop(outbox: Outbox, this_writer: Writer) -> None:

@@ -11,7 +11,6 @@ import pytest
 from celery import chain, current_app, shared_task
 from redis import Redis
 
-from harbor_refresh.executions.errors import StillRunning
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedJob, start
 from harbor_refresh.testing import fail_job, worker
 from tests.waiting import wait_for
@@ -49,13 +48,6 @@ def impatient(job: Handle, tries: int) -> None:
         job.retry(args=[tries - 1], countdown=0.1)
 
 
-@shared_task(base=TrackedJob, name="in_process.waits")
-def waits(job: Handle) -> None:
-    said.append("begun")
-    while not job.should_stop():
-        time.sleep(0.01)
-
-
 @shared_task(base=TrackedJob, name="in_process.rests")
 def rests(job: Handle) -> None:
     assert go_on.wait(60)
@@ -84,17 +76,6 @@ def test_a_retry_waits_for_its_countdown_and_failures_are_tried_again() -> None:
         assert execution.wait(timeout=60) == "Error"
         assert execution.retry_failed() == 1
         assert execution.wait(timeout=60) == "Success"
-
-
-def test_a_running_job_learns_that_it_was_stopped() -> None:
-    execution = start("SCAN", jobs=[waits.s(), say.s(2)])
-    wait_for(lambda: said, "the job to begin")
-    with pytest.raises(StillRunning):
-        execution.wait(timeout=0.1)
-    assert execution.stop() == 1
-    assert execution.status == "Stopped"
-    assert start("SCAN", jobs=[say.s(3)]).wait(timeout=60) == "Success"
-    assert said == ["begun", (3, False)]
 
 
 def test_a_job_that_expires_before_it_begins_is_stopped() -> None:

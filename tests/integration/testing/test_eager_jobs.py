@@ -88,11 +88,6 @@ def parent(job: Handle, waits: bool) -> None:
     said.append(("parent", child.wait() if waits else child.status))
 
 
-@shared_task(base=TrackedJob, name="eager.stops")
-def stops(job: Handle) -> None:
-    said.append((job.should_stop(), job.execution.stop(), job.should_stop()))
-
-
 @shared_task(name="eager.told")
 def told(ended: EndedExecution, word: str) -> None:
     assert ended.execution
@@ -151,20 +146,12 @@ def test_retries_end_with_max_retries_and_with_max_attempts() -> None:
     with fail_job("eager.careful", with_=OSError("disk")):
         again = start("SCAN", jobs=[careful.s("a")])
     assert tasks_of(again) == [("Error", 2, "OSError: disk")]
-    with fail_job("eager.careful", times=2, with_=OSError("disk")):
-        assert start("SCAN", jobs=[careful.s("b")]).status == "Success"
 
 
-def test_a_chain_hands_on_results_and_stops_behind_a_failure() -> None:
+def test_a_chain_hands_on_results_behind_the_other_jobs() -> None:
     execution = start("SCAN", jobs=[chain(say.s(1), say.s(2), say.si(3)), say.s(9)])
     assert said == [(1, "Running"), (9, "Running"), (1, 2, "Running"), (3, "Running")]
     assert execution.status == "Success"
-
-    with fail_job("eager.careful", with_=ValueError("no")):
-        broken = start("SCAN", jobs=[chain(careful.s("a"), say.si("b"), say.si("c"))])
-    assert [status for status, *_ in tasks_of(broken)] == ["Error", "Stopped", "Stopped"]
-    assert broken.retry_failed() == 3
-    assert broken.status == "Success"
 
 
 def test_an_open_execution_runs_what_is_added_and_ends_when_it_is_closed() -> None:
@@ -195,15 +182,6 @@ def test_a_child_runs_behind_the_job_that_starts_it_unless_the_job_waits_for_it(
     assert [one[0] for one in said] == [*order, "done"]
     assert said[-1] == ("done", "Success", {"Success": 2})
     assert execution.status == "Success"
-
-
-def test_a_job_learns_that_it_was_stopped() -> None:
-    execution = start("SCAN", jobs=[stops.s(), say.s(2)])
-    assert said == [(False, 1, True)]
-    assert [status for status, *_ in tasks_of(execution)] == ["Stopped", "Stopped"]
-    assert execution.status == "Stopped"
-    assert execution.resume_stopped() == 2
-    assert said[1:] == [(False, 1, True)]
 
 
 @pytest.mark.parametrize("way", ["python", "in atomic", "in no atomic"])

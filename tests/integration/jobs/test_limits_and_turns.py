@@ -1,8 +1,8 @@
 """Limits of tasks, for all workers together: what users ask for in celery#5732 (a limit of what runs at once) and
-celery#6591 (a rate for all workers). The effects' own log is in tests/faults/test_limits_and_turns.py."""
+celery#6591 (a rate for all workers). And turns of executions: one of many jobs does not hold up a later one
+(kombu#390). The effects' own log is in tests/faults/test_limits_and_turns.py."""
 
 import re
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -19,7 +19,7 @@ from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import TrackedJob, limits, sender, start
+from harbor_refresh.tasks.jobs import TrackedExecution, TrackedJob, limits, sender, start
 from harbor_refresh.tasks.jobs.nodes import ThisWorker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
@@ -28,6 +28,7 @@ from harbor_refresh.tasks.models import Limit, LimitPace
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from tests.integration.admin_client import act, signed_in
+from tests.integration.concurrency import at_once
 from tests.integration.jobs.sample_jobs import QUEUE, Outbox, Sent, beats, begun
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -308,13 +309,8 @@ def test_many_processes_that_admit_at_once_admit_no_more_than_the_limit(declare:
                 cursor.execute("UPDATE execution_job SET state = 'ended' WHERE task_id = %s AND admitted", [pk])
             sender.admit([pk])
             most.append(places())
-        connection.close()
 
-    threads = [threading.Thread(target=end_and_admit, args=(ids[n::4],)) for n in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    at_once(*[lambda mine=ids[n::4]: end_and_admit(mine) for n in range(4)])  # type: ignore[misc]
     assert max(most) == 10
 
 
@@ -340,3 +336,148 @@ def test_a_key_that_cannot_be_made_is_refused_at_start(declare: Declare) -> None
         start("SCAN", jobs=[copy.s()])
     with pytest.raises(Refused, match="key takes text of at most 200 characters"):
         start("SCAN", jobs=[copy.s(registry="x" * 201)])
+
+
+# turns of executions
+
+
+@pytest.fixture
+def one_at_a_time(a_worker: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker takes one job at a time from the broker, which holds one more."""
+    monkeypatch.setattr(sender, "EACH", 1)
+    monkeypatch.setattr(sender, "FLOOR", 1)
+    beats(slots=1)
+
+
+@pytest.fixture
+def copy(declare: Declare, one_at_a_time: None) -> Any:
+    return declare()
+
+
+def order(outbox: Outbox, most: int = 1_000) -> str:
+    """Run one job after the other. Returns the first argument of each."""
+    found = []
+    while (messages := outbox.take()) and len(found) < most:
+        for message in messages:
+            its = begun(message)
+            assert its
+            found.append(str(its.args[0]))
+            result = '"r"' if its.is_needed else None
+            outcome = Outcome(its.run, Status.SUCCESS, result=result, is_needed=its.is_needed)
+            assert take([outcome])
+            sender.send_behind([its.queue], [outcome])
+    return "".join(found)
+
+
+def test_three_jobs_behind_many_are_among_the_next(copy: Any, outbox: Outbox) -> None:
+    start("SCAN", jobs=[copy.s("a") for _ in range(10_000)])
+    assert order(outbox, 200) == "a" * 200
+    start("SCAN", jobs=[copy.s("b") for _ in range(3)])
+    sender.send_all()
+    outbox.messages.clear()
+    Job.objects.filter(state="sent").update(state="waiting")
+    sender.send_all()
+    assert order(outbox, 8).count("b") == 3
+
+
+def test_two_executions_take_turns_until_one_has_ended(copy: Any, outbox: Outbox) -> None:
+    start("SCAN", jobs=[copy.s("a") for _ in range(8)])
+    start("SCAN", jobs=[copy.s("b") for _ in range(4)])
+    assert order(outbox) == "aababababaaa"
+
+
+def test_a_weight_gives_two_turns_where_another_has_one(copy: Any, outbox: Outbox) -> None:
+    start("SCAN", jobs=[copy.s("x")])
+    start("SCAN", jobs=[copy.s("a") for _ in range(9)])
+    start("SCAN", jobs=[copy.s("b") for _ in range(9)], weight=2)
+    run = order(outbox)[1:13]
+    assert (run.count("a"), run.count("b")) == (4, 8)
+
+
+def test_executions_of_a_tenant_share_its_turns(copy: Any, outbox: Outbox) -> None:
+    start("SCAN", jobs=[copy.s("x")])
+    for _ in range(3):
+        start("SCAN", jobs=[copy.s("a") for _ in range(3)], fair_by="tenant 7")
+    start("SCAN", jobs=[copy.s("b") for _ in range(3)], fair_by="tenant 8")
+    assert order(outbox) == "xababab" + "a" * 6
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+def test_a_tenant_shares_its_turns_within_a_limit(declare: Declare, outbox: Outbox) -> None:
+    copy = declare("a.limited", concurrency=1)
+    start("SCAN", jobs=[copy.s("x")])
+    for _ in range(2):
+        start("SCAN", jobs=[copy.s("a") for _ in range(3)], fair_by="tenant 7")
+    start("SCAN", jobs=[copy.s("b") for _ in range(3)], fair_by="tenant 8")
+    assert order(outbox) == "xabababaaa"
+
+
+def test_what_is_added_comes_after_the_jobs_that_wait(copy: Any, outbox: Outbox) -> None:
+    start("SCAN", jobs=[copy.s("x")])
+    grows = start("SCAN", jobs=[copy.s("a") for _ in range(2)], open=True)
+    start("SCAN", jobs=[copy.s("b") for _ in range(6)])
+    for _ in range(2):
+        grows.add([copy.s("a") for _ in range(2)])
+    assert order(outbox) == "xababbabababa"
+
+
+def test_a_tenant_keeps_its_turns_when_its_execution_grows(copy: Any) -> None:
+    first = start("SCAN", jobs=[copy.s("x")], fair_by="tenant 7")
+    assert TrackedExecution.objects.get(pk=first.pk).add([copy.s("y")]) == 1
+    assert set(Job.objects.values_list("tenant", flat=True)) == {"tenant 7"}
+
+
+def test_jobs_whose_time_comes_late_do_not_set_the_line_back(copy: Any, outbox: Outbox) -> None:
+    """Else those that are started then would pass all that wait."""
+    start("SCAN", jobs=[copy.s("later").set(countdown=3_600)])
+    start("SCAN", jobs=[copy.s("a") for _ in range(300)])
+    order(outbox, 250)
+    Job.objects.filter(not_before__isnull=False).update(not_before=Now())
+    sender.send_due()
+    start("SCAN", jobs=[copy.s("b") for _ in range(100)])
+    outbox.messages.clear()
+    Job.objects.filter(state="sent").update(state="waiting")
+    sender.send_all()
+    assert 8 <= order(outbox, 20).count("a") <= 12
+
+
+def test_jobs_that_are_tried_again_take_turns_with_others(copy: Any, outbox: Outbox) -> None:
+    failed = start("SCAN", jobs=[copy.s("a") for _ in range(40)])
+    for _ in range(40):
+        (message,) = outbox.take()
+        its = begun(message)
+        assert its
+        assert take([Outcome(its.run, Status.ERROR)])
+        sender.send_behind([its.queue])
+    start("SCAN", jobs=[copy.s("b") for _ in range(10)])
+    assert failed.retry_failed() == 40
+    run = order(outbox, 18)
+    assert run.count("b") >= 8
+
+
+def test_the_jobs_of_a_chain_come_soon_after_those_before_them(copy: Any, outbox: Outbox) -> None:
+    start("SCAN", jobs=[chain(copy.s("a"), copy.si("b")) for _ in range(20)])
+    found = order(outbox)
+    assert (found.count("a"), found.count("b")) == (20, 20)
+    assert "b" in found[:10]
+
+
+@pytest.mark.parametrize("options", [{"weight": 0}, {"weight": "2"}, {"weight": 1_001}, {"fair_by": ""}])
+def test_what_is_no_weight_or_tenant_is_refused(options: dict[str, Any], copy: Any) -> None:
+    with pytest.raises(Refused, match="takes"):
+        start("SCAN", jobs=[copy.s("a")], **options)
+
+
+def test_a_tenant_keeps_its_turns_when_its_execution_is_started_without_jobs(copy: Any, outbox: Outbox) -> None:
+    start("SCAN", fair_by="tenant 7", open=True).add([copy.s("y")])
+    assert Job.objects.get().tenant == "tenant 7"
+
+
+def test_three_jobs_behind_a_limit_larger_than_the_room_are_among_the_next(
+    copy: Any, declare: Declare, outbox: Outbox
+) -> None:
+    limited = declare("a.limited", concurrency=50, key=lambda job: job.args[1])
+    start("SCAN", jobs=[limited.s("a", key) for _ in range(50) for key in ("x", "y", "z")])
+    start("SCAN", jobs=[copy.s("b") for _ in range(3)])
+    found = order(outbox)
+    assert (len(found), found.rindex("b") < 15) == (153, True)

@@ -1,8 +1,10 @@
-"""What a run leaves at its end: its result, if its task asks for that, and the traceback of an error."""
+"""What a run leaves at its end: its result, if its task asks for that, and the traceback of an error. And what it
+says while it runs: where that is shown; test_writer.py has how it gets into the row."""
 
 import json
 import re
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,9 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.lifecycle.reports import Report, report
-from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.broker import redaction
@@ -24,37 +24,21 @@ from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.running import kept_ends
 from harbor_refresh.tasks.jobs.running.kept_ends import CUT, MAX_TRACEBACK, Kept
 from harbor_refresh.tasks.models import Job, JobEnd
-from tests.integration.executions.api.api_client import Program, token
-from tests.integration.jobs.report_receiver import Target
-from tests.integration.jobs.sample_jobs import Outbox, Sent, beats, begun, delivered, recorded
+from tests.integration.admin_client import text
+from tests.integration.command_output import data, said
+from tests.integration.executions.api.api_client import Program
+from tests.integration.jobs.sample_jobs import Outbox, Sent, beats, begun, delivered, its_process_looked, recorded
 from tests.integration.jobs.test_a_run_in_its_process import TYPED, chain_of_two, got, one
-from tests.integration.sample_executions import delete
 
-pytestmark = pytest.mark.usefixtures("database", "at_once")
+pytestmark = pytest.mark.usefixtures("database", "at_once", "worker")
 
 SECRET = "the password of the tests"
-
-
-@pytest.fixture(autouse=True)
-def worker(database: str) -> None:
-    """This process is a worker."""
-    beats(this_worker.id)
-
-
-@pytest.fixture
-def program(database: str) -> Program:
-    return Program(token(Scope.READ))
 
 
 def page(admin: Client, name: str) -> str:
     """The page of the task of this job."""
     pk = Task.objects.get(job_id=name).pk
     return admin.get(f"/admin/harbor_executions/task/{pk}/change/").content.decode()
-
-
-def text(page: str) -> str:
-    """What a person reads on it."""
-    return " ".join(re.sub(r"<[^>]+>", " ", page.partition("<main")[2] or page).split())
 
 
 def ends() -> list[tuple[str, int, Any, str, str]]:
@@ -88,19 +72,6 @@ def test_a_result_is_kept_as_it_was_returned(value: Any, outbox: Outbox) -> None
     assert found() == [(value, "")]
 
 
-def test_without_being_asked_nothing_is_kept_and_the_end_costs_no_statement_more(outbox: Outbox) -> None:
-    costs = {}
-    for asked in (False, True):
-        message = one(outbox, f"job {asked}")
-        with CaptureQueriesContext(connection) as captured:
-            delivered(message, returns(7), keep_result=asked)
-        costs[asked] = [query["sql"] for query in captured]
-    assert [sql for sql in costs[False] if "execution_job_end" in sql] == []
-    assert len([sql for sql in costs[True] if "execution_job_end" in sql]) == 1
-    assert len(costs[True]) == len(costs[False]) + 1
-    assert ends() == [("job True", 0, 7, "", "")]
-
-
 def test_a_result_that_is_too_large_is_not_kept_and_its_job_has_succeeded(
     outbox: Outbox, settings: Settings, admin: Client
 ) -> None:
@@ -128,11 +99,12 @@ def test_the_result_of_a_chain_is_kept_and_handed_on(outbox: Outbox, settings: S
     first = chain_of_two(outbox)
     delivered(first, returns("x" * 20), keep_result=True)
     assert got(*outbox.take()) == ["x" * 20], "a chain takes more than is kept"
-    assert ends() == [("a", 0, None, "it takes 22 bytes, and REFRESH_RESULT_BYTES is 10", "")]
+    why = "it takes 22 bytes, and REFRESH_RESULT_BYTES is 10"
+    assert ends() == [("a", 0, None, why, "")], "b was not asked to keep its result"
 
 
 @pytest.mark.usefixtures("core")
-def test_over_the_hook_a_result_is_there_once_its_task_says_success(outbox: Outbox, core: Target) -> None:
+def test_over_the_hook_a_result_is_there_once_its_task_says_success(outbox: Outbox) -> None:
     delivered(one(outbox), returns(7), keep_result=True)
     task = Task.objects.get()
     assert (task.status, found(), len(ends())) == ("Pending", [], 1)
@@ -182,13 +154,7 @@ def test_a_job_that_runs_again_has_no_end_until_that_run_has_one(outbox: Outbox,
     assert ends() == [("a", 1, 7, "", "")]
 
 
-@pytest.mark.parametrize("reports_to", ["rows", "core"])
-def test_of_several_ends_of_a_job_that_of_its_last_run_stays_and_of_one_run_the_first(
-    reports_to: str, outbox: Outbox, request: pytest.FixtureRequest
-) -> None:
-    if reports_to == "core":
-        request.getfixturevalue("core")
-
+def test_of_several_ends_of_a_job_that_of_its_last_run_stays_and_of_one_run_the_first(outbox: Outbox) -> None:
     def end(its: Begun | None, status: Status, value: str) -> None:
         assert its
         kept = Kept(traceback=value) if status == Status.ERROR else Kept(int(value))
@@ -212,22 +178,17 @@ def test_results_come_in_the_order_of_the_jobs_and_in_pages(
 ) -> None:
     monkeypatch.setattr(kept_ends, "PAGE", 2)
     names = ["c", "a", "d", "b", "e"]
-    execution = recorded(*names)
+    execution = recorded(*names, meta={"layer": 7})
     for message in reversed(outbox.take()):
         work = fail if message.job == "d" else returns(message.job)
         with suppress(ValueError):
             delivered(message, work, keep_result=True)
     delivered(one(outbox, "of another one"), returns("no"), keep_result=True)
     tasks = dict(Task.objects.values_list("job_id", "pk"))
-    expected = [JobResult(tasks[name], "a.job", name) for name in names if name != "d"]
+    expected = [JobResult(tasks[name], "a.job", name, meta={"layer": 7}) for name in names if name != "d"]
     with CaptureQueriesContext(connection) as captured:
         assert list(kept_ends.results(execution.pk)) == expected
     assert len(captured) == 3
-
-
-def test_a_result_has_the_metadata_of_its_job(outbox: Outbox) -> None:
-    delivered(one(outbox, meta={"layer": 7}), returns(1), keep_result=True)
-    assert [one.meta for one in kept_ends.results(Execution.objects.get().pk)] == [{"layer": 7}]
 
 
 def test_a_traceback_begins_in_the_code_of_the_job_and_names_its_cause(outbox: Outbox) -> None:
@@ -291,25 +252,6 @@ def test_a_traceback_holds_no_secret(said: str, outbox: Outbox) -> None:
     assert "ValueError" in told or told.startswith(CUT)
 
 
-def test_a_traceback_that_cannot_be_written_ends_the_job_anyway(
-    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(_: str) -> str:
-        raise RuntimeError("no words")
-
-    monkeypatch.setattr("harbor_refresh.tasks.jobs.running.kept_ends.redacted", broken)
-    fails(one(outbox))
-    assert (Task.objects.get().status, ends()) == ("Error", [])
-
-
-def test_a_result_is_deleted_with_its_execution(outbox: Outbox) -> None:
-    delivered(one(outbox), returns(7), keep_result=True)
-    execution = Execution.objects.get()
-    refresh([execution.pk])
-    delete([execution.pk])
-    assert ends() == []
-
-
 def test_the_api_lists_the_results_of_an_execution(outbox: Outbox, program: Program) -> None:
     execution = recorded(*"abc")
     for message in outbox.take():
@@ -343,3 +285,107 @@ def test_the_page_of_a_task_folds_its_traceback(outbox: Outbox, admin: Client) -
     folded = shown[shown.index("<details") : shown.index("</details>")]
     assert "Show the traceback" in folded
     assert "ValueError: &lt;no such layer&gt;" in folded
+
+
+# check-ins
+
+
+BAR = '<progress value="3" max="7" aria-label="Progress of the job"></progress>'
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SAID = {"message": "layer <3>", "done": 3, "of": 7}
+NO_NUMBERS = {"message": "layer 4", "done": None, "of": None}
+
+
+@pytest.fixture
+def execution(outbox: Outbox) -> Execution:
+    """Its jobs a and b run and have checked in; `silent` runs, and `waits` waits."""
+    beats()
+    recorded("of another one")
+    its = recorded("a", "b", "silent", "waits")
+    found = {message.job: message for message in outbox.take()}
+    for name, check_in in (("of another one", SAID), ("a", SAID), ("b", NO_NUMBERS), ("silent", None)):
+        given = begun(found[name])
+        assert given
+        take([Outcome(given.run, Status.RUNNING)])
+        heard(given.run.task_id, check_in)
+    return its
+
+
+def heard(task_id: int, check_in: dict[str, object] | None, number: int = 1) -> list[int]:
+    """The process of this run has written this. Returns whether the run stands."""
+    return its_process_looked(task_id, check_in and json.dumps(check_in), number=number)
+
+
+def task(name: str) -> Task:
+    return Task.objects.get(job_id=name)
+
+
+def test_a_check_in_of_an_earlier_run_changes_nothing(execution: Execution) -> None:
+    pk = task("a").pk
+    assert heard(pk, None) == [pk]
+    assert heard(pk, NO_NUMBERS, number=2) == []
+    assert data("harbor", "show", "--running", execution.pk)["running"][0]["message"] == SAID["message"]
+
+
+def test_the_page_of_an_execution_shows_its_running_jobs_with_their_bars(
+    admin: Client, execution: Execution
+) -> None:
+    address = f"/admin/harbor_executions/execution/{execution.pk}/running/"
+    whole = admin.get(f"/admin/harbor_executions/execution/{execution.pk}/change/").content.decode()
+    assert f'data-live="{address}"' in whole
+    part = admin.get(address).json()["parts"]["running"]
+    assert part.count("<progress") == part.count(BAR) == 1
+    shown = text(part)
+    assert re.search(rf"{task('a').pk} a\.job 3 of 7 \d+ s ago: layer &lt;3&gt;", shown)
+    assert re.search(rf"{task('b').pk} a\.job - \d+ s ago: layer 4", shown)
+    assert shown.count("a.job") == 3
+    Task.objects.filter(execution=execution).update(status=Status.STOPPED, status_code=3, end_time=NOW)
+    assert admin.get(address).json()["parts"]["running"].strip() == "<p>No job runs now.</p>"
+
+
+def test_the_api_tells_of_each_job_what_its_run_said(program: Program, execution: Execution) -> None:
+    def shown(name: str, status: str, check_in: object) -> dict[str, object]:
+        return {"task_id": task(name).pk, "name": "a.job", "status": status, "check_in": check_in}
+
+    page = program.get(f"/executions/{execution.pk}/jobs?limit=3")
+    assert page["next"] == str(task("silent").pk)
+    assert all(one["check_in"].pop("at") for one in page["items"][:2])
+    assert page["items"] == [
+        shown("a", "Running", SAID | {"progress": 3 / 7}),
+        shown("b", "Running", NO_NUMBERS | {"progress": None}),
+        shown("silent", "Running", None),
+    ]
+    rest = program.get(f"/executions/{execution.pk}/jobs?limit=3&cursor={page['next']}")
+    assert rest == {"items": [shown("waits", "Pending", None)], "next": None}
+    assert program.get(f"/tasks/{task('a').pk}/job")["check_in"]["done"] == 3
+    program.get("/executions/7777/jobs", status=404)
+    program.get("/tasks/7777/job", status=404)
+
+
+def test_a_page_of_jobs_costs_as_many_statements_for_forty_as_for_one(program: Program, outbox: Outbox) -> None:
+    beats()
+    costs = []
+    for count in (1, 40):
+        execution = recorded(*(f"job {number} of {count}" for number in range(count)))
+        for message in outbox.take():
+            assert begun(message)
+            heard(message.task_id, SAID)
+        program.get(f"/executions/{execution.pk}/jobs")
+        with CaptureQueriesContext(connection) as captured:
+            assert len(program.get(f"/executions/{execution.pk}/jobs")["items"]) == count
+        costs.append(len(captured))
+    assert costs[0] == costs[1]
+
+
+def test_the_command_lists_the_jobs_that_run(execution: Execution) -> None:
+    found = data("harbor", "show", "--running", execution.pk)["running"]
+    assert all(0 <= one.pop("seconds_ago") < 60 for one in found)
+    silent = {"message": "", "done": None, "of": None}
+    assert found == [
+        {"task_id": task(name).pk, "name": "a.job"} | check_in
+        for name, check_in in (("a", SAID), ("b", NO_NUMBERS), ("silent", silent))
+    ]
+    shown = said("harbor", "show", "--running", execution.pk).splitlines()
+    assert shown[1].split()[:7] == [str(task("a").pk), "a.job", "3", "of", "7", "layer", "<3>"]
+    Task.objects.filter(execution=execution).update(status=Status.STOPPED, status_code=3, end_time=NOW)
+    assert said("harbor", "show", "--running", execution.pk).strip() == "No job runs now."
