@@ -216,7 +216,8 @@ def _publish(rows: Sequence[Row]) -> None:
                     producer=producer,
                     router=router,
                     retry=False,
-                    **{**options, "queue": queue},
+                    # without `expires` Celery takes that of the task, although a resumed job does not expire
+                    **{"expires": None, **options, "queue": queue},
                 )
             except QueueNotFound as exc:  # a KeyError: another Celery app of the project has the queue
                 _log_late(exc)

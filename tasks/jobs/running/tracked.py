@@ -182,7 +182,7 @@ class TrackedJob(JobTask):
             except (TypeError, ValueError) as exc:
                 raise ValueError(f"another try takes arguments that are JSON: {exc}") from exc
         if job.run.number >= job.given.may_begin:
-            job.take(Status.ERROR, exhausted(job.given.may_begin))
+            job.take(Status.ERROR, f"{exhausted(job.given.may_begin)}; at last: {job.reason}")
         else:
             job.take(Status.SCHEDULED, job.reason, delay=delay or None, arguments=asked, retries=retries)
 

@@ -251,8 +251,8 @@ def test_max_retries_of_a_call_ends_the_job_as_error(outbox: Outbox) -> None:
 
 
 def test_a_job_that_has_begun_as_often_as_it_may_gets_no_other_try(outbox: Outbox) -> None:
-    again(one(outbox, max_attempts=1), lambda job: job.retry(countdown=0))
-    why = "it has begun once, which is as often as it may: see max_attempts"
+    again(one(outbox, max_attempts=1), lambda job: job.retry(exc=OSError("no route"), countdown=0))
+    why = "it has begun once, which is as often as it may: see max_attempts; at last: OSError: no route"
     assert tasks() == {"a": ("Error", 0, 0, why)}
     assert outbox.take() == []
 
