@@ -6,8 +6,8 @@ from tests.distribution.metadata import declared, pinned, project
 
 #: Pinned for the service, and imported by nothing that the wheel carries.
 SERVICE_ALONE = {"hiredis", "whitenoise", "gunicorn", "waitress"}
-#: In an exact version by the pin of kombu[redis].
-BROUGHT = {"packaging"}
+#: By the pins of kombu[redis] and of django-ninja.
+BROUGHT = {"packaging", "pydantic"}
 
 
 def test_each_pin_lies_within_its_range() -> None:

@@ -267,6 +267,7 @@ def test_the_screen_of_limits_changes_and_resets_them_with_an_entry_in_the_log(
     assert "1 at once, 5/h" in client.get(page).content.decode()
     form = {"concurrency": "2", "rate": "", "per": "60", "_save": "Save"}
     assert client.post(f"{page}a.copy/change/", form).status_code == 302
+    a_second_passes()
     sender.send_all()
     assert different(outbox) == 2
     declare(concurrency=1, rate="6/h")
