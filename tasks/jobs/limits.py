@@ -14,6 +14,7 @@ from typing import Any
 
 from celery import current_app
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import absence_translated
@@ -71,8 +72,7 @@ def write_declared(names: Iterable[str] | None = None) -> None:
     Limit.objects.bulk_create(rows, ignore_conflicts=True)
     for name, values in declared.items() if names is None else ():
         outdated = Limit.objects.filter(pk=name).exclude(declared=values)
-        if outdated.filter(changed_by="").exists():
-            _set(name, declared=values, **values)
+        _set(name, outdated.filter(changed_by=""), declared=values, **values)
         outdated.update(declared=values)
 
 
@@ -83,28 +83,30 @@ def _declared(task: Any) -> dict[str, Any]:
 
 def change(name: str, values: Mapping[str, int | None], by: str) -> bool:
     """Have these values count from now on, whatever the code says. False if they do."""
-    differs = Limit.objects.filter(pk=name).exclude(**values).exists()
-    return differs and _set(name, **values, changed_by=by)
+    return _set(name, Limit.objects.filter(pk=name).exclude(**values), **values, changed_by=by)
 
 
 def reset(names: Iterable[str]) -> int:
     """Have what the code says count again. Returns how many limits were changed."""
     changed = Limit.objects.filter(pk__in=list(names)).exclude(changed_by="")
     for one in changed:
-        _set(one.pk, **{"concurrency": None, "rate": None, "per": 60, **one.declared}, changed_by="")
+        values = {"concurrency": None, "rate": None, "per": 60, **one.declared}
+        _set(one.pk, Limit.objects.filter(pk=one.pk), **values, changed_by="")
     return len(changed)
 
 
-def _set(name: str, **values: Any) -> bool:
-    """Write these values of a limit, if it is there. A key that waits for a slower rate waits for one job of the
-    new rate at most. The limit is locked before its paces, as by the sender."""
+def _set(name: str, rows: QuerySet[Limit], **values: Any) -> bool:
+    """Write these values of a limit, if its row is among these; return whether it is. A key that waits for a
+    slower rate waits for one job of the new rate at most. The limit is locked before its paces, as by the
+    sender."""
     with transaction.atomic():
-        Limit.objects.filter(pk=name).update(**values)
-        limit = Limit.objects.filter(pk=name).first()
-        if limit and limit.rate:
+        if not rows.update(**values):
+            return False
+        limit = Limit.objects.get(pk=name)
+        if limit.rate:
             soon = Now() + timedelta(seconds=limit.per / limit.rate)
             LimitPace.objects.filter(name=name, next_at__gt=soon).update(next_at=soon)
-    return limit is not None
+    return True
 
 
 def in_use() -> list[dict[str, Any]]:
