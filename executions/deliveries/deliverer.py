@@ -94,8 +94,8 @@ def write_deliveries() -> int:
     """Write the deliveries of all untold changes; return how many changes were told.
 
     Changes that another process has locked are left to the next call, and so are those behind them. So the changes
-    of an execution are written in order, and a run that waits for answers does not wait for locks. Changes that a
-    subscription had matched which is deleted meanwhile are left to the next call, too.
+    of an execution are written in order, and a run that waits for answers does not wait for locks. If one of
+    their subscriptions is deleted at this moment, the changes are left to the next call, too.
     """
     count = 0
     while True:
@@ -118,8 +118,8 @@ def keep_rows() -> None:
     row and its deliveries stay, no new ones are written, and it goes on when its code is back. A handler is told
     of changes from the moment on at which its row is made.
 
-    If the code of two processes differs, as in the middle of a deployment, the one that comes last decides, but
-    `go_on_with_handlers` of the other brings a handler back.
+    If the code of two processes differs, as in the middle of a deployment, the one that comes last decides. A
+    handler that it lets rest goes on with the next run of a process that has the code (`go_on_with_handlers`).
     """
     wanted = handlers()
     rows = Subscription.objects.filter(kind=Kind.HANDLER)

@@ -127,14 +127,17 @@ def send_all(publish: Publish | None = None, queues: Sequence[str] | None = None
 
 def _passed_on(rows: Sequence[Row], publish: Publish | None) -> int:
     """Publish these jobs; what has expired ends instead. Returns how many are published."""
-    expired = [row for row in rows if '"expires"' in row[OPTIONS] and has_expired(json.loads(row[OPTIONS]))]
-    if expired:
-        why = "it expired before it began"
-        take([Outcome(Run(*row[:3]), Status.STOPPED, why) for row in expired])
-        rows = [row for row in rows if row not in expired]
-    if rows:
-        (publish or _publish)(rows)
-    return len(rows)
+    live: list[Row] = []
+    expired: list[Outcome] = []
+    for row in rows:
+        if '"expires"' in row[OPTIONS] and has_expired(json.loads(row[OPTIONS])):
+            expired.append(Outcome(Run(*row[:3]), Status.STOPPED, "it expired before it began"))
+        else:
+            live.append(row)
+    take(expired)
+    if live:
+        (publish or _publish)(live)
+    return len(live)
 
 
 def queues_with_jobs() -> list[str]:
