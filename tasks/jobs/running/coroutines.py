@@ -38,7 +38,9 @@ def make_plain(task: type[Any]) -> None:
 
 
 def plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a plain function that does what this coroutine function does."""
+    """Return a plain function that does what this one does, which may be a coroutine function."""
+    if not iscoroutinefunction(function):
+        return function
 
     @wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:

@@ -102,7 +102,7 @@ def statuses(harbor: Restricted) -> list[str]:
     return [status for (status,) in harbor.database.execute("SELECT DISTINCT status FROM execution").fetchall()]
 
 
-BEAT_IS_AT_IT = "another reconcile is running, so this one did nothing. Repeat it in a moment."
+BEAT_IS_AT_IT = "another reconcile is running, so this one did nothing. Repeat it when that has ended."
 
 
 def succeeds(harbor: Restricted, *words: str) -> None:
