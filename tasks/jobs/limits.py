@@ -96,11 +96,11 @@ def reset(names: Iterable[str]) -> int:
 
 
 def _set(name: str, rows: QuerySet[Limit], **values: Any) -> bool:
-    """Write these values of a limit, if its row is among these; return whether it is. A key that waits for a
-    slower rate waits for one job of the new rate at most. The limit is locked before its paces, as by the
-    sender."""
+    """Write these values of a limit, if its row is among these; return whether it is. The next pass looks at it. A
+    key that waits for a slower rate waits for one job of the new rate at most. The limit is locked before its
+    paces, as by the sender."""
     with transaction.atomic():
-        if not rows.update(**values):
+        if not rows.update(**values, swept_at=Now() - timedelta(days=1)):
             return False
         limit = Limit.objects.get(pk=name)
         if limit.rate:

@@ -64,6 +64,7 @@ class Begun:
     is_needed: bool
     may_begin: int
     queue: str
+    has_expired: bool = False
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ run.
 import json
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from celery import current_app
@@ -61,8 +60,6 @@ LATE = "Could not send jobs, they will be a few seconds later: %s"
 OF_A_MESSAGE = (EncodeError, TypeError, ValueError, KeyError)
 
 Row = tuple[Any, ...]
-#: The place of the options in a row of pick.sql.
-OPTIONS = 5
 Publish = Callable[[Sequence[Row]], object]
 
 
@@ -79,16 +76,10 @@ def send(
     tasks `limited`. Returns how many were sent."""
     count = 0
     for queue in {*queues, *(admit(limited) if limited else ())}:
-        while rows := _picked(queue, most):
-            if sent := _passed_on(rows, publish):  # what has expired leaves its room to the next
-                count += sent
-                break
+        with absence_translated():
+            rows = run("pick", queue=queue, floor=FLOOR, each=EACH, most=most)
+        count += _passed_on(rows, publish)
     return count
-
-
-def _picked(queue: str, most: int) -> list[Row]:
-    with absence_translated():
-        return run("pick", queue=queue, floor=FLOOR, each=EACH, most=most)
 
 
 def send_due(publish: Publish | None = None, queues: Sequence[str] | None = None) -> int:
@@ -126,18 +117,9 @@ def send_all(publish: Publish | None = None, queues: Sequence[str] | None = None
 
 
 def _passed_on(rows: Sequence[Row], publish: Publish | None) -> int:
-    """Publish these jobs; what has expired ends instead. Returns how many are published."""
-    live: list[Row] = []
-    expired: list[Outcome] = []
-    for row in rows:
-        if '"expires"' in row[OPTIONS] and has_expired(json.loads(row[OPTIONS])):
-            expired.append(Outcome(Run(*row[:3]), Status.STOPPED, "it expired before it began"))
-        else:
-            live.append(row)
-    take(expired)
-    if live:
-        (publish or _publish)(live)
-    return len(live)
+    if rows:
+        (publish or _publish)(rows)
+    return len(rows)
 
 
 def queues_with_jobs() -> list[str]:
@@ -219,7 +201,7 @@ def _publish(rows: Sequence[Row]) -> None:
                     producer=producer,
                     router=router,
                     retry=False,
-                    # without `expires` Celery takes that of the task, although a resumed job does not expire
+                    # a job expires by its row; without `expires` Celery takes that of the task
                     **{"expires": None, **options, "queue": queue},
                 )
             except QueueNotFound as exc:  # a KeyError: another Celery app of the project has the queue
@@ -228,11 +210,3 @@ def _publish(rows: Sequence[Row]) -> None:
                 why = f"its message cannot be made: {said_by(exc)}"
                 impossible.append(Outcome(its, Status.ERROR, why))
     take(impossible)
-
-
-def has_expired(options: Mapping[str, Any], sent_at: datetime | None = None) -> bool:
-    """Whether its moment has passed; or, of a job that needs others, its seconds since `sent_at`."""
-    expires = options.get("expires")
-    if sent_at and isinstance(expires, int | float):
-        return sent_at + timedelta(seconds=expires) < datetime.now(UTC)
-    return isinstance(expires, str) and datetime.fromisoformat(expires) < datetime.now(UTC)

@@ -77,12 +77,12 @@ def run() -> None:
     try:
         with absence_translated():
             _prepare()
+            go_on_with_handlers()
             if is_paused():
                 write_deliveries()  # the sweep leaves executions whose changes are not told
                 return
             if lease.take():
                 return
-            go_on_with_handlers()
             try:
                 is_done = deliver(_ask_handlers, go_on)
             finally:

@@ -36,8 +36,6 @@ from harbor_refresh.executions.text import is_text, made_storable, said_by, show
 from harbor_refresh.tasks.jobs.messages.validation import HEADER, MESSAGE, fields_of, refuse_unusable, run_of
 from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import MAX_MESSAGE, Outcome, Run, take
-from harbor_refresh.tasks.jobs.sender import has_expired
-from harbor_refresh.tasks.models.job import Job
 
 log = logging.getLogger("harbor_refresh")
 
@@ -133,12 +131,9 @@ class TrackedRequest(Request):
         return super().on_failure(exc_info, *args, **options)
 
 
-def on_revoked(request: Any, terminated: bool, expired: bool, **_: Any) -> None:
+def on_revoked(request: Any, terminated: bool, **_: Any) -> None:
     header = request.get(HEADER)
-    if expired:
-        state.revoked.discard(request.id)  # it may run again, by a message that does not expire
-        end(request.id, header, Status.STOPPED, "it expired before it began", if_expired=True)
-    elif terminated:
+    if terminated:
         end(request.id, header, Status.STOPPED, "it was revoked while it ran", has_begun=True)
     else:
         end(request.id, header, Status.STOPPED, "it was revoked")
@@ -152,13 +147,10 @@ def _log_dropped(fields: Mapping[str, Any], why: str) -> None:
         log.error("Dropped a message for the task %s: %s", shown(fields.get("task")), why)
 
 
-def end(
-    job: Any, header: Any, status: Status, why: str, *, has_begun: bool = False, if_expired: bool = False
-) -> None:
+def end(job: Any, header: Any, status: Status, why: str, *, has_begun: bool = False) -> None:
     """End the job of a dropped message, if no run has begun: sent -> ended; or its run, which `has_begun` and
-    whose process is killed: running -> ended. A message that names no job ends none. With `if_expired`, only a job
-    that has expired by its row ends, because a resumed job does not expire. Log that the database is away, or
-    refuses, and do not raise: no message may end a worker."""
+    whose process is killed: running -> ended. A message that names no job ends none. Log that the database is
+    away, or refuses, and do not raise: no message may end a worker."""
     found = run_of(header)
     if found is None or not is_text(job, MAX_JOB, at_least=1):
         return
@@ -166,10 +158,6 @@ def end(
     its = Run(task_id, job, number + 1, node=this_worker.id) if has_begun else Run(task_id, job, number)
     why = made_storable(why)[:MAX_MESSAGE]
     try:
-        if if_expired:
-            row = Job.objects.only("options", "sent_at").filter(pk=task_id).first()
-            if row is None or not has_expired(row.options, row.sent_at):
-                return
         take([Outcome(its, status, why)])
     except (DatabaseAway, DatabaseError) as exc:
         log.warning("Could not write of task %d that %s: %s", task_id, why, exc)

@@ -8,6 +8,7 @@ from functools import partial
 
 from celery import current_app
 from celery.app.trace import build_tracer
+from celery.utils.nodenames import gethostname
 from django.db.models.functions import Now
 
 from harbor_refresh.tasks.jobs.messages.validation import header_of
@@ -32,7 +33,9 @@ def _run(job: Job) -> None:
     headers = header_of(job.pk, job.run)
     request = {
         "id": job.task.job_id,
+        "root_id": job.task.job_id,
         "task": job.name,
+        "hostname": gethostname(),
         "retries": job.retries,
         "is_eager": True,
         "ignore_result": task.ignore_result,

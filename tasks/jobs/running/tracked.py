@@ -87,6 +87,9 @@ class TrackedJob(JobTask):
         begun, job = self._begin(task_id, number), None
         try:
             job = Handle(self, begun)
+            if begun.has_expired:
+                job.take(Status.STOPPED, "it expired before it began")
+                raise Ignore
             return self._run(job)
         except (SystemExit, KeyboardInterrupt):
             raise
@@ -120,8 +123,11 @@ class TrackedJob(JobTask):
         args, kwargs = native(job.given.args), native(job.given.kwargs)
         request: Any = self.request
         request.update(**{HANDLE: job}, retries=job.given.retries)
-        request.args[:] = args  # in their places, where the other hooks of Celery's look for them
         request.kwargs.update(kwargs)
+        if isinstance(request.args, list):  # in its place, where the other hooks of Celery's look for it
+            request.args[:] = args
+        else:  # of a serializer that keeps tuples
+            request.args = args
         with agenda.with_savepoint() if mode.is_eager() else nullcontext():
             result = checked_result(self.run(job, *args, **kwargs))
         if not job.is_settled:  # it may return although it has asked for another try

@@ -4,8 +4,9 @@
 -- :each int    and of others what their workers do in 1.5 seconds, two for each slot at least, and at most `each` for
 --              each slot, or `floor` in all
 -- :most int    how many at most
--- returns  task_id, job, run, name, queue, options, retries, args, kwargs (their beginnings, for people). No countdown and
---          no eta: that of a job in a chain is over, and the row waits for a moment
+-- returns  task_id, job, run, name, queue, options, retries, args, kwargs (their beginnings, for people). No countdown, no
+--          eta and no expires: the row waits for a moment, and expires at one, which its begin looks at. The seconds after
+--          which a job expires that needs others begin now
 --
 -- It fills up a queue that has run half empty, so that ends of jobs send many at a time. Jobs that are more urgent than
 -- those that are sent do not wait for them. One process picks for a queue at a time; another one picks nothing.
@@ -58,11 +59,20 @@ picked AS MATERIALIZED (
 ),
 noted AS (
     UPDATE execution_job j
-    SET state = 'sent', sent_at = now(), resent = 0
+    SET
+        state = 'sent',
+        sent_at = now(),
+        resent = 0,
+        options = CASE jsonb_typeof(j.options -> 'expires')
+            WHEN 'number' THEN jsonb_set(
+                j.options, '{expires}', to_jsonb(now() + make_interval(secs => (j.options ->> 'expires')::float8))
+            )
+            ELSE j.options
+        END
     FROM task t
     WHERE j.task_id = ANY(ARRAY(SELECT task_id FROM picked)) AND t.id = j.task_id
     RETURNING
-        j.task_id, t.job_id, j.run, j.name, j.queue, j.options - '{countdown,eta}'::text[] AS options, j.retries,
+        j.task_id, t.job_id, j.run, j.name, j.queue, j.options - '{countdown,eta,expires}'::text[] AS options, j.retries,
         left(j.args::text, 200) AS args, left(j.kwargs::text, 200) AS kwargs, j.priority, j.turn
 )
 SELECT task_id, job_id, run, name, queue, options, retries, args, kwargs FROM noted ORDER BY priority, turn, task_id

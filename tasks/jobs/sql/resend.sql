@@ -4,8 +4,7 @@
 -- :long float8                   and so many, whatever they do; each time twice as many
 -- :most int                      how many for each idle slot
 -- :limited text[]                names of tasks that have a rate limit
--- returns  what pick.sql returns. The seconds after which a job expires become a moment: they began when it was sent
---          first
+-- returns  what pick.sql returns
 --
 -- A job that was sent is with the broker, as a rule, and waits for its turn. It is overdue if
 -- 1. a job that was sent later, and is not more urgent, runs. So this one was overtaken: its message was lost, or a busy
@@ -66,17 +65,9 @@ overdue AS MATERIALIZED (
     FOR NO KEY UPDATE OF j SKIP LOCKED
 )
 UPDATE execution_job j
-SET
-    sent_at = now(),
-    resent = least(j.resent + 1, 32767),
-    options = CASE jsonb_typeof(j.options -> 'expires')
-        WHEN 'number' THEN jsonb_set(
-            j.options, '{expires}', to_jsonb(j.sent_at + make_interval(secs => (j.options ->> 'expires')::float8))
-        )
-        ELSE j.options
-    END
+SET sent_at = now(), resent = least(j.resent + 1, 32767)
 FROM task t
 WHERE j.task_id = ANY(ARRAY(SELECT task_id FROM overdue)) AND t.id = j.task_id
 RETURNING
-    j.task_id, t.job_id, j.run, j.name, j.queue, j.options - '{countdown,eta}'::text[], j.retries,
+    j.task_id, t.job_id, j.run, j.name, j.queue, j.options - '{countdown,eta,expires}'::text[], j.retries,
     left(j.args::text, 200), left(j.kwargs::text, 200)

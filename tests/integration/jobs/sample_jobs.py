@@ -160,14 +160,14 @@ def delivered(message: Sent, work: Callable[[Handle], Any], **options: Any) -> A
     return delivered_to(carry_out, message, **options)
 
 
-def delivered_to(function: Work, message: Sent, **options: Any) -> Any:
+def delivered_to(function: Work, message: Sent, arguments: Any = (), **options: Any) -> Any:
     """The same, for a function that takes the arguments of the job."""
     app = Celery("a team", set_as_current=False)
     task = app.task(base=TrackedJob, name=message.name, shared=False, **options)(function)
     task.push_request(
         id=message.job,
         called_directly=False,
-        args=[],
+        args=arguments,
         kwargs={},
         delivery_info={},
         **header_of(message.task_id, message.number),

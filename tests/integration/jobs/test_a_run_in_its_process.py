@@ -18,7 +18,7 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import Handle
-from harbor_refresh.tasks.jobs.again import retry_failed
+from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
@@ -103,6 +103,31 @@ def test_a_message_that_begins_no_run_is_ignored(outbox: Outbox) -> None:
     delivered(message, lambda job: None)
     with pytest.raises(Ignore):
         delivered(message, lambda job: pytest.fail("it runs twice"))
+
+
+def test_a_job_that_has_expired_before_it_begins_is_stopped_and_a_resumed_one_runs(outbox: Outbox) -> None:
+    past = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
+    message = one(outbox, options={"expires": past})
+    with pytest.raises(Ignore):
+        delivered(message, lambda job: pytest.fail("it has expired"))
+    assert tasks() == {"a": ("Stopped", 0, 0, "it expired before it began")}
+    assert resume_stopped(Task.objects.get().execution_id) == 1
+    delivered(outbox.take()[0], lambda job: None)
+    assert tasks()["a"][0] == "Success"
+
+
+@pytest.mark.parametrize("arguments", [[], ()])
+def test_other_hooks_of_celery_see_the_arguments_of_the_row_whatever_the_serializer_makes_of_them(
+    arguments: Any, outbox: Outbox
+) -> None:
+    message = one(outbox, args=[7])
+    seen: list[Any] = []
+
+    def carry_out(job: Handle, number: int) -> None:
+        seen.append(job._task.request.args)
+
+    delivered_to(carry_out, message, arguments)
+    assert seen == [[7]]
 
 
 class Unspeakable(Exception):

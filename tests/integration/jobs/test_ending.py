@@ -5,34 +5,25 @@ from typing import Any
 
 import pytest
 from celery.utils.objects import Bunch
-from celery.worker import state
 from celery.worker.request import Request
 
-from harbor_refresh.executions.lifecycle.reports import Report, report
-from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import sender
-from harbor_refresh.tasks.jobs.again import resume_stopped
 from harbor_refresh.tasks.jobs.messages import guard
 from harbor_refresh.tasks.jobs.messages.guard import TrackedRequest
 from harbor_refresh.tasks.jobs.messages.validation import header_of
 from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
-from harbor_refresh.tasks.jobs.starting.declarations import NewJob
-from harbor_refresh.tasks.models.job import Job, JobInput
+from harbor_refresh.tasks.models.job import Job
 from tests.integration.jobs.sample_jobs import (
     Outbox,
     Sent,
     beats,
     begun,
     database_port,
-    in_a_row,
     recorded,
     rows,
-    sent_before,
     tasks,
 )
-from tests.started import start
 
 pytestmark = pytest.mark.usefixtures("database", "at_once")
 
@@ -51,43 +42,8 @@ def request_of(message: Sent) -> Any:
     return Bunch(id=message.job, get=header_of(message.task_id, message.number).get)
 
 
-def revoked(message: Sent, *, terminated: bool = False, expired: bool = False) -> None:
-    guard.on_revoked(request_of(message), terminated, expired)
-
-
-def test_a_message_that_has_expired_ends_its_job_unless_that_was_resumed_since(
-    message: Sent, outbox: Outbox
-) -> None:
-    """The broker may deliver an old message again. Celery treats a job that has expired as revoked."""
-    state.revoked.add(message.job)
-    revoked(message, expired=True)
-    assert message.job not in state.revoked
-    assert tasks()["j"][0] == "Stopped"
-    assert resume_stopped(Task.objects.get().execution_id) == 1
-    assert outbox.taken() == [("j", 0)]
-    revoked(message, expired=True)
-    assert rows() == {"j": ("sent", 0)}
-
-
-def test_a_job_that_needs_others_ends_if_it_has_not_begun_so_long_after_it_was_sent_unless_it_was_resumed_since(
-    outbox: Outbox,
-) -> None:
-    beats(this_worker.id)
-    jobs = [NewJob("a.job", job_id="a"), NewJob("b.job", job_id="b", options={"expires": 90})]
-    execution = start("SCAN", [in_a_row(*jobs, takes=JobInput.NOTHING)])
-    report([Report(outbox.take()[0].task_id, "Success", 0)])
-    sender.send_all()
-    (message,) = outbox.take()
-    sent_before(89, "b")
-    revoked(message, expired=True)
-    assert rows()["b"] == ("sent", 0)
-    sent_before(2, "b")
-    revoked(message, expired=True)
-    assert tasks()["b"] == ("Stopped", 0, 0, "it expired before it began")
-    assert resume_stopped(execution.pk) == 1
-    assert outbox.taken() == [("b", 0)]
-    revoked(message, expired=True)
-    assert rows()["b"] == ("sent", 0)
+def revoked(message: Sent, *, terminated: bool = False) -> None:
+    guard.on_revoked(request_of(message), terminated)
 
 
 def test_a_run_ends_by_its_own_process_alone(message: Sent) -> None:
