@@ -80,10 +80,8 @@ class Workers:
         return dict(getattr(inspect, question)() or {})
 
 
-#: Our apps with tables.
-LABELS = ("harbor_executions", "harbor_tasks")
 #: The apps whose tables this program needs. A project migrates its own when it likes.
-MIGRATED = frozenset({*LABELS, "django_celery_beat"})
+MIGRATED = frozenset({"harbor_executions", "harbor_tasks", "django_celery_beat"})
 
 
 class DatabaseState(NamedTuple):
