@@ -158,7 +158,7 @@ class Facts:
             with channels.glance(REDIS_SECONDS) as channel:
                 if channels.is_rabbitmq():
                     channels.try_rights(channel)
-        elif self.broker is not self.redis:
+        elif self.broker.need == Need.BROKER:
             self.broker.ping()
 
     @cached_property

@@ -1,6 +1,5 @@
 """Faults of Redis, put there on purpose: the doctor names each."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,8 @@ from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.tasks.checks.facts import Facts, RedisServer
 from harbor_refresh.tasks.checks.registry import Need, examine
-from harbor_refresh.tasks.conf import refresh_settings
+from tests import servers
+from tests.elsewhere import uses
 from tests.integration.checks.conftest import with_redis
 from tests.integration.checks.examined import CHECKS, E, W, found
 
@@ -86,10 +86,10 @@ def test_a_broker_that_is_away_is_named_as_the_broker(redis: Any) -> None:
 @pytest.mark.usefixtures("database")
 def test_an_address_of_redis_that_cannot_be_read_hides_no_other_server() -> None:
     facts = Facts()
-    facts.conf = replace(refresh_settings(), redis_url="foo://x")
-    assert facts.absence(Need.DATABASE) is None
-    assert facts.absence(Need.BROKER) is None
-    ((level, what),) = found("redis.reachable", facts)
+    with uses("foo://x", servers.redis.url):
+        assert facts.absence(Need.DATABASE) is None
+        assert facts.absence(Need.BROKER) is None
+        ((level, what),) = found("redis.reachable", facts)
     assert (level, what) == (E, "This could not be looked at. BadAddress: the scheme foo")
 
 

@@ -255,7 +255,7 @@ def test_a_worker_sends_the_jobs_of_its_own_queues(outbox: Outbox) -> None:
 
 def test_the_queues_with_jobs_are_found_in_the_indexes_of_what_waits_and_of_what_is_sent(outbox: Outbox) -> None:
     for queue in ("next", "sent", "later"):
-        start("SCAN", [NewJob("a.job", options={"queue": queue})])
+        start("SCAN", [in_a_row(NewJob("a.job", options={"queue": queue}))])
     jobs = Job.objects.filter(queue__in=["next", "later"])
     jobs.update(state="waiting", sent_at=None)
     Job.objects.filter(queue="later").update(not_before=timezone.now() + timedelta(hours=1))
