@@ -12,9 +12,9 @@ from django.http import HttpRequest, QueryDict
 from django.utils.text import smart_split
 
 from harbor_refresh.executions.admin.formatters import STATUS_PARAMETER
-from harbor_refresh.executions.database import run
+from harbor_refresh.executions.database import distinct
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.models import Task, VendorKey
+from harbor_refresh.executions.models import Execution, Task, VendorKey
 from harbor_refresh.executions.queries.filters import MAX_IDS, Filter
 from harbor_refresh.executions.status import MAX_ID, Status
 from harbor_refresh.executions.text import storable
@@ -49,7 +49,7 @@ def parse_id(word: str) -> int | None:
 
 
 def vendors() -> list[str]:
-    return [name for (name,) in run("vendors", most=MAX_VENDORS)]
+    return list(distinct(Execution.objects.all(), "vendor_type", MAX_VENDORS))
 
 
 def filter_of(query: QueryDict) -> Filter:

@@ -111,8 +111,9 @@ def cards(overview: Overview) -> list[dict[str, str]]:
     workers = _count(None if state.nodes is None else len(state.nodes))
     died = "Redis is away" if state.dead is None else f"{len(state.dead)} died within the last hour"
     drift = "no pass has ended yet" if state.drifted is None else f"{plural(state.drifted, 'lost mark')} found"
-    messages = plural(sum((state.messages or {}).values()), "message waits", "messages wait")
-    jobs = "the broker is away" if state.messages is None else f"run now; {messages} with the broker"
+    jobs = "the broker is away" if "broker" in state.absent else "run now"
+    if state.messages is not None:
+        jobs += f"; {plural(sum(state.messages.values()), 'message waits', 'messages wait')} with the broker"
     held, letters = _limited(state.quarantined), _limited(state.dead_letters)
     return [
         card("backlog", "Waiting", _count(state.backlog), "executions to be refreshed", "executions_execution"),

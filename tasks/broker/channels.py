@@ -38,6 +38,16 @@ def is_rabbitmq() -> bool:
     return is_amqp(str(current_app.conf.broker_write_url or ""))
 
 
+def is_counted() -> bool:
+    return str(current_app.conf.broker_write_url).startswith(COUNTED)
+
+
+def kind() -> str:
+    """Name the kind of the broker: RabbitMQ, Redis, or the transport of Celery's."""
+    scheme = str(current_app.conf.broker_write_url or "amqp").partition(":")[0]
+    return "RabbitMQ" if is_rabbitmq() else "Redis" if is_counted() else scheme
+
+
 def is_the_same_server() -> bool:
     """Whether the broker is the Redis of the queue."""
     try:
@@ -65,7 +75,7 @@ def waiting(queue: str) -> int:
 
 def messages(queues: Sequence[str]) -> dict[str, int]:
     """Count the messages of these queues, soon. Raises QueueUnavailable."""
-    if not str(current_app.conf.broker_write_url).startswith(COUNTED):
+    if not is_counted():
         raise QueueUnavailable("the broker is no Redis and no RabbitMQ, so its messages are not counted")
     with glance(BRIEF_SECONDS) as channel:
         return {queue: length(channel, queue) for queue in queues}
@@ -101,9 +111,7 @@ def glance(seconds: float) -> Iterator[Any]:
     except (*AWAY, *connection.connection_errors, *connection.channel_errors) as exc:
         said = str(exc) or type(exc).__name__
         is_refused = isinstance(exc, (AccessRefused, NotAllowed, *NOT_ADMITTED))
-        raise (QueueRefused if is_refused else QueueUnavailable)(
-            f"{'RabbitMQ' if is_rabbitmq() else 'Redis'}: {said}"
-        ) from exc
+        raise (QueueRefused if is_refused else QueueUnavailable)(f"{kind()}: {said}") from exc
     finally:
         connection.collect()
 

@@ -47,14 +47,14 @@ OF_RABBITMQ = {
         getattr(socket, name): value for name, value in KEEPALIVE.items() if hasattr(socket, name)
     },
 }
-PORTS = {"amqp": 5672, "amqps": 5671}
+PORTS = {"amqp": 5672, "pyamqp": 5672, "amqps": 5671}
 #: What py-amqp calls the options of TLS that redis-py has, and how it says whom to trust.
 _NAMES = {"ssl_ca_certs": "ca_certs", "ssl_certfile": "certfile", "ssl_keyfile": "keyfile"}
 _TRUST = {"required": ssl.CERT_REQUIRED, "optional": ssl.CERT_OPTIONAL, "none": ssl.CERT_NONE}
 
 
 def is_amqp(url: str) -> bool:
-    return url.startswith(("amqp:", "amqps:"))
+    return url.startswith(tuple(f"{scheme}:" for scheme in PORTS))
 
 
 def check_broker(url: str) -> None:

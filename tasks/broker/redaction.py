@@ -78,6 +78,7 @@ def _values(*names: str) -> Iterator[str]:
 def _secrets() -> Iterator[str]:
     for value in _values(*SECRET_SETTINGS):
         yield from (part.strip() for part in value.split(","))
+    yield from map(str, getattr(settings, "SECRET_KEY_FALLBACKS", ()))
     for address in _values(*ADDRESSES):
         with suppress(ValueError):
             yield from read_address(address).secrets

@@ -11,7 +11,7 @@ from harbor_refresh.executions.database import Statements, absence_translated
 from harbor_refresh.executions.declarations import is_service
 from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable, RefreshError
 from harbor_refresh.tasks.broker import channels
-from harbor_refresh.tasks.broker.redis_address import Address, read_address
+from harbor_refresh.tasks.broker.redis_address import Address, BadAddress, read_address
 from harbor_refresh.tasks.checks.registry import Need
 from harbor_refresh.tasks.conf import Refresh, refresh_settings
 from harbor_refresh.tasks.overview.state import ServiceState, look
@@ -80,10 +80,8 @@ class Workers:
         return dict(getattr(inspect, question)() or {})
 
 
-#: Our apps with tables.
-LABELS = ("harbor_executions", "harbor_tasks")
 #: The apps whose tables this program needs. A project migrates its own when it likes.
-MIGRATED = frozenset({*LABELS, "django_celery_beat"})
+MIGRATED = frozenset({"harbor_executions", "harbor_tasks", "django_celery_beat"})
 
 
 class DatabaseState(NamedTuple):
@@ -117,12 +115,13 @@ class Facts:
         return RedisServer(Need.REDIS, "REDIS_URL", read_address(self.conf.redis_url))
 
     @cached_property
-    def broker(self) -> RedisServer | None:  # None: it is RabbitMQ
-        if channels.is_rabbitmq():
-            return None
+    def broker(self) -> RedisServer | None:  # None: it is RabbitMQ, or another broker of Celery's
         if channels.is_the_same_server():
             return self.redis
-        return RedisServer(Need.BROKER, "CELERY_BROKER_URL", channels.address())
+        try:
+            return RedisServer(Need.BROKER, "CELERY_BROKER_URL", channels.address())
+        except BadAddress:
+            return None
 
     @cached_property
     def redis_servers(self) -> tuple[RedisServer, ...]:
@@ -139,7 +138,7 @@ class Facts:
             is_its_own = not (need == Need.BROKER and "redis" in self.glance.absent)
             is_away = self.glance.is_migrated or need != Need.DATABASE
             return RefreshError(reason) if reason and is_its_own and is_away else None
-        asked = {Need.DATABASE: self._ask_database, Need.REDIS: self.redis.ping, Need.BROKER: self._ask_broker}
+        asked = {Need.DATABASE: self._ask_database, Need.REDIS: self._ask_redis, Need.BROKER: self._ask_broker}
         try:
             asked[need]()
         except (DatabaseAway, QueueUnavailable) as exc:
@@ -150,12 +149,16 @@ class Facts:
         with absence_translated(), connection.cursor() as cursor:
             cursor.execute("SELECT 1")
 
+    def _ask_redis(self) -> None:
+        self.redis.ping()
+
     def _ask_broker(self) -> None:
         """The queue's Redis is asked for itself."""
         if self.broker is None:
             with channels.glance(REDIS_SECONDS) as channel:
-                channels.try_rights(channel)
-        elif self.broker is not self.redis:
+                if channels.is_rabbitmq():
+                    channels.try_rights(channel)
+        elif self.broker.need == Need.BROKER:
             self.broker.ping()
 
     @cached_property

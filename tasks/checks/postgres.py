@@ -1,12 +1,10 @@
 """Checks of the PostgreSQL server, of our session there, and of our tables."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 
-from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
-from django.db import DEFAULT_DB_ALIAS, connection, router
+from django.db import connection
 
 from harbor_refresh.executions.declarations import of_project
 from harbor_refresh.executions.errors import DatabaseRefused, PoolerRefused
@@ -14,11 +12,10 @@ from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.retention.rules import Retention
 from harbor_refresh.executions.status import FINAL
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.checks.facts import LABELS, Facts, place_of, run
+from harbor_refresh.tasks.checks.facts import Facts, place_of, run
 from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
 
 LONGEST_TIMEOUT_MS = 60_000
-LONG_TRANSACTION = timedelta(minutes=10)
 
 
 @check(
@@ -94,17 +91,6 @@ def other_roles(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("database.transactions", "no transaction is open for long", Need.DATABASE)
-def long_transactions(facts: Facts) -> Iterator[CheckMessage]:
-    for pid, name, seconds in run("long_transactions", longer_than=LONG_TRANSACTION):
-        since = f"has been open for {timedelta(seconds=round(seconds))}"
-        yield Warning(
-            f"A transaction of {name} (process {pid}) {since}. Until it ends, reconcile reads more in each pass, "
-            "and autovacuum removes no row that it may see.",
-            f"Look for it in pg_stat_activity; to end it: SELECT pg_terminate_backend({pid});",
-        )
-
-
 @check("tables.migrations", "every migration is applied", Need.DATABASE, shown=PRESENT)
 def migrations(facts: Facts) -> Iterator[CheckMessage]:
     if missing := facts.unapplied:
@@ -123,17 +109,6 @@ def readable(facts: Facts) -> Iterator[CheckMessage]:
         yield Error(
             f"PostgreSQL answers, but does not let this program read its tables in time. {reason}",
             "Give the right that is missing, or look in pg_locks for what holds the table.",
-        )
-
-
-@check("tables.indexes", "every index is valid", Need.DATABASE)
-def indexes(facts: Facts) -> Iterator[CheckMessage]:
-    ours = [model for label in LABELS for model in apps.get_app_config(label).get_models()]
-    tables = [one._meta.db_table for one in ours if router.allow_migrate_model(DEFAULT_DB_ALIAS, one)]
-    for (name,) in run("invalid_indexes", tables=tables):
-        yield Error(
-            f"The index {name} is not valid, so PostgreSQL does not use it: the statement that made it failed.",
-            f"REINDEX INDEX CONCURRENTLY {_quoted(name)};",
         )
 
 

@@ -33,7 +33,8 @@ def redis_reachable(facts: Facts) -> Iterator[CheckMessage]:
 def broker_reachable(facts: Facts) -> Iterator[CheckMessage]:
     """Look at the broker if it is a server of its own; else redis.reachable has looked at it."""
     if exc := facts.absence(Need.BROKER):
-        name = "RabbitMQ" if channels.is_rabbitmq() else "The broker's Redis"
+        kind = channels.kind()
+        name = {"RabbitMQ": "RabbitMQ", "Redis": "The broker's Redis"}.get(kind, f"The broker {kind}")
         yield _unreachable(
             name, "CELERY_BROKER_URL", exc, "Workers get no messages, so nothing is refreshed and no job runs."
         )
@@ -45,6 +46,8 @@ def _unreachable(name: str, variable: str, exc: Exception, meaning: str) -> Chec
     if name == "RabbitMQ":
         rights = "its rights: rabbitmqctl set_permissions -p VHOST USER '.*' '.*' '.*'"
         look = "rabbitmq-diagnostics check_port_connectivity"
+    elif not name.endswith("Redis"):
+        rights, look = "the rights to read and write its queues", "its own client"
     if isinstance(exc, QueueRefused):
         todo = f"Correct the user, the password and the path in {place}, or give that user {rights}"
         return Error(f"{name} answers and refuses this program. {exc}", todo)

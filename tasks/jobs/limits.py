@@ -20,8 +20,8 @@ from django.db.models.functions import Now
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.text import is_text, is_whole, said_by, shown
-from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.starting.options import Takes, refuse
+from harbor_refresh.tasks.models.job import Job, JobState
 from harbor_refresh.tasks.models.terms import MAX_KEY, UNITS, Limit, LimitPace
 
 MOST = 1_000_000
@@ -111,12 +111,20 @@ def _set(name: str, rows: QuerySet[Limit], **values: Any) -> bool:
 
 def in_use() -> list[dict[str, Any]]:
     """Return each limit with how many jobs have a place in it, and how many wait for it, MOST_COUNTED at most."""
+    jobs = Job.objects.filter(limit_key__isnull=False)
+    admitted = jobs.filter(admitted=True).exclude(state=JobState.ENDED)
+    waiting = jobs.filter(state=JobState.WAITING, waits_for=0, not_before=None, admitted=False)
     with absence_translated():
-        rows = run("limits_in_use", most=MOST_COUNTED)
-    return [
-        {"name": name, "concurrency": most, "rate": rate_text(rate, per), "admitted": admitted, "waiting": waiting}
-        for name, most, rate, per, admitted, waiting in rows
-    ]
+        return [
+            {
+                "name": one.pk,
+                "concurrency": one.concurrency,
+                "rate": rate_text(one.rate, one.per),
+                "admitted": admitted.filter(name=one.pk)[:MOST_COUNTED].count(),
+                "waiting": waiting.filter(name=one.pk)[:MOST_COUNTED].count(),
+            }
+            for one in Limit.objects.order_by("name")
+        ]
 
 
 def rate_text(rate: int | None, per: int) -> str | None:

@@ -27,7 +27,7 @@ from celery.app.routes import Router
 from celery.exceptions import QueueNotFound, SoftTimeLimitExceeded
 from kombu.exceptions import EncodeError
 
-from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.database import absence_translated, distinct
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks.broker.channels import batch_producer
@@ -124,8 +124,10 @@ def _passed_on(rows: Sequence[Row], publish: Publish | None) -> int:
 
 def queues_with_jobs() -> list[str]:
     """Return the queues that have jobs to send, or sent ones."""
+    next_ones = Job.objects.filter(state=JobState.WAITING, waits_for=0, not_before=None, admitted=True)
+    sent = Job.objects.filter(state=JobState.SENT)
     with absence_translated():
-        return [queue for (queue,) in run("queues_with_jobs")]
+        return sorted({*distinct(next_ones, "queue"), *distinct(sent, "queue")})
 
 
 def send_started(queues: Collection[str], execution_ids: Sequence[int], limited: Sequence[int] = ()) -> None:

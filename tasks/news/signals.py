@@ -19,7 +19,6 @@ log = logging.getLogger("harbor_refresh")
 
 claimed = logged(INFO, "Claimed %d executions for processing", "count")
 recovered = logged(WARNING, "Recovered %d stale executions from crashed instances", "count")
-keys_dropped = logged(WARNING, "Dropped keys that another program has written: %s", "keys")
 marks_lost = logged(WARNING, "Could not mark %d executions, reconcile will find them: %s", "count", "error")
 watermark_untrusted = logged(
     WARNING, "Reconcile cannot trust its watermark and looks at everything: %s", "rescan_reason"

@@ -15,7 +15,6 @@ from typing import Any
 
 from django.db import Error, transaction
 from django.dispatch import Signal
-from django.utils import timezone
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
@@ -63,11 +62,10 @@ def _sentence(row: Event) -> str:
 def note_deaths(nodes: Sequence[SeenNode]) -> None:
     """Add an event for each node that died, in the minute of its last heartbeat, unless there is one already: the
     name of a node is never used again."""
-    deaths = {node.name: timezone.now() - timedelta(seconds=node.silent) for node in nodes}
+    deaths = {node.name: timedelta(seconds=node.silent) for node in nodes}
     known = Event.objects.filter(kind=Kind.NODE_DIED, subject__in=deaths).values_list("subject", flat=True)
     for name in deaths.keys() - set(known):
-        minute = (at := deaths[name]).replace(second=0, microsecond=0)
-        Event.objects.get_or_create({"count": 1, "last_at": at}, minute=minute, kind=Kind.NODE_DIED, subject=name)
+        run("add_event", kind=Kind.NODE_DIED, subject=name, count=1, ago=deaths[name])
 
 
 def note(kind: Kind, count: int) -> None:
@@ -79,7 +77,7 @@ def note(kind: Kind, count: int) -> None:
 
 def _write(kind: Kind, count: int) -> None:
     with suppress(Error), transaction.atomic():
-        run("add_event", kind=kind, count=count)
+        run("add_event", kind=kind, subject="", count=count, ago=timedelta(0))
 
 
 #: The counter of the metrics and the kind of event of each signal. Changed rows are counted with the rows.

@@ -68,8 +68,8 @@ class ServiceState:
     looked for work; `last_claim`: how long ago a worker claimed something.
     `last_reconcile`: how long ago the last complete pass of reconcile began; it found `drifted` executions whose
     mark was lost. `pause`: for how long no node claims yet, because the database was away. `paused`: the queues
-    that an operator has paused. `messages`: how many wait with the broker, by queue. `beat_silent`: how long ago
-    beat sent anything.
+    that an operator has paused. `messages`: how many wait with the broker, by queue; a broker that is neither
+    Redis nor RabbitMQ is not asked. `beat_silent`: how long ago beat sent anything.
     """
 
     absent: Mapping[str, str] = field(default_factory=dict)
@@ -186,6 +186,6 @@ def _schedule() -> tuple[Scheduled, ...] | None:
 
 _PARTS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "redis": _redis,
-    "broker": lambda: {"messages": channels.messages(QUEUES)},
+    "broker": lambda: {"messages": channels.messages(QUEUES)} if channels.is_counted() else {},
     "database": _database,
 }

@@ -86,10 +86,10 @@ def _of_the_row(row: Comparison) -> Iterator[str]:
 
 def _of_a_claim(token: Token, stats: Stats) -> str:
     seconds = max(0, stats.now - token.stamp) / 1_000_000
+    if token.is_waiting:  # its node may have stopped: any worker takes its message
+        return f"It was claimed {seconds:,.0f} s ago and waits for a worker that is free."
     if token.node not in stats.nodes:
         return f"{token.node} claimed it {seconds:,.0f} s ago and is silent. Recovery releases it, if beat runs."
-    if token.is_waiting:
-        return f"It was claimed {seconds:,.0f} s ago and waits for a worker that is free."
     return (
         f"{token.node} has refreshed it for {seconds:,.0f} s. Recovery releases a claim that is older than "
         f"{pacing.STALE_SECONDS:,.0f} s."

@@ -24,8 +24,6 @@ def recover(*, idle: bool = False) -> int:
     token is released once.
     """
     queue = execution_queue()
-    if foreign := queue.drop_foreign_keys():
-        signals.keys_dropped.send(sender=recover, keys=foreign)
     released, unreadable = release_stale(queue, idle=idle)
     if unreadable:
         signals.discarded.send(sender=recover, members=unreadable)

@@ -41,10 +41,8 @@ CATALOGUE = (
     Key("legacy_cursor", "string", "where the last scan for Harbor's own marks stopped", "one value"),
     Key("legacy_rest", "string", "no tick scans for Harbor's own marks", "expires within 10 s"),
 )
-#: The type of each key. A key of another type is not ours (`ExecutionQueue.drop_foreign_keys`).
+#: The type of each key.
 KINDS = {one.name: one.kind for one in CATALOGUE}
-#: Keys that stop something for as long as they exist.
-EXPIRING = frozenset({"wake", "pause", "lock", "legacy_rest"})
 #: The set in which the cores of a running Harbor mark executions, and from which they take them, without a prefix.
 HARBORS_SET = "execution:status_outdate"
 #: Harbor's keys, for SCAN.

@@ -24,14 +24,11 @@ from harbor_refresh.tasks.queue.claim import (
     Stats,
     Whereabouts,
 )
-from harbor_refresh.tasks.queue.connection import redis_errors_translated
-from harbor_refresh.tasks.queue.keys import EXPIRING, HARBORS_SET, KINDS, Keys
+from harbor_refresh.tasks.queue.keys import Keys
 from harbor_refresh.tasks.queue.members import WAITING, Token
 from harbor_refresh.tasks.queue.scripts import SCRIPTS
 from harbor_refresh.tasks.queue.sets import PAGE, pages
 
-#: What PTTL says of a key without an expiry.
-NO_EXPIRY = -1
 #: Tokens in one page of processing. Larger than a page of writes, because reading is cheaper.
 TOKENS_PAGE = 4_000
 
@@ -223,25 +220,6 @@ class ExecutionQueue:
 
     def pages_of_members(self) -> Iterator[Sequence[bytes]]:
         return sets.scan(lambda cursor: self._redis.sscan(self.keys.queue, cursor, count=PAGE))
-
-    def drop_foreign_keys(self) -> list[str]:
-        """Drop the keys with our names that are not ours: of another type, or without the expiry that ours have.
-        Each would stop a verb for as long as it exists. Returns their names. Harbor's own set stays."""
-        keys = {getattr(self.keys, name): name for name in KINDS}
-        keys.pop(HARBORS_SET, None)
-        with redis_errors_translated(), self._redis.pipeline(transaction=False) as pipe:
-            for key in keys:
-                pipe.type(key)
-                pipe.pttl(key)
-            told = pipe.execute()
-        foreign = [
-            key
-            for (key, name), kind, left in zip(keys.items(), told[::2], told[1::2], strict=True)
-            if kind != b"none" and (kind.decode() != KINDS[name] or (name in EXPIRING and left == NO_EXPIRY))
-        ]
-        if foreign:
-            self._redis.unlink(*foreign)
-        return foreign
 
     def drop(self, unreadable: Sequence[bytes]) -> None:
         for page in pages(unreadable):

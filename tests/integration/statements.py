@@ -1,6 +1,10 @@
 """Our statements by their packages, for tests that ask PostgreSQL about all of them."""
 
+from collections.abc import Sequence
 from importlib.resources import files
+from typing import Any
+
+from django.db import connection
 
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.sql import text
@@ -35,3 +39,13 @@ def planned() -> dict[str, str]:
     """The statements that PostgreSQL plans, by package and name."""
     found = {f"{package}/{name}": statement(package, name) for package in PACKAGES for name in names(package)}
     return {name: words for name, words in found.items() if not words.startswith(NOT_PLANNED)}
+
+
+def plan(statement: str, values: Sequence[Any] | None = None) -> str:
+    """The plan on tables that are too small for an index."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET enable_seqscan = off")
+        cursor.execute(f"EXPLAIN {statement}", values)
+        lines = "\n".join(row[0] for row in cursor.fetchall())
+        cursor.execute("RESET enable_seqscan")
+    return lines

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from random import Random
 
-from redis import Redis, RedisError, ResponseError
+from redis import Redis, RedisError
 
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.jobs.nodes import TTL_SECONDS
-from harbor_refresh.tasks.queue.keys import EXPIRING, KINDS, Keys
+from harbor_refresh.tasks.queue.keys import KINDS, Keys
 from tests.soak.evidence import Diary
 from tests.soak.plan import Fault
 from tests.soak.servers import PostgresTier, RedisTier, Workers
@@ -136,25 +136,9 @@ class Faults:
             client = self.redis.client()
             chosen = random.choice(SAID)
             key = getattr(Keys(refresh_settings().key_prefix), chosen)
-            with suppress(ResponseError):  # the fault below has given it another type a moment ago
-                for _ in range(random.choice([1, 3, 50])):
-                    write_rubbish(client, key, KINDS[chosen], random.randbytes(8))
+            for _ in range(random.choice([1, 3, 50])):
+                write_rubbish(client, key, KINDS[chosen], random.randbytes(8))
         return chosen
-
-    def redis_another_type(self, random: Random) -> str:
-        """Write a key of ours as another program might: of another type, or without the expiry that ours has."""
-        with self.redis.lock:
-            client = self.redis.client()
-            chosen = random.choice([*KINDS, *EXPIRING])
-            key = getattr(Keys(refresh_settings().key_prefix), chosen)
-            with client.pipeline(transaction=True) as pipe:  # else a worker may write it in between
-                pipe.delete(key)
-                if chosen in EXPIRING:
-                    pipe.set(key, "rubbish")
-                else:
-                    pipe.lpush(key, "rubbish")
-                pipe.execute()
-            return chosen
 
     def postgres_cut(self, random: Random) -> None:
         """End all connections to PostgreSQL, in the middle of their transactions."""

@@ -16,7 +16,6 @@ WEIGHTS = {
     "redis_failover": 2,
     "redis_cut": 3,
     "redis_rubbish": 3,
-    "redis_another_type": 2,
     "postgres_restart": 2,
     "postgres_promote": 1,
     "postgres_cut": 3,

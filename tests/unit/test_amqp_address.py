@@ -36,6 +36,7 @@ READ: dict[str, tuple[str, list[tuple[Any, ...]], dict[str, Any] | None]] = {
         [server(port=5671)],
         {"ca_certs": __file__, "cert_reqs": ssl.CERT_REQUIRED},
     ),
+    "the name that Celery has for its library": ("pyamqp://h/refresh", [server(vhost="refresh")], None),
     "a cluster": (
         "amqp://u:p@h1/v;amqp://u:p@h2:5/v",
         [server(h, p, username="u", password="p", vhost="v") for h, p in (("h1", 5672), ("h2", 5))],

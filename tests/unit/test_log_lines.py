@@ -146,9 +146,6 @@ def test_unusable_members_and_reports_are_logged_a_few_at_a_time(
     assert told[-1] == ("WARNING", "Dropped 5 more members that cannot be read")
     assert len(told) == 6
     assert max(len(line) for _, line in told) < 200
-    assert lines(caplog, signals.keys_dropped, keys=["a:heat", "a:pause"]) == [
-        ("WARNING", "Dropped keys that another program has written: a:heat, a:pause")
-    ]
     refusal = Refusal(3, Report(1, "Nope"), "unknown status 'Nope'")
     told = lines(caplog, signals_of_executions.refused, refusals=[refusal] * 7)
     assert told[0] == ("WARNING", "Refused report 3 of a batch: unknown status 'Nope'")

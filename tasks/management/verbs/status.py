@@ -65,10 +65,9 @@ def _counts(state: ServiceState, backlog: int | None) -> Iterator[tuple[str, Any
         yield "failed before", state.failed_before, "of these two, failed at least once"
         nodes = sorted(node.name for node in state.nodes or ())
         yield "live nodes", len(nodes), ", ".join(nodes) or "no worker sends a heartbeat"
-    if "broker" not in state.absent:
-        messages = state.messages or {}
-        waiting = ", ".join(f"{name} {count:,}" for name, count in messages.items() if count)
-        yield "messages", sum(messages.values()), waiting or "none waits with the broker"
+    if state.messages is not None:
+        waiting = ", ".join(f"{name} {count:,}" for name, count in state.messages.items() if count)
+        yield "messages", sum(state.messages.values()), waiting or "none waits with the broker"
     if "database" not in state.absent:
         yield "quarantined", state.quarantined, "set aside: harbor quarantine"
         yield "running jobs", state.jobs_in_progress, "harbor status --jobs"

@@ -72,14 +72,6 @@ def test_recovery_sends_a_tick_that_looks_for_keys_although_the_set_is_empty(sen
     assert sent == [None], "the database is away"
 
 
-@pytest.mark.usefixtures("attached")
-def test_a_key_of_harbor_that_is_no_set_is_not_dropped(redis: Redis) -> None:
-    redis.set(HARBORS_SET, "of another program")
-    redis.set(f"{OURS}processing", "of another program")
-    assert execution_queue().drop_foreign_keys() == [f"{OURS}processing"]
-    assert redis.get(HARBORS_SET) == b"of another program"
-
-
 # in processes
 
 

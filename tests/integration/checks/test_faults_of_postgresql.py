@@ -1,19 +1,16 @@
 """Faults of PostgreSQL, put there on purpose: the doctor names each, and what it says to type ends it."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 import psycopg
 import pytest
 from django.db import connection
 
 from harbor_refresh.local.ports import choose_port
-from harbor_refresh.tasks.checks import postgres
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import examine
 from tests import servers
 from tests.integration.checks.examined import CHECKS, E, W, found, problems, reconnect, typed
-from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -91,18 +88,6 @@ def test_another_role_whose_transactions_this_one_cannot_see(role: str) -> None:
     assert found("database.roles") == []
 
 
-def test_a_transaction_that_is_open_for_long(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres, "LONG_TRANSACTION", timedelta(0))
-    with psycopg.connect(servers.postgres.url_for(database), application_name="forgotten") as other:
-        other.execute("SELECT 1")
-        ((level, what),) = found("database.transactions")
-        assert (level, what.split(" (process")[0]) == (W, "A transaction of forgotten")
-        (problem,) = problems("database.transactions")
-        sql(problem.hint.split("; to end it: ")[1])
-        other.close()
-    wait_for(lambda: not found("database.transactions"), "the session to end")
-
-
 def test_migrations_that_are_not_applied() -> None:
     sql("DELETE FROM django_migrations WHERE app = 'harbor_tasks'")
     ((level, what),) = found("tables.migrations")
@@ -117,17 +102,6 @@ def test_a_table_that_cannot_be_read(database: str) -> None:
         results = list(examine(chosen, Facts()))
     assert [one.verdict for one in results] == ["sound", "error", "not made"]
     assert [one.verdict for one in examine(chosen, Facts())] == ["sound"] * 3
-
-
-def test_an_index_that_is_not_valid() -> None:
-    sql("CREATE TABLE of_the_project (id int); CREATE INDEX of_the_project_id ON of_the_project (id)")
-    sql("UPDATE pg_index SET indisvalid = FALSE WHERE indexrelid = 'of_the_project_id'::regclass")
-    assert found("tables.indexes") == []
-    sql("UPDATE pg_index SET indisvalid = FALSE WHERE indexrelid = 'task_rollup'::regclass")
-    ((level, what),) = found("tables.indexes")
-    assert (level, what.split(",")[0]) == (E, "The index task_rollup is not valid")
-    typed("tables.indexes")
-    assert found("tables.indexes") == []
 
 
 def test_a_check_that_fails_is_a_problem_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

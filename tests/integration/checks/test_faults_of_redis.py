@@ -3,10 +3,16 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+from celery import current_app
+
+from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.tasks.checks.facts import Facts, RedisServer
 from harbor_refresh.tasks.checks.registry import Need, examine
+from tests import servers
+from tests.elsewhere import uses
 from tests.integration.checks.conftest import with_redis
 from tests.integration.checks.examined import CHECKS, E, W, found
 
@@ -75,6 +81,37 @@ def test_a_broker_that_is_away_is_named_as_the_broker(redis: Any) -> None:
     facts.broker = RedisServer(Need.BROKER, "CELERY_BROKER_URL", f"redis://127.0.0.1:{choose_port()}/0")
     ((level, what),) = found("broker.reachable", facts)
     assert (level, what.split(",")[0]) == (E, "The broker's Redis is away")
+
+
+@pytest.mark.usefixtures("database")
+def test_an_address_of_redis_that_cannot_be_read_hides_no_other_server() -> None:
+    facts = Facts()
+    with uses("foo://x", servers.redis.url):
+        assert facts.absence(Need.DATABASE) is None
+        assert facts.absence(Need.BROKER) is None
+        ((level, what),) = found("redis.reachable", facts)
+    assert (level, what) == (E, "This could not be looked at. BadAddress: the scheme foo")
+
+
+@pytest.mark.usefixtures("redis")
+@pytest.mark.parametrize("url", ["memory://", "redis+socket:///no/such/socket"])
+def test_a_broker_whose_address_is_not_one_of_ours_is_asked_as_celery_does(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The checks of Redis look at that of the queue alone."""
+    monkeypatch.setattr(current_app.conf, "broker_write_url", url)
+    facts = Facts()
+    told = [what.split(",")[0] for _, what in found("broker.reachable", facts)]
+    assert told == ([] if url == "memory://" else ["The broker's Redis is away"])
+    assert [found(one.id, facts) for one in CHECKS_OF_REDIS if one.id != "redis.persistence"] == [[]] * 4
+    assert facts.redis_servers == (facts.redis,)
+
+
+def test_a_broker_of_another_kind_is_named_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(current_app.conf, "broker_write_url", "sqs://")
+    monkeypatch.setattr(Facts, "absence", lambda *_: QueueUnavailable("sqs: no such host"))
+    ((level, what),) = found("broker.reachable")
+    assert (level, what.split(". ")[0]) == (E, "The broker sqs is away, or does not answer in time")
 
 
 CHECKS_OF_REDIS = [one for one in CHECKS if one.id.startswith("redis.")]

@@ -40,7 +40,7 @@ def test_without_redis_the_checks_that_need_it_are_not_made_and_the_rest_is() ->
     ran = manage("doctor", "--json", REDIS_URL=f"redis://127.0.0.1:{choose_port()}/0")
     assert ran.returncode == 1
     assert '"needs": "Redis"' in ran.stdout
-    assert '"check": "tables.indexes"' in ran.stdout
+    assert '"check": "tables.retention"' in ran.stdout
     assert len(ran.stderr.splitlines()) == 1
 
 

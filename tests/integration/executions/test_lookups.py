@@ -1,6 +1,5 @@
 """What the list of executions finds by a filter, and how little it reads."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.executions.database import among
+from harbor_refresh.executions.database import among, distinct
 from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
@@ -17,6 +16,7 @@ from harbor_refresh.executions.queries import listing
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.queries.listing import bounded
 from tests.integration.sample_executions import with_tasks
+from tests.integration.statements import plan
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -50,15 +50,6 @@ def test_no_more_are_found_than_the_most_and_these_are_the_newest(monkeypatch: p
         assert found(**chosen) == (executions[:1:-1], False)
 
 
-def plan(statement: str, values: Sequence[Any] = ()) -> str:
-    with connection.cursor() as cursor:
-        cursor.execute("SET enable_seqscan = off")
-        cursor.execute(f"EXPLAIN {statement}", values)
-        lines = "\n".join(row[0] for row in cursor.fetchall())
-        cursor.execute("RESET enable_seqscan")
-    return lines
-
-
 def test_the_indexes_serve_the_queries_that_they_are_there_for() -> None:
     with_tasks("Error")
     by_status = Task.objects.filter(status="Error").order_by("-execution_id", "-pk")[:50].query.sql_with_params()
@@ -68,6 +59,17 @@ def test_the_indexes_serve_the_queries_that_they_are_there_for() -> None:
     assert "Sort" not in plan(*by_status)
     assert "execution_started" in plan(*by_start)
     assert "Sort" not in plan(*by_start)
+
+
+def test_the_values_of_a_column_are_one_look_up_in_the_index_each() -> None:
+    for vendor in ("B", "A", "B"):
+        create(NewExecution(vendor))
+    with CaptureQueriesContext(connection) as asked:
+        assert list(distinct(Execution.objects.all(), "vendor_type")) == ["A", "B"]
+        assert list(distinct(Execution.objects.all(), "vendor_type", 1)) == ["A"]
+    plans = [plan(one["sql"]) for one in asked.captured_queries]
+    assert ["Sort" in one for one in plans] == [False] * 4
+    assert all("execution_vendor" in one for one in plans)
 
 
 def test_many_ids_are_one_array_that_an_index_looks_up() -> None:

@@ -220,6 +220,7 @@ def test_a_long_traceback_keeps_its_end(outbox: Outbox) -> None:
 @pytest.fixture
 def secrets(settings: Settings) -> Any:
     settings.REFRESH_HARBOR_SECRET = SECRET
+    settings.SECRET_KEY_FALLBACKS = ["the key of last year"]
     settings.HARBOR_REFRESH = {"REDIS_URL": "redis://:word-of-the-project@redis/0"}
     redaction._known.cache_clear()
     yield
@@ -233,6 +234,7 @@ def secrets(settings: Settings) -> Any:
         "{hidden}",
         "postgresql://me:{hidden}@db/x refused",
         "word-of-the-project",
+        "signed with the key of last year",
         "password={hidden}",
         "Authorization: Bearer {hidden}",
         SECRET + "x" * MAX_TRACEBACK,
@@ -247,7 +249,7 @@ def test_a_traceback_holds_no_secret(said: str, outbox: Outbox) -> None:
 
     fails(one(outbox), work)
     [(*_, told)] = ends()
-    for word in (hidden, SECRET, SECRET[-12:], "word-of-the-project"):
+    for word in (hidden, SECRET, SECRET[-12:], "word-of-the-project", "the key of last year"):
         assert word not in told
     assert "ValueError" in told or told.startswith(CUT)
 

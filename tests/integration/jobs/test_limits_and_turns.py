@@ -14,6 +14,7 @@ from celery import Celery, chain, current_app
 from django.db import connection
 from django.db.models.functions import Now
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.executions.errors import Refused
@@ -30,6 +31,7 @@ from harbor_refresh.tasks.operations.pauses import pause, resume
 from tests.integration.admin_client import act, signed_in
 from tests.integration.concurrency import at_once
 from tests.integration.jobs.sample_jobs import QUEUE, Outbox, Sent, beats, begun
+from tests.integration.statements import plan
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -104,6 +106,25 @@ def test_no_more_jobs_are_sent_than_the_limit_lets_run_and_an_end_sends_the_next
         messages += sent
     sender.send_all()
     assert outbox.take() == []
+
+
+def test_what_uses_a_limit_and_what_waits_for_it_is_counted_by_their_indexes(
+    declare: Declare, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy, other = declare(concurrency=3), declare("a.scan", rate="5/m")
+    start("SCAN", jobs=[*(copy.s(n) for n in range(7)), other.s()])
+    message, *_ = outbox.take()
+    assert begun(message)
+    with CaptureQueriesContext(connection) as asked:
+        found = {one.pop("name"): one for one in limits.in_use()}
+    assert found == {
+        "a.copy": {"concurrency": 3, "rate": None, "admitted": 3, "waiting": 4},
+        "a.scan": {"concurrency": None, "rate": "5/m", "admitted": 1, "waiting": 0},
+    }
+    plans = [plan(one["sql"]) for one in asked.captured_queries[1:]]
+    assert [("job_admitted" in one, "job_limited" in one) for one in plans] == [(True, False), (False, True)] * 2
+    monkeypatch.setattr(limits, "MOST_COUNTED", 2)
+    assert [(one["admitted"], one["waiting"]) for one in limits.in_use()] == [(2, 2), (1, 0)]
 
 
 def test_each_key_has_a_limit(declare: Declare, outbox: Outbox) -> None:

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 from celery import current_app
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from harbor_refresh.executions.access.audit import Origin, Person
@@ -34,6 +35,7 @@ from tests.integration.jobs.sample_jobs import (
     rows,
     sent_before,
 )
+from tests.integration.statements import plan
 from tests.started import start
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -235,6 +237,21 @@ def test_a_worker_sends_the_jobs_of_its_own_queues(outbox: Outbox) -> None:
     assert outbox.taken() == []
     sender.send_all(queues=[QUEUE])
     assert outbox.taken() == [("j", 0)]
+
+
+def test_the_queues_with_jobs_are_found_in_the_indexes_of_what_waits_and_of_what_is_sent(outbox: Outbox) -> None:
+    for queue in ("next", "sent", "later"):
+        start("SCAN", [in_a_row(NewJob("a.job", options={"queue": queue}))])
+    jobs = Job.objects.filter(queue__in=["next", "later"])
+    jobs.update(state="waiting", sent_at=None)
+    Job.objects.filter(queue="later").update(not_before=timezone.now() + timedelta(hours=1))
+    with CaptureQueriesContext(connection) as asked:
+        assert sender.queues_with_jobs() == ["next", "sent"]
+    plans = [plan(one["sql"]) for one in asked.captured_queries]
+    assert [("job_next" in one, "job_sent" in one, "Sort" in one) for one in plans] == [
+        *[(True, False, False)] * 2,
+        *[(False, True, False)] * 2,
+    ]
 
 
 def test_a_job_that_waits_behind_long_ones_is_sent_again_less_and_less_often(outbox: Outbox) -> None:

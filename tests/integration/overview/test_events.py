@@ -84,6 +84,9 @@ def test_a_death_is_told_once_however_often_it_is_seen() -> None:
 def test_events_of_more_than_two_days_are_deleted_with_the_next() -> None:
     events.note(Kind.DRIFT, 1)
     Event.objects.update(minute=F("minute") - timedelta(hours=49))
+    events.note_deaths([SeenNode("a", 10.0)])
+    assert rows() == [("node_died", "a", 1)]
+    Event.objects.update(minute=F("minute") - timedelta(hours=49))
     events.note(Kind.RECOVERED, 1)
     assert [kind for kind, _, _ in rows()] == ["recovered"]
 

@@ -24,6 +24,7 @@ from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, TICKS
 from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.management.verbs.status import _counts
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.overview import state as state_module
 from harbor_refresh.tasks.overview.state import look
@@ -190,11 +191,12 @@ def test_messages_of_every_priority_are_counted_by_queue(redis: Redis) -> None:
     assert look().messages == {**dict.fromkeys(QUEUES, 0), JOBS: 3, TICKS: 2}
 
 
-def test_a_broker_of_another_kind_is_said_to_be_uncounted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_of_another_kind_is_not_asked_and_not_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(current_app.conf, "broker_write_url", "sqs://localhost//")
     state = look()
     assert (state.messages, state.backlog) == (None, 0)
-    assert state.absent == {"broker": "the broker is no Redis and no RabbitMQ, so its messages are not counted"}
+    assert state.absent == {}
+    assert "messages" not in [name for name, *_ in _counts(state, 0)]
 
 
 def test_a_broker_that_is_away_on_a_redis_of_its_own_does_not_hide_the_queue() -> None:

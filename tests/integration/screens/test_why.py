@@ -114,6 +114,9 @@ def test_in_a_claim_it_waits_for_a_worker_or_is_worked_on_or_its_node_is_silent(
     queue.mark([name_of(wrong)])
     claim = queue.claim("n1", 1).claim
     assert finding_of_a_claim(wrong, begun) == "It was claimed AGE ago and waits for a worker that is free."
+    queue.leave("n1")
+    redis.zrem(queue.keys.nodes, "n1")  # it has been silent for long enough
+    assert finding_of_a_claim(wrong, begun) == "It was claimed AGE ago and waits for a worker that is free."
     queue.take_over(claim, "n2")
     assert why(wrong)["claims"] == [{"node": "n2", "state": "works"}]
     assert finding_of_a_claim(wrong, begun) == (
