@@ -154,7 +154,6 @@ def test_with_exactly_these_rights_everything_works(harbor: Restricted, cluster:
         wait_for(lambda: hook.received, "the webhook to be called", log=heir.log)
     wait_for(lambda: not harbor.redis.keys(PROCESSING), "the claims to be completed")
     wait_for(lambda: not harbor.redis.keys(HARBORS_PATTERN), "the keys of older releases to be taken in")
-    succeeds(harbor, "attach", "repair")
     succeeds(harbor, "harbor", "repair", "drift", "--full")
     succeeds(harbor, "harbor", "status")
     succeeds(harbor, "harbor", "status", "--claims")
@@ -214,7 +213,7 @@ def test_without_the_right_to_the_schema_that_is_named_and_no_row_is_at_fault(ha
     harbor.database.execute(b"REVOKE USAGE ON SCHEMA public FROM PUBLIC, harbor_refresh")
     try:
         check = harbor.manage("attach", "check", "--json")
-        repair = harbor.manage("attach", "repair")
+        repair = harbor.manage("harbor", "repair", "drift", "--full")
         refresh = harbor.manage("shell", "-v", "0", "-c", REFRESH.replace("PK", str(pk)))
     finally:
         harbor.database.execute(b"GRANT USAGE ON SCHEMA public TO PUBLIC, harbor_refresh")
@@ -313,8 +312,8 @@ def test_the_right_of_the_page_is_enough_to_end_dead_tasks_and_without_it_the_co
     values = {"id": "lost", "status": "Success", "revision": 7, "update_time": 7}
     harbor.redis.hset(f"{prefix}job_stats:lost", mapping=values)
     known = harbor.redis.connection_pool.connection_kwargs
-    words = ("--dead-tasks", "--job-service-redis", f"redis://{known['host']}:{known['port']}/0")
-    without = harbor.manage("attach", "repair", *words)
+    words = ("attach", "dead-tasks", "--job-service-redis", f"redis://{known['host']}:{known['port']}/0")
+    without = harbor.manage(*words)
     assert without.returncode == 1
     assert (
         f'type GRANT {right} ON public.task TO "harbor_refresh"; and then repeat this command.' in without.stderr
@@ -324,7 +323,7 @@ def test_the_right_of_the_page_is_enough_to_end_dead_tasks_and_without_it_the_co
     assert harbor.database.execute(task).fetchall() == [("Running", 2, None)]
     harbor.database.execute(f"GRANT {right} ON public.task TO harbor_refresh".encode())
     try:
-        succeeds(harbor, "attach", "repair", *words)
+        succeeds(harbor, *words)
     finally:
         harbor.database.execute(f"REVOKE {right} ON public.task FROM harbor_refresh".encode())
         harbor.redis.delete(f"{prefix}worker_pools", f"{prefix}worker_pools:pool", f"{prefix}job_stats:lost")
