@@ -222,7 +222,7 @@ def test_without_the_right_to_the_schema_that_is_named_and_no_row_is_at_fault(ha
         "attach.rights": [("The role harbor_refresh lacks the right USAGE on the schema public.", GRANT_USAGE)]
     }
     assert (check.returncode, repair.returncode, refresh.returncode) == (1, 1, 1)
-    assert "`manage.py attach check` names each, with the statement that grants it" in repair.stderr
+    assert "`manage.py attach check` says what to do." in repair.stderr
     assert "harbor_refresh.executions.errors.RightMissing: " in refresh.stderr, "the work waits, and goes on"
     assert harbor.manage("harbor", "repair", "refresh", str(pk)).returncode == 0
     assert statuses(harbor) == ["Success"]
@@ -344,5 +344,5 @@ def test_a_command_that_a_script_may_not_run_is_named_and_no_absence(harbor: Res
     assert "'scard'" in done.stderr or "can't run this command" in done.stderr  # as Redis 7.0 says it
     assert done.stderr.strip().endswith(
         "Redis answers, and refuses this program: its user may not use that command, or not on that key. "
-        "`manage.py attach check` names each right that is missing; then repeat this command."
+        "`manage.py attach check` says what to do."
     )
