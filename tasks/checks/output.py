@@ -19,7 +19,7 @@ def answer_of(results: Sequence[Result], level: str = "error") -> Answer:
     can be copied in one piece."""
     found = [problem for result in results for problem in result.problems]
     failing = [one for one in found if one.is_serious() or level == "warning"]
-    shown = [*map(problem_text, found), _summary(results)]
+    shown: list[Text | str] = [*map(problem_text, found), _summary(results)]
     return Answer(_as_data(results), shown, plural(len(failing), "problem") if failing else "")
 
 
