@@ -88,7 +88,7 @@ pictures: $(STAMP)  ## renew the pictures of the admin in docs/images, with Chro
 	@exec $(PYTHON) -m pytest -q -n 0 -m pictures tests/browser/test_pictures.py $(ARGS)
 
 password: $(UP)  ## set a new password for the admin account of a running `make up`
-	@exec $(PYTHON) -m harbor_refresh.local password
+	@exec $(PYTHON) manage.py changepassword admin
 
 clean:  ## remove .venv, the caches, and the data of `make up`
 	@if [ -e $(UP) ] && [ -d .local ]; then $(PYTHON) -m harbor_refresh.local forget; fi

@@ -7,8 +7,8 @@ members. Only superusers edit users and groups (admin/own_service.py), because a
 
 from typing import Any
 
-from django.apps import AppConfig
-from django.db import connections
+from django.apps import AppConfig, apps
+from django.db import connections, transaction
 from django.db.models.signals import post_migrate, pre_migrate
 
 VIEWER, OPERATOR, ADMINISTRATOR = ROLES = ("viewer", "operator", "administrator")
@@ -36,39 +36,39 @@ def may(role: str, app: str, codename: str) -> bool:
 
 
 class Migration:
-    """What one run of `migrate` found, and made so far. If two run at once, then `get_or_create` and `add` let one
-    of the two write each row, and the other one finds it."""
+    """What one run of `migrate` found. If two run at once, then `get_or_create` and `add` let one of the two write
+    each row, and the other one finds it."""
 
     def __init__(self) -> None:
         self.permissions: set[int] = set()
-        self.groups: set[str] = set()
 
     def before(self, using: str, **_: Any) -> None:
-        from django.contrib.auth.models import Group, Permission
+        from django.contrib.auth.models import Permission
 
         if Permission._meta.db_table in connections[using].introspection.table_names():
             self.permissions = set(Permission.objects.using(using).values_list("pk", flat=True))
-            self.groups = set(Group.objects.using(using).values_list("name", flat=True))
 
-    def after(self, app_config: AppConfig, using: str, **_: Any) -> None:
-        """Make the groups, and give them this app's permissions: all of them if the group is new."""
+    def after(self, app_config: AppConfig, using: str, **given: Any) -> None:
+        """Make the groups, and give them the permissions: all of them if the group is new. The permissions of our
+        apps are made in the same transaction, so that the next run gives what a killed one has not given."""
+        from django.contrib.auth.management import create_permissions
         from django.contrib.auth.models import Group, Permission
 
-        if app_config.label not in (*OURS, "auth"):
+        if app_config.label != "auth":  # it comes before our apps
             return
-        rows = Permission.objects.using(using).filter(content_type__app_label=app_config.label)
-        found = rows.values_list("pk", "codename")
-        for role in ROLES:
-            group, is_made = Group.objects.using(using).get_or_create(name=role)
-            if is_made:
-                self.groups.discard(role)
-            wanted = [
-                pk
-                for pk, codename in found
-                if may(role, app_config.label, codename)
-                and (role not in self.groups or pk not in self.permissions)
-            ]
-            group.permissions.add(*wanted)
+        with transaction.atomic(using):
+            for label in OURS:
+                create_permissions(apps.get_app_config(label), using=using, **given)
+            rows = Permission.objects.using(using).filter(content_type__app_label__in=(*OURS, "auth"))
+            found = list(rows.values_list("pk", "content_type__app_label", "codename"))
+            for role in ROLES:
+                group, is_made = Group.objects.using(using).get_or_create(name=role)
+                wanted = [
+                    pk
+                    for pk, app, codename in found
+                    if may(role, app, codename) and (is_made or pk not in self.permissions)
+                ]
+                group.permissions.add(*wanted)
 
 
 def connect() -> None:

@@ -124,7 +124,6 @@ SET_IN_ENVIRONMENT = frozenset(filter(env.text, declared))
 # the next, and only under READ COMMITTED does the second statement see the changes that the first waited for.
 #: The database. Options after `?` go to libpq. Required in production.
 DATABASES = {"default": env.database("DATABASE_URL", "postgresql://localhost:5432/harbor_refresh")}
-DATABASE_IS_NAMED = bool(env.secret("DATABASE_URL", ""))
 DATABASES["default"]["CONN_MAX_AGE"] = 600
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # A PgBouncer in transaction mode refuses the options of a connection and gives each transaction another

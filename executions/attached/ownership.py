@@ -3,7 +3,7 @@
 Attached, the rows of executions and tasks are Harbor's. This service refreshes the status of executions, and
 writes nothing else there. Each use case that would write more is decorated with `harbors`, so it is refused before
 its first statement, from whichever source it came: the API, the hook, the admin, a command, a job or code.
-One exception: `attach repair --dead-tasks` ends tasks whose job is gone, because a person asks for it.
+One exception: `attach dead-tasks` ends tasks whose job is gone, because a person asks for it.
 """
 
 from collections.abc import Callable

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TextIO, cast
 
-from django.conf import settings
 from django.core.management.base import CommandError, OutputWrapper
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -108,7 +107,7 @@ def bar_shown(what: str, total: int | None = None) -> Iterator[Callable[[int], N
 
 @contextmanager
 def errors_in_one_line() -> Iterator[None]:
-    """Turn every error of ours into one line. For an absent server it says what happened and what to do."""
+    """Turn every error of ours into one line. For an absent server it says what happened, and what to type."""
     try:
         with absence_translated():
             yield
@@ -116,30 +115,10 @@ def errors_in_one_line() -> Iterator[None]:
         raise Failed(f"{str(exc).rstrip('.')}. {_advice(exc)}".strip()) from exc
 
 
-#: What to do, beside what the class of the error says.
-ADVICE = {
-    errors.QueueRightMissing: "The files redis.acl and broker.acl of deploy/attach have all rights that are "
-    "needed; then repeat",
-    errors.QueueRefused: "Correct the user name and the password in REDIS_URL, then repeat",
-    errors.QueueUnavailable: "Look at REDIS_URL and `redis-cli ping`, then repeat",
-    errors.PoolerRefused: "Set DATABASE_POOLED=true; `manage.py doctor` then says what else to type. Then repeat",
-    errors.RightMissing: "Have the owner of the tables grant it, then repeat",
-    errors.DatabaseRefused: "Correct the account, the password and the name in DATABASE_URL (in a project: "
-    "DATABASES), then repeat",
-    errors.DatabaseAway: "Look at DATABASE_URL and `pg_isready`, then repeat",
-}
-
-
-ATTACHED = {
-    errors.QueueRightMissing: "`manage.py attach check` names each right that is missing; then repeat",
-    errors.RightMissing: "`manage.py attach check` names each, with the statement that grants it. Then repeat",
-}
-
-
 def _advice(error: errors.RefreshError) -> str:
-    todo = ADVICE.get(type(error), "")
-    if is_attached():
-        todo = ATTACHED.get(type(error), todo)
-    if type(error) is errors.DatabaseRefused and not getattr(settings, "DATABASE_IS_NAMED", True):
-        todo = "DATABASE_URL is not set, so the default was tried. Set it, or run `make up` here, then repeat"
-    return f"{type(error).__doc__} {todo} this command." if todo else ""
+    """What an absent server means, and the command that says what to do. Two errors say it themselves."""
+    is_absence = isinstance(error, errors.QueueUnavailable | errors.DatabaseAway)
+    if not is_absence or isinstance(error, errors.NotMigrated | errors.TableLocked):
+        return ""
+    check = "attach" if is_attached() else "harbor"
+    return f"{type(error).__doc__} `manage.py {check} check` says what to do."

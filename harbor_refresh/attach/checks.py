@@ -5,16 +5,13 @@ from collections.abc import Iterator
 from functools import cached_property
 from importlib.resources import files
 
-from django.core.checks import CheckMessage, Error, Warning
+from django.core.checks import CheckMessage, Error
 from django.db import connection
 
-from harbor_refresh.attach.dead_tasks import DeadTasks, Progress, end
 from harbor_refresh.executions.attached.attachment import SCHEMA, is_attached
 from harbor_refresh.executions.database import Statements
 from harbor_refresh.executions.errors import QueueRightMissing
-from harbor_refresh.executions.management.output import Failed
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import Need, Shown, check
 from harbor_refresh.tasks.queue.keys import HARBORS_PATTERN, HARBORS_SET
@@ -34,14 +31,6 @@ ZREMRANGEBYSCORE OURS 0 1
 
 
 class AttachFacts(Facts):
-    """`job_service`: the address of the Redis of Harbor's job service, or empty. `progress` is told how many tasks
-    were looked at."""
-
-    def __init__(self, progress: Progress = lambda looked_at: None, job_service: str = "") -> None:
-        super().__init__()
-        self._job_service = job_service
-        self._progress = progress
-
     @cached_property
     def missing_columns(self) -> list[str]:
         """Those that Harbor 2.9 and newer have, of which our models have no others."""
@@ -53,10 +42,6 @@ class AttachFacts(Facts):
     @cached_property
     def missing_rights(self) -> list[tuple[str, str | None, str]]:
         return list(run("rights", schema=SCHEMA))
-
-    @cached_property
-    def dead(self) -> DeadTasks | None:
-        return end(self._job_service, self._progress, dry_run=True) if self._job_service else None
 
 
 @check("attach.setting", "REFRESH_ATTACH is harbor", shown=ATTACH)
@@ -116,22 +101,4 @@ def redis_rights(facts: Facts) -> Iterator[CheckMessage]:
         yield Error(
             f"Redis refuses {what}",
             "Give the user of REDIS_URL the rights of deploy/attach/redis.acl: redis-cli ACL SETUSER …",
-        )
-
-
-@check("attach.dead_tasks", "each unfinished task has a job", Need.DATABASE, shown=ATTACH)
-def dead_tasks(facts: AttachFacts) -> Iterator[CheckMessage]:
-    if facts.missing_columns:
-        return
-    try:
-        found = facts.dead
-    except Failed as exc:
-        yield Error(str(exc), "manage.py attach check --job-service-redis URL")
-        return
-    if found is not None and found.dead:
-        which = ", ".join(str(one.task_id) for one in found.examples[:3])
-        yield Warning(
-            f"{plural(found.dead, 'task has', 'tasks have')} no job left, such as {which}, so the execution "
-            "stays Running and its policy cannot be deleted.",
-            "manage.py attach repair --dead-tasks --dry-run, then without --dry-run",
         )

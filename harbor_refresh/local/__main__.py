@@ -1,7 +1,7 @@
-"""`python -m harbor_refresh.local up | password | forget`, for the Makefile.
+"""`python -m harbor_refresh.local up | forget`, for the Makefile.
 
-`up` runs everything until a signal. `password` sets a new password for the admin account of a running `up`.
-`forget` removes the data and logs. It exits with 0 on success, 1 on failure, 2 on misuse.
+`up` runs everything until a signal. `forget` removes the data and logs. It exits with 0 on success, 1 on failure,
+2 on misuse.
 """
 
 import os
@@ -11,11 +11,11 @@ import sys
 from collections.abc import Callable
 
 from harbor_refresh.local import LocalError
-from harbor_refresh.local.checkout import Checkout, held, holder
+from harbor_refresh.local.checkout import Checkout, held
 from harbor_refresh.local.postgres import EmbeddedPostgres
 from harbor_refresh.local.process import die_with_parent
-from harbor_refresh.local.program import ROOT, SETTINGS
-from harbor_refresh.local.up import USERNAME, Up
+from harbor_refresh.local.program import ROOT
+from harbor_refresh.local.up import Up
 
 
 def up(checkout: Checkout) -> None:
@@ -23,21 +23,6 @@ def up(checkout: Checkout) -> None:
     if "MAKELEVEL" in os.environ:
         die_with_parent(signal.SIGTERM)
     Up(checkout).run()
-
-
-def password(checkout: Checkout) -> None:
-    """Become `manage.py changepassword` on the database of the running `up`."""
-    running = holder(checkout.lock)
-    if running is None or not running.variables:
-        raise LocalError(
-            "Harbor Refresh does not run in this checkout, so there is no database to ask. Start "
-            "it with `make up`, then type `make password` in another terminal."
-        )
-    if not sys.stdin.isatty():
-        raise LocalError("`make password` asks for the new password, so type it in a terminal.")
-    environ = {**os.environ, **running.variables, "DJANGO_SETTINGS_MODULE": SETTINGS}
-    os.chdir(checkout.root)
-    os.execve(sys.executable, [sys.executable, "manage.py", "changepassword", USERNAME], environ)  # noqa: S606
 
 
 def forget(checkout: Checkout) -> None:
@@ -48,7 +33,7 @@ def forget(checkout: Checkout) -> None:
         shutil.rmtree(checkout.local)
 
 
-COMMANDS: dict[str, Callable[[Checkout], None]] = {"up": up, "password": password, "forget": forget}
+COMMANDS: dict[str, Callable[[Checkout], None]] = {"up": up, "forget": forget}
 
 
 def main(arguments: list[str]) -> int:

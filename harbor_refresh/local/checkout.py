@@ -1,15 +1,15 @@
 """The files that `make up` keeps in the checkout: the directory `.local`, private to its owner. One is the lock
-that allows one `make up`; the kernel frees it when its holder ends, however it ends."""
+that allows one `make up`; the kernel frees it when its holder ends, however it ends. Another tells the commands
+where the servers are; a `make up` that is killed leaves it behind, and the next one removes it."""
 
 import fcntl
 import hashlib
 import json
 import os
 import pwd
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, TextIO
 
 from harbor_refresh.local import LocalError
 
@@ -38,6 +38,7 @@ class Checkout:
         self.local = root / ".local"
         self.logs, self.lock = self.local / "logs", self.local / "up.lock"
         self.redis = self.local / "redis"
+        self.variables = self.local / "up.json"
 
     @property
     def postgres(self) -> Path:
@@ -50,6 +51,18 @@ class Checkout:
         self.local.mkdir(mode=0o700, exist_ok=True)
         self.local.chmod(0o700)
         self.logs.mkdir(exist_ok=True)
+
+    def announce(self, variables: Mapping[str, str]) -> None:
+        """Write the variables of the running `make up` that say where its servers are and how it uses them. An
+        address may hold a password, so only the owner may read the file."""
+        self.variables.touch(mode=0o600)
+        self.variables.write_text(json.dumps(dict(variables)), encoding="utf-8")
+
+    def announced(self) -> dict[str, str]:
+        """Read them; empty if no `make up` runs, it is still starting, or it is another account's."""
+        with suppress(OSError, ValueError):
+            return dict(json.loads(self.variables.read_text(encoding="utf-8")))
+        return {}
 
     def fresh_log(self, name: str) -> Path:
         """Begin a log, which is empty and of its owner alone."""
@@ -65,57 +78,14 @@ class Checkout:
                 os.truncate(log, 0)
 
 
-class Holder(NamedTuple):
-    """What the running `make up` writes about itself into the lock's file, which only its owner can read.
-
-    `variables` are those of its environment that say where its servers are and how it uses them.
-    """
-
-    pid: int = 0
-    admin: str = ""
-    variables: Mapping[str, str] = {}
-
-
 @contextmanager
-def held(path: Path) -> Iterator[Callable[[str, Mapping[str, str]], None]]:
-    """Hold the lock; LocalError with the holder's address if another process does. The value writes the address of
-    the admin, and the variables."""
-    with _open(path) as file:
-        if first := _read(file, fcntl.LOCK_EX):
-            where = f"at {first.admin}" if first.admin else "and is still starting"
+def held(path: Path) -> Iterator[None]:
+    """Hold the lock; LocalError if another process does."""
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600)) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
             raise LocalError(
-                f"Harbor Refresh already runs in this checkout, {where} (process {first.pid}). "
-                "Use that one, or end it with Ctrl-C in its terminal."
-            )
-
-        def announce(admin: str, variables: Mapping[str, str]) -> None:
-            file.seek(0)
-            file.truncate()
-            json.dump([os.getpid(), admin, dict(variables)], file)
-            file.flush()
-
-        announce("", {})
-        yield announce
-
-
-def holder(path: Path) -> Holder | None:
-    """The running `make up` of this checkout, or None."""
-    if not path.exists():
-        return None
-    with _open(path) as file:
-        return _read(file, fcntl.LOCK_SH)
-
-
-def _open(path: Path) -> TextIO:
-    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+")
-
-
-def _read(file: TextIO, lock: int) -> Holder | None:
-    """Take the lock and return None; or what its holder has written, which is nothing if it is just writing."""
-    try:
-        fcntl.flock(file, lock | fcntl.LOCK_NB)
-        return None
-    except BlockingIOError:
-        with suppress(ValueError, TypeError):
-            return Holder(*json.load(file))
-    return Holder()
+                "Harbor Refresh already runs in this checkout. Use it, or end it with Ctrl-C in its terminal."
+            ) from None
+        yield

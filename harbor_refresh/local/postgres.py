@@ -22,7 +22,7 @@ import psycopg
 from harbor_refresh.local import LocalError
 from harbor_refresh.local.checkout import public_home, server_account
 from harbor_refresh.local.ports import LOOPBACK
-from harbor_refresh.local.process import end_leftover, spawn, tail
+from harbor_refresh.local.process import spawn, tail
 from harbor_refresh.local.server import EmbeddedServer
 
 ROLE = "postgres"
@@ -69,7 +69,6 @@ class EmbeddedPostgres(EmbeddedServer):
         programs = find_postgres()
         if not self._data.exists():
             self._make_data(programs)
-        end_leftover(self._data / "postmaster.pid", self._data)
         parameters = {**self.parameters, "port": str(self.port)}
         words = [word for name, value in parameters.items() for word in ("-c", f"{name}={value}")]
         argv: list[str | Path] = [programs / "postgres", "-D", self._data, *words]

@@ -1,7 +1,7 @@
 """Start processes that end with their parent, and end processes with all their descendants.
 
 Owns `prctl` and `psutil`; no other module of the package uses them. Systems other than Linux have no parent-death
-signal: a killed parent may leave its children behind, and the servers' next start ends them (`end_leftover`).
+signal, so there a killed parent may leave its children behind.
 """
 
 import ctypes
@@ -151,16 +151,3 @@ def _is_alive(member: psutil.Process) -> bool:
         return bool(member.is_running() and member.status() != psutil.STATUS_ZOMBIE)
     except psutil.Error:
         return False
-
-
-def end_leftover(pid_file: Path, directory: Path) -> None:
-    """Kill the server that a killed parent left behind in `directory`, and remove its stale pid file.
-
-    The caller owns the directory (a lock, or a temporary directory), so a server that still runs there has no
-    owner. Another process that got the same pid is left alone. The data of both servers survive a kill.
-    """
-    with suppress(OSError, ValueError, IndexError, psutil.Error):
-        leftover = psutil.Process(int(pid_file.read_text().split()[0]))
-        if Path(leftover.cwd()).resolve() == directory.resolve():
-            _kill([leftover, *leftover.children(recursive=True)])
-    pid_file.unlink(missing_ok=True)

@@ -1,8 +1,8 @@
 """Django's command line for `manage.py`, and for programs that are no commands of it: `python -m PACKAGE`.
 
 Each uses the development settings unless others are named, and the servers of a running `make up` in this checkout
-unless the environment names some: a mixture of two stacks would be wrong. The lock file says where the servers
-are. Only its owner can read it, so a command of another account finds nothing.
+unless the environment names some: a mixture of two stacks would be wrong. A file of the checkout says where the
+servers are. Only its owner can read it, so a command of another account finds nothing.
 """
 
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import django
 
-from harbor_refresh.local.checkout import Checkout, holder
+from harbor_refresh.local.checkout import Checkout
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = "settings.dev"
@@ -30,35 +30,29 @@ FOLLOWED = (
 
 
 def followed(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of the stack's environment that its lock file holds."""
+    """Return the variables of the stack's environment that the commands need."""
     return {name: environ[name] for name in FOLLOWED if environ.get(name)}
 
 
-def follow(root: Path, arguments: list[str], environ: MutableMapping[str, str]) -> str:
-    """Add the variables of the running stack; return its admin's address, or an empty text if nothing was added.
+def follow(root: Path, arguments: list[str], environ: MutableMapping[str, str]) -> bool:
+    """Add the variables of the running stack; return whether there are any.
 
     `manage.py test` makes a database of its own. If `make up` ends a moment later, the command fails, because its
     servers are away.
     """
     named = any(environ.get(name) or environ.get(f"{name}_FILE") for name in ADDRESSES)
     if named or environ.get("DJANGO_SETTINGS_MODULE") != SETTINGS or arguments[1:2] == ["test"]:
-        return ""
-    try:
-        running = holder(Checkout(root).lock)
-    except OSError:  # another account's
-        return ""
-    if running is None or not running.variables:
-        return ""
-    environ.update({name: value for name, value in running.variables.items() if name not in environ})
-    return running.admin
+        return False
+    announced = Checkout(root).announced()
+    environ.update({name: value for name, value in announced.items() if name not in environ})
+    return bool(announced)
 
 
 def prepare(root: Path = ROOT, *, has_own_servers: bool = False) -> None:
     """Take the settings and the servers. The bench starts servers of its own."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", SETTINGS)
-    admin = "" if has_own_servers else follow(root, sys.argv, os.environ)
-    if admin and sys.stderr.isatty():
-        sys.stderr.write(f"With the servers of the running `make up`, {admin}\n")
+    if not has_own_servers and follow(root, sys.argv, os.environ) and sys.stderr.isatty():
+        sys.stderr.write("With the servers of the running `make up`.\n")
 
 
 def run(name: str, module: str, *, has_own_servers: bool = False) -> None:

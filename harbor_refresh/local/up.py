@@ -82,7 +82,8 @@ class Up:
     def run(self) -> None:
         """Return after a signal, when everything has ended; LocalError if it could not start."""
         self._checkout.prepare()
-        with held(self._checkout.lock) as announce:
+        with held(self._checkout.lock):
+            self._checkout.variables.unlink(missing_ok=True)  # of one that was killed
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, self._stop)
             try:
@@ -92,7 +93,7 @@ class Up:
                 login = self._make_admin_account()
                 web, flower = self._port("The web", WEB_PORT), self._port("Flower", FLOWER_PORT)
                 admin = f"http://{LOOPBACK}:{web}/admin/"
-                announce(admin, followed(self._environ))
+                self._checkout.announce(followed(self._environ))
                 say("start web, workers, beat, Flower and the demo")
                 for service in services(web, flower):
                     self._services.append(self._started(service))
@@ -121,6 +122,7 @@ class Up:
                 say("Ending everything ...")
                 end(self._services, SERVICES_HAVE_SECONDS)
                 end(self._servers, SERVERS_HAVE_SECONDS)
+                self._checkout.variables.unlink(missing_ok=True)
             say("Everything has ended. `make up` finds its data again.")
 
     def _stop(self, _number: int, _frame: FrameType | None) -> None:

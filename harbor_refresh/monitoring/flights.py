@@ -38,15 +38,14 @@ class Flight(Generic[T]):
         with self._lock:
             now = monotonic()
             if self._open is None or self._is_old(self._open, now):
-                self._open, self._asked_at = Future(), now
-                threading.Thread(target=self._fly, args=(self._open,), name="flight", daemon=True).start()
+                asked: Future[T] = Future()
+                threading.Thread(target=self._fly, args=(asked,), name="flight", daemon=True).start()
+                self._open, self._asked_at = asked, now  # not before: a thread may be refused
             answer, left = self._open, self._asked_at + SECONDS - now
         try:
             return answer.result(max(0.0, left))
-        except TimeoutError:
-            if answer.done():
-                raise
-            return self._late()
+        except TimeoutError:  # of `ask`, or of the wait, which may end just before the answer comes
+            return answer.result() if answer.done() else self._late()
 
     def _is_old(self, answer: "Future[T]", now: float) -> bool:
         return answer.done() and (answer.exception() is not None or now - self._answered_at >= self._fresh)

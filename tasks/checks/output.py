@@ -14,13 +14,13 @@ from harbor_refresh.tasks.checks.registry import Result, level_of, what_of
 STYLES = {"error": "bold red", "warning": "bold yellow"}
 
 
-def answer_of(results: Sequence[Result], level: str = "error", more: Sequence[Any] = (), **data: Any) -> Answer:
-    """Answer a command, which fails if there is a problem of this level. `more` is shown before the summary, and
-    `data` is for programs alone. Lines are not broken, so that a command can be copied in one piece."""
+def answer_of(results: Sequence[Result], level: str = "error") -> Answer:
+    """Answer a command, which fails if there is a problem of this level. Lines are not broken, so that a command
+    can be copied in one piece."""
     found = [problem for result in results for problem in result.problems]
     failing = [one for one in found if one.is_serious() or level == "warning"]
-    shown = [*map(problem_text, found), *more, _summary(results)]
-    return Answer(_as_data(results) | data, shown, plural(len(failing), "problem") if failing else "")
+    shown: list[Text | str] = [*map(problem_text, found), _summary(results)]
+    return Answer(_as_data(results), shown, plural(len(failing), "problem") if failing else "")
 
 
 def _as_data(results: Sequence[Result]) -> dict[str, Any]:

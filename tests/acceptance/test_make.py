@@ -97,6 +97,7 @@ def test_up_runs_everything_until_ctrl_c_and_clean_removes_what_it_left(checkout
     wait_for(up.died, "the end", log=up.log)
     assert up.text().endswith("Everything has ended. `make up` finds its data again.\n")
     assert not answers()
+    assert not (checkout / ".local/up.json").exists(), "a later command would look for its servers"
     typed("make clean", checkout)
     assert not (checkout / ".local").exists()
     assert not (checkout / ".venv").exists()
@@ -108,7 +109,7 @@ def test_up_runs_everything_until_ctrl_c_and_clean_removes_what_it_left(checkout
 #: tests/integration/benchmarks say how to run the others small.
 STARTS = {
     "make up": ["-m harbor_refresh.local up"],
-    "make password": ["-m harbor_refresh.local password"],
+    "make password": ["manage.py changepassword admin"],
     "make test": ["-m pytest -n auto --dist loadfile --no-loadscope-reorder"],
     'make test ARGS="-k reports"': ["-m pytest -n auto --dist loadfile --no-loadscope-reorder -k reports"],
     "make slow": ["-m pytest -m slow -n auto --dist loadfile"],

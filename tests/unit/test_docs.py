@@ -59,7 +59,7 @@ def test_the_reference_has_each_setting() -> None:
 def test_the_reference_has_each_command() -> None:
     there = {path.stem for app in APPS for path in (ROOT / app).glob("management/commands/[a-z]*.py")}
     assert {"harbor", "attach", "doctor", "alive"} == there
-    titles = set(re.findall(r"^### (\w+ ?\w*)", REFERENCE["commands"], re.MULTILINE))
+    titles = set(re.findall(r"^### (\w+ ?[\w-]*)", REFERENCE["commands"], re.MULTILINE))
     families = {"harbor": harbor.VERBS, "attach": attach.VERBS}
     verbs = {f"{name} {verb}" for name, verbs in families.items() for verb in verbs}
     assert verbs | there - families.keys() <= titles

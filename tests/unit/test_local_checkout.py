@@ -1,38 +1,37 @@
-"""What `make up` keeps in the checkout; its lock, by which a command finds the running servers."""
+"""What `make up` keeps in the checkout: its lock, and the file by which a command finds the running servers."""
 
+import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from harbor_refresh.local import LocalError
-from harbor_refresh.local.checkout import LARGEST_LOG, Checkout, held, holder
+from harbor_refresh.local.checkout import LARGEST_LOG, Checkout, held
 from harbor_refresh.local.program import FOLLOWED, follow, followed
 
 ROOT = Path(__file__).resolve().parents[2]
-ADMIN = "http://127.0.0.1:8001/admin/"
 DEV = {"DJANGO_SETTINGS_MODULE": "settings.dev"}
 VARIABLES = {"DATABASE_URL": "postgresql://u@127.0.0.1:1/n", "REDIS_URL": "redis://127.0.0.1:1/0"}
 STATS = ["manage.py", "harbor", "status"]
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[Path]:
+def running(tmp_path: Path) -> Path:
     checkout = Checkout(tmp_path)
     checkout.prepare()
-    with held(checkout.lock) as announce:
-        announce(ADMIN, VARIABLES)
-        yield tmp_path
+    checkout.announce(VARIABLES)
+    return tmp_path
 
 
 def test_a_command_takes_the_servers_of_the_running_stack_and_keeps_its_own_variables(running: Path) -> None:
     environ = DEV | {"REFRESH_STRATEGY": "scan"}
-    assert follow(running, STATS, environ) == ADMIN
+    assert follow(running, STATS, environ)
     assert environ == DEV | VARIABLES | {"REFRESH_STRATEGY": "scan"}
-    assert follow(running, ["manage.py", "test"], dict(DEV)) == ""
+    assert not follow(running, ["manage.py", "test"], dict(DEV))
 
 
 @pytest.mark.parametrize(
@@ -49,20 +48,26 @@ def test_a_command_takes_the_servers_of_the_running_stack_and_keeps_its_own_vari
 )
 def test_one_variable_that_names_a_server_is_meant(running: Path, given: dict[str, str]) -> None:
     environ = DEV | given
-    assert follow(running, STATS, environ) == ""
+    assert not follow(running, STATS, environ)
     assert environ == DEV | given
 
 
 def test_where_nothing_runs_nothing_is_added(tmp_path: Path) -> None:
     environ = dict(DEV)
-    assert follow(tmp_path, STATS, environ) == ""
+    assert not follow(tmp_path, STATS, environ)
     checkout = Checkout(tmp_path)
     checkout.prepare()
-    with held(checkout.lock) as announce:
-        assert follow(tmp_path, STATS, environ) == ""  # it is still starting
-        announce(ADMIN, VARIABLES)
-    assert follow(tmp_path, STATS, environ) == ""  # it has ended
+    checkout.variables.touch()
+    assert not follow(tmp_path, STATS, environ), "it is just written"
     assert environ == DEV
+
+
+def test_a_command_that_looks_for_the_servers_takes_no_lock(
+    running: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `make up` that asks for the lock at the same moment would be refused."""
+    monkeypatch.setattr("fcntl.flock", Mock(side_effect=AssertionError))
+    assert follow(running, STATS, dict(DEV))
 
 
 def test_no_secret_is_announced() -> None:
@@ -70,17 +75,9 @@ def test_no_secret_is_announced() -> None:
     assert set(followed(environ)) == set(FOLLOWED)
 
 
-def test_a_second_holder_learns_where_the_first_runs(tmp_path: Path) -> None:
+def test_a_second_holder_learns_that_the_first_runs(tmp_path: Path) -> None:
     path = tmp_path / "up.lock"
-    with held(path) as announce:
-        announce(ADMIN, {"DATABASE_URL": "postgresql://db"})
-        with pytest.raises(LocalError, match=ADMIN), held(path):
-            pass
-
-
-def test_a_second_holder_learns_that_the_first_is_still_starting(tmp_path: Path) -> None:
-    path = tmp_path / "up.lock"
-    with held(path), pytest.raises(LocalError, match="still starting"), held(path):
+    with held(path), pytest.raises(LocalError, match="already runs in this checkout"), held(path):
         pass
 
 
@@ -94,17 +91,15 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         """
     )
-    subprocess.run([sys.executable, "-c", program], check=False)
+    killed = subprocess.run([sys.executable, "-c", program], check=False)
+    assert killed.returncode == -signal.SIGKILL
 
-    assert holder(path) is None
     with held(path):
-        assert holder(path) is not None
-    assert holder(path) is None
+        pass
 
 
-def test_only_its_owner_can_read_the_lock_file(tmp_path: Path) -> None:
-    with held(tmp_path / "up.lock"):
-        assert (tmp_path / "up.lock").stat().st_mode & 0o077 == 0
+def test_only_its_owner_can_read_what_is_announced(running: Path) -> None:
+    assert Checkout(running).variables.stat().st_mode & 0o077 == 0
 
 
 def test_only_its_owner_can_enter_what_is_kept(tmp_path: Path) -> None:

@@ -2,15 +2,14 @@
 
 import signal
 from collections.abc import Callable
-from io import StringIO
 from pathlib import Path
 
 import psutil
 import pytest
 
 from harbor_refresh.local import LocalError
-from harbor_refresh.local.__main__ import main, password
-from harbor_refresh.local.checkout import Checkout, held
+from harbor_refresh.local.__main__ import main
+from harbor_refresh.local.checkout import Checkout
 from harbor_refresh.local.process import end
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.local.services import Service
@@ -124,16 +123,6 @@ def test_the_password_of_a_new_account_is_said_at_once(
     (checkout.root / "manage.py").touch()
     login = Up(checkout)._make_admin_account()
     assert f"user admin, {login}\n" in capsys.readouterr().out
-
-
-def test_without_a_terminal_a_new_password_is_refused_in_one_line(
-    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.stdin", StringIO())
-    with held(checkout.lock) as announce:
-        announce("http://127.0.0.1:8000/admin/", {"DATABASE_URL": "postgresql://127.0.0.1/none"})
-        with pytest.raises(LocalError, match="in a terminal"):
-            password(checkout)
 
 
 def test_an_unknown_command_is_misuse(capsys: pytest.CaptureFixture[str]) -> None:

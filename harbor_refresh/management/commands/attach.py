@@ -1,4 +1,4 @@
-"""`manage.py attach`: look whether this service can be attached to a Harbor, and put right what is wrong there."""
+"""`manage.py attach`: check a Harbor before this service is attached, and end the tasks whose job is gone."""
 
 import os
 from dataclasses import asdict
@@ -13,32 +13,18 @@ from harbor_refresh.executions.management.output import Answer, Failed, bar_show
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.output import answer_of
 from harbor_refresh.tasks.checks.registry import Shown, examine, selection
-from harbor_refresh.tasks.management.verbs.repair import repair_drift
 
 
 def _check(options: dict[str, Any]) -> Answer:
-    with bar_shown("looked at") as progress:
-        facts = AttachFacts(progress, str(options["job_service_redis"]))
-        results = list(examine(selection(Shown.ATTACH), facts))
-    found = facts.__dict__.get("dead")  # None: no check has looked
-    return answer_of(results, more=dead_tasks.as_text(found) if found else (), dead_tasks=found and asdict(found))
+    return answer_of(list(examine(selection(Shown.ATTACH), AttachFacts())))
 
 
-def _repair(options: dict[str, Any]) -> Answer:
+def _end_dead_tasks(options: dict[str, Any]) -> Answer:
+    url, dry_run = str(options["job_service_redis"]), bool(options["dry_run"])
     if not is_attached():
-        raise Failed(
-            "REFRESH_ATTACH is not set, so no Harbor is attached; "
-            "`manage.py harbor repair drift --full` repairs here."
-        )
-    dry_run = bool(options["dry_run"])
+        raise Failed("REFRESH_ATTACH is not set, so no Harbor is attached.")
     if Facts().unapplied:
         raise Failed("our tables are missing. Type: manage.py migrate")
-    if options["dead_tasks"]:
-        return _end_dead_tasks(str(options["job_service_redis"]), dry_run)
-    return repair_drift(full=True, dry_run=dry_run)
-
-
-def _end_dead_tasks(url: str, dry_run: bool) -> Answer:
     if not url:
         raise Failed(f"name the Redis of Harbor's job service: --job-service-redis URL, or {VARIABLE}")
     with bar_shown("looked at") as progress:
@@ -50,25 +36,23 @@ def _end_dead_tasks(url: str, dry_run: bool) -> Answer:
 
 
 CHECK = "check whether this service can be attached to the Harbor that its settings name"
-REPAIR = "mark all executions whose status is wrong, or end the tasks whose job is gone"
-JOB_SERVICE = argument(
-    "--job-service-redis",
-    metavar="URL",
-    default=os.environ.get(VARIABLE, ""),
-    help=f"the Redis of Harbor's job service, which is only read (default: {VARIABLE})",
-)
-OF_REPAIR = (
+DEAD_TASKS = "end the tasks whose job is gone in Harbor's job service"
+OF_DEAD_TASKS = (
     argument("--dry-run", action="store_true", help="print, and write nothing"),
-    argument("--dead-tasks", action="store_true", help="end the tasks whose job is gone in Harbor's job service"),
-    JOB_SERVICE,
+    argument(
+        "--job-service-redis",
+        metavar="URL",
+        default=os.environ.get(VARIABLE, ""),
+        help=f"the Redis of Harbor's job service, which is only read (default: {VARIABLE})",
+    ),
 )
 VERBS = {
-    "check": Subcommand(CHECK, _check, [JOB_SERVICE]),
-    "repair": Subcommand(REPAIR, _repair, OF_REPAIR),
+    "check": Subcommand(CHECK, _check),
+    "dead-tasks": Subcommand(DEAD_TASKS, _end_dead_tasks, OF_DEAD_TASKS),
 }
 
 
 class Command(VerbCommand):
-    help = "Check whether this service can be attached to a running Harbor, and correct wrong statuses there."
+    help = "Check whether this service can be attached to a running Harbor, and end tasks there whose job is gone."
     requires_system_checks = ()  # some need tables that the first migration makes
     verbs = VERBS

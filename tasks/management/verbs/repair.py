@@ -41,7 +41,8 @@ def _note(word: Word, count: int) -> None:
         note(at_terminal(), word, Target.QUEUE, count=count)
 
 
-def repair_drift(*, full: bool, dry_run: bool) -> Answer:
+def _drift(options: dict[str, Any]) -> Answer:
+    full, dry_run = bool(options["full"]), bool(options["dry_run"])
     with bar_shown("looked at") as progress:
         outcome = reconcile(full=full, dry_run=dry_run, progress=progress)
     refuse_second_run("reconcile", outcome)
@@ -154,7 +155,7 @@ OF_DRIFT = (
     argument("--dry-run", action="store_true", help="only print; mark nothing"),
 )
 REPAIRS = {
-    "drift": Subcommand(DRIFT, lambda given: repair_drift(full=given["full"], dry_run=given["dry_run"]), OF_DRIFT),
+    "drift": Subcommand(DRIFT, _drift, OF_DRIFT),
     "claims": Subcommand("release the claims of dead nodes", _claims),
     "jobs": Subcommand("release the jobs of dead workers, and send the jobs that may run", _jobs),
     "refresh": executions.REFRESH,

@@ -105,7 +105,7 @@ def test_each_status_is_what_the_tasks_say_after_traffic_on_both_sides(
     ours = asked("SELECT count(*) FROM execution_status_change")[0][0]
     assert ours >= of_us_alone, did
 
-    reconciled("attach", "repair")
+    reconciled("harbor", "repair", "drift", "--full")
     wait_for(lambda: drained(redis) and wrong().keys() <= {dangling[1]}, "the marks of the repair")
 
     data("attach", "check")

@@ -1,10 +1,11 @@
-"""`attach check` and `attach repair --dead-tasks`: tasks whose job is gone in Harbor's job service."""
+"""`attach dead-tasks`: tasks whose job is gone in Harbor's job service."""
 
 import json
 import time
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 from redis import Redis
 
 from harbor_refresh.attach import dead_tasks
@@ -12,7 +13,7 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import AuditEntry
 from tests.harbor import rows
 from tests.harbor.samples import everything
-from tests.integration.command_output import data, failing, said
+from tests.integration.command_output import data, failing
 
 PREFIX = "{harbor_job_service_namespace}:"
 RUN = 1_787_292_000
@@ -77,10 +78,10 @@ def test_what_becomes_of_a_task(
         stats(job_service, "job", *in_redis)
     keys = {key: job_service.type(key) for key in job_service.scan_iter(f"{PREFIX}*")}
     before = everything()
-    dry = data("attach", "repair", "--dead-tasks", "--dry-run", *options(job_service))
+    dry = data("attach", "dead-tasks", "--dry-run", *options(job_service))
     assert (dry["dead"], dry["ended"]) == (int(becomes is not None), 0)
     assert everything() == before
-    done = data("attach", "repair", "--dead-tasks", *options(job_service))
+    done = data("attach", "dead-tasks", *options(job_service))
     assert (done["looked_at"], done["unfinished"], done["dead"], done["ended"]) == (1, 1, dry["dead"], dry["dead"])
     assert status_of(pk)[0] == (becomes or stored)
     assert {key: job_service.type(key) for key in job_service.scan_iter(f"{PREFIX}*")} == keys
@@ -89,21 +90,21 @@ def test_what_becomes_of_a_task(
     refresh([of])
     assert rows.stored(of, "status") == ((becomes or "Running"),)
     after = everything()
-    assert data("attach", "repair", "--dead-tasks", *options(job_service))["dead"] == 0
+    assert data("attach", "dead-tasks", *options(job_service))["dead"] == 0
     assert everything() == after
 
 
 @pytest.mark.parametrize("columns", [{"job_id": ""}, {"job_id": None}, {"update_time": "now"}])
 def test_a_young_task_and_one_without_a_job_are_not_looked_at(job_service: Redis, columns: dict[str, Any]) -> None:
     _, pk = task(**columns)
-    assert data("attach", "repair", "--dead-tasks", *options(job_service))["unfinished"] == 0
+    assert data("attach", "dead-tasks", *options(job_service))["unfinished"] == 0
     assert status_of(pk)[0] == "Running"
 
 
 def test_a_task_of_a_periodic_policy_is_left(job_service: Redis) -> None:
     _, pk = task("Pending")
     job_service.zadd(f"{PREFIX}period:policies", {json.dumps({"id": "job", "cron_spec": "0 0 0 * * *"}): 1})
-    assert data("attach", "repair", "--dead-tasks", *options(job_service))["dead"] == 0
+    assert data("attach", "dead-tasks", *options(job_service))["dead"] == 0
     assert status_of(pk)[0] == "Pending"
 
 
@@ -113,15 +114,15 @@ def test_a_redis_without_a_living_job_service_is_refused(redis: Redis, heartbeat
         redis.sadd(f"{PREFIX}worker_pools", "pool")
         redis.hset(f"{PREFIX}worker_pools:pool", "heartbeat_at", heartbeat)
     _, pk = task()
-    why = failing("attach", "repair", "--dead-tasks", *options(redis))[1]
+    why = failing("attach", "dead-tasks", *options(redis))[1]
     assert "no job service of Harbor is alive in this Redis" in why
     assert status_of(pk)[0] == "Running"
 
 
 def test_a_redis_that_does_not_answer_or_is_not_named_is_said() -> None:
-    why = failing("attach", "repair", "--dead-tasks", "--job-service-redis", "redis://127.0.0.1:1/2")[1]
+    why = failing("attach", "dead-tasks", "--job-service-redis", "redis://127.0.0.1:1/2")[1]
     assert why.startswith("the Redis of Harbor's job service cannot be asked")
-    assert "--job-service-redis URL" in failing("attach", "repair", "--dead-tasks")[1]
+    assert "--job-service-redis URL" in failing("attach", "dead-tasks")[1]
 
 
 HOUR = 3600
@@ -154,7 +155,7 @@ def test_a_lost_report_is_taken_after_an_hour_and_a_gone_job_after_a_day(
     changed_ago(pk, changed)
     if in_redis:
         stats(job_service, "job", in_redis, ago=job_ended)
-    data("attach", "repair", "--dead-tasks", *options(job_service))
+    data("attach", "dead-tasks", *options(job_service))
     assert status_of(pk)[0] == becomes
 
 
@@ -162,7 +163,7 @@ def test_the_message_and_the_log_of_actions_say_why(job_service: Redis) -> None:
     _, gone = task(job_id="job-a")
     _, lost = task(job_id="job-b")
     stats(job_service, "job-b", "Success")
-    data("attach", "repair", "--dead-tasks", *options(job_service))
+    data("attach", "dead-tasks", *options(job_service))
     unknown = "The job service no longer knows this job, so its outcome is unknown: it may have succeeded."
     known = "The job service says Success; its report was lost."
     messages = rows.asked("SELECT id, status, status_message FROM task ORDER BY id")
@@ -191,10 +192,11 @@ def test_pages_find_every_task_and_read_a_bounded_number_of_rows(
     assert seen == [2 * page for page in range(1, 11)]
 
 
-def test_the_check_names_them_and_what_to_type(job_service: Redis) -> None:
-    _, pk = task()
-    before = everything()
-    text = " ".join(said("attach", "check", *options(job_service)).split())
-    assert f"1 task has no job left, such as {pk}" in text
-    assert "manage.py attach repair --dead-tasks --dry-run" in text
-    assert everything() == before
+def test_without_our_tables_it_says_what_to_type() -> None:
+    rows.asked("DELETE FROM django_migrations WHERE app = 'harbor_executions'")
+    assert failing("attach", "dead-tasks")[1].endswith("Type: manage.py migrate")
+
+
+def test_where_no_harbor_is_attached_it_says_so(settings: Settings) -> None:
+    settings.REFRESH_ATTACH = ""
+    assert "no Harbor is attached" in failing("attach", "dead-tasks")[1]

@@ -1,19 +1,18 @@
-"""`manage.py attach repair`: every execution whose status is wrong is marked, and no other."""
+"""`harbor repair drift --full` on Harbor's tables: each execution with a wrong status is marked, and no other."""
 
 import random
 
 import pytest
-from pytest_django import Settings
 from redis import Redis
 
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from harbor_refresh.tasks.queue.keys import HARBORS_SET
-from tests.harbor.rows import asked
 from tests.harbor.samples import END, everything, execution, stored, wrong
-from tests.integration.command_output import data, failing, said
+from tests.integration.command_output import data, said
 
 YEAR_1 = "0001-01-01 00:00:00"
+REPAIR = ("harbor", "repair", "drift", "--full")
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -24,14 +23,14 @@ def test_wrong_executions_are_marked_and_a_dry_run_marks_none(redis: Redis) -> N
     execution("Error", END, "Error", "Success", revision=8)
     execution("Success", END, revision=1)
     before = everything()
-    assert data("attach", "repair", "--dry-run")["drifted"] == 2
-    assert "2 drifted, 0 of them waiting already, dry run" in said("attach", "repair", "--dry-run")
+    assert data(*REPAIR, "--dry-run")["drifted"] == 2
+    assert "2 drifted, 0 of them waiting already, dry run" in said(*REPAIR, "--dry-run")
     assert not redis.exists(HARBORS_SET)
-    assert data("attach", "repair")["marked"] == 2
+    assert data(*REPAIR)["marked"] == 2
     assert redis.smembers(HARBORS_SET) == {f"{pk}:REPLICATION".encode() for pk in (lost, by_hand)}
     assert everything() == before
     refresh([lost, by_hand])
-    assert data("attach", "repair")["drifted"] == 0
+    assert data(*REPAIR)["drifted"] == 0
 
 
 def test_the_search_agrees_with_the_refresh_about_every_execution(redis: Redis) -> None:
@@ -51,13 +50,3 @@ def test_the_search_agrees_with_the_refresh_about_every_execution(redis: Redis) 
     assert found.drifted == len(wrong()) > 0
     assert refresh(list(stored())).changed == found.drifted
     assert reconcile(full=True, dry_run=True).drifted == len(wrong()) == 0
-
-
-def test_without_our_tables_it_says_what_to_type() -> None:
-    asked("DELETE FROM django_migrations WHERE app = 'harbor_executions'")
-    assert failing("attach", "repair")[1].endswith("Type: manage.py migrate")
-
-
-def test_where_no_harbor_is_attached_it_names_the_command_for_that(settings: Settings) -> None:
-    settings.REFRESH_ATTACH = ""
-    assert "`manage.py harbor repair drift --full` repairs here" in failing("attach", "repair")[1]

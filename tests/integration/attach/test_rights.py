@@ -154,7 +154,6 @@ def test_with_exactly_these_rights_everything_works(harbor: Restricted, cluster:
         wait_for(lambda: hook.received, "the webhook to be called", log=heir.log)
     wait_for(lambda: not harbor.redis.keys(PROCESSING), "the claims to be completed")
     wait_for(lambda: not harbor.redis.keys(HARBORS_PATTERN), "the keys of older releases to be taken in")
-    succeeds(harbor, "attach", "repair")
     succeeds(harbor, "harbor", "repair", "drift", "--full")
     succeeds(harbor, "harbor", "status")
     succeeds(harbor, "harbor", "status", "--claims")
@@ -214,7 +213,7 @@ def test_without_the_right_to_the_schema_that_is_named_and_no_row_is_at_fault(ha
     harbor.database.execute(b"REVOKE USAGE ON SCHEMA public FROM PUBLIC, harbor_refresh")
     try:
         check = harbor.manage("attach", "check", "--json")
-        repair = harbor.manage("attach", "repair")
+        repair = harbor.manage("harbor", "repair", "drift", "--full")
         refresh = harbor.manage("shell", "-v", "0", "-c", REFRESH.replace("PK", str(pk)))
     finally:
         harbor.database.execute(b"GRANT USAGE ON SCHEMA public TO PUBLIC, harbor_refresh")
@@ -223,7 +222,7 @@ def test_without_the_right_to_the_schema_that_is_named_and_no_row_is_at_fault(ha
         "attach.rights": [("The role harbor_refresh lacks the right USAGE on the schema public.", GRANT_USAGE)]
     }
     assert (check.returncode, repair.returncode, refresh.returncode) == (1, 1, 1)
-    assert "`manage.py attach check` names each, with the statement that grants it" in repair.stderr
+    assert "`manage.py attach check` says what to do." in repair.stderr
     assert "harbor_refresh.executions.errors.RightMissing: " in refresh.stderr, "the work waits, and goes on"
     assert harbor.manage("harbor", "repair", "refresh", str(pk)).returncode == 0
     assert statuses(harbor) == ["Success"]
@@ -313,8 +312,8 @@ def test_the_right_of_the_page_is_enough_to_end_dead_tasks_and_without_it_the_co
     values = {"id": "lost", "status": "Success", "revision": 7, "update_time": 7}
     harbor.redis.hset(f"{prefix}job_stats:lost", mapping=values)
     known = harbor.redis.connection_pool.connection_kwargs
-    words = ("--dead-tasks", "--job-service-redis", f"redis://{known['host']}:{known['port']}/0")
-    without = harbor.manage("attach", "repair", *words)
+    words = ("attach", "dead-tasks", "--job-service-redis", f"redis://{known['host']}:{known['port']}/0")
+    without = harbor.manage(*words)
     assert without.returncode == 1
     assert (
         f'type GRANT {right} ON public.task TO "harbor_refresh"; and then repeat this command.' in without.stderr
@@ -324,7 +323,7 @@ def test_the_right_of_the_page_is_enough_to_end_dead_tasks_and_without_it_the_co
     assert harbor.database.execute(task).fetchall() == [("Running", 2, None)]
     harbor.database.execute(f"GRANT {right} ON public.task TO harbor_refresh".encode())
     try:
-        succeeds(harbor, "attach", "repair", *words)
+        succeeds(harbor, *words)
     finally:
         harbor.database.execute(f"REVOKE {right} ON public.task FROM harbor_refresh".encode())
         harbor.redis.delete(f"{prefix}worker_pools", f"{prefix}worker_pools:pool", f"{prefix}job_stats:lost")
@@ -345,5 +344,5 @@ def test_a_command_that_a_script_may_not_run_is_named_and_no_absence(harbor: Res
     assert "'scard'" in done.stderr or "can't run this command" in done.stderr  # as Redis 7.0 says it
     assert done.stderr.strip().endswith(
         "Redis answers, and refuses this program: its user may not use that command, or not on that key. "
-        "`manage.py attach check` names each right that is missing; then repeat this command."
+        "`manage.py attach check` says what to do."
     )

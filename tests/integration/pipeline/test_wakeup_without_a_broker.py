@@ -70,7 +70,8 @@ def test_a_dead_separate_broker_stops_no_report(
         assert ran.stdin is not None
         assert ran.stdout is not None
         assert ran.stderr is not None
-        pid = int((tmp_path / "broker" / "server.pid").read_text())
+        pid = broker.pid
+        assert pid is not None
         try:
             ran.stdin.write("\n")
             ran.stdin.flush()

@@ -296,7 +296,7 @@ def test_a_command_without_redis_ends_with_1_and_one_line() -> None:
     assert done.stderr.startswith("Failed: Redis: ConnectionError: ")
     assert done.stderr.endswith(
         "Redis is away; nothing is lost, reconcile finds what was not marked. "
-        "Look at REDIS_URL and `redis-cli ping`, then repeat this command.\n"
+        "`manage.py harbor check` says what to do.\n"
     )
 
 
@@ -306,9 +306,7 @@ def test_a_command_without_a_database_ends_with_1_and_one_line() -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("Failed: PostgreSQL: connection failed")
-    assert done.stderr.endswith(
-        "The database is away. Look at DATABASE_URL and `pg_isready`, then repeat this command.\n"
-    )
+    assert done.stderr.endswith("The database is away. `manage.py harbor check` says what to do.\n")
 
 
 @pytest.mark.parametrize(

@@ -47,10 +47,8 @@ FAILS = {
     "alive worker": "no worker of .* has answered",
     "alive beat": "Beat has never sent anything",
     "attach check": r"\d+ problem",
-    "attach repair": "no Harbor is attached",
-    "attach repair --dry-run": "no Harbor is attached",
-    "attach repair --dead-tasks": "no Harbor is attached",
-    "attach repair --dead-tasks --dry-run": "no Harbor is attached",
+    "attach dead-tasks": "no Harbor is attached",
+    "attach dead-tasks --dry-run": "no Harbor is attached",
     "doctor": r"\d+ problems?",
     "harbor check": r"\d+ errors",
 }

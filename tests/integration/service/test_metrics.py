@@ -4,8 +4,10 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import httpx2
 import pytest
@@ -189,6 +191,30 @@ def test_a_server_that_hangs_is_asked_once_however_many_wait_for_it(hanging: Any
     flight = Flight(ask, lambda: "late")
     assert [flight.answer() for _ in range(3)] == ["late"] * 3
     assert len(asked) == 1
+
+
+class LateAnswer(Future[Any]):
+    """An answer that comes when the wait for it has just ended."""
+
+    def result(self, timeout: float | None = None) -> Any:
+        found = super().result()
+        if timeout is not None:
+            raise TimeoutError
+        return found
+
+
+def test_an_answer_that_comes_when_the_wait_ends_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flights, "Future", LateAnswer)
+    assert Flight(lambda: "answer", lambda: "late").answer() == "answer"
+
+
+def test_a_question_whose_thread_is_refused_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    flight = Flight(lambda: "answer", lambda: "late")
+    with monkeypatch.context() as patch:
+        patch.setattr("threading.Thread.start", Mock(side_effect=RuntimeError("can't start new thread")))
+        with pytest.raises(RuntimeError, match="can't start"):
+            flight.answer()
+    assert flight.answer() == "answer"
 
 
 def test_a_database_that_hangs_costs_its_values_and_no_more_than_the_patience(

@@ -190,6 +190,22 @@ def test_what_a_person_took_away_stays_away_and_what_is_new_comes() -> None:
     assert "change_execution" not in before
 
 
+def test_the_next_migrate_gives_what_a_killed_one_has_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(role: str, app: str, codename: str) -> bool:
+        if app == "harbor_executions":
+            raise InterruptedError
+        return False
+
+    before = permissions("operator")
+    Permission.objects.get(codename="change_quarantine").delete()
+    with monkeypatch.context() as patch:
+        patch.setattr(roles, "may", killed)
+        with pytest.raises(InterruptedError):
+            call_command("migrate", verbosity=0)
+    call_command("migrate", verbosity=0)
+    assert permissions("operator") == before
+
+
 def test_a_group_that_was_deleted_is_made_again_without_members() -> None:
     before = permissions("viewer")
     member("viewer")
