@@ -1,17 +1,14 @@
 """The Celery app of workers as a project has them: `celery -A benchmarks.stock_app worker`.
 
 It has our settings, tasks and queues, Celery's own consumer and kombu's own transport; the service's app replaces
-both (harbor_refresh/consumer.py, tasks/broker/redis_transport.py). Nothing of ours reads a message, so plain tasks
-cost what Celery alone costs.
+both (harbor_refresh/consumer.py, tasks/broker/redis_transport.py). So plain tasks cost what Celery alone costs.
 """
 
 from celery import Celery
 
 from harbor_refresh.celery import app
-from harbor_refresh.tasks.broker.celery_queues import GUARD
 
 __all__ = ["app"]
 
 app.conf.worker_consumer = "celery.worker.consumer:Consumer"
 app.amqp_cls = Celery.amqp_cls
-app.steps["consumer"].discard(GUARD)

@@ -66,11 +66,11 @@ def json_text(value: Any) -> str:
     return text
 
 
-def refuse_nesting(value: Any, at_most: int | None = None, levels: int = MAX_DEPTH) -> None:
-    """Raise ValueError for more than so many nested levels or more than `at_most` values in all. A list that
+def refuse_nesting(value: Any, at_most: int | None = None) -> None:
+    """Raise ValueError for more than MAX_DEPTH nested levels or more than `at_most` values in all. A list that
     contains itself exceeds both limits."""
     level, count = _containers([value]), 0
-    for _ in range(levels):
+    for _ in range(MAX_DEPTH):
         if not level:
             return
         count += sum(map(len, level))
@@ -78,7 +78,7 @@ def refuse_nesting(value: Any, at_most: int | None = None, levels: int = MAX_DEP
             raise ValueError(f"more than {at_most:,} values")
         level = [inner for one in level for inner in _containers(one.values() if isinstance(one, dict) else one)]
     if level:
-        raise ValueError(f"more than {levels} levels, one in the other")
+        raise ValueError(f"more than {MAX_DEPTH} levels, one in the other")
 
 
 def _containers(values: Iterable[Any]) -> list[Any]:

@@ -46,8 +46,7 @@ class TasksConfig(AppConfig):
         from celery import signals
 
         from harbor_refresh.tasks import celery_tasks, heartbeat, host, schedule
-        from harbor_refresh.tasks.jobs import nodes, report_target, sender
-        from harbor_refresh.tasks.jobs.messages import guard
+        from harbor_refresh.tasks.jobs import messages, nodes, report_target, sender
         from harbor_refresh.tasks.jobs.running import writer
         from harbor_refresh.tasks.operations import delivery_runs
         from harbor_refresh.tasks.strategies import strategy
@@ -63,8 +62,8 @@ class TasksConfig(AppConfig):
         signals.worker_ready.connect(delivery_runs.on_worker_ready)
         signals.beat_init.connect(schedule.follow_setting)
         for starting in (signals.import_modules, signals.celeryd_init):
-            starting.connect(host.add_steps)
-        guard.connect()
+            starting.connect(host.add_step)
+        messages.connect()
         # after the writer of a pool without processes
         signals.worker_shutdown.connect(nodes.this_worker.stop)
         heartbeat.connect()

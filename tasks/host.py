@@ -5,8 +5,7 @@ It adds what the project lacks, and changes nothing that the project has set:
 1. our Celery tasks, and the route of each, before the project's own routes, which may match every name;
 2. beat's schedule, if the project has no django-celery-beat, whose rows `migrate` makes (tasks/schedule.py);
 3. kombu's transports, mended, for the connections of this app alone (tasks/broker/amqp_connection.py);
-4. two steps of its workers: one refuses a message that would end them (tasks/jobs/messages/guard.py), and one has
-   them beat (tasks/jobs/nodes.py).
+4. a step of its workers, which has them beat (tasks/jobs/nodes.py).
 
 The settings are read when Celery reads them, because this is called while they are being imported. A worker and a
 beat tell at their start what the checks find (tasks/checks), and go on.
@@ -20,7 +19,7 @@ from celery import signals
 
 from harbor_refresh.executions.checks import bad_settings
 from harbor_refresh.tasks.broker.amqp_connection import mend_connections
-from harbor_refresh.tasks.broker.celery_queues import GUARD, NODE, ROUTES
+from harbor_refresh.tasks.broker.celery_queues import NODE, ROUTES
 from harbor_refresh.tasks.schedule import ROWS, has_rows
 
 log = logging.getLogger("harbor_refresh")
@@ -39,11 +38,11 @@ def connect(app: Any) -> Any:
     return app
 
 
-def add_steps(sender: Any, instance: Any = None, **_: Any) -> None:
-    """Add our steps to each worker of this project, whichever Celery app it has: without them no job begins. A
+def add_step(sender: Any, instance: Any = None, **_: Any) -> None:
+    """Add our step to each worker of this project, whichever Celery app it has: without it no job begins. A
     worker in the process of a test sends `import_modules` alone, whose sender is the app."""
     app = instance.app if instance else sender
-    app.steps["consumer"].update((GUARD, NODE))
+    app.steps["consumer"].add(NODE)
 
 
 def _on_configured(sender: Any, source: Any, **_: Any) -> None:

@@ -15,7 +15,7 @@ the whole process.
    host.
 5. Properties of a message that py-amqp cannot read (text that is no UTF-8, a moment beyond the calendar) would end
    the worker, and then the next. The transport reads such a message as one without properties. It names no task,
-   so the worker refuses it (tasks/jobs/messages/guard.py).
+   so Celery rejects it.
 """
 
 import select

@@ -42,7 +42,5 @@ ROUTES = {
     "tasks.run_cycle": {"queue": WORK},
 }
 
-#: The step of each worker that refuses messages. A name, because its module needs Django's apps.
-GUARD = "harbor_refresh.tasks.jobs.messages.guard:MessageGuard"
-#: The step of each worker by which others know that it is alive.
+#: The step of each worker by which others know that it is alive. A name, because its module needs Django's apps.
 NODE = "harbor_refresh.tasks.jobs.nodes:NodeStep"

@@ -1,6 +1,5 @@
-"""Kombu's transport for Redis, mended for a Redis that fails and for entries of a queue that are no messages
-(docs/explanation/decisions/0011-celery-settings.md). Only the connections of our Celery app use it
-(amqp_connection.py).
+"""Kombu's transport for Redis, mended for a Redis that fails (docs/explanation/decisions/0011-celery-settings.md).
+Only the connections of our Celery app use it (amqp_connection.py).
 
 1. A worker whose connection breaks while it holds unacknowledged messages puts them back when it closes its
    channel. If the connection is closed by then, kombu 5.7 reads the host name of None. The AttributeError is no
@@ -14,64 +13,20 @@
 4. Kombu makes a Redis client for each command that it sends, which takes as long as the command. The channel
    keeps one.
 5. Behind Sentinel, kombu does not limit the time that a Sentinel may take. The transport does.
-6. Any program with access to Redis can push to the list of a queue, or publish to a channel. An entry that is no
-   JSON, or that lacks a part, raises where the worker reads it, so the worker would end or connect again. The
-   transport logs it and drops it. Redis has removed it by then, so there is nothing to acknowledge.
 """
 
-import logging
 from contextlib import suppress
 from typing import Any
 
 from kombu.exceptions import OperationalError
-from kombu.transport import redis, virtual
-from kombu.utils.json import loads
+from kombu.transport import redis
 
-from harbor_refresh.executions.text import made_storable, refuse_nesting, said_by, shown, storable
-from harbor_refresh.tasks.broker.amqp_transport import is_raised_in
 from harbor_refresh.tasks.queue import connection as of_queue
-
-log = logging.getLogger("harbor_refresh")
 
 #: A list that never exists. A push to it changes nothing, and is refused when writes are refused.
 NO_LIST = "harbor_refresh.none"
 #: The seconds for an answer if the transport options name none.
 DEFAULT_TIMEOUT = 5.0
-MAX_WHY = 200
-#: Python reads nearly 1,000 levels of JSON. Kombu writes the message again, somewhat deeper in its calls, to note
-#: that it was fetched. With fewer levels, the guard of messages ends the job (tasks/jobs/messages/guard.py).
-MAX_LEVELS = 910
-
-
-class NoMessage(Exception):
-    """An entry of a queue is no message of kombu."""
-
-
-class Message(virtual.Message):
-    def __init__(self, payload: Any, channel: Any = None, **options: Any) -> None:
-        try:
-            refuse_nesting(payload, levels=MAX_LEVELS)
-            super().__init__(payload, channel=channel, **options)
-            _refuse_place(self.delivery_tag, self.delivery_info)
-        except MemoryError:
-            raise
-        except Exception as exc:  # no part of it needs a server
-            raise NoMessage(said_by(exc)) from exc
-
-
-def _refuse_place(tag: Any, place: Any) -> None:
-    """Raise ValueError unless kombu can note with these that the message was fetched, and put it back."""
-    if not storable(tag):
-        raise ValueError(f"delivery_tag takes text, and got {shown(tag)}")
-    if not isinstance(place, dict) or not all(
-        isinstance(place[part], str | None) for part in ("exchange", "routing_key")
-    ):
-        raise ValueError(f"delivery_info takes the names of an exchange and a key, and got {shown(place)}")
-
-
-def _log_dropped(queue: str, why: str) -> None:
-    why = made_storable(" ".join(why[:MAX_WHY].split()))
-    log.error("Dropped an entry of the queue %s, because it is no message: %s", queue, why)
 
 
 class QoS(redis.QoS):
@@ -87,7 +42,6 @@ class QoS(redis.QoS):
 
 
 class Channel(redis.Channel):
-    Message: Any = Message
     QoS: Any = QoS
     connection_class: Any = of_queue.ReroutingConnection
     connection_class_ssl: Any = of_queue.ReroutingSSLConnection
@@ -106,22 +60,6 @@ class Channel(redis.Channel):
             self._kept = super()._create_client()  # type: ignore[misc]
         return self._kept
 
-    def _brpop_read(self, **options: Any) -> Any:
-        return self._read(super()._brpop_read, **options)  # type: ignore[misc]
-
-    def _receive(self) -> Any:
-        return self._read(super()._receive)  # type: ignore[misc]
-
-    def _read(self, read: Any, **options: Any) -> Any:
-        """Drop an entry that is no JSON. Raise an error that has another cause, such as a broken connection."""
-        try:
-            return read(**options)
-        except Exception as exc:
-            if not is_raised_in(exc, loads):
-                raise
-            _log_dropped("of this worker", f"it is no JSON: {said_by(exc)}")
-            return True
-
 
 class Transport(redis.Transport):
     Channel: Any = Channel
@@ -138,13 +76,6 @@ class Transport(redis.Transport):
             self.close_connection(connection)
             raise
         return connection
-
-    def _deliver(self, message: Any, queue: Any) -> None:
-        """Give an entry to the consumer of its queue."""
-        try:
-            super()._deliver(message, queue)
-        except NoMessage as exc:
-            _log_dropped(shown(queue), str(exc))
 
 
 class SentinelChannel(redis.SentinelChannel, Channel):

@@ -21,7 +21,8 @@ from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.executions.lifecycle.reports import Report, Source
 from harbor_refresh.executions.lifecycle.reports import report as report_tasks
 from harbor_refresh.executions.news import counters
-from harbor_refresh.executions.status import CODES, Status, is_final
+from harbor_refresh.executions.status import CODES, MAX_ID, Status, is_final
+from harbor_refresh.executions.text import is_whole
 from harbor_refresh.tasks.jobs import report_target
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.report_target import JobReport
@@ -30,6 +31,10 @@ from harbor_refresh.tasks.jobs.running.kept_ends import Kept
 
 log = logging.getLogger("harbor_refresh")
 
+#: The header of a job's message: which run of which task. The row knows all else.
+HEADER = "harbor_job"
+#: No counter of runs gets larger.
+MAX_COUNT = 2**31 - 1
 #: Characters of a status message.
 MAX_MESSAGE = 2_000
 #: SQLSTATEs that are no fault of a job: a change of the schema (0A, 42), a pooler (26), other transactions (40,
@@ -51,6 +56,18 @@ class Run:
     revision: int = 0
     node: int | None = None
     process: int | None = None
+
+
+def header_of(task_id: int, number: int) -> dict[str, Any]:
+    return {HEADER: {"task": task_id, "run": number}}
+
+
+def run_of(header: Any) -> tuple[int, int] | None:
+    """Return the task and the run. None if the header, which may hold anything, names none."""
+    if not isinstance(header, dict):
+        return None
+    task, number = header.get("task"), header.get("run")
+    return (task, number) if is_whole(task, 1, MAX_ID) and is_whole(number, 0, MAX_COUNT) else None  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks.broker.channels import batch_producer
 from harbor_refresh.tasks.jobs.database import run
-from harbor_refresh.tasks.jobs.messages.validation import header_of
-from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, take
+from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, header_of, take
 from harbor_refresh.tasks.jobs.running import eager
 from harbor_refresh.tasks.jobs.running.per_process import BatchThread, PerProcess
 from harbor_refresh.tasks.models.job import Job, JobState

@@ -157,11 +157,6 @@ def kills_its_process(job: Handle, name: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@app.task(base=TrackedJob, name="tests.badly_limited", time_limit="abc")
-def badly_limited(job: Handle, name: str) -> None:
-    note("badly_limited", name)
-
-
 @app.task(base=TrackedJob, name="tests.deaf")
 def deaf(job: Handle, name: str) -> None:
     """It never asks whether it should stop."""

@@ -11,7 +11,7 @@ from celery.app.trace import build_tracer
 from celery.utils.nodenames import gethostname
 from django.db.models.functions import Now
 
-from harbor_refresh.tasks.jobs.messages.validation import header_of
+from harbor_refresh.tasks.jobs.outcomes import header_of
 from harbor_refresh.tasks.models.job import Job, JobState
 from harbor_refresh.tasks.without_redis import agenda
 

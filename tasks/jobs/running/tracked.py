@@ -14,9 +14,8 @@ from celery.exceptions import Ignore, Reject
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import json_text, said_by
 from harbor_refresh.tasks.jobs.limits import refuse_limit
-from harbor_refresh.tasks.jobs.messages.validation import HEADER, run_of
 from harbor_refresh.tasks.jobs.nodes import this_worker
-from harbor_refresh.tasks.jobs.outcomes import Begun, Run, begin, end_unbegun, exhausted
+from harbor_refresh.tasks.jobs.outcomes import HEADER, Begun, Run, begin, end_unbegun, exhausted, run_of
 from harbor_refresh.tasks.jobs.reaper import EAGER
 from harbor_refresh.tasks.jobs.running import writer
 from harbor_refresh.tasks.jobs.running.coroutines import make_plain
@@ -52,7 +51,7 @@ class TrackedJob(JobTask):
     """
 
     abstract = True
-    Request = "harbor_refresh.tasks.jobs.messages.guard:TrackedRequest"
+    Request = "harbor_refresh.tasks.jobs.messages:TrackedRequest"
     # Fixed for every setting of the app: a message that is acknowledged before its run has begun may be lost.
     acks_late = True
     reject_on_worker_lost = True

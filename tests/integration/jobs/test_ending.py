@@ -1,18 +1,18 @@
-"""Ends that the main process of a worker writes: it was revoked, has expired, or took too long."""
+"""Ends that the main process of a worker writes: its message was revoked or rejected, or it took too long."""
 
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from celery import signals
 from celery.utils.objects import Bunch
 from celery.worker.request import Request
 
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs.messages import guard
-from harbor_refresh.tasks.jobs.messages.guard import TrackedRequest
-from harbor_refresh.tasks.jobs.messages.validation import header_of
+from harbor_refresh.tasks.jobs import messages
+from harbor_refresh.tasks.jobs.messages import TrackedRequest
 from harbor_refresh.tasks.jobs.nodes import this_worker
-from harbor_refresh.tasks.jobs.outcomes import Outcome, take
+from harbor_refresh.tasks.jobs.outcomes import Outcome, header_of, take
 from harbor_refresh.tasks.models.job import Job
 from tests.integration.jobs.sample_jobs import (
     Outbox,
@@ -43,7 +43,7 @@ def request_of(message: Sent) -> Any:
 
 
 def revoked(message: Sent, *, terminated: bool = False) -> None:
-    guard.on_revoked(request_of(message), terminated)
+    messages.on_revoked(request_of(message), terminated)
 
 
 def test_a_run_ends_by_its_own_process_alone(message: Sent) -> None:
@@ -74,6 +74,32 @@ def test_a_dropped_copy_ends_no_run_and_no_job_that_has_another_message(message:
     revoked(message)
     revoked(message, terminated=True)
     assert rows() == {"j": ("waiting", 1)}
+
+
+def rejected(headers: Any) -> None:
+    for receiver, answer in signals.task_rejected.send(None, message=Bunch(headers=headers), exc=ValueError("no")):
+        assert answer is None, receiver
+
+
+def test_a_message_that_celery_cannot_read_ends_its_job(message: Sent) -> None:
+    rejected({"id": message.job, **header_of(message.task_id, message.number)})
+    assert tasks()["j"] == ("Error", 0, 0, "its message cannot be used: no")
+
+
+def test_a_message_that_celery_cannot_read_ends_no_job_if_it_names_no_run(message: Sent) -> None:
+    job, named = message.job, header_of(message.task_id, message.number)
+    rejected(None)
+    rejected([job])
+    rejected(named)
+    rejected({"id": job})
+    for other in ([job], 7, "", "another", "\ud800", "x" * 65):
+        rejected({"id": other, **named})
+    for header in (None, "abc", [1], {}, {"task": message.task_id}, {"run": 0}, {"task": "abc", "run": 0}):
+        rejected({"id": job, "harbor_job": header})
+    for number in (-1, 7, True, "0", 2**31, None):
+        rejected({"id": job, **header_of(message.task_id, number)})  # type: ignore[arg-type]
+    rejected({"id": job, **header_of(2**64, 0)})
+    assert rows() == {"j": ("sent", 0)}
 
 
 def limited(message: Sent) -> TrackedRequest:

@@ -1,0 +1,82 @@
+"""End the jobs whose messages Celery drops, and those that it ends without their code.
+
+The main process of a worker drops a message that was revoked, whose task it does not know, or that it cannot read.
+It kills a run that exceeds its hard limit. The code of the job never learns of it. If the database is away, that
+is logged: a job without a run is sent again later, and a run whose process was killed is released.
+"""
+
+import logging
+from typing import Any
+
+from billiard.exceptions import TimeLimitExceeded, WorkerLostError
+from celery import signals
+from celery.worker import state
+from celery.worker.request import Request
+from django.db import DatabaseError, connection
+
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.text import is_text, made_storable, said_by
+from harbor_refresh.tasks.jobs.nodes import this_worker
+from harbor_refresh.tasks.jobs.outcomes import HEADER, MAX_MESSAGE, Outcome, Run, run_of, take
+
+log = logging.getLogger("harbor_refresh")
+
+MAX_JOB = 64
+
+
+class TrackedRequest(Request):
+    """The request of a job, which the main process of a worker keeps while another process runs it."""
+
+    def on_timeout(self, soft: bool, timeout: float) -> Any:
+        """Write a hard limit before Celery acknowledges the message. If this process dies in between, the run is
+        released."""
+        if not soft and not state.should_terminate:
+            header, why = self.request_dict.get(HEADER), said_by(TimeLimitExceeded(timeout))
+            end(self.id, header, Status.ERROR, why, has_begun=True)
+        return super().on_timeout(soft, timeout)
+
+    def on_failure(self, exc_info: Any, *args: Any, **options: Any) -> Any:
+        """Have the runs of a process that died released at once."""
+        if isinstance(getattr(exc_info, "exception", None), WorkerLostError):
+            this_worker.wake()
+        return super().on_failure(exc_info, *args, **options)
+
+
+def on_revoked(request: Any, terminated: bool, **_: Any) -> None:
+    header = request.get(HEADER)
+    if terminated:
+        end(request.id, header, Status.STOPPED, "it was revoked while it ran", has_begun=True)
+    else:
+        end(request.id, header, Status.STOPPED, "it was revoked")
+
+
+def on_dropped(message: Any, exc: Exception | None = None, name: str = "", **_: Any) -> None:
+    """End the job of a message that Celery has rejected: of an unknown task, or one that it cannot read."""
+    fields = message.headers if isinstance(message.headers, dict) else {}
+    why = f"the worker that got it knows no task {name!r}" if name else f"its message cannot be used: {exc}"
+    end(fields.get("id"), fields.get(HEADER), Status.ERROR, why)
+
+
+def end(job: Any, header: Any, status: Status, why: str, *, has_begun: bool = False) -> None:
+    """End the job of a dropped message, if no run has begun: sent -> ended; or its run, which `has_begun` and
+    whose process is killed: running -> ended. A message that names no job ends none. Log that the database is
+    away, or refuses, and do not raise: it must not end the worker."""
+    found = run_of(header)
+    if found is None or not is_text(job, MAX_JOB, at_least=1):
+        return
+    task_id, number = found
+    its = Run(task_id, job, number + 1, node=this_worker.id) if has_begun else Run(task_id, job, number)
+    why = made_storable(why)[:MAX_MESSAGE]
+    try:
+        take([Outcome(its, status, why)])
+    except (DatabaseAway, DatabaseError) as exc:
+        log.warning("Could not write of task %d that %s: %s", task_id, why, exc)
+    finally:
+        connection.close()  # the main process keeps none
+
+
+def connect() -> None:
+    signals.task_revoked.connect(on_revoked, dispatch_uid="tasks.jobs.messages.revoked")
+    signals.task_unknown.connect(on_dropped, dispatch_uid="tasks.jobs.messages.unknown")
+    signals.task_rejected.connect(on_dropped, dispatch_uid="tasks.jobs.messages.rejected")
