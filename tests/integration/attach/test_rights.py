@@ -157,7 +157,7 @@ def test_with_exactly_these_rights_everything_works(harbor: Restricted, cluster:
     succeeds(harbor, "attach", "repair")
     succeeds(harbor, "harbor", "repair", "drift", "--full")
     succeeds(harbor, "harbor", "status")
-    succeeds(harbor, "harbor", "status", "--claims")
+    succeeds(harbor, "harbor", "why", str(marked[0]))
     succeeds(harbor, "harbor", "repair", "claims")
     succeeds(harbor, "harbor", "status", "--jobs")
     succeeds(harbor, "harbor", "list")
@@ -338,7 +338,7 @@ def test_the_right_of_the_page_is_enough_to_end_dead_tasks_and_without_it_the_co
 def test_a_command_that_a_script_may_not_run_is_named_and_no_absence(harbor: Restricted) -> None:
     harbor.redis.execute_command("ACL", "SETUSER", USER, "-scard")
     try:
-        done = harbor.manage("harbor", "status", "--claims")
+        done = harbor.manage("harbor", "marks", "export")
     finally:
         harbor.redis.execute_command("ACL", "SETUSER", USER, "+scard")
     assert done.returncode == 1
