@@ -16,23 +16,13 @@ from harbor_refresh.executions.management.output import Answer, bar_shown, refus
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks.broker.celery_queues import WORK
-from harbor_refresh.tasks.jobs import sender
-from harbor_refresh.tasks.jobs.reaper import reap, release_runs_without_node
 from harbor_refresh.tasks.management.verbs import executions
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from harbor_refresh.tasks.pipeline import legacy_marks
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
-from harbor_refresh.tasks.pipeline.recovery import recover
 
 #: At most so many rows, or ids, are shown.
 MAX_DRIFTS, MAX_IDS = 20, 10
-#: What was done with jobs.
-MEANINGS = {
-    "reported": "their report was fired again",
-    "failed": "nothing was heard of them for REFRESH_JOB_HOURS: Error",
-    "released": "their worker is dead: they wait for another run",
-    "sent": "their turn had come, or their message was overdue",
-}
 
 
 def _note(word: Word, count: int) -> None:
@@ -69,18 +59,6 @@ def repair_drift(*, full: bool, dry_run: bool) -> Answer:
     if outcome.drifted > MAX_DRIFTS:
         shown.append(f"… and {outcome.drifted - MAX_DRIFTS:,} more.")
     return Answer(data | {"first_drifts": first}, shown)
-
-
-def _claims(options: dict[str, Any]) -> Answer:
-    count = recover()
-    _note(Word.RECOVER, count)
-    return Answer({"recovered": count}, [f"Recovered {plural(count, 'execution')}."])
-
-
-def _jobs(options: dict[str, Any]) -> Answer:
-    data = {**asdict(reap()), "released": release_runs_without_node(), "sent": sender.send_all()}
-    rows = [(what, count, MEANINGS[what]) for what, count in data.items() if count]
-    return Answer(data, [table(("", "jobs", ""), rows)] if rows else ["Nothing to settle."])
 
 
 def _import(options: dict[str, Any]) -> Answer:
@@ -155,8 +133,6 @@ OF_DRIFT = (
 )
 REPAIRS = {
     "drift": Subcommand(DRIFT, lambda given: repair_drift(full=given["full"], dry_run=given["dry_run"]), OF_DRIFT),
-    "claims": Subcommand("release the claims of dead nodes", _claims),
-    "jobs": Subcommand("release the jobs of dead workers, and send the jobs that may run", _jobs),
     "refresh": executions.REFRESH,
 }
 SET = "write the set of Harbor's main branch instead of keys"
@@ -173,7 +149,7 @@ RELEASE = argument("--release", nargs="+", type=positive_integer, metavar="ID", 
 RELEASE_ALL = argument("--release-all", action="store_true", help="release all executions")
 PAUSE = "pause refreshing, or the tracked jobs of a queue, until it is resumed"
 QUARANTINE = "list the executions in quarantine with their reasons, or release them"
-REPAIR = "mark executions with a wrong status, release the claims and jobs of dead nodes, refresh executions"
+REPAIR = "mark executions with a wrong status, or refresh executions"
 VERBS = {
     "pause": Subcommand(PAUSE, _pause, [QUEUE, REASON]),
     "unpause": Subcommand("resume refreshing, or the jobs of a queue", _unpause, [QUEUE]),

@@ -158,7 +158,6 @@ def test_with_exactly_these_rights_everything_works(harbor: Restricted, cluster:
     succeeds(harbor, "harbor", "repair", "drift", "--full")
     succeeds(harbor, "harbor", "status")
     succeeds(harbor, "harbor", "why", str(marked[0]))
-    succeeds(harbor, "harbor", "repair", "claims")
     succeeds(harbor, "harbor", "status", "--jobs")
     succeeds(harbor, "harbor", "list")
     pages = harbor.manage("shell", "-v", "0", "-c", BROWSE)

@@ -110,16 +110,6 @@ def test_stats_goes_on_while_redis_is_away_and_fails() -> None:
     assert "error    redis.reachable  Redis is away, or does not answer in time." in done.stdout
 
 
-def test_recover_releases_the_claims_of_dead_nodes(queue: ExecutionQueue, redis: Redis) -> None:
-    queue.mark(["1:SCAN_ALL", "2:SCAN_ALL"])
-    queue.claim("dead", 2)
-    redis.zrem(queue.keys.nodes, "dead")
-
-    assert data("harbor", "repair", "claims") == {"recovered": 2}
-    assert on_the_queue(redis) == ["1:SCAN_ALL", "2:SCAN_ALL"]
-    assert said("harbor", "repair", "claims") == "Recovered 0 executions."
-
-
 def test_quarantine_lists_executions_with_their_reasons(queue: ExecutionQueue) -> None:
     assert said("harbor", "quarantine") == "No execution is in quarantine."
     assert data("harbor", "quarantine") == {"quarantined": []}
@@ -248,7 +238,7 @@ def test_reconcile_says_why_it_looked_at_everything(redis: Redis) -> None:
 
 
 def test_a_command_without_redis_ends_with_1_and_one_line() -> None:
-    done = manage("harbor", "repair", "claims", REDIS_URL=NOBODY)
+    done = manage("harbor", "marks", "export", REDIS_URL=NOBODY)
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
