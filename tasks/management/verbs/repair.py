@@ -61,22 +61,8 @@ def repair_drift(*, full: bool, dry_run: bool) -> Answer:
     return Answer(data | {"first_drifts": first}, shown)
 
 
-def _import(options: dict[str, Any]) -> Answer:
-    """An interrupted import or export is typed again: it takes the rest."""
-    is_dry_run = options["dry_run"]
-    with bar_shown("keys", legacy_marks.keys_of_server()) as show:
-        found = legacy_marks.import_marks(show, is_dry_run=is_dry_run)
-    if is_dry_run:
-        shown = [f"{plural(found.taken, 'mark')} to take, {found.unreadable:,} that cannot be read."]
-    else:
-        _note(Word.IMPORT, found.taken)
-        shown = [f"Took {plural(found.taken, 'mark')} onto the queue."]
-        if found.unreadable:
-            shown.append(f"Left {plural(found.unreadable, 'mark')} that cannot be read.")
-    return Answer({"taken": found.taken, "unreadable": found.unreadable}, shown)
-
-
 def _export(options: dict[str, Any]) -> Answer:
+    """An interrupted export is typed again: it takes the rest."""
     as_set = options["as_set"]
     with bar_shown("executions", legacy_marks.count_left(as_set=as_set)) as show:
         count = legacy_marks.export_marks(as_set=as_set, on_page=show)
@@ -137,9 +123,7 @@ REPAIRS = {
 }
 SET = "write the set of Harbor's main branch instead of keys"
 OF_EXPORT = [argument("--set", action="store_true", dest="as_set", help=SET)]
-DRY_RUN = argument("--dry-run", action="store_true", help="only count the marks")
 MARKS = {
-    "import": Subcommand("move Harbor's own marks to the queue", _import, [DRY_RUN]),
     "export": Subcommand("turn the queue into Harbor's own marks", _export, OF_EXPORT),
 }
 QUEUE_HELP = f"a queue of the broker; the default, {WORK}, means refreshing"
@@ -155,5 +139,5 @@ VERBS = {
     "unpause": Subcommand("resume refreshing, or the jobs of a queue", _unpause, [QUEUE]),
     "quarantine": Subcommand(QUARANTINE, _quarantine, [one_of(RELEASE, RELEASE_ALL)]),
     "repair": Subcommand(REPAIR, parts=REPAIRS),
-    "marks": Subcommand("import or export the marks of Harbor", parts=MARKS),
+    "marks": Subcommand("turn the queue into the marks of Harbor", parts=MARKS),
 }

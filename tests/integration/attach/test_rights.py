@@ -165,8 +165,6 @@ def test_with_exactly_these_rights_everything_works(harbor: Restricted, cluster:
     assert "200" in pages.stdout
     assert [one for one in pages.stdout.split("), (") if "200" not in one] == []
     cluster.end()  # so that no worker takes the marks that follow
-    succeeds(harbor, "harbor", "marks", "import", "--dry-run")
-    succeeds(harbor, "harbor", "marks", "import")
     twice = harbor.manage("shell", "-v", "0", "-c", MARK_TWICE.replace("ID", str(marked[0])))
     assert "[True, True]" in twice.stdout, twice.stderr
     succeeds(harbor, "harbor", "pause")
