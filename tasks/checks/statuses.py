@@ -110,7 +110,7 @@ def quarantined(facts: Facts) -> Iterator[CheckMessage]:
             f"{plural(count, 'execution')} could not be refreshed and {'is' if count == 1 else 'are'} in "
             "quarantine.\nTheir status may be out of date. Each is tried again automatically "
             f"{age(pacing.QUARANTINE_SECONDS)} after it was quarantined.",
-            "Read the reason of each under Quarantine in the admin. Repair the cause, then release them.",
+            "Read the reason of each with: manage.py harbor quarantine. Repair the cause, then release them.",
         )
 
 
