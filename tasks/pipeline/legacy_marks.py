@@ -79,7 +79,7 @@ class LegacyMarks(ExecutionQueue):
     def _take(self, marks: Sequence[bytes], members: Sequence[str | None], of_set: str) -> int:
         """Take these marks, as these members. A mark without a member stays, because no claim could read it."""
         found = [(mark, member) for mark, member in zip(marks, members, strict=True) if member]
-        taken = sum(self._run("take_legacy", *chain.from_iterable(part), set=of_set) for part in pages(found))
+        taken: int = sum(self._run("take_legacy", *chain.from_iterable(part), set=of_set) for part in pages(found))
         if taken:
             crash_points.reach("imported", [])
         return taken
