@@ -314,7 +314,6 @@ UNFOLD = {
                 _page("History", "history", "harbor_executions", "statuschange"),
                 _page("Queue", "stacks", "harbor_tasks", "pause"),
                 _page("Limits", "speed", "harbor_tasks", "limit"),
-                _page("Quarantine", "report", "harbor_executions", "quarantine"),
             ),
             _group(
                 "Notifications",

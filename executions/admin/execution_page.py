@@ -65,7 +65,6 @@ def panel(execution: Any) -> dict[str, Any]:
         "history_url": list_url("executions_statuschange", q=execution.pk),
         "quarantine": quarantine,
         "quarantined_at": moment(quarantine.at) if quarantine else "",
-        "quarantine_url": list_url("executions_quarantine", q=execution.pk),
     }
     return {
         "parts": {"panel": render_to_string("executions/admin/execution_panel.html", context)},

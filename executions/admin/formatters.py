@@ -129,8 +129,7 @@ def execution_link(execution_id: int) -> SafeString:
 def held_label(execution: Execution) -> SafeString | str:
     if not hasattr(execution, "quarantine"):
         return ""
-    url = list_url("executions_quarantine", q=execution.pk)
-    return label("Quarantined", "danger", href=url, title=execution.quarantine.reason)
+    return label("Quarantined", "danger", title=execution.quarantine.reason)
 
 
 def moment(at: datetime | None) -> str | SafeString:

@@ -21,13 +21,14 @@ from harbor_refresh.tasks.overview.state import MOST, ServiceState
 
 PERMISSION = "harbor_executions.view_execution"
 PARTS = "harbor_refresh/admin/dashboard"
-#: The admin page that a finding links to, by the id of its check.
+QUARANTINED = "harbor_executions_execution?quarantined=yes"
+#: The list of the admin that a finding links to, by the id of its check.
 PLACES = {
-    "status.quarantine": "admin:harbor_executions_quarantine_changelist",
-    "status.deliveries": "admin:harbor_executions_delivery_changelist",
-    "beat.rows": "admin:django_celery_beat_periodictask_changelist",
-    "beat.alive": "admin:django_celery_beat_periodictask_changelist",
-    "status.waiting": "admin:harbor_executions_execution_changelist",
+    "status.quarantine": QUARANTINED,
+    "status.deliveries": "harbor_executions_delivery",
+    "beat.rows": "django_celery_beat_periodictask",
+    "beat.alive": "django_celery_beat_periodictask",
+    "status.waiting": "harbor_executions_execution",
 }
 
 
@@ -63,8 +64,14 @@ live = live_view(_may_view, lambda _: _news(latest()))
 chart_data = live_view(_may_view, lambda _, span: all_data(SERIES[span].answer()))
 
 
+def _list_at(place: str) -> str:
+    """The address of a list of the admin, which a query may narrow."""
+    model, mark, query = place.partition("?")
+    return reverse(f"admin:{model}_changelist") + mark + query
+
+
 def _parts(overview: Overview) -> dict[str, str]:
-    places = {name: reverse(page) for name, page in PLACES.items()}
+    places = {name: _list_at(place) for name, place in PLACES.items()}
     found = [
         {"finding": told_of(one), "href": places.get(str(one.id), ""), "is_wrong": one.is_serious()}
         for one in overview.findings
@@ -77,7 +84,7 @@ def _parts(overview: Overview) -> dict[str, str]:
 
 
 UNKNOWN = "?"
-DEAD_LETTERS = "executions_delivery?state__exact=dead"
+DEAD_LETTERS = "harbor_executions_delivery?state__exact=dead"
 #: The checks that are about a card. The level of a card is `wrong` if one of them finds an error.
 ABOUT = {
     "backlog": {"redis.reachable"},
@@ -94,9 +101,8 @@ def cards(overview: Overview) -> list[dict[str, str]]:
     state = overview.state
     wrong = {finding.id for finding in overview.findings if finding.is_serious()}
 
-    def card(name: str, title: str, value: str, note: str, page: str = "") -> dict[str, str]:
-        model, mark, query = page.partition("?")
-        href = reverse(f"admin:harbor_{model}_changelist") + mark + query if page else ""
+    def card(name: str, title: str, value: str, note: str, place: str = "") -> dict[str, str]:
+        href = _list_at(place) if place else ""
         level = "wrong" if wrong & ABOUT.get(name, set()) else ""
         return {"id": name, "title": title, "value": value, "note": note, "level": level, "href": href}
 
@@ -116,7 +122,7 @@ def cards(overview: Overview) -> list[dict[str, str]]:
         jobs += f"; {plural(sum(state.messages.values()), 'message waits', 'messages wait')} with the broker"
     held, letters = _limited(state.quarantined), _limited(state.dead_letters)
     return [
-        card("backlog", "Waiting", _count(state.backlog), "executions to be refreshed", "executions_execution"),
+        card("backlog", "Waiting", _count(state.backlog), "executions to be refreshed", PLACES["status.waiting"]),
         card("in_flight", "In flight", _count(state.in_flight), "claimed by a worker, and not refreshed yet"),
         card("oldest", "Oldest waiting", _waited(state.oldest_waiting), _waiting_note(state)),
         card("refreshes", "Refreshed", refreshed, "executions a second, in the last minute"),
@@ -125,8 +131,8 @@ def cards(overview: Overview) -> list[dict[str, str]]:
         card("ticks", "Last tick", ago(state.last_tick), f"beat sent something {ago(state.beat_silent)}"),
         card("reconcile", "Last reconcile", ago(state.last_reconcile), drift),
         card("jobs", "Jobs", _count(state.jobs_in_progress), jobs),
-        *([card(*_limits(overview.limits), "tasks_pause")] if overview.limits else []),
-        card("quarantined", "Quarantined", held, "executions that failed too often", "executions_quarantine"),
+        *([card(*_limits(overview.limits), "harbor_tasks_pause")] if overview.limits else []),
+        card("quarantined", "Quarantined", held, "executions that failed too often", QUARANTINED),
         card("failures", "Failed refreshes", failures, lately),
         card("dead_letters", "Dead letters", letters, "notifications that were given up", DEAD_LETTERS),
     ]
@@ -135,7 +141,8 @@ def cards(overview: Overview) -> list[dict[str, str]]:
 def _limits(limits: Sequence[Mapping[str, Any]]) -> tuple[str, str, str, str]:
     """The limit for which the most jobs wait stands in the note."""
     first = max(limits, key=lambda one: (one["waiting"], one["admitted"]))
-    note = f"{first['name']}: {first['admitted']:,} have a place, {first['waiting']:,} wait"
+    admitted, waiting = _limited(first["admitted"]), _limited(first["waiting"])
+    note = f"{first['name']}: {admitted} have a place, {waiting} wait"
     return "limits", "Waiting for a limit", _limited(sum(one["waiting"] for one in limits)), note
 
 

@@ -1,4 +1,4 @@
-"""The screens of jobs, limits, queue and quarantine, and what they add to those of executions and tasks."""
+"""The screens of jobs, limits and queue, and what they add to those of executions and tasks."""
 
 from harbor_refresh.tasks.admin import execution, job, queue, task
 

@@ -84,8 +84,7 @@ class ExecutionAdmin(LegendAdmin):
         Status.STOPPED: "none failed, a task was stopped",
         Status.SUCCESS: "every task succeeded",
     }
-    actions = ("refresh", "stop", "retry", "resume", "remove")
-    page_actions = ("refresh", "release", "stop", "retry", "resume", "remove")
+    actions = page_actions = ("refresh", "release", "stop", "retry", "resume", "remove")
     acts_on_all = True
     has_run_permission = may_unless_harbors("harbor_executions.change_execution")
     has_remove_permission = may_unless_harbors("harbor_executions.delete_execution")

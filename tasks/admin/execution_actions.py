@@ -1,11 +1,10 @@
-"""The actions on executions that were chosen in the list or on a page; and the screen of quarantine.
+"""The actions on executions that were chosen in the list or on a page.
 
 Each execution has a transaction of its own, with its entries in the logs. Work done before an error stays done.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin, messages
@@ -16,17 +15,22 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from harbor_refresh.executions.access.audit import Outcome, Target, Word, noted, person_of
 from harbor_refresh.executions.admin.base import Question, ask, is_confirmed
 from harbor_refresh.executions.admin.filters import filter_of, parse_id
-from harbor_refresh.executions.admin.formatters import column, moment, status_label
 from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
-from harbor_refresh.executions.admin.site_pages import admin_url, page
+from harbor_refresh.executions.admin.site_pages import admin_url
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import HELD, NAMED, PASSING, REFERENCE, absence_translated, sqlstate
-from harbor_refresh.executions.errors import Contended, DatabaseAway, NoSuchTask, QueueUnavailable, Refused
+from harbor_refresh.executions.errors import (
+    Contended,
+    DatabaseAway,
+    NoSuchExecution,
+    NoSuchTask,
+    QueueUnavailable,
+    Refused,
+)
 from harbor_refresh.executions.lifecycle.quarantines import release
-from harbor_refresh.executions.models import Execution, Quarantine, Task
+from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.queries.chosen_pages import BULK, Counted, chooses_bulk, count, highest_id
 from harbor_refresh.executions.text import id_list, plural
-from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.operations import bulk
 from harbor_refresh.tasks.operations.bulk import VERBS, Done, done_of
 from harbor_refresh.tasks.queue.connection import absence_remembered
@@ -69,7 +73,7 @@ def execution_action(verb: str, description: str, title: str, effect: str) -> Ca
         if is_of_the_list and request.POST.get("select_across") == "1":
             return _on_all_that_match(self, request, Word(verb), question)
         ids = list(queryset.order_by("pk").values_list("pk", flat=True)[: MAX_CHOSEN + 1])
-        if not is_confirmed(request):
+        if len(ids) <= MAX_CHOSEN and not is_confirmed(request):
             return ask(self, request, question, rows=[(pk, pk) for pk in ids])
         act_now(request, verb, ids)
         return None
@@ -115,15 +119,16 @@ def how_many(counted: Counted) -> str:
 
 def act_now(request: HttpRequest, verb: str, ids: Sequence[int]) -> None:
     """Release these executions from quarantine, or do the verb to them."""
-    if len(ids) > MAX_CHOSEN:
-        most = f"{MAX_CHOSEN:,} at once is the most"
-        messages.error(request, f"Nothing was done: {most}. Choose all that match, and workers do it.")
-        return
     is_release = verb == Word.RELEASE
+    if len(ids) > MAX_CHOSEN:
+        more = "Choose all that match, and workers do it"
+        more = "Type: manage.py harbor quarantine --release-all" if is_release else more
+        messages.error(request, f"Nothing was done: {MAX_CHOSEN:,} at once is the most. {more}.")
+        return
     kind, did = (Target.QUARANTINE, RELEASED) if is_release else (Target.EXECUTION, VERBS[verb].did)
     total, left = Done(), []
     with errors_shown(request):
-        for execution in Execution.objects.filter(pk__in=ids).order_by("pk"):
+        for execution in Execution.objects.filter(pk__in=ids).defer("extra_attrs").order_by("pk"):
             if verb in (Word.RETRY, Word.RESUME) and not may_run_again(request, execution):
                 left.append(execution.pk)
                 continue
@@ -157,7 +162,7 @@ def errors_shown(request: HttpRequest) -> Iterator[None]:
             yield
     except (QueueUnavailable, DatabaseAway) as exc:
         messages.error(request, f"{exc}. The rest was left as it is: try again when it is back.")
-    except (NoSuchTask, Task.DoesNotExist):
+    except (NoSuchTask, NoSuchExecution, Task.DoesNotExist):
         messages.warning(request, "Nothing was done: the task does not exist any more.")
     except Contended as exc:
         messages.error(request, f"{exc} The rest was left as it is: try again.")
@@ -166,26 +171,3 @@ def errors_shown(request: HttpRequest) -> Iterator[None]:
         if why is None:
             raise
         messages.error(request, f"{why}. The rest was left as it is: try again.")
-
-
-@page(Quarantine)
-class QuarantineAdmin(ReadOnlyAdmin):
-    list_display = ("execution_number", "vendor", "status", "attempts", "reason", "since", "until")
-    list_display_links = None
-    list_select_related = ("execution",)
-    large = ("execution__extra_attrs",)
-    fields = (("execution_number", "vendor"), "status", "attempts", "reason", ("since", "until"))
-    ordering = ("-at", "pk")
-    search_fields = ("pk", "reason__icontains")
-    search_help_text = "Execution id, or words of the reason"
-    list_head = "tasks/admin/quarantine_head.html"
-    actions = ("release",)
-
-    @admin.action(description="Release", permissions=["act"])
-    def release(self, request: HttpRequest, queryset: QuerySet[Quarantine]) -> None:
-        act_now(request, Word.RELEASE, list(queryset.values_list("pk", flat=True)))
-
-    vendor = column(lambda row: row.execution.vendor_type, "Vendor")
-    status = column("execution.status", "Last known status", status_label)
-    since = column("at", "Since")
-    until = column("at", "Tried again after", lambda at: moment(at + timedelta(seconds=pacing.QUARANTINE_SECONDS)))

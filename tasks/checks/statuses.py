@@ -56,8 +56,8 @@ def old_claims(facts: Facts) -> Iterator[CheckMessage]:
     if old := sum(1 for token in tokens if token and token.stamp < before):
         yield Error(
             f"Recovery has not released {plural(old, 'claim')}, although more than {limit:,.0f} s have passed.",
-            "manage.py harbor repair claims; and look at beat, which should send tasks.recover_stale every few "
-            "seconds",
+            "Press Recover now on the Queue page of the admin; and look at beat, which should send "
+            "tasks.recover_stale every few seconds.",
         )
 
 
@@ -110,7 +110,7 @@ def quarantined(facts: Facts) -> Iterator[CheckMessage]:
             f"{plural(count, 'execution')} could not be refreshed and {'is' if count == 1 else 'are'} in "
             "quarantine.\nTheir status may be out of date. Each is tried again automatically "
             f"{age(pacing.QUARANTINE_SECONDS)} after it was quarantined.",
-            "Read the reason of each under Quarantine in the admin. Repair the cause, then release them.",
+            "Read the reason of each with: manage.py harbor quarantine. Repair the cause, then release them.",
         )
 
 

@@ -1,9 +1,8 @@
 """Legacy marks: take the marks that Harbor itself writes onto the queue, and turn ours back into Harbor's.
 
-Harbor's keys (tasks/queue/keys.py) have no index, so all keys of the server are looked at, a page at a time. A
-tick takes some marks in (`take_some`), so that an old release may go on writing beside the new one. Two commands
-move all of them, for a migration and for a way back. One script moves a mark, so no program sees it in both places
-or in none.
+Harbor's keys (tasks/queue/keys.py) have no index, so all keys of the server are looked at, a page at a time. Each
+tick takes some marks in (`take_some`), so that an old release may go on writing beside the new one. A command
+moves all marks back. One script moves a mark, so no program sees it in both places or in none.
 
 If the process dies between two pages, the next tick or the next run of the command moves the rest. If two
 processes do it at once, each script moves what it finds at that moment, so each mark moves once. If an old release
@@ -12,7 +11,6 @@ refreshes an execution whose key is taken at that moment, it is refreshed twice.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
 from time import sleep
@@ -26,27 +24,14 @@ from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
 from harbor_refresh.tasks.pacing import EXPORT_LOOK_SECONDS, EXPORT_PASSES, LOOK, LOOKS_A_TICK, ROUND_SECONDS
-from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue import sets
 from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.queue.connection import patient, single
 from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_PATTERN, HARBORS_SET, member_of_harbors
-from harbor_refresh.tasks.queue.members import Token
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from harbor_refresh.tasks.queue.sets import pages
 from harbor_refresh.tasks.strategies import strategy
-
-
-@dataclass(frozen=True)
-class Imported:
-    """How many marks were taken onto the queue, and how many were left because they cannot be read."""
-
-    taken: int = 0
-    unreadable: int = 0
-
-    def __add__(self, page: "Imported") -> "Imported":
-        return Imported(self.taken + page.taken, self.unreadable + page.unreadable)
 
 
 class LegacyMarks(ExecutionQueue):
@@ -76,33 +61,28 @@ class LegacyMarks(ExecutionQueue):
         self._redis.set(self.keys.legacy_cursor, cursor)
         if not cursor:
             self._redis.pexpire(rest, round(max(len(found) * of_a_page, 1000 * ROUND_SECONDS)))
-        return sum(page.taken for _, page in found)
+        return sum(count for _, count in found)
 
-    def pages(self, cursor: int = 0, *, is_dry_run: bool = False) -> Iterator[tuple[int, Imported]]:
+    def pages(self, cursor: int = 0) -> Iterator[tuple[int, int]]:
         """Take Harbor's set onto the queue, and its keys from this cursor on, page by page. Yields the cursor of
-        the next page of keys, which is 0 after the last, and what became of the page. A dry run changes nothing;
-        it counts a mark twice that Redis tells twice, as it may while it resizes its table."""
+        the next page of keys, which is 0 after the last, and how many marks of the page were taken."""
         if not self.is_set_the_queue:
             for marks in sets.scan(lambda at: self._redis.sscan(HARBORS_SET, at, count=LOOK)):
-                yield cursor, self._take(marks, [names.readable(one) for one in marks], HARBORS_SET, is_dry_run)
+                yield cursor, self._take(marks, [names.readable(one) for one in marks], HARBORS_SET)
         while True:
             found = self._redis.scan(cursor, match=HARBORS_PATTERN, count=LOOK)
             cursor, marks = cast("tuple[int, list[bytes]]", found)
-            yield cursor, self._take(marks, [member_of_harbors(one) for one in marks], "", is_dry_run)
+            yield cursor, self._take(marks, [member_of_harbors(one) for one in marks], "")
             if not cursor:
                 return
 
-    def _take(
-        self, marks: Sequence[bytes], members: Sequence[str | None], of_set: str, is_dry_run: bool
-    ) -> Imported:
+    def _take(self, marks: Sequence[bytes], members: Sequence[str | None], of_set: str) -> int:
         """Take these marks, as these members. A mark without a member stays, because no claim could read it."""
         found = [(mark, member) for mark, member in zip(marks, members, strict=True) if member]
-        taken = len(found)
-        if not is_dry_run:
-            taken = sum(self._run("take_legacy", *chain.from_iterable(part), set=of_set) for part in pages(found))
-            if taken:
-                crash_points.reach("imported", [])
-        return Imported(taken, len(marks) - len(found))
+        taken: int = sum(self._run("take_legacy", *chain.from_iterable(part), set=of_set) for part in pages(found))
+        if taken:
+            crash_points.reach("imported", [])
+        return taken
 
     def export(self, *, as_set: bool) -> Iterator[int]:
         """Release the claims, and then turn the queue into Harbor's marks, page by page. Yields how many members
@@ -111,8 +91,7 @@ class LegacyMarks(ExecutionQueue):
         is_turned = as_set and self.is_set_the_queue
         claims: dict[tuple[str, str], set[str]] = defaultdict(set)  # a scan may yield a token twice
         for token in self.tokens():
-            if isinstance(token, Token):
-                claims[token.holder, str(token.stamp)].add(token.member)
+            claims[token.holder, str(token.stamp)].add(token.member)
         for (holder, stamp), members in claims.items():
             count = self.release(Claim(holder, stamp, tuple(members))).returned
             if is_turned:
@@ -132,10 +111,6 @@ def legacy_marks() -> LegacyMarks:
     return LegacyMarks(refresh_settings(), patient(), single())
 
 
-def keys_of_server() -> int:
-    return int(patient().dbsize())
-
-
 def take_some() -> None:
     """Take Harbor's marks onto the queue as far as it is time to. For a tick alone.
 
@@ -147,25 +122,6 @@ def take_some() -> None:
             signals.legacy_taken.send(sender=take_some, count=taken)
     except QueueUnavailable as exc:
         signals.legacy_unread.send(sender=take_some, error=str(exc))
-
-
-def import_marks(on_page: Callable[[int], None] = lambda _: None, *, is_dry_run: bool = False) -> Imported:
-    """Take all of Harbor's marks onto the queue, and return how many; a dry run only counts. `on_page` is told how
-    many keys of the server were looked at. Raises Refused with an older design, because these keys are its own
-    marks, and without a queue."""
-    _refuse_where_nothing_moves()
-    if refresh_settings().in_process and not is_dry_run:
-        raise Refused(
-            "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS is 0 or less: there is no queue. Import with an interval "
-            "above 0, and set it to 0 when the queue is empty"
-        )
-    done = Imported()
-    for count, (_, page) in enumerate(legacy_marks().pages(is_dry_run=is_dry_run), start=1):
-        done += page
-        if page.taken and not is_dry_run:
-            wakeup.check()
-        on_page(count * LOOK)
-    return done
 
 
 def export_marks(*, as_set: bool = False, on_page: Callable[[int], None] = lambda _: None) -> int:
@@ -180,7 +136,8 @@ def export_marks(*, as_set: bool = False, on_page: Callable[[int], None] = lambd
     nothing. If a worker is refreshing it, the refresh is committed, its completion changes nothing, and Harbor
     refreshes the execution once more. Marks of a program that still marks stay on the queue.
     """
-    _refuse_where_nothing_moves()
+    if (design := strategy()).runs_cycles:
+        raise Refused(f"the strategy is {design.name}: its marks are Harbor's own, or it has no claims to move")
     _refuse_beside_workers()
     total = 0
     for _ in range(EXPORT_PASSES):
@@ -213,8 +170,3 @@ def _refuse_beside_workers() -> None:
                 "marks in again. Stop the workers and beat, or run: manage.py harbor pause"
             )
         sleep(EXPORT_LOOK_SECONDS)
-
-
-def _refuse_where_nothing_moves() -> None:
-    if (design := strategy()).runs_cycles:
-        raise Refused(f"the strategy is {design.name}: its marks are Harbor's own, or it has no claims to move")

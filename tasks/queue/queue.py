@@ -149,7 +149,7 @@ class ExecutionQueue:
         missing = set(sets.missing(self._redis, self.keys.queue, members))
         for _ in range(2):
             if missing:
-                missing -= {token.member for token in self.tokens() if isinstance(token, Token)}
+                missing -= {token.member for token in self.tokens()}
         return sorted(missing)
 
     def must_send_tick(self, *, ignore_pending_wake: bool = False, ignore_empty_queue: bool = False) -> bool:
@@ -209,11 +209,10 @@ class ExecutionQueue:
         tokens = filter(None, map(Token.read, raws))
         return Whereabouts(is_queued, failures, tuple(sorted(tokens, key=lambda token: token.stamp)))
 
-    def tokens(self) -> Iterator[Token | bytes]:
-        """Yield every token in flight; an unreadable token is yielded as its bytes."""
+    def tokens(self) -> Iterator[Token]:
+        """Yield every readable token in flight. A scan may yield a token twice."""
         for page in self.pages_of_tokens():
-            for raw in page:
-                yield Token.read(raw) or raw
+            yield from filter(None, map(Token.read, page))
 
     def pages_of_tokens(self) -> Iterator[Sequence[bytes]]:
         return sets.scan(lambda cursor: self._redis.sscan(self.keys.processing, cursor, count=TOKENS_PAGE))

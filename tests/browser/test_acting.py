@@ -185,7 +185,7 @@ def test_paused_refreshing_keeps_an_execution_waiting_until_it_is_resumed(
     expect(dashboard.get_by_text("An operator has paused refreshing.")).to_be_hidden()
 
 
-def test_a_quarantined_execution_says_why_leads_to_its_quarantine_and_is_released_there(
+def test_a_quarantined_execution_says_why_and_is_released_on_its_page(
     open_page: OpenPage, service: Service
 ) -> None:
     service.start_worker()
@@ -196,14 +196,10 @@ def test_a_quarantined_execution_says_why_leads_to_its_quarantine_and_is_release
     panel = page.locator("#execution-panel")
     expect(panel).to_contain_text("its row was locked for an hour")
     expect(page.get_by_role("link", name="Refresh now")).to_have_count(0)
-    page.get_by_role("link", name="Release it in the quarantine").click()
-    row = page.get_by_role("row").filter(has_text="its row was locked for an hour")
-    row.get_by_role("checkbox").check()
-    run_on_rows(page, "Release")
+    confirm(page, "Release from quarantine", "Release")
     expect(page.get_by_text("1 execution released from quarantine and will be refreshed soon.")).to_be_visible()
     wait_for(lambda: not Quarantine.objects.filter(pk=execution.pk).exists(), "the release")
     status_becomes(execution, "Success")
-    page.goto(page_of(execution))
     expect(page.locator("#execution-panel").get_by_role("status")).to_have_text(re.compile("Success"))
 
 
@@ -219,10 +215,9 @@ def test_a_viewer_finds_no_action_on_any_page(open_page: OpenPage) -> None:
         expect(action_of(page, name)).to_have_count(0)
     page.goto(f"/admin/harbor_executions/task/{task}/change/")
     expect(action_of(page, "Stop")).to_have_count(0)
-    for address in (EXECUTIONS, "/admin/harbor_executions/quarantine/"):
-        page.goto(address)
-        expect(page.get_by_text("it fails").or_(page.get_by_text("Quarantined")).first).to_be_visible()
-        expect(page.locator("select[name=action]")).to_have_count(0)
+    page.goto(f"{EXECUTIONS}?quarantined=yes")
+    expect(page.locator("#result_list").get_by_text("Quarantined")).to_be_visible()
+    expect(page.locator("select[name=action]")).to_have_count(0)
     page.goto(QUEUE)
     expect(page.get_by_text("harbor_refresh.jobs")).to_be_visible()
     for name in ("Pause", "Recover now", "Release"):

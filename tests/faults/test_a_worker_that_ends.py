@@ -13,7 +13,6 @@ from redis import Redis
 from harbor_refresh.executions.models import Quarantine, StatusChange
 from harbor_refresh.tasks.jobs import start
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.queue.members import Token
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, statuses, succeed
@@ -37,8 +36,7 @@ def ends(worker: Member) -> None:
 
 def in_progress() -> list[str]:
     """The nodes that work on a claim."""
-    tokens = (token for token in execution_queue().tokens() if isinstance(token, Token))
-    return [token.node for token in tokens if not token.is_waiting]
+    return [token.node for token in execution_queue().tokens() if not token.is_waiting]
 
 
 @pytest.mark.slow

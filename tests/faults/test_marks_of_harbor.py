@@ -12,6 +12,7 @@ from django.db import connection
 from redis import Redis
 
 from harbor_refresh.tasks.pacing import LOOK
+from harbor_refresh.tasks.pipeline.legacy_marks import legacy_marks
 from harbor_refresh.tasks.queue import execution_queue
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses
@@ -24,11 +25,19 @@ from tests.waiting import wait_for
 QUEUE, PROCESSING = f"{PREFIX}queue:v2", f"{PREFIX}processing"
 
 
-def killed(cluster: Cluster, verb: str, point: str, *options: str, pages: int) -> None:
+#: Take all marks, as the ticks do, but without a rest between two looks.
+IMPORT = "from tests.faults.test_marks_of_harbor import take_all; take_all()"
+
+
+def take_all() -> int:
+    return sum(count for _, count in legacy_marks().pages())
+
+
+def killed(cluster: Cluster, verb: str, point: str, *command: str, pages: int) -> None:
     """Run the command, which kills itself after so many pages."""
     plan = {"point": point, "act": "kill_process", "skip": pages - 1, "once": str(cluster.directory / verb)}
     (cluster.directory / verb).unlink(missing_ok=True)
-    program = [sys.executable, "-m", "tests.faults.sabotaged_command", "harbor", "marks", verb, *options]
+    program = [sys.executable, "-m", "tests.faults.sabotaged_command", *command]
     run = cluster.start(verb, program, SABOTAGE=json.dumps(plan))
     wait_for(run.died, f"{verb} to kill itself", log=run.log)
     assert run.process.returncode == -signal.SIGKILL, run.text()
@@ -52,14 +61,14 @@ def test_no_mark_is_lost_on_the_way_here_and_back_however_often_the_command_is_k
     # here, while programs of the old release go on writing
     witness = Witness(executions, [], may_be_in_two=True)
     with writers.at_work(), witness.at_work():
-        killed(cluster, "import", "imported", pages=middle)
+        killed(cluster, "import", "imported", "shell", "-c", IMPORT, pages=middle)
         assert 0 < redis.scard(QUEUE) < executions
-        taken = data("harbor", "marks", "import")["taken"]
+        taken = take_all()
         written = writers.writes
         wait_for(lambda: writers.writes > written + 100, "an old release to write on")
     assert taken > 0
     assert (witness.wrong, witness.looks > 10) == ([], True)
-    data("harbor", "marks", "import")
+    take_all()
     assert (redis.scard(QUEUE), keys(redis)) == (executions, set())
 
     # a part of it is claimed by a process that is no more, and everything goes back
@@ -68,7 +77,7 @@ def test_no_mark_is_lost_on_the_way_here_and_back_however_often_the_command_is_k
     data("harbor", "pause")
     witness = Witness(executions, [claim.suffix])
     with witness.at_work():
-        killed(cluster, "export", "exported", pages=middle + 1)
+        killed(cluster, "export", "exported", "harbor", "marks", "export", pages=middle + 1)
         assert 0 < redis.scard(QUEUE) < executions
         rest = data("harbor", "marks", "export")
     assert rest == {"moved": rest["moved"], "left": 0}
@@ -79,8 +88,8 @@ def test_no_mark_is_lost_on_the_way_here_and_back_however_often_the_command_is_k
     # and here once more
     witness = Witness(executions, [])
     with witness.at_work():
-        killed(cluster, "import", "imported", pages=middle)
-        data("harbor", "marks", "import")
+        killed(cluster, "import", "imported", "shell", "-c", IMPORT, pages=middle)
+        take_all()
     assert (witness.wrong, witness.looks > 10) == ([], True)
     assert (redis.scard(QUEUE), keys(redis)) == (executions, set())
 

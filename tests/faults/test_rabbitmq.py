@@ -13,7 +13,6 @@ from harbor_refresh.tasks.broker.channels import AWAY, waiting
 from harbor_refresh.tasks.jobs import start
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.queue.members import Token
 from tests import servers
 from tests.elsewhere import uses
 from tests.faults import jobs as team
@@ -96,7 +95,7 @@ def ends(stage: Stage, holds: Callable[..., None], in_broker: Callable[[], int])
 
 def claims() -> dict[str, int]:
     """The members in flight, with the moment of their claim."""
-    return {token.member: token.stamp for token in execution_queue().tokens() if isinstance(token, Token)}
+    return {token.member: token.stamp for token in execution_queue().tokens()}
 
 
 def runs() -> list[tuple[str, int]]:

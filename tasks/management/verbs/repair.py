@@ -16,23 +16,13 @@ from harbor_refresh.executions.management.output import Answer, bar_shown, refus
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks.broker.celery_queues import WORK
-from harbor_refresh.tasks.jobs import sender
-from harbor_refresh.tasks.jobs.reaper import reap, release_runs_without_node
 from harbor_refresh.tasks.management.verbs import executions
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from harbor_refresh.tasks.pipeline import legacy_marks
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
-from harbor_refresh.tasks.pipeline.recovery import recover
 
 #: At most so many rows, or ids, are shown.
 MAX_DRIFTS, MAX_IDS = 20, 10
-#: What was done with jobs.
-MEANINGS = {
-    "reported": "their report was fired again",
-    "failed": "nothing was heard of them for REFRESH_JOB_HOURS: Error",
-    "released": "their worker is dead: they wait for another run",
-    "sent": "their turn had come, or their message was overdue",
-}
 
 
 def _note(word: Word, count: int) -> None:
@@ -72,34 +62,8 @@ def _drift(options: dict[str, Any]) -> Answer:
     return Answer(data | {"first_drifts": first}, shown)
 
 
-def _claims(options: dict[str, Any]) -> Answer:
-    count = recover()
-    _note(Word.RECOVER, count)
-    return Answer({"recovered": count}, [f"Recovered {plural(count, 'execution')}."])
-
-
-def _jobs(options: dict[str, Any]) -> Answer:
-    data = {**asdict(reap()), "released": release_runs_without_node(), "sent": sender.send_all()}
-    rows = [(what, count, MEANINGS[what]) for what, count in data.items() if count]
-    return Answer(data, [table(("", "jobs", ""), rows)] if rows else ["Nothing to settle."])
-
-
-def _import(options: dict[str, Any]) -> Answer:
-    """An interrupted import or export is typed again: it takes the rest."""
-    is_dry_run = options["dry_run"]
-    with bar_shown("keys", legacy_marks.keys_of_server()) as show:
-        found = legacy_marks.import_marks(show, is_dry_run=is_dry_run)
-    if is_dry_run:
-        shown = [f"{plural(found.taken, 'mark')} to take, {found.unreadable:,} that cannot be read."]
-    else:
-        _note(Word.IMPORT, found.taken)
-        shown = [f"Took {plural(found.taken, 'mark')} onto the queue."]
-        if found.unreadable:
-            shown.append(f"Left {plural(found.unreadable, 'mark')} that cannot be read.")
-    return Answer({"taken": found.taken, "unreadable": found.unreadable}, shown)
-
-
 def _export(options: dict[str, Any]) -> Answer:
+    """An interrupted export is typed again: it takes the rest."""
     as_set = options["as_set"]
     with bar_shown("executions", legacy_marks.count_left(as_set=as_set)) as show:
         count = legacy_marks.export_marks(as_set=as_set, on_page=show)
@@ -156,15 +120,11 @@ OF_DRIFT = (
 )
 REPAIRS = {
     "drift": Subcommand(DRIFT, _drift, OF_DRIFT),
-    "claims": Subcommand("release the claims of dead nodes", _claims),
-    "jobs": Subcommand("release the jobs of dead workers, and send the jobs that may run", _jobs),
     "refresh": executions.REFRESH,
 }
 SET = "write the set of Harbor's main branch instead of keys"
 OF_EXPORT = [argument("--set", action="store_true", dest="as_set", help=SET)]
-DRY_RUN = argument("--dry-run", action="store_true", help="only count the marks")
 MARKS = {
-    "import": Subcommand("move Harbor's own marks to the queue", _import, [DRY_RUN]),
     "export": Subcommand("turn the queue into Harbor's own marks", _export, OF_EXPORT),
 }
 QUEUE_HELP = f"a queue of the broker; the default, {WORK}, means refreshing"
@@ -174,11 +134,11 @@ RELEASE = argument("--release", nargs="+", type=positive_integer, metavar="ID", 
 RELEASE_ALL = argument("--release-all", action="store_true", help="release all executions")
 PAUSE = "pause refreshing, or the tracked jobs of a queue, until it is resumed"
 QUARANTINE = "list the executions in quarantine with their reasons, or release them"
-REPAIR = "mark executions with a wrong status, release the claims and jobs of dead nodes, refresh executions"
+REPAIR = "mark executions with a wrong status, or refresh executions"
 VERBS = {
     "pause": Subcommand(PAUSE, _pause, [QUEUE, REASON]),
     "unpause": Subcommand("resume refreshing, or the jobs of a queue", _unpause, [QUEUE]),
     "quarantine": Subcommand(QUARANTINE, _quarantine, [one_of(RELEASE, RELEASE_ALL)]),
     "repair": Subcommand(REPAIR, parts=REPAIRS),
-    "marks": Subcommand("import or export the marks of Harbor", parts=MARKS),
+    "marks": Subcommand("turn the queue into the marks of Harbor", parts=MARKS),
 }

@@ -1,9 +1,7 @@
 """Verbs that look at the service: status, why and check. They change nothing."""
 
-import heapq
 from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 from harbor_refresh.executions.checks import bad_settings
@@ -20,8 +18,6 @@ from harbor_refresh.tasks.jobs import queries
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.overview.state import ServiceState
 from harbor_refresh.tasks.pipeline.diagnosis import diagnose
-from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.queue.members import Token, execution_id
 from harbor_refresh.tasks.strategies import strategy
 
 #: What the counts of jobs mean.
@@ -38,8 +34,8 @@ MEANINGS = {
 
 def _status(options: dict[str, Any]) -> Answer:
     """Show what is known, even if a server is away. Then the command fails, because the rest is unknown."""
-    if options["claims"] or options["jobs"]:
-        return _claims(options["limit"]) if options["claims"] else _jobs()
+    if options["jobs"]:
+        return _jobs()
     facts = Facts()
     found = problems(Shown.DASHBOARD, facts)
     state, design = facts.state, strategy()
@@ -88,40 +84,6 @@ def _times(state: ServiceState) -> Iterator[tuple[str, str, str]]:
         yield "beat", ago(state.beat_silent), "sent a task"
 
 
-def _claims(limit: int) -> Answer:
-    queue = execution_queue()
-    stats = queue.stats()
-    tokens = set(queue.tokens())  # a scan may meet a token twice
-    readable = [token for token in tokens if isinstance(token, Token)]
-    unreadable = sorted(token for token in tokens if isinstance(token, bytes))
-    claims, rows = [], []
-    for token in heapq.nsmallest(limit, readable, key=lambda one: (one.stamp, one.member)):
-        one = {
-            "execution_id": execution_id(token.member),
-            "vendor": token.member.partition(":")[2],
-            "node": token.node,
-            "state": _state(token),
-            "alive": token.node in stats.nodes,
-            "claimed_at": datetime.fromtimestamp(token.stamp / 1_000_000, UTC),
-            "age_seconds": round(max(0, stats.now - token.stamp) / 1_000_000, 3),
-        }
-        claims.append(one)
-        node = token.node if one["alive"] else f"{token.node} (silent)"
-        state = "waits for a worker" if token.is_waiting else "is worked on"
-        rows.append((str(one["execution_id"]), one["vendor"], node, f"{one['age_seconds']:,.1f} s", state))
-    raw = [repr(token)[2:-1] for token in unreadable[:limit]]
-    data = {"in_flight": len(readable), "claims": claims, "unreadable_count": len(unreadable), "unreadable": raw}
-    shown: list[Any] = [table(("execution", "vendor", "node", "age", "state"), rows)] if rows else []
-    shown.append(f"{len(claims):,} of {plural(len(readable), 'claim')} in flight.")
-    if unreadable:
-        shown.append(f"{plural(len(unreadable), 'token')} that cannot be read; recovery drops them:")
-    return Answer(data, [*shown, *(f"  {text}" for text in raw)])
-
-
-def _state(token: Token) -> str:
-    return "waits" if token.is_waiting else "works"
-
-
 def _jobs() -> Answer:
     counts, nodes = queries.overview()
     nodes.sort(key=lambda one: -one["running"])
@@ -151,7 +113,8 @@ def _why(options: dict[str, Any]) -> Answer:
         "quarantine": row.reason,
         "on_the_queue": where and where.is_queued,
         "failures": where and where.failures,
-        "claims": where and [{"node": token.node, "state": _state(token)} for token in where.tokens],
+        "claims": where
+        and [{"node": one.node, "state": "waits" if one.is_waiting else "works"} for one in where.tokens],
         "findings": list(found.findings),
     }
     rows = [
@@ -193,15 +156,7 @@ def _check(options: dict[str, Any]) -> Answer:
 STATUS = "show the queue, the live nodes, the jobs, the schedule, and what is wrong"
 WHY = "say where an execution is, why it is not refreshed, and what to do; or why a job does not run"
 CHECK = "check the settings, servers and workers for what keeps executions from ending"
-CLAIMS = "list the claims in flight with their nodes, the oldest first"
 JOBS = "count the unfinished jobs by state, and show the workers that run them"
-LIMIT = "with --claims: show the N oldest (50)"
-OF_STATUS = (
-    one_of(
-        argument("--claims", action="store_true", help=CLAIMS), argument("--jobs", action="store_true", help=JOBS)
-    ),
-    argument("--limit", type=positive_integer, default=50, metavar="N", help=LIMIT),
-)
 TASK = "say why the job of this task does not run, or where it runs"
 OF_WHY = one_of(
     argument("id", nargs="?", type=positive_integer, metavar="ID", help="the execution"),
@@ -209,7 +164,7 @@ OF_WHY = one_of(
     required=True,
 )
 VERBS = {
-    "status": Subcommand(STATUS, _status, OF_STATUS),
+    "status": Subcommand(STATUS, _status, [argument("--jobs", action="store_true", help=JOBS)]),
     "why": Subcommand(WHY, _why, [OF_WHY]),
     "check": Subcommand(CHECK, _check),
 }

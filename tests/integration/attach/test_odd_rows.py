@@ -65,7 +65,6 @@ PAGES = [
     )),
     f"{TASKS}errors/",
     "/admin/harbor_executions/statuschange/",
-    "/admin/harbor_executions/quarantine/",
     "/admin/harbor_executions/delivery/",
     "/admin/harbor_tasks/job/",
     "/admin/harbor_tasks/job/?status__exact=Error",

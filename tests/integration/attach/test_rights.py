@@ -156,8 +156,7 @@ def test_with_exactly_these_rights_everything_works(harbor: Restricted, cluster:
     wait_for(lambda: not harbor.redis.keys(HARBORS_PATTERN), "the keys of older releases to be taken in")
     succeeds(harbor, "harbor", "repair", "drift", "--full")
     succeeds(harbor, "harbor", "status")
-    succeeds(harbor, "harbor", "status", "--claims")
-    succeeds(harbor, "harbor", "repair", "claims")
+    succeeds(harbor, "harbor", "why", str(marked[0]))
     succeeds(harbor, "harbor", "status", "--jobs")
     succeeds(harbor, "harbor", "list")
     pages = harbor.manage("shell", "-v", "0", "-c", BROWSE)
@@ -165,8 +164,6 @@ def test_with_exactly_these_rights_everything_works(harbor: Restricted, cluster:
     assert "200" in pages.stdout
     assert [one for one in pages.stdout.split("), (") if "200" not in one] == []
     cluster.end()  # so that no worker takes the marks that follow
-    succeeds(harbor, "harbor", "marks", "import", "--dry-run")
-    succeeds(harbor, "harbor", "marks", "import")
     twice = harbor.manage("shell", "-v", "0", "-c", MARK_TWICE.replace("ID", str(marked[0])))
     assert "[True, True]" in twice.stdout, twice.stderr
     succeeds(harbor, "harbor", "pause")
@@ -337,7 +334,7 @@ def test_the_right_of_the_page_is_enough_to_end_dead_tasks_and_without_it_the_co
 def test_a_command_that_a_script_may_not_run_is_named_and_no_absence(harbor: Restricted) -> None:
     harbor.redis.execute_command("ACL", "SETUSER", USER, "-scard")
     try:
-        done = harbor.manage("harbor", "status", "--claims")
+        done = harbor.manage("harbor", "marks", "export")
     finally:
         harbor.redis.execute_command("ACL", "SETUSER", USER, "+scard")
     assert done.returncode == 1

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import pytest
 from django.test import Client
 
-from harbor_refresh.executions.errors import Contended, DatabaseAway
+from harbor_refresh.executions.errors import Contended, DatabaseAway, NoSuchExecution
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.stops import Stopped
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.admin import execution_actions, job_formatters
 from harbor_refresh.tasks.admin import job as screen
+from harbor_refresh.tasks.admin import task as task_screen
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.again import retry_failed
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
@@ -280,6 +281,20 @@ def test_what_was_stopped_before_an_error_is_told(
         f"error: {said}",
         "success: 1 execution stopped.",
     ]
+
+
+def test_a_job_whose_execution_is_deleted_meanwhile_does_not_run_again(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execution = recorded("a")
+    failed(execution, "a")
+
+    def deleted(task_id: int) -> int:
+        raise NoSuchExecution(execution.pk)
+
+    monkeypatch.setattr(task_screen, "run_job_again", deleted)
+    answer = admin.post(page_of_task("a").replace("/change/", "/retry/"), {"confirmed": "yes"})
+    assert told(answer) == ["warning: Nothing was done: the task does not exist any more."]
 
 
 def test_the_page_of_a_task_shows_the_first_twenty_of_many_needs(admin: Client) -> None:

@@ -21,7 +21,6 @@ from tests.integration.jobs.sample_jobs import (
     failed,
     job,
     recorded,
-    rows,
     sent_before,
     silent,
     statuses,
@@ -70,26 +69,6 @@ def test_stats_tell_what_waits_what_runs_where_and_what_is_silent(outbox: Outbox
         "worker        runs  of  queues",
         f"one              2   4  {QUEUE}",
         f"two (silent)     0   2  other, {QUEUE}",
-    ]
-
-
-def test_repair_releases_the_jobs_of_dead_workers_sends_them_and_fails_silent_ones(outbox: Outbox) -> None:
-    beats(1)
-    recorded("a", "b")
-    first, second = outbox.take()
-    assert begun(first, node=1)
-    assert begun(second, node=1)
-    Job.objects.filter(task__job_id="b").update(heard_at="2020-01-01T00:00Z")
-    Node.objects.all().delete()
-    assert data("harbor", "repair", "jobs") == {"reported": 0, "failed": 1, "released": 1, "sent": 0}
-    assert rows() == {"a": ("sent", 1), "b": ("ended", 1)}
-    assert outbox.taken() == [("a", 1)]
-    assert said("harbor", "repair", "jobs") == "Nothing to settle."
-    beats(1)
-    sent_before(3_600, "a")
-    assert said("harbor", "repair", "jobs").splitlines() == [
-        "      jobs",
-        "sent     1  their turn had come, or their message was overdue",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Harbor's own marks: taken in by ticks, imported, and exported."""
+"""Harbor's own marks: taken in by ticks, and exported."""
 
 import threading
 from collections.abc import Iterator
@@ -15,11 +15,11 @@ from harbor_refresh.tasks.celery_tasks import claim_batch
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from harbor_refresh.tasks.pipeline import legacy_marks
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
-from harbor_refresh.tasks.pipeline.legacy_marks import export_marks, import_marks
+from harbor_refresh.tasks.pipeline.legacy_marks import export_marks
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.connection import connect
 from tests import servers
-from tests.integration.command_output import data, failing, said
+from tests.integration.command_output import data, failing
 from tests.integration.concurrency import in_background
 from tests.integration.pipeline.pipeline_state import marked, names
 from tests.integration.redis_state import Redis
@@ -96,29 +96,7 @@ def test_a_redis_that_refuses_the_look_keeps_no_tick_from_its_work(
     redis.acl_deluser("limited")
 
 
-def test_an_import_takes_all_and_leaves_what_cannot_be_read(redis: Redis, told: list[Any]) -> None:
-    redis.mset({KEY.format(7, "SCAN_ALL"): "", "execution:id:8:vendor:GARBAGE_COLLECTION:status_outdate": ""})
-    redis.sadd(SET, "9:REPLICATION", "7:SCAN_ALL")
-    redis.mset({KEY.format("x", "SCAN"): "", "unrelated": "1"})
-    redis.sadd(SET, "unreadable")
-    assert data("harbor", "marks", "import", "--dry-run") == {"taken": 4, "unreadable": 2}
-    assert marked(redis) == set()
-    assert data("harbor", "marks", "import") == {"taken": 4, "unreadable": 2}
-    assert marked(redis) == {"7:SCAN_ALL", "8:GARBAGE_COLLECTION", "9:REPLICATION"}
-    assert others(redis) == {KEY.format("x", "SCAN").encode(), b"unrelated", SET.encode()}
-    assert redis.smembers(SET) == {b"unreadable"}
-    assert names(told) == ["woken"], "one tick for all"
-    assert said("harbor", "marks", "import").splitlines() == [
-        "Took 0 marks onto the queue.",
-        "Left 2 marks that cannot be read.",
-    ]
-    assert list(AuditEntry.objects.order_by("pk").values_list("verb", "count")) == [
-        (Word.IMPORT, 4),
-        (Word.IMPORT, 0),
-    ]
-
-
-def test_an_export_is_what_waits_and_what_is_in_flight_and_can_be_imported(redis: Redis) -> None:
+def test_an_export_is_what_waits_and_what_is_in_flight_and_can_be_taken_again(redis: Redis) -> None:
     queue = execution_queue()
     queue.mark(["7:SCAN"])
     queue.claim("node", 1)
@@ -128,7 +106,8 @@ def test_an_export_is_what_waits_and_what_is_in_flight_and_can_be_imported(redis
     assert others(redis) == {KEY.format(7, "SCAN").encode(), KEY.format(8, "SCAN").encode()}
     assert marked(redis) == set()
     assert not redis.exists("cache:execution:refresh:processing")
-    assert said("harbor", "marks", "import") == "Took 2 marks onto the queue."
+    assert list(AuditEntry.objects.filter(verb=Word.EXPORT).values_list("count", flat=True)) == [2]
+    assert legacy_marks.legacy_marks().look() == 2
     assert (others(redis), marked(redis)) == (set(), {"7:SCAN", "8:SCAN"})
 
 
@@ -203,9 +182,8 @@ def test_with_an_older_design_nothing_is_taken_in(strategy: str, redis: Redis, s
     settings.REFRESH_STRATEGY = strategy
     redis.set(KEY.format(7, "SCAN"), "")
     claim_batch()
-    for move in (import_marks, export_marks):
-        with pytest.raises(Refused, match=f"the strategy is {strategy}"):
-            move()
+    with pytest.raises(Refused, match=f"the strategy is {strategy}"):
+        export_marks()
     assert (marked(redis), redis.exists(KEY.format(7, "SCAN"))) == (set(), 1)
 
 
@@ -215,11 +193,3 @@ def test_without_a_queue_a_tick_takes_marks_in(redis: Redis, settings: Settings)
     redis.set(KEY.format(7, "SCAN"), "")
     assert dispatch(lambda claims: None, 0) == 1
     assert others(redis) == set()
-
-
-def test_without_a_queue_nothing_is_imported(redis: Redis, settings: Settings) -> None:
-    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0
-    redis.set(KEY.format(7, "SCAN"), "")
-    with pytest.raises(Refused, match="there is no queue"):
-        import_marks()
-    assert others(redis) == {KEY.format(7, "SCAN").encode()}

@@ -8,7 +8,7 @@ from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.pipeline import legacy_marks
-from harbor_refresh.tasks.pipeline.legacy_marks import Imported, LegacyMarks
+from harbor_refresh.tasks.pipeline.legacy_marks import LegacyMarks
 from harbor_refresh.tasks.queue.connection import patient
 from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_SET, SEEDS_KEY
 from tests.integration.redis_state import PREFIX, Redis, queue_with, settings_with, whole_redis
@@ -26,8 +26,9 @@ def transfer_with(redis: Redis, **conf: Any) -> LegacyMarks:
     return LegacyMarks(settings_with(**conf), redis, redis)
 
 
-def imported(transfer: LegacyMarks, *, is_dry_run: bool = False) -> Imported:
-    return sum((page for _, page in transfer.pages(is_dry_run=is_dry_run)), Imported())
+def taken_by(transfer: LegacyMarks) -> int:
+    """How many marks there were, of which all are taken."""
+    return sum(count for _, count in transfer.pages())
 
 
 UNREADABLE = (
@@ -121,7 +122,7 @@ def test_a_queue_that_refuses_a_member_leaves_the_mark(redis: Redis) -> None:
     redis.set(f"{PREFIX}queue:v2", "not a set")
     redis.set(HARBORS_KEY % (7, "A"), "")
     transfer = transfer_with(patient())
-    for verb in (transfer.look, lambda: imported(transfer)):
+    for verb in (transfer.look, lambda: taken_by(transfer)):
         with pytest.raises(QueueUnavailable, match="WRONGTYPE"):
             verb()
     assert others(redis) == {KEY % (b"7", b"A")}
@@ -139,12 +140,10 @@ def test_what_a_worker_has_completed_meanwhile_is_not_exported(redis: Redis) -> 
     assert others(redis) == {KEY % (b"2", b"B")}
 
 
-def test_a_queue_that_is_harbors_set_is_neither_imported_nor_taken(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_queue_that_is_harbors_set_is_not_taken(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harbor_refresh.tasks.queue.keys.queue_key", lambda prefix: HARBORS_SET)
     redis.sadd(HARBORS_SET, "1:A")
     redis.set(HARBORS_KEY % (2, "B"), "")
     transfer = transfer_with(redis)
-    assert imported(transfer).taken == 1
+    assert taken_by(transfer) == 1
     assert redis.smembers(HARBORS_SET) == {b"1:A", b"2:B"}

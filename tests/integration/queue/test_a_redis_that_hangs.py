@@ -87,7 +87,7 @@ def look_at_queue(admin: Client, execution: Execution) -> None:
 
 def look_by_command(admin: Client, execution: Execution) -> None:
     with pytest.raises(Failed, match="Redis is away"):
-        call_command("harbor", "status", "--claims")
+        call_command("harbor", "why", str(execution.pk))
 
 
 def ask_many_times(admin: Client, execution: Execution) -> None:

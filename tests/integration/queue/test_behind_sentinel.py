@@ -137,5 +137,5 @@ def test_both_clients_follow_a_failover(made: BehindSentinel) -> None:
     queue.mark(["2:A"])
     assert not queue.lost(["2:A"])
     assert queue.claim("me", 1).claim.members == ("2:A",)
-    assert {token.member for token in queue.tokens()} == {"1:A", "2:A"}  # type: ignore[union-attr]
+    assert {token.member for token in queue.tokens()} == {"1:A", "2:A"}
     killed.start()

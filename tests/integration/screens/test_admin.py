@@ -22,6 +22,7 @@ from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
+from harbor_refresh.tasks.admin import execution_actions
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import act, ids_shown, told
 from tests.integration.operations.actions.sample_bulk import with_jobs
@@ -32,7 +33,7 @@ LIST = "/admin/harbor_executions/execution/"
 TASKS = "/admin/harbor_executions/task/"
 JOBS = "/admin/harbor_tasks/job/"
 CHANGES = "/admin/harbor_executions/statuschange/"
-QUARANTINE = "/admin/harbor_executions/quarantine/"
+QUARANTINED = f"{LIST}?quarantined=yes"
 
 
 def made(vendor: str = "SCAN_ALL", jobs: tuple[str, ...] = ("job-1", "job-2")) -> Execution:
@@ -108,12 +109,11 @@ def test_the_tasks_of_one_execution_come_unfinished_first(admin: Client) -> None
 
 @pytest.mark.parametrize(
     ("address", "model"),
-    [(LIST, Execution), (TASKS, Task), (CHANGES, StatusChange), (QUARANTINE, Quarantine)],
+    [(LIST, Execution), (TASKS, Task), (CHANGES, StatusChange)],
 )
 def test_nothing_can_be_added_changed_or_deleted(admin: Client, address: str, model: type[Any]) -> None:
     execution = made_wrong()
     refresh([execution.pk])
-    quarantine([execution.pk], 5)
     row = model.objects.latest("pk")
     before = list(model.objects.values())
 
@@ -130,7 +130,7 @@ def test_nothing_can_be_added_changed_or_deleted(admin: Client, address: str, mo
 
 
 ODD = ["\x00", "abc", "-1", "²", "9" * 5000, "x" * 3000]
-LISTS = [LIST, TASKS, JOBS, CHANGES, QUARANTINE]
+LISTS = [LIST, TASKS, JOBS, CHANGES]
 #: All that have a search, but those of other packages.
 SEARCHED = [*LISTS, *(f"/admin/harbor_executions/{one}/" for one in ("delivery", "subscription", "apitoken"))]
 
@@ -204,7 +204,7 @@ def test_a_list_reads_no_attributes_and_no_arguments(admin: Client) -> None:
     """One may take 2 MB."""
     (execution,) = with_jobs(1)
     quarantine([execution.pk], 5)
-    pages = [LIST, TASKS, JOBS, QUARANTINE, "/admin/harbor_tasks/pause/", f"{LIST}{execution.pk}/change/"]
+    pages = [LIST, TASKS, JOBS, QUARANTINED, "/admin/harbor_tasks/pause/", f"{LIST}{execution.pk}/change/"]
     with CaptureQueriesContext(connection) as queries:
         assert {admin.get(page).status_code for page in pages} == {200}
     read = [one["sql"] for one in queries if re.search(r'"(extra_attrs|args|kwargs)"(,| FROM)', one["sql"])]
@@ -232,9 +232,9 @@ def test_an_object_with_an_impossible_id_is_not_found_and_an_action_on_it_does_n
         acts = [f"{LIST}{name}/{act}/" for act in ("refresh", "stop", "retry")]
         assert {admin.get(address).status_code for address in acts} == {404}
         assert {admin.post(address, {"confirmed": "yes"}).status_code for address in acts} == {404}
-        for address, action in ((LIST, "refresh"), (LIST, "stop"), (LIST, "remove"), (QUARANTINE, "release")):
-            answer = act(admin, address, action, [wrong.pk, value])  # type: ignore[list-item]
-            assert (answer.status_code, answer.headers["Location"]) == (302, f"{address}?e=1")
+        for action in ("refresh", "stop", "remove", "release"):
+            answer = act(admin, LIST, action, [wrong.pk, value])  # type: ignore[list-item]
+            assert (answer.status_code, answer.headers["Location"]) == (302, f"{LIST}?e=1")
     assert (state(wrong), Quarantine.objects.count()) == ([("Running", 0)], 1)
 
 
@@ -271,12 +271,29 @@ def test_refresh_now_names_the_executions_that_could_not_be_refreshed(admin: Cli
 
 
 def test_release_ends_the_quarantine_and_marks(admin: Client, queue: ExecutionQueue, redis: Any) -> None:
-    held, kept = made_wrong(), made_wrong()
-    quarantine([held.pk, kept.pk], 5)
+    held, kept, _ = made_wrong(), made_wrong(), made_wrong()
+    quarantine([held.pk, kept.pk], 5, {held.pk: "a row is bad"})
     redis.flushall()
+    listed = admin.get(QUARANTINED)
+    assert ids_shown(listed) == [kept.pk, held.pk]
+    assert 'harbor-label-danger" title="a row is bad">Quarantined<' in listed.content.decode()
 
-    response = act(admin, QUARANTINE, "release", [held.pk])
+    with CaptureQueriesContext(connection) as queries:
+        response = act(admin, QUARANTINED, "release", [held.pk])
 
+    assert "extra_attrs" not in str([one["sql"] for one in queries]), "one may take 2 MB"
     assert told(response) == ["success: 1 execution released from quarantine and will be refreshed soon."]
     assert list(Quarantine.objects.values_list("pk", flat=True)) == [kept.pk]
     assert redis.smembers(queue.keys.queue) == {f"{held.pk}:SCAN_ALL".encode()}
+
+
+def test_more_than_a_request_can_release_is_refused_before_a_question(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution_actions, "MAX_CHOSEN", 1)
+    quarantine([made().pk, made().pk], 5)
+    form = {"action": "release", "_selected_action": [1], "index": 0, "select_across": 1}
+    assert told(admin.post(QUARANTINED, form)) == [
+        "error: Nothing was done: 1 at once is the most. Type: manage.py harbor quarantine --release-all."
+    ]
+    assert Quarantine.objects.count() == 2

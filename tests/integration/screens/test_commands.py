@@ -110,57 +110,6 @@ def test_stats_goes_on_while_redis_is_away_and_fails() -> None:
     assert "error    redis.reachable  Redis is away, or does not answer in time." in done.stdout
 
 
-def test_claims_lists_which_node_processes_what_with_the_oldest_first(queue: ExecutionQueue, redis: Redis) -> None:
-    queue.heartbeat("node-1")
-    queue.mark(["1:SCAN_ALL"])
-    queue.take_over(queue.claim("node-2", 1).claim, "node-1")
-    queue.mark(["2:RETENTION"])
-    queue.claim("node-2", 1)
-    redis.zrem(queue.keys.nodes, "node-2")
-    redis.sadd(queue.keys.processing, b"\xff\x1b[2J")
-
-    found = data("harbor", "status", "--claims")
-    lines = said("harbor", "status", "--claims").splitlines()
-    limited = said("harbor", "status", "--claims", "--limit", 1).splitlines()
-
-    ages = [claim.pop("age_seconds") for claim in found["claims"]]
-    times = [claim.pop("claimed_at") for claim in found["claims"]]
-    assert found == {
-        "in_flight": 2,
-        "claims": [
-            {"execution_id": 1, "vendor": "SCAN_ALL", "node": "node-1", "state": "works", "alive": True},
-            {"execution_id": 2, "vendor": "RETENTION", "node": "node-2", "state": "waits", "alive": False},
-        ],
-        "unreadable_count": 1,
-        "unreadable": ["\\xff\\x1b[2J"],
-    }
-    assert 60 > ages[0] >= ages[1] >= 0
-    assert times == sorted(times)
-    assert [line.split()[:4] for line in lines[:3]] == [
-        ["execution", "vendor", "node", "age"],
-        ["1", "SCAN_ALL", "node-1", lines[1].split()[3]],
-        ["2", "RETENTION", "node-2", "(silent)"],
-    ]
-    assert lines[1].endswith(" is worked on")
-    assert lines[2].endswith(" waits for a worker")
-    assert lines[3:] == [
-        "2 of 2 claims in flight.",
-        "1 token that cannot be read; recovery drops them:",
-        "  \\xff\\x1b[2J",
-    ]
-    assert limited[2] == "1 of 2 claims in flight."
-
-
-def test_recover_releases_the_claims_of_dead_nodes(queue: ExecutionQueue, redis: Redis) -> None:
-    queue.mark(["1:SCAN_ALL", "2:SCAN_ALL"])
-    queue.claim("dead", 2)
-    redis.zrem(queue.keys.nodes, "dead")
-
-    assert data("harbor", "repair", "claims") == {"recovered": 2}
-    assert on_the_queue(redis) == ["1:SCAN_ALL", "2:SCAN_ALL"]
-    assert said("harbor", "repair", "claims") == "Recovered 0 executions."
-
-
 def test_quarantine_lists_executions_with_their_reasons(queue: ExecutionQueue) -> None:
     assert said("harbor", "quarantine") == "No execution is in quarantine."
     assert data("harbor", "quarantine") == {"quarantined": []}
@@ -289,7 +238,7 @@ def test_reconcile_says_why_it_looked_at_everything(redis: Redis) -> None:
 
 
 def test_a_command_without_redis_ends_with_1_and_one_line() -> None:
-    done = manage("harbor", "repair", "claims", REDIS_URL=NOBODY)
+    done = manage("harbor", "marks", "export", REDIS_URL=NOBODY)
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
@@ -319,7 +268,7 @@ def test_a_command_without_a_database_ends_with_1_and_one_line() -> None:
         (["harbor", "stop", "x"], "argument ID: got 'x', takes a whole number from 1"),
         (["harbor", "stop", "9223372036854775808"], "got '9223372036854775808', takes a whole number from 1"),
         (["harbor", "stop", "9" * 5000], f"argument ID: got '{'9' * 40}', takes a whole number from 1 to"),
-        (["harbor", "status", "--claims", "--limit", "0"], "got '0', takes a whole number from 1"),
+        (["harbor", "why", "0"], "argument ID: got '0', takes a whole number from 1"),
         (["harbor", "repair", "drift", "--fast"], "unrecognized arguments: --fast"),
     ],
 )

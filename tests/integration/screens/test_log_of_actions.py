@@ -63,7 +63,6 @@ def test_the_terminal_writes_every_act() -> None:
     pk = str(execution.pk)
     said("harbor", "resume", pk)
     said("harbor", "stop", pk)
-    said("harbor", "repair", "claims")
     quarantine([execution.pk], 5)
     said("harbor", "quarantine", "--release", pk)
     said("harbor", "repair", "drift")
@@ -74,7 +73,6 @@ def test_the_terminal_writes_every_act() -> None:
     assert log() == [
         ("resume", "executions", "", "done"),
         ("stop", "executions", "", "done"),
-        ("recover", "queue", "", "done"),
         ("release", "quarantine", pk, "done"),
         ("reconcile", "queue", "", "done"),
         ("sweep", "execution", "", "done"),

@@ -175,7 +175,7 @@ LISTS = [
     f"{LIST}?has_jobs=yes",
     TASKS,
     "/admin/harbor_executions/statuschange/",
-    "/admin/harbor_executions/quarantine/",
+    f"{LIST}?quarantined=yes",
     LOG,
 ]
 
@@ -304,7 +304,6 @@ def test_the_page_shows_where_it_is_its_quarantine_and_its_deliveries(
     place = part(admin.get(f"{LIST}{execution.pk}/place/"))
 
     assert "after 5 failed refreshes: a &lt;b&gt;bad&lt;/b&gt; row" in page.content.decode()
-    assert f"/admin/harbor_executions/quarantine/?q={execution.pk}" in page.content.decode()
     [deliveries] = re.findall(r'href="([^"]+)">Its deliveries', page.content.decode())
     assert "it answered 500" in text(admin.get(deliveries))
     queue.mark([f"{execution.pk}:SCAN_ALL"])
@@ -456,9 +455,9 @@ def test_the_page_of_errors_groups_those_of_the_chosen_time(admin: Client) -> No
 
 
 def test_an_empty_list_offers_nothing_that_cannot_be_made(admin: Client) -> None:
-    quarantined = text(admin.get("/admin/harbor_executions/quarantine/"))
-    assert "Create a new item" not in quarantined
-    assert "Quarantine: none" in quarantined
+    deliveries = text(admin.get("/admin/harbor_executions/delivery/"))
+    assert "Create a new item" not in deliveries
+    assert "Deliveries: none" in deliveries
     assert "Nothing matches" in text(admin.get(LIST, {"q": "nothing"}))
 
 

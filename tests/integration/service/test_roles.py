@@ -45,7 +45,6 @@ PAGES = {
     "task": "/admin/harbor_executions/task/",
     "job": "/admin/harbor_tasks/job/",
     "statuschange": "/admin/harbor_executions/statuschange/",
-    "quarantine": "/admin/harbor_executions/quarantine/",
     "auditentry": "/admin/harbor_executions/auditentry/",
     "subscription": "/admin/harbor_executions/subscription/",
     "delivery": "/admin/harbor_executions/delivery/",
