@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Header
 from pydantic import BaseModel, Field, StringConstraints, ValidationInfo, model_validator
 
-from harbor_refresh.executions.api.access import Scope, may, may_report
+from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.problems import Problem, ProblemDetails
 from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionOut, Given, as_dict, page_of
 from harbor_refresh.executions.errors import NoSuchExecution
@@ -25,13 +25,11 @@ def needs(
     good: type[BaseModel] | None,
     *problems: int,
     status: int = 200,
-    signed: bool = False,
 ) -> dict[str, Any]:
-    """What an operation needs: a token with the scope, or a signature; its summary; and its answers: the good one,
-    and the problems, each of the one shape."""
+    """What an operation needs: a token with the scope; its summary; and its answers: the good one, and the
+    problems, each of the one shape."""
     bad = dict.fromkeys((401, 403, 422, 429, 503, *problems), ProblemDetails)
-    auth = may_report if signed else may[scope]
-    return {"auth": auth, "summary": summary, "response": {status: good, **bad}}
+    return {"auth": may[scope], "summary": summary, "response": {status: good, **bad}}
 
 
 def require_execution(execution_id: int) -> None:

@@ -4,8 +4,8 @@ applied to the task of the job.
     {"job_id": "…", "status": "Running", "check_in": "…", "metadata": {"id": "…", "revision": 1731492000,
      "upstream_job_id": "…", "check_in_at": 1731492001, …}, "status_message": "…"}
 
-`metadata` has more fields there (name, kind, cron_spec …), which are not read. `status_message` and `task_id` are
-our additions. A firing of a periodic job has a separate job id and names the periodic job as its upstream job.
+`metadata` has more fields there (name, kind, cron_spec …), which are not read. `status_message` is our
+addition. A firing of a periodic job has a separate job id and names the periodic job as its upstream job.
 
 A check-in is what a running job has to say. It is passed to the function of its vendor type (check_ins.py).
 """
@@ -61,15 +61,14 @@ class Metadata(WithoutNulls):
 
 
 class StatusChange(WithoutNulls):
-    """`check_in` is empty unless the job has something to say, and then its status does not count. `task_id`: the
-    task that a signed body names, or 0. Go's encoder leaves out a field with its default."""
+    """`check_in` is empty unless the job has something to say, and then its status does not count. Go's encoder
+    leaves out a field with its default."""
 
     job_id: JobId = ""
     status: Text = ""
     metadata: Metadata | None = None
     status_message: Text | None = None
     check_in: Text = ""
-    task_id: Annotated[int, Field(ge=0, le=MAX_ID)] = 0
 
     @property
     def run(self) -> Metadata:

@@ -132,7 +132,7 @@ def test_a_body_without_metadata_is_a_report_of_the_first_run() -> None:
     _, (task,) = recorded("j")
     assert answer({"job_id": "j", "status": "Running"}, task.pk) == (200, "")
     assert answer({"job_id": "j", "status": "Error", "metadata": None, "status_message": "no route"}) == (200, "")
-    nothing = {"check_in": None, "task_id": None, "metadata": {"revision": None, "upstream_job_id": None}}
+    nothing = {"check_in": None, "metadata": {"revision": None, "upstream_job_id": None}}
     assert answer({"job_id": "j", "status": "Error", **nothing}) == (200, "")
     task.refresh_from_db()
     assert (task.status, task.status_revision, task.run_count, task.status_message) == ("Error", 0, 0, "no route")
