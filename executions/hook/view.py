@@ -66,9 +66,7 @@ def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
 def _take(change: StatusChange, task_id: int) -> None:
     if change.is_firing:
         job_reports.report_firing(change, task_id)
-    if change.check_in:
-        job_reports.pass_on(change, task_id)
-    elif not change.is_firing:
+    elif not change.check_in:
         job_reports.report_by_job(change, task_id)
 
 

@@ -1,19 +1,16 @@
 """docs/howto/job_service_hook.md: its examples run against the service, as a runner copies them."""
 
-import runpy
 import shutil
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from pytest_django import Settings
 
-from harbor_refresh.executions.hook import check_ins
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.models import Task
 from tests import pages
-from tests.integration.executions.hook_requests import BEGUN, SECRET, post, wire
+from tests.integration.executions.hook_requests import SECRET
 from tests.integration.redis_state import Redis
 from tests.integration.service.web_server import web_server
 
@@ -50,15 +47,3 @@ def test_the_report_by_curl_is_taken(service: str) -> None:
     assert run("sh", "-eu", "-c", text, SECRET=SECRET, no_proxy="*").startswith("HTTP/1.1 200 OK")
     one.refresh_from_db()
     assert (one.status, one.status_revision) == ("Running", 1_731_492_000)
-
-
-@pytest.mark.usefixtures("service")
-def test_the_function_for_check_ins_gets_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    one = task()
-    monkeypatch.setattr(check_ins, "functions", {})
-    (tmp_path / "example.py").write_text(pages.code(PAGE, "python", "from harbor_refresh"), encoding="utf-8")
-    runpy.run_path(str(tmp_path / "example.py"))
-    assert post(wire(one.job_id, revision=BEGUN, check_in="half of it")).status_code == 200
-    assert capsys.readouterr().out == f"{one.pk} half of it\n"
