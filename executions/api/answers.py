@@ -78,8 +78,11 @@ def once(request: HttpRequest, key: str | None, make: Callable[[], dict[str, Any
     digest = hashlib.sha256(b"\n".join((request.path.encode(), request.body))).digest()
     with transaction.atomic():
         mine = IdempotencyKey(caller=caller, key=key, request=digest)
-        IdempotencyKey.objects.bulk_create([mine], ignore_conflicts=True)
-        row = IdempotencyKey.objects.select_for_update().get(caller=caller, key=key)
+        same = IdempotencyKey.objects.select_for_update().filter(caller=caller, key=key)
+        row = None
+        while row is None:  # between the two statements, the sweep may delete an old key
+            IdempotencyKey.objects.bulk_create([mine], ignore_conflicts=True)
+            row = same.first()
         if bytes(row.request) != digest:
             raise Problem(422, "The key was used", "this Idempotency-Key was used for another request")
         if row.answer is None:
