@@ -24,8 +24,8 @@ _cache_rests_until = 0.0
 
 @dataclass(frozen=True)
 class Caller:
-    """The program that made a request, by a name that stays the same. `title`: its name for people,
-    in the log of actions."""
+    """The program that made a request, by a name that stays the same. `title`: its name for people, in
+    the log of actions."""
 
     name: str
     scopes: frozenset[Scope]

@@ -4,8 +4,8 @@ applied to the task of the job.
     {"job_id": "…", "status": "Running", "check_in": "…", "metadata": {"id": "…", "revision": 1731492000,
      "upstream_job_id": "…", …}, "status_message": "…"}
 
-`metadata` has more fields there (name, kind, cron_spec …), which are not read. `status_message` is our
-addition. A firing of a periodic job has a separate job id and names the periodic job as its upstream job.
+`metadata` has more fields there (name, kind, cron_spec …), which are not read. `status_message` is our addition.
+A firing of a periodic job has a separate job id and names the periodic job as its upstream job.
 
 A check-in is what a running job has to say. It changes no task.
 """
