@@ -35,7 +35,7 @@ NULLS_OF_A_TASK = (
 )  # fmt: skip
 
 
-#: A surrogate without its pair, which Harbor's columns of the type `json` take, and UTF-8 does not.
+#: A surrogate without its pair, which the type `json` takes, and UTF-8 does not.
 HALF = '{"a": "\\ud800"}'
 
 
@@ -52,7 +52,7 @@ def rows() -> dict[str, int]:
     task(words, "Finished", vendor_type="a:b")
     task(words, "", vendor_type="")
     half = execution("Error", extra_attrs=HALF)
-    task(half, "Error", extra_attrs=HALF)
+    task(half, "Error")
     quarantine([null], 5)
     return {"null": null, "no tasks": no_tasks, "year 1": year_1, "words": words, "half": half}
 
