@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
-from django.db.models import Count, F, Max, Q, Value
+from django.db.models import Count, F, Max, Q, QuerySet, Value
 from django.db.models.functions import Coalesce, Left, TruncHour
 
 from harbor_refresh.executions.attached.attachment import is_attached
+from harbor_refresh.executions.database import among
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 
@@ -28,14 +30,26 @@ class Group:
     task_id: int
 
 
-@dataclass(frozen=True)
 class Groups:
-    """If `is_capped`, there are older errors that were not read."""
+    """The newest errors in groups. Each property is one question of the database."""
 
-    messages: Sequence[Group]
-    vendors: Sequence[Group]
-    hours: Sequence[Group]
-    is_capped: bool
+    def __init__(self, errors: QuerySet[Task], *, is_capped: bool) -> None:
+        self._errors = errors
+        #: Whether there may be older errors, which are not read.
+        self.is_capped = is_capped
+
+    @cached_property
+    def messages(self) -> Sequence[Group]:
+        return _groups(self._errors, Coalesce(Left("status_message", MAX_MESSAGE), Value("")), "-count", "key")
+
+    @cached_property
+    def vendors(self) -> Sequence[Group]:
+        return _groups(self._errors, F("vendor_type"), "-count", "key")
+
+    @cached_property
+    def hours(self) -> Sequence[Group]:
+        ended = self._errors.filter(end_time__year__gt=1)  # the year 1 is how Harbor says that there is no end
+        return _groups(ended, TruncHour("end_time", tzinfo=UTC), "-key")
 
 
 def group_errors(*, execution_id: int | None = None, since: datetime | None = None) -> Groups:
@@ -45,19 +59,13 @@ def group_errors(*, execution_id: int | None = None, since: datetime | None = No
         tasks = tasks.filter(execution_id=execution_id)
     if not is_attached():  # Harbor has no index of the status
         tasks = tasks.filter(~Q(status=Status.SUCCESS), status=Status.ERROR)
-    newest = tasks.values("pk")[:COMPARED]
-    errors = Task.objects.filter(pk__in=newest, status=Status.ERROR)
+    newest = list(tasks.values_list("pk", flat=True)[:COMPARED])
+    errors = Task.objects.filter(among(newest), status=Status.ERROR)
     if since is not None:
         errors = errors.filter(end_time__gte=since)
-    ended = errors.filter(end_time__year__gt=1)  # the year 1 is how Harbor says that there is no end
+    return Groups(errors, is_capped=len(newest) >= COMPARED)
 
-    def by(key: Any, *order: str, rows: Any = errors) -> list[Group]:
-        groups = rows.values(key=key).annotate(count=Count("pk"), last_end=Max("end_time"), task_id=Max("pk"))
-        return [Group(**one) for one in groups.order_by(*order)[:MOST]]
 
-    return Groups(
-        messages=by(Coalesce(Left("status_message", MAX_MESSAGE), Value("")), "-count", "key"),
-        vendors=by(F("vendor_type"), "-count", "key"),
-        hours=by(TruncHour("end_time", tzinfo=UTC), "-key", rows=ended),
-        is_capped=newest.count() >= COMPARED,
-    )
+def _groups(errors: QuerySet[Task], key: Any, *order: str) -> list[Group]:
+    groups = errors.values(key=key).annotate(count=Count("pk"), last_end=Max("end_time"), task_id=Max("pk"))
+    return [Group(**one) for one in groups.order_by(*order)[:MOST]]
