@@ -54,7 +54,8 @@ def test_a_request_whose_old_key_the_sweep_deletes_at_that_moment_is_a_new_one(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = program.post("/executions", NEW, 201, **{"Idempotency-Key": "k1"})
-    create, swept = IdempotencyKey.objects.bulk_create, []
+    create = IdempotencyKey.objects.bulk_create
+    swept: list[Any] = []
 
     def create_before_the_sweep(*given: Any, **more: Any) -> Any:
         made = create(*given, **more)
