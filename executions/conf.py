@@ -66,14 +66,6 @@ class Intake:
         "refused.",
         of_service=True,
     )
-    signing_secrets: str = declared(
-        "REFRESH_SIGNING_SECRETS",
-        "signing_secrets",
-        "",
-        "The secrets with which [signed reports](../howto/job_service_hook.md) are checked. Unset: signatures are "
-        "ignored.",
-        of_service=True,
-    )
     retention_counts: Mapping[str, int] = declared(
         "VENDOR_EXECUTION_RETENTION_COUNT",
         "counts",

@@ -7,7 +7,6 @@ Nothing else of a project is read, because its own `REDIS_URL` may mean another 
 module, so it imports none of the project.
 """
 
-import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from ipaddress import ip_network
@@ -20,8 +19,6 @@ PREFIX = "REFRESH_"
 Number = TypeVar("Number", int, float)
 #: The largest number of a setting without another limit: a year of seconds.
 LARGEST = 86_400 * 365
-#: One signing secret, or two while one replaces the other.
-MOST_SIGNING_SECRETS = 2
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class Declared:
     @property
     def is_secret(self) -> bool:
         """Whether no message may show its value."""
-        return self.kind in ("secret", "signing_secrets")
+        return self.kind == "secret"
 
 
 def declared(name: str, kind: str, default: Any, meaning: str, **more: Any) -> Any:
@@ -109,16 +106,6 @@ def _choice(one: Declared, value: Any) -> str:
     return {choice.casefold(): choice for choice in one.choices}[str(value).casefold()]
 
 
-def _signing_secrets(one: Declared, value: Any) -> str:
-    """Secrets of Standard Webhooks."""
-    found = _words(value)
-    contents = [base64.b64decode(word.removeprefix("whsec_").encode(), validate=True) for word in found]
-    are_right = all(word.startswith("whsec_") for word in found) and all(24 <= len(one) <= 64 for one in contents)
-    if not are_right or len(found) > MOST_SIGNING_SECRETS:
-        raise ValueError(one.name)
-    return ",".join(found)
-
-
 def _http_url(one: Declared, value: Any) -> str:
     """The base address of a path, with a slash at its end."""
     parts = urlsplit(_text(one, value))
@@ -155,7 +142,6 @@ class ValueKind(NamedTuple):
 
 
 FLAGS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
-SIGNING_SECRETS = "one secret or two, separated by a comma, each whsec_ followed by base64 of 24 to 64 bytes"
 KINDS = {
     "flag": ValueKind(_flag, f"one of {', '.join(sorted(FLAGS))}", "True or False"),
     "integer": ValueKind(_integer, "a whole number"),
@@ -163,7 +149,6 @@ KINDS = {
     "one_of": ValueKind(_choice, "one of "),
     "text": ValueKind(_text, "text"),
     "secret": ValueKind(_text, "a secret"),
-    "signing_secrets": ValueKind(_signing_secrets, SIGNING_SECRETS),
     "http_url": ValueKind(_http_url, "http://host[:port]/path or https://host[:port]/path"),
     "networks": ValueKind(
         _networks,

@@ -47,14 +47,6 @@ class TaskDeleted(Refused):
     """The task was deleted, so no report about it can be used."""
 
 
-class BadSignature(Refused):
-    """The signature of the request is wrong."""
-
-
-class Replayed(Refused):
-    """A message with this id was received before."""
-
-
 class OwnedByHarbor(Refused):
     """Harbor owns executions and tasks here, so this is to be done in Harbor."""
 

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from harbor_refresh.executions.errors import RefreshError as RefreshError
     from harbor_refresh.executions.errors import Refused as Refused
     from harbor_refresh.executions.errors import StillRunning as StillRunning
-    from harbor_refresh.executions.hook.check_ins import CheckIn as CheckIn
-    from harbor_refresh.executions.hook.check_ins import on_check_in as on_check_in
-    from harbor_refresh.executions.news.after_commit import execution_changed as execution_changed
     from harbor_refresh.executions.news.handlers import Change as Change
     from harbor_refresh.executions.news.handlers import on_execution as on_execution
     from harbor_refresh.executions.queries.host_views import execution_urls as execution_urls
@@ -44,9 +41,7 @@ _MODULES = {
     "harbor_refresh.executions.errors": "AlreadyFinal AlreadyUnderWay Contended ExecutionClosed NoSuchExecution "
     "NotCommitted RefreshError Refused StillRunning",
     "harbor_refresh.executions.news.handlers": "Change on_execution",
-    "harbor_refresh.executions.hook.check_ins": "CheckIn on_check_in",
     "harbor_refresh.executions.queries.host_views": "execution_urls",
-    "harbor_refresh.executions.news.after_commit": "execution_changed",
     "harbor_refresh.tasks.host": "connect",
     "harbor_refresh.tasks.jobs": "EndedExecution Handle JobResult TrackedExecution TrackedJob "
     "astart job needs start",

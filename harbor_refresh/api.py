@@ -18,7 +18,7 @@ from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
 from ninja.parser import Parser
 from ninja.renderers import BaseRenderer
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from harbor_refresh.executions.api import deliveries, executions, problems, subscriptions
 from harbor_refresh.executions.api import tasks as tasks_of_executions
@@ -95,7 +95,10 @@ class Renderer(BaseRenderer):
     media_type = "application/json"
 
     def render(self, request: HttpRequest, data: Any, *, response_status: int) -> bytes:
-        return to_json(data)
+        try:
+            return to_json(data)
+        except PydanticSerializationError:  # half a surrogate pair of Harbor's JSON, which UTF-8 cannot hold
+            return json.dumps(data, default=to_jsonable_python).encode()
 
 
 class Page(Swagger):

@@ -1,1 +1,1 @@
-"""Who may do what, and who did it: tokens, signatures, and the log of actions."""
+"""Who may do what, and who did it: tokens, and the log of actions."""

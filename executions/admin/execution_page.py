@@ -13,7 +13,6 @@ from django.utils.text import Truncator
 from harbor_refresh.executions.admin.formatters import (
     column,
     elapsed,
-    execution_link,
     held_label,
     link,
     list_url,
@@ -103,7 +102,7 @@ def _errors(execution: Any) -> dict[str, Any] | None:
     if not execution.made.counts.get(Status.ERROR):
         return None
     found = group_errors(execution_id=execution.pk).messages
-    return error_table("Errors by message", "Message", found, with_execution=False) if found else None
+    return error_table("Errors by message", "Message", found) if found else None
 
 
 def _tasks(execution: Execution) -> dict[str, Any]:
@@ -125,14 +124,12 @@ def _tasks(execution: Execution) -> dict[str, Any]:
     return table("Its tasks, unfinished ones first", headers, cells, footer=footer)
 
 
-def error_table(title: str, by: str, groups: Sequence[Group], *, with_execution: bool = True) -> dict[str, Any]:
+def error_table(title: str, by: str, groups: Sequence[Group]) -> dict[str, Any]:
     def cells(one: Group) -> list[Any]:
         known = moment(one.key) if isinstance(one.key, datetime) else Truncator(one.key).chars(160)
-        last = moment(one.last_end), task_link(one.task_id), execution_link(one.execution_id)
-        return [known or "(no message)", f"{one.count:,}", *last]
+        return [known or "(no message)", f"{one.count:,}", moment(one.last_end), task_link(one.task_id)]
 
-    headers, columns = [by, "Errors", "Last", "Newest task", "Execution"], 5 if with_execution else 4
-    return table(title, headers[:columns], (cells(one)[:columns] for one in groups))
+    return table(title, [by, "Errors", "Last", "Newest task"], map(cells, groups))
 
 
 @page(StatusChange)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from harbor_refresh.executions.access.audit import Outcome, Target, Word, note, noted, person_of
+from harbor_refresh.executions.access.audit import Outcome, Target, Word, noted, person_of
 from harbor_refresh.executions.admin.base import Question, asks_first, may
 from harbor_refresh.executions.admin.formatters import (
     NOTHING,
@@ -260,10 +260,9 @@ class DeliveryAdmin(ReadOnlyAdmin):
     def send_all_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         count = 0
         for pk in queryset.order_by().values_list("subscription_id", flat=True).distinct():
-            entry = note(person_of(request), Word.RESEND, Target.DELIVERY, f"of subscription {pk}")
-            entry.count = claims.resend_all(pk)
-            entry.save(update_fields=["count"])
-            count += entry.count
+            with noted(person_of(request), Word.RESEND, Target.DELIVERY, f"of subscription {pk}") as entry:
+                entry.count = resent = claims.resend_all(pk)
+            count += resent
         more = " There may be more." if count >= claims.MOST else ""
         messages.success(request, f"{_letters(count)} sent again.{more}")
 

@@ -2,21 +2,16 @@
 needs."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.core.cache import DEFAULT_CACHE_ALIAS, caches
-from django.db import transaction
 from django.http import HttpRequest
-from ninja.security import APIKeyHeader, HttpBearer
+from ninja.security import HttpBearer
 
 from harbor_refresh.executions.access.api_tokens import Scope as Scope  # noqa: PLC0414  # what `may` takes
 from harbor_refresh.executions.access.api_tokens import recognise
-from harbor_refresh.executions.access.signatures import is_signed, receive, verify
 from harbor_refresh.executions.api.problems import Problem, unauthorized
 from harbor_refresh.executions.conf import intake_settings
-from harbor_refresh.executions.models import ReceivedMessage
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.text import said_by
 
@@ -29,12 +24,11 @@ _cache_rests_until = 0.0
 
 @dataclass(frozen=True)
 class Caller:
-    """The program that made a request, by a name that stays the same. `message`: the message that it signed.
-    `title`: its name for people, in the log of actions."""
+    """The program that made a request, by a name that stays the same. `title`: its name for people, in
+    the log of actions."""
 
     name: str
     scopes: frozenset[Scope]
-    message: ReceivedMessage | None = None
     title: str = ""
 
 
@@ -83,32 +77,5 @@ class Token(HttpBearer):
         return caller
 
 
-class Signature(APIKeyHeader):
-    """A signed request, with the headers of Standard Webhooks. A wrong signature is refused, whatever token comes
-    with it."""
-
-    param_name = "webhook-signature"
-    openapi_description = "Signed as Standard Webhooks says, with webhook-id and webhook-timestamp."
-    scope = Scope.REPORT
-
-    def authenticate(self, request: HttpRequest, key: str | None) -> Caller | None:
-        if not is_signed(request):
-            return None
-        return Caller("signed reports", frozenset({self.scope}), verify(request))
-
-
-@contextmanager
-def taken_once(message: ReceivedMessage | None) -> Iterator[None]:
-    """Carry out a request only once, if it is signed: its id is kept in the transaction of the work. Raises
-    Replayed if it was received before."""
-    if message is None:
-        yield
-        return
-    with transaction.atomic():
-        receive(message)
-        yield
-
-
-#: The `auth` of an operation, by the scope that it needs; and of one that takes signed reports as well.
+#: The `auth` of an operation, by the scope that it needs.
 may = {scope: Token(scope) for scope in Scope}
-may_report = [Signature(), may[Scope.REPORT]]

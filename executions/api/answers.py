@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Header
 from pydantic import BaseModel, Field, StringConstraints, ValidationInfo, model_validator
 
-from harbor_refresh.executions.api.access import Scope, may, may_report
+from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.problems import Problem, ProblemDetails
 from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionOut, Given, as_dict, page_of
 from harbor_refresh.executions.errors import NoSuchExecution
@@ -25,13 +25,11 @@ def needs(
     good: type[BaseModel] | None,
     *problems: int,
     status: int = 200,
-    signed: bool = False,
 ) -> dict[str, Any]:
-    """What an operation needs: a token with the scope, or a signature; its summary; and its answers: the good one,
-    and the problems, each of the one shape."""
+    """What an operation needs: a token with the scope; its summary; and its answers: the good one, and the
+    problems, each of the one shape."""
     bad = dict.fromkeys((401, 403, 422, 429, 503, *problems), ProblemDetails)
-    auth = may_report if signed else may[scope]
-    return {"auth": auth, "summary": summary, "response": {status: good, **bad}}
+    return {"auth": may[scope], "summary": summary, "response": {status: good, **bad}}
 
 
 def require_execution(execution_id: int) -> None:
@@ -80,8 +78,11 @@ def once(request: HttpRequest, key: str | None, make: Callable[[], dict[str, Any
     digest = hashlib.sha256(b"\n".join((request.path.encode(), request.body))).digest()
     with transaction.atomic():
         mine = IdempotencyKey(caller=caller, key=key, request=digest)
-        IdempotencyKey.objects.bulk_create([mine], ignore_conflicts=True)
-        row = IdempotencyKey.objects.select_for_update().get(caller=caller, key=key)
+        same = IdempotencyKey.objects.select_for_update().filter(caller=caller, key=key)
+        row = None
+        while row is None:  # between the two statements, the sweep may delete an old key
+            IdempotencyKey.objects.bulk_create([mine], ignore_conflicts=True)
+            row = same.first()
         if bytes(row.request) != digest:
             raise Problem(422, "The key was used", "this Idempotency-Key was used for another request")
         if row.answer is None:

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from ninja import Path, Query, Router, Schema
 from pydantic import Field
 
-from harbor_refresh.executions.access.audit import Target, Word, note, noted, person_of
+from harbor_refresh.executions.access.audit import Target, Word, noted, person_of
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import PageIn, needs, page
 from harbor_refresh.executions.api.problems import Problem
@@ -67,9 +67,8 @@ def resend_deliveries(request: HttpRequest, body: ResendIn) -> Any:
     if body.subscription is not None and not Subscription.objects.filter(pk=body.subscription).exists():
         raise NoSuchSubscription(body.subscription)
     chosen = "" if body.subscription is None else f"of subscription {body.subscription}"
-    entry = note(person_of(request), Word.RESEND, Target.DELIVERY, chosen)  # before the first page is committed
-    entry.count = claims.resend_all(body.subscription)
-    entry.save(update_fields=["count"])
+    with noted(person_of(request), Word.RESEND, Target.DELIVERY, chosen) as entry:
+        entry.count = claims.resend_all(body.subscription)
     return {"resent": entry.count}
 
 

@@ -37,7 +37,6 @@ STATUSES: Mapping[type[Exception], tuple[int, str]] = {
     errors.NoSuchSubscription: (404, "Not found"),
     errors.NoSuchQueue: (404, "Not found"),
     errors.TooManyActions: (409, "Too many actions are open"),
-    errors.Replayed: (409, "Received before"),
     errors.OwnedByHarbor: (403, "Harbor does this"),
     errors.HasTasks: (409, "It has tasks"),
     errors.AlreadyFinal: (409, "It has ended"),
@@ -148,7 +147,6 @@ MAKERS: Mapping[type[Exception], Callable[[Any], Problem]] = {
     RequestDataTooBig: lambda exc: Problem(413, TOO_LARGE, str(exc)),
     ValidationError: _invalid,
     AuthenticationError: lambda exc: unauthorized(),
-    errors.BadSignature: lambda exc: unauthorized(str(exc)),
     Error: _of_the_database,
     **{kind: partial(_ours, status, title) for kind, (status, title) in STATUSES.items()},
 }

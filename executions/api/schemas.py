@@ -236,9 +236,6 @@ class OneReportIn(Body):
     earlier_runs: Whole = Field(
         0, description=EARLIER_RUNS, json_schema_extra={"minimum": 0, "maximum": MAX_EARLIER_RUNS}
     )
-    task_id: Whole | None = Field(
-        None, examples=[None], description="The same task as in the address. Required in a signed body."
-    )
 
 
 class ReportIn(OneReportIn):

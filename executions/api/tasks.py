@@ -6,8 +6,7 @@ from django.http import HttpRequest
 from ninja import Query, Router, Status
 from pydantic import Field
 
-from harbor_refresh.executions.access.signatures import refuse_another_task
-from harbor_refresh.executions.api.access import Scope, taken_once
+from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import (
     AttributePairs,
     Key,
@@ -99,28 +98,22 @@ def change_task(request: HttpRequest, task_id: TaskId, body: AttributesIn) -> An
 
 @router.post(
     "/tasks/{task_id}/report",
-    **needs(Scope.REPORT, "Report the status of one task", ReportResult, 400, 404, 409, signed=True),
+    **needs(Scope.REPORT, "Report the status of one task", ReportResult, 400, 404),
 )
 def report_task(request: HttpRequest, task_id: TaskId, body: OneReportIn) -> Any:
-    """A report that is repeated, late or out of order changes nothing; its result is `unchanged`. A signed body
-    must name its task (`task_id`), because the signature does not cover the address."""
-    message = request.auth.message  # type: ignore[attr-defined]
-    if message:
-        refuse_another_task(body.task_id, task_id)
-    with taken_once(message):
-        outcome = report(
-            [Report(task_id, body.status, body.revision, body.message, body.earlier_runs)], Source.API
-        )
-        for refusal in outcome.refused:
-            if refusal.is_unknown:
-                raise NoSuchTask(task_id)
-            raise Refused(refusal.reason)
+    """A report that is repeated, late or out of order changes nothing; its result is `unchanged`."""
+    given = Report(task_id, body.status, body.revision, body.message, body.earlier_runs)
+    outcome = report([given], Source.API)
+    for refusal in outcome.refused:
+        if refusal.is_unknown:
+            raise NoSuchTask(task_id)
+        raise Refused(refusal.reason)
     return {"position": 0, "task_id": task_id, "result": "applied" if outcome.applied else "unchanged"}
 
 
 @router.post(
     "/reports",
-    **needs(Scope.REPORT, "Report the status of many tasks", ReportsOut, 400, 409, 413, signed=True),
+    **needs(Scope.REPORT, "Report the status of many tasks", ReportsOut, 400, 413),
     tags=["Reports"],
 )
 def report_many(request: HttpRequest, body: ReportsIn) -> Any:
@@ -128,8 +121,7 @@ def report_many(request: HttpRequest, body: ReportsIn) -> Any:
     `refused`, with the reason. A refused report does not stop the others. Reports are applied in the given
     order."""
     given = [Report(one.task_id, one.status, one.revision, one.message, one.earlier_runs) for one in body.reports]
-    with taken_once(request.auth.message):  # type: ignore[attr-defined]
-        outcome = report(given, Source.API)
+    outcome = report(given, Source.API)
     results = [
         {"position": place, "task_id": one.task_id, "result": "unchanged"} for place, one in enumerate(given)
     ]

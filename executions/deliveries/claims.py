@@ -37,7 +37,7 @@ MAX_ATTRIBUTES = 10_000
 COLUMNS = (  # noqa: SIM905  # a list would be ten lines
     "vendor_id vendor_key status_message trigger extra_attrs start_time update_time end_time counts first_failures"
 ).split()
-#: Dead letters that one transaction sends again, and one call. The caller may call again.
+#: Dead letters that one statement sends again, and one call. The caller may call again.
 PAGE = 1_000
 MOST = 100_000
 
@@ -231,8 +231,8 @@ def resend(delivery_ids: Iterable[int]) -> int:
 
 
 def resend_all(subscription_id: int | None = None) -> int:
-    """Send all dead letters of a subscription again, or of all; return how many, 100,000 at most. Each page
-    is one transaction. The pages go by the id, so a delivery that dies again behind them is not sent twice."""
+    """Send all dead letters of a subscription again, or of all; return how many, 100,000 at most. They are
+    sent after the commit of the caller's transaction; the pages keep each statement short."""
     dead = Delivery.objects.filter(state=State.DEAD).order_by("pk")
     if subscription_id is not None:
         dead = dead.filter(subscription_id=subscription_id)

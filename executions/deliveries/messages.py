@@ -74,7 +74,8 @@ def trial(subscription: Subscription) -> Message:
 
 def body_of(change: Change, payload: str) -> str:
     body = slack(change) if payload == Payload.SLACK else standard(change)
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=_time)
+    # in ASCII, because Harbor's JSON may hold half a surrogate pair, which UTF-8 cannot
+    return json.dumps(body, separators=(",", ":"), default=_time)
 
 
 def standard(change: Change) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 applied to the task of the job.
 
     {"job_id": "…", "status": "Running", "check_in": "…", "metadata": {"id": "…", "revision": 1731492000,
-     "upstream_job_id": "…", "check_in_at": 1731492001, …}, "status_message": "…"}
+     "upstream_job_id": "…", …}, "status_message": "…"}
 
-`metadata` has more fields there (name, kind, cron_spec …), which are not read. `status_message` and `task_id` are
-our additions. A firing of a periodic job has a separate job id and names the periodic job as its upstream job.
+`metadata` has more fields there (name, kind, cron_spec …), which are not read. `status_message` is our addition.
+A firing of a periodic job has a separate job id and names the periodic job as its upstream job.
 
-A check-in is what a running job has to say. It is passed to the function of its vendor type (check_ins.py).
+A check-in is what a running job has to say. It changes no task.
 """
 
 from contextlib import suppress
@@ -20,12 +20,10 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from harbor_refresh.executions.api.schemas import MAX_MESSAGE, NO_NUL
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import NoTaskYet, Refused, TaskDeleted
-from harbor_refresh.executions.hook import check_ins
 from harbor_refresh.executions.lifecycle.creation import MAX_JOB_ID, NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.deletion import is_deleted
 from harbor_refresh.executions.lifecycle.reports import after_commit
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.status import CODES, MAX_ID, MAX_REVISION, MAX_VENDOR
 from harbor_refresh.executions.text import is_text, is_whole, shown
 
@@ -56,20 +54,18 @@ class Metadata(WithoutNulls):
     """`upstream_job_id` is the periodic job of which this job is a firing."""
 
     revision: Revision = 0
-    check_in_at: Revision = 0
     upstream_job_id: JobId = ""
 
 
 class StatusChange(WithoutNulls):
-    """`check_in` is empty unless the job has something to say, and then its status does not count. `task_id`: the
-    task that a signed body names, or 0. Go's encoder leaves out a field with its default."""
+    """`check_in` is empty unless the job has something to say, and then its status does not count. Go's encoder
+    leaves out a field with its default."""
 
     job_id: JobId = ""
     status: Text = ""
     metadata: Metadata | None = None
     status_message: Text | None = None
     check_in: Text = ""
-    task_id: Annotated[int, Field(ge=0, le=MAX_ID)] = 0
 
     @property
     def run(self) -> Metadata:
@@ -183,37 +179,3 @@ def _vendor(schedule: Execution, attributes: dict[str, Any]) -> tuple[str, int |
     if is_named and is_whole(vendor_id, 0, MAX_ID):
         return vendor_type, vendor_id
     return schedule.vendor_type, schedule.vendor_key
-
-
-def pass_on(change: StatusChange, task_id: int = NO_TASK) -> None:
-    """Pass the check-in on; no status changes. Raises NoTaskYet or TaskDeleted, and what the function raises. One
-    of a vendor type without a function is dropped with a signal: the sender is not at fault."""
-    task = _task_of(change, task_id)
-    vendor_type = task.execution.vendor_type
-    processor = check_ins.functions.get(vendor_type)
-    if processor is None:
-        signals.check_in_dropped.send(sender=pass_on, vendor_type=vendor_type, task_id=task.pk)
-        return
-    processor(
-        check_ins.CheckIn(
-            task.pk,
-            task.execution_id,
-            vendor_type,
-            change.job_id,
-            change.check_in,
-            change.run.check_in_at,
-            change.run.revision,
-        )
-    )
-
-
-def _task_of(change: StatusChange, task_id: int) -> Task:
-    """Find the task by the upstream job, as Harbor does; else by the job, or by the address."""
-    tasks = Task.objects.select_related("execution").order_by("pk")
-    for job_id in (change.run.upstream_job_id, change.job_id):
-        if job_id and (task := tasks.filter(job_id=job_id).first()):
-            return task
-    of_address = tasks.filter(pk=task_id)
-    if task := (of_address.filter(job_id="") if change.job_id else of_address).first():
-        return task
-    raise missing(change, task_id)

@@ -1,8 +1,7 @@
 """The view of the hook: `POST /service/notifications/tasks/ID`.
 
 A plain view and no operation of the API, because most requests of a busy system come here, and because Harbor's
-job service takes only 200 for success. A signed message may report, Harbor's own secret, or an API token with the
-scope `report`.
+job service takes only 200 for success. Harbor's own secret may report, or an API token with the scope `report`.
 """
 
 from django.core.exceptions import RequestDataTooBig
@@ -12,38 +11,24 @@ from django.http.request import UnreadablePostError
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.csrf import csrf_exempt
 
-from harbor_refresh.executions.access.signatures import is_signed, refuse_another_task, verify
-from harbor_refresh.executions.api.access import Scope, may, taken_once
+from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.problems import Problem, answer, unauthorized
 from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.conf import intake_settings
-from harbor_refresh.executions.errors import (
-    BadSignature,
-    DatabaseAway,
-    NoTaskYet,
-    OwnedByHarbor,
-    Refused,
-    Replayed,
-    TaskDeleted,
-)
+from harbor_refresh.executions.errors import DatabaseAway, NoTaskYet, OwnedByHarbor, Refused, TaskDeleted
 from harbor_refresh.executions.hook import job_reports
 from harbor_refresh.executions.hook.job_reports import StatusChange, read
 from harbor_refresh.executions.lifecycle.reports import Refusal, Report, Source, count_refused
-from harbor_refresh.executions.models import ReceivedMessage
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.status import MAX_ID
 
 SCHEME = "Harbor-Secret"
-TAKES = f"takes a signature, `Authorization: {SCHEME} SECRET` or `Authorization: Bearer TOKEN`"
+TAKES = f"takes `Authorization: {SCHEME} SECRET` or `Authorization: Bearer TOKEN`"
 
 
-def may_report(request: HttpRequest) -> ReceivedMessage | None:
-    """Return the message if the request is signed; raise Problem or BadSignature if it may not report.
-
-    The hook is never open: without a secret, signing secrets and tokens every request is refused.
-    """
-    if is_signed(request):
-        return verify(request)
+def may_report(request: HttpRequest) -> None:
+    """Raise Problem if the caller may not report. The hook is never open: without a secret and tokens every
+    request is refused."""
     scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
     if scheme == SCHEME:
         secret = intake_settings().harbor_secret
@@ -51,7 +36,6 @@ def may_report(request: HttpRequest) -> ReceivedMessage | None:
             raise unauthorized("the secret is wrong, or none is set here")
     elif not may[Scope.REPORT](request):
         raise unauthorized(f"no valid authorization was sent; {TAKES}")
-    return None
 
 
 @csrf_exempt
@@ -59,15 +43,14 @@ def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
     """Take a status change. An answer of 200 is empty, and means that it is in the database, or was there already.
 
     1. Refuse callers that may not report, then what is too large or cannot be read.
-    2. Apply it. If the request is signed, one transaction also records its id, so that the message is not taken
-       twice, and a message that failed may be sent again.
+    2. Apply it.
     """
     try:
         if request.method != "POST":
             raise Problem(405, "Not allowed", "takes POST", {"Allow": "POST"})
-        message = may_report(request)
-        _take(read(request.body), _id(task_id), message)
-    except (Problem, Error, DatabaseAway, RequestDataTooBig, BadSignature, Replayed) as exc:
+        may_report(request)
+        _take(read(request.body), _id(task_id))
+    except (Problem, Error, DatabaseAway, RequestDataTooBig) as exc:
         return answer(request, exc)
     except (TaskDeleted, NoTaskYet, OwnedByHarbor) as exc:
         count_refused(Source.HOOK, 1)
@@ -80,16 +63,11 @@ def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
 
 
 @harbors(Operation.REPORT)
-def _take(change: StatusChange, task_id: int, message: ReceivedMessage | None) -> None:
-    if message and task_id != job_reports.NO_TASK:
-        refuse_another_task(change.task_id, task_id)
-    with taken_once(message):
-        if change.is_firing:
-            job_reports.report_firing(change, task_id)
-        if change.check_in:
-            job_reports.pass_on(change, task_id)
-        elif not change.is_firing:
-            job_reports.report_by_job(change, task_id)
+def _take(change: StatusChange, task_id: int) -> None:
+    if change.is_firing:
+        job_reports.report_firing(change, task_id)
+    elif not change.check_in:
+        job_reports.report_by_job(change, task_id)
 
 
 def _id(text: str) -> int:

@@ -8,7 +8,6 @@ from harbor_refresh.executions.models.operations import (
     IdempotencyKey,
     Lease,
     Quarantine,
-    ReceivedMessage,
     Release,
 )
 from harbor_refresh.executions.models.structure import Addition, DeletedTask, Gate, Link, VendorKey

@@ -1,7 +1,5 @@
 """What people and programs do: verbs, the audit log, the quarantine, leases; and what guards requests: tokens, and
-the keys of requests and messages that were received once."""
-
-from datetime import timedelta
+the keys of requests that were received once."""
 
 from django.db import models
 from django.db.models import Q
@@ -180,21 +178,3 @@ class IdempotencyKey(OwnRow):
             # the sweep: the keys that are too old to be of use
             models.Index(fields=["at"], name="idempotency_key_age"),
         )
-
-
-class ReceivedMessage(OwnRow):
-    """The id of a signed message whose reports are in the database, so that the message is not taken twice.
-
-    `at` is the timestamp that the message was signed with, or the time of its receipt if that is later. A message
-    is accepted until five minutes after its timestamp; ten minutes after `at` its row is not needed any more.
-    """
-
-    KEPT = timedelta(minutes=10)
-
-    id = models.CharField(primary_key=True, max_length=255)
-    at = models.DateTimeField()
-
-    class Meta:
-        db_table = "execution_received_message"
-        # forgetting: the oldest first, in batches
-        indexes = (models.Index(fields=["at"], name="received_message_age"),)

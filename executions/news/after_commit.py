@@ -3,11 +3,8 @@
     executions_touched  the tasks of these executions changed, or their status may be out of date for another
                         reason: `members`, pairs of id and vendor type. The status is not refreshed yet
     changes_written     status changes or deliveries wait to be delivered
-    execution_changed   the status of an execution changed: `change` (news/handlers.py). Sent by a handler for each
-                        row of the history, at least once, and in order for each execution. A receiver that raises
-                        gets it again, and so do the receivers before it. Connect receivers before workers start
 
-If a listener of the first two is missing, reconcile and recovery find the rest. A deletion is not told.
+If a listener is missing, reconcile and recovery find the rest. A deletion is not told.
 """
 
 from collections.abc import Iterable
@@ -18,7 +15,6 @@ from django.dispatch import Signal
 
 executions_touched = Signal()
 changes_written = Signal()
-execution_changed = Signal()
 
 #: The id of an execution and its vendor type.
 Member = tuple[int, str]

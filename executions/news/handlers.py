@@ -9,9 +9,6 @@ A handler is called by a Celery worker, after the commit, at least once for each
 execution. If it raises or takes too long, it is called again later; after three days or 30 attempts its delivery
 is a dead letter, which is logged. Import the modules with handlers when Django starts (AppConfig.ready), in every
 worker.
-
-The signal `execution_changed` of executions/news/after_commit.py is one more handler, which is registered if it
-has receivers.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +18,6 @@ from inspect import iscoroutinefunction
 from typing import Any, TypeVar
 
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.news.after_commit import execution_changed
 from harbor_refresh.executions.status import FINAL, Status, is_final
 
 
@@ -141,12 +137,6 @@ def _texts(given: str | Iterable[str]) -> tuple[str, ...]:
     return (str(given),) if isinstance(given, str) else tuple(map(str, given))
 
 
-def send_execution_changed(change: Change) -> None:
-    """Send the signal. A receiver that raises gets the change again, so `send_robust` would not do."""
-    execution_changed.send(sender=None, change=change)
-
-
 def handlers() -> dict[str, Registered]:
-    """Return all handlers by name, that of the signal included if it has receivers."""
-    of_the_signal = Registered(send_execution_changed, (), (), ())
-    return _registered | ({of_the_signal.name: of_the_signal} if execution_changed.receivers else {})
+    """Return all handlers by name."""
+    return _registered

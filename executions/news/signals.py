@@ -53,9 +53,6 @@ closed_overdue = logged(
 rate_unknown = logged(
     WARNING, "Could not count the requests of API tokens, they are not limited meanwhile: %s", "error"
 )
-check_in_dropped = logged(
-    WARNING, "Dropped a check-in of task %d: no function is registered for %s", "task_id", "vendor_type"
-)
 
 
 @logged_by

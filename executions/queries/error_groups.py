@@ -1,15 +1,16 @@
 """Groups of errors: the newest tasks that ended with an error, by message, by vendor and by hour."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
-from django.db.models import Q
-from django.db.models.functions import Left
+from django.db.models import Count, F, Max, Q, QuerySet, Value
+from django.db.models.functions import Coalesce, Left, TruncHour
 
 from harbor_refresh.executions.attached.attachment import is_attached
+from harbor_refresh.executions.database import among
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 
@@ -18,29 +19,37 @@ COMPARED = 10_000
 #: Groups of each kind, and characters of a message.
 MOST, MAX_MESSAGE = 50, 200
 
-#: A task, its execution, and its end, which Harbor may not have written.
-Ended = tuple[int, int, datetime | None]
-
 
 @dataclass(frozen=True)
 class Group:
-    """Errors with one message, vendor or hour; `key` is that. `task_id` is one of the newest, to look at."""
+    """Errors with one message, vendor or hour; `key` is that. `task_id` is the newest of them, to look at."""
 
     key: str | datetime
     count: int
     last_end: datetime | None
     task_id: int
-    execution_id: int
 
 
-@dataclass(frozen=True)
 class Groups:
-    """If `is_capped`, there are older errors that were not read."""
+    """The newest errors in groups. Each property is one question of the database."""
 
-    messages: Sequence[Group]
-    vendors: Sequence[Group]
-    hours: Sequence[Group]
-    is_capped: bool
+    def __init__(self, errors: QuerySet[Task], *, is_capped: bool) -> None:
+        self._errors = errors
+        #: Whether there may be older errors, which are not read.
+        self.is_capped = is_capped
+
+    @cached_property
+    def messages(self) -> Sequence[Group]:
+        return _groups(self._errors, Coalesce(Left("status_message", MAX_MESSAGE), Value("")), "-count", "key")
+
+    @cached_property
+    def vendors(self) -> Sequence[Group]:
+        return _groups(self._errors, F("vendor_type"), "-count", "key")
+
+    @cached_property
+    def hours(self) -> Sequence[Group]:
+        ended = self._errors.filter(end_time__year__gt=1)  # the year 1 is how Harbor says that there is no end
+        return _groups(ended, TruncHour("end_time", tzinfo=UTC), "-key")
 
 
 def group_errors(*, execution_id: int | None = None, since: datetime | None = None) -> Groups:
@@ -50,25 +59,13 @@ def group_errors(*, execution_id: int | None = None, since: datetime | None = No
         tasks = tasks.filter(execution_id=execution_id)
     if not is_attached():  # Harbor has no index of the status
         tasks = tasks.filter(~Q(status=Status.SUCCESS), status=Status.ERROR)
-    columns = ("pk", "execution_id", "end_time", "status", "vendor_type", Left("status_message", MAX_MESSAGE))
-    rows = list(tasks.values_list(*columns)[:COMPARED])
-    messages, vendors, hours = (defaultdict[Any, list[Ended]](list) for _ in range(3))
-    for pk, of_execution, end, status, vendor, message in rows:
-        if status == Status.ERROR and (since is None or (end and end >= since)):
-            one = pk, of_execution, end
-            messages[message or ""].append(one)
-            vendors[vendor].append(one)
-            if end:
-                hours[end.replace(minute=0, second=0, microsecond=0)].append(one)
-    by_hour = sorted(_groups(hours), key=lambda one: one.key, reverse=True)
-    return Groups(_groups(messages)[:MOST], _groups(vendors)[:MOST], by_hour[:MOST], len(rows) >= COMPARED)
+    newest = list(tasks.values_list("pk", flat=True)[:COMPARED])
+    errors = Task.objects.filter(among(newest), status=Status.ERROR)
+    if since is not None:
+        errors = errors.filter(end_time__gte=since)
+    return Groups(errors, is_capped=len(newest) >= COMPARED)
 
 
-def _groups(found: Mapping[Any, Sequence[Ended]]) -> list[Group]:
-    """Return the groups, the largest first."""
-    groups = []
-    for key, ones in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
-        task_id, execution_id, _ = max(ones)
-        last_end = max((end for *_, end in ones if end), default=None)
-        groups.append(Group(key, len(ones), last_end, task_id, execution_id))
-    return groups
+def _groups(errors: QuerySet[Task], key: Any, *order: str) -> list[Group]:
+    groups = errors.values(key=key).annotate(count=Count("pk"), last_end=Max("end_time"), task_id=Max("pk"))
+    return [Group(**one) for one in groups.order_by(*order)[:MOST]]

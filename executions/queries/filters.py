@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from django.db.models import Case, Exists, F, Func, Model, OuterRef, Q, QuerySet, Subquery, TextField, Value, When
 from django.db.models.functions import Cast
-from django.db.models.lookups import Contains, IsNull
+from django.db.models.lookups import IRegex, IsNull
 
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.errors import Refused
@@ -25,6 +25,8 @@ MAX_KEYS = 10
 MAX_IDS = 1_000
 #: Values of a list that people are shown.
 SHOWN = 5
+#: The escapes of NUL and of surrogates. Harbor writes no whole pair as escapes, so their pairs are not told apart.
+NO_TEXT = r"\\u(0000|d[89a-f])"
 
 Row = TypeVar("Row", bound=Model)
 
@@ -158,9 +160,9 @@ def _attribute(path: str) -> Func | Case:
     keys = [Value(key) for key in path.split(".")]
     if not is_attached():
         return Func(F("extra_attrs"), *keys, function="jsonb_extract_path_text", output_field=TextField())
-    # Harbor's column is json, which may hold what no text can
+    # Harbor's column is json, which may hold what no text can: NUL, or half a surrogate pair
     found = Func(F("extra_attrs"), *keys, function="json_extract_path_text", output_field=TextField())
-    return Case(When(~Contains(Cast("extra_attrs", TextField()), r"\u0000"), then=found))
+    return Case(When(~IRegex(Cast("extra_attrs", TextField()), NO_TEXT), then=found))
 
 
 def _said(name: str, value: Any) -> str:

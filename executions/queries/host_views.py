@@ -71,6 +71,6 @@ def shown(execution_id: int) -> dict[str, Any]:
         "done": made.done,
         "progress": made.share,
         "counts": made.counts,
-        "seconds_left": made.eta and round(made.eta.total_seconds()),
+        "seconds_left": None if made.eta is None else round(made.eta.total_seconds()),
         "is_open": made.is_open,
     }

@@ -69,7 +69,7 @@ def progress(execution_id: int, *, deep: bool = False, now: datetime | None = No
     done = sum(count for status, count in counts.items() if is_final(status))
     ends = sum(row[3] or 0 for row in rows)
     status, *_, seconds, is_open = rows[0]
-    eta = timedelta(seconds=seconds * (total - done) / ends) if ends and total > done else None
+    eta = timedelta(seconds=seconds * (total - done) / ends) if seconds and ends and total > done else None
     return Progress(status, counts, total, done, eta, is_open)
 
 

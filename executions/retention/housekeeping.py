@@ -28,7 +28,6 @@ from harbor_refresh.executions.models import (
     Execution,
     IdempotencyKey,
     Quarantine,
-    ReceivedMessage,
     StatusChange,
     Subscription,
 )
@@ -76,7 +75,6 @@ HOUSEKEEPING: tuple[Chore, ...] = (
     Chore("idempotency keys", older(IdempotencyKey.objects.all(), "at"), timedelta(hours=24)),
     # no sender tries for longer to report about one task
     Chore("tombstones of tasks", older(DeletedTask.objects.all(), "at"), timedelta(days=7)),
-    Chore("ids of signed messages", older(ReceivedMessage.objects.all(), "at"), ReceivedMessage.KEPT),
     Chore("log of actions", audit.forget, timedelta(days=180)),
     Chore("overdue deliveries", expire, timedelta(seconds=pacing.DELIVER_MAX_AGE_SECONDS), deletes=False),
     # a dead letter can be sent again until then

@@ -26,7 +26,6 @@ SHORTEST = 6
 SECRET_SETTINGS = (
     "SECRET_KEY",
     "REFRESH_HARBOR_SECRET",
-    "REFRESH_SIGNING_SECRETS",
     "REFRESH_REPORT_AUTHORIZATION",
 )
 #: The settings that hold a password in an address.
@@ -76,8 +75,7 @@ def _values(*names: str) -> Iterator[str]:
 
 
 def _secrets() -> Iterator[str]:
-    for value in _values(*SECRET_SETTINGS):
-        yield from (part.strip() for part in value.split(","))
+    yield from _values(*SECRET_SETTINGS)
     yield from map(str, getattr(settings, "SECRET_KEY_FALLBACKS", ()))
     for address in _values(*ADDRESSES):
         with suppress(ValueError):

@@ -86,7 +86,7 @@ def test_the_reference_has_each_check() -> None:
 
 def test_the_reference_has_each_public_name() -> None:
     named = set(re.findall(r"\bharbor_refresh\.(\w+)$", REFERENCE["python"] + REFERENCE["events"], re.MULTILINE))
-    assert set(harbor_refresh.__all__) == named - {"fixtures"} | {"execution_changed"}
+    assert set(harbor_refresh.__all__) == named - {"fixtures"}
 
 
 def test_the_log_lines_of_the_reference_are_written_word_for_word() -> None:

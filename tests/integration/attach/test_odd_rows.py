@@ -10,14 +10,16 @@ from pytest_django import Settings
 from examples.simulation.invariants import violations
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.deliveries.claims import read_changes
-from harbor_refresh.executions.deliveries.messages import body_of
+from harbor_refresh.executions.deliveries.messages import body_of, message
+from harbor_refresh.executions.deliveries.subscriptions import new_secret
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.rollup import refresh
-from harbor_refresh.executions.models import Delivery
+from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.models.notifications import Payload
+from harbor_refresh.executions.queries.error_groups import group_errors
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import examine
-from tests.harbor.rows import NEVER, T1, asked, execution, task
+from tests.harbor.rows import NEVER, T1, T2, asked, execution, task
 from tests.integration.checks.examined import CHECKS, found
 from tests.integration.command_output import data, said
 from tests.integration.executions.api.api_client import Program, token
@@ -33,6 +35,10 @@ NULLS_OF_A_TASK = (
 )  # fmt: skip
 
 
+#: A surrogate without its pair, which the type `json` takes, and UTF-8 does not.
+HALF = '{"a": "\\ud800"}'
+
+
 @pytest.fixture
 def rows() -> dict[str, int]:
     """The ids of executions, by what is odd about them."""
@@ -45,8 +51,10 @@ def rows() -> dict[str, int]:
     words = execution("Succeed", vendor_type="", trigger="", extra_attrs='{"a": "\\u0000", "a": 1e400}')
     task(words, "Finished", vendor_type="a:b")
     task(words, "", vendor_type="")
+    half = execution("Error", extra_attrs=HALF)
+    task(half, "Error")
     quarantine([null], 5)
-    return {"null": null, "no tasks": no_tasks, "year 1": year_1, "words": words}
+    return {"null": null, "no tasks": no_tasks, "year 1": year_1, "words": words, "half": half}
 
 
 EXECUTIONS, TASKS = "/admin/harbor_executions/execution/", "/admin/harbor_executions/task/"
@@ -131,10 +139,18 @@ def test_a_notification_tells_of_them(rows: dict[str, int]) -> None:
         ]
     )
     assert len(told) == len(rows)
+    webhook = Subscription(url="https://example.com/", secret=new_secret())
     for change in told.values():
+        assert message(webhook, change).body
         assert body_of(change, Payload.STANDARD)
         assert body_of(change, Payload.SLACK)
         assert (change.status_message, change.duration_seconds) == ("", None)
+
+
+def test_an_error_that_has_no_end_is_in_no_hour(rows: dict[str, int]) -> None:
+    found = group_errors()
+    assert sum(one.count for one in found.vendors) == 3
+    assert [(one.key, one.count) for one in found.hours] == [(T2.replace(second=0, minute=0, tzinfo=UTC), 1)]
 
 
 def test_the_invariants_and_the_doctor_read_them(rows: dict[str, int]) -> None:

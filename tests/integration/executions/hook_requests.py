@@ -1,21 +1,16 @@
 """Requests to the status hook, as a job service sends them, answered by the view itself."""
 
 import json
-import re
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.http import HttpResponse
 from django.test import RequestFactory
-from standardwebhooks import Webhook
 
 from harbor_refresh.executions.hook.view import status_hook
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.models import Execution, Task
 
 SECRET = "a secret of Harbor"
-SIGNING = "whsec_" + "A" * 40
-NEXT = "whsec_" + "B" * 40
 BEGUN = 1_700_000_000
 PATH = "/service/notifications/tasks/"
 
@@ -70,19 +65,6 @@ def answer(body: Any, task_id: object = 0, headers: dict[str, str] | None = None
     return response.status_code, problem["detail"]
 
 
-def signed(
-    body: Any, message_id: str = "msg_1", *, ago: float = 0, secret: str = SIGNING, also: str = ""
-) -> dict[str, str]:
-    """The headers of a message that was signed so many seconds ago."""
-    at = datetime.now(UTC) - timedelta(seconds=ago)
-    signature = Webhook(secret).sign(message_id, at, as_bytes(body).decode())
-    return {
-        "webhook-id": message_id,
-        "webhook-timestamp": str(int(at.timestamp())),
-        "webhook-signature": f"{also}{signature}",
-    }
-
-
 def recorded(*jobs: str, vendor: str = "REPLICATION", **attributes: Any) -> tuple[Execution, list[Task]]:
     """An execution with a task for each of these jobs."""
     execution = create(NewExecution(vendor, tasks=[NewTask(job) for job in jobs], **attributes))
@@ -91,4 +73,4 @@ def recorded(*jobs: str, vendor: str = "REPLICATION", **attributes: Any) -> tupl
 
 def is_hidden(text: str) -> bool:
     """Whether it shows nothing of a secret."""
-    return not re.search(r"a secret of|AAAA|BBBB", text)
+    return "a secret of" not in text

@@ -95,8 +95,6 @@ def test_a_request_is_of_its_token_or_of_its_user() -> None:
     assert person_of(request) == ANNA
     request.auth = Caller("token 7", frozenset(Scope), title="runners (token 7)")
     assert person_of(request) == Person("runners (token 7)", Origin.API, "10.1.2.3")
-    request.auth = Caller("signed reports", frozenset())
-    assert person_of(request).name == "signed reports"
 
 
 def test_an_old_entry_is_forgotten() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,12 +11,15 @@ from django.http import HttpRequest, HttpResponse
 from django.template import Context, Template
 from django.test import Client, override_settings
 from django.urls import include, path, reverse
+from django.utils import timezone
 from pytest_django import Settings
 
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.queries import host_views
 from harbor_refresh.executions.queries.host_views import execution_urls
+from harbor_refresh.executions.queries.progress import Progress
 from tests.integration.sample_executions import delete, made
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -55,6 +59,14 @@ def expected(execution: Execution, **parts: Any) -> dict[str, Any]:
     return {"id": execution.pk, **begun, "seconds_left": None, "is_open": False, **parts}
 
 
+def told(response: Any) -> Any:
+    """The progress in an answer, or in the first event of a stream."""
+    assert response.status_code == 200
+    shown = next(iter(response.streaming_content)) if response.streaming else response.content
+    response.close()
+    return json.loads(shown.rpartition(b"data: ")[2])
+
+
 def test_the_progress_of_an_execution_is_json(host: Client) -> None:
     execution, (first, second) = made(2)
     assert reverse("execution_progress", args=[execution.pk]) == f"/mirrors/{execution.pk}/"
@@ -66,6 +78,24 @@ def test_the_progress_of_an_execution_is_json(host: Client) -> None:
     refresh([execution.pk])
     ended = {"status": "Error", "done": 2, "progress": 1.0, "counts": {"Success": 1, "Error": 1}}
     assert host.get(f"/mirrors/{execution.pk}/").json() == expected(execution, **ended)
+
+
+@pytest.mark.parametrize("page", ["", "events/"])
+def test_an_execution_that_begins_later_by_the_clock_of_the_database_has_no_eta(page: str, host: Client) -> None:
+    execution, (first, _) = made(2)
+    report([Report(first, "Success", 1)])
+    Execution.objects.filter(pk=execution.pk).update(start_time=timezone.now() + timedelta(hours=1))
+    counts = {"Success": 1, "Pending": 1}
+    assert told(host.get(f"/mirrors/{execution.pk}/{page}")) == expected(
+        execution, done=1, progress=0.5, counts=counts
+    )
+
+
+def test_an_eta_of_nothing_is_0_seconds(host: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    execution, _ = made(2)
+    none_left = Progress("Running", {"Pending": 2}, 2, 0, timedelta(0))
+    monkeypatch.setattr(host_views, "progress", lambda pk: none_left)
+    assert host.get(f"/mirrors/{execution.pk}/").json() == expected(execution, seconds_left=0)
 
 
 @pytest.mark.parametrize("page", ["", "events/"])
@@ -93,9 +123,7 @@ def test_a_host_lets_in_by_the_execution(page: str, host: Client) -> None:
     execution, _ = made(2)
     Execution.objects.filter(pk=execution.pk).update(vendor_id=7)
     response: Any = host.get(f"/mirrors/{execution.pk}/{page}", headers={"Shop": "own"})
-    shown = next(iter(response.streaming_content)).partition(b"data: ")[2] if page else response.content
-    response.close()
-    assert (response.status_code, json.loads(shown)) == (200, expected(execution))
+    assert told(response) == expected(execution)
 
 
 @pytest.mark.parametrize("number", [0, 10**18, 10**30])

@@ -56,6 +56,7 @@ CASES: dict[str, tuple[dict[str, Any], float | None]] = {
     ),
     "nothing has ended yet": ({"ended": [], "running": 4, "waiting": 96}, None),
     "nothing has ended for an hour": ({"ended": each(10, 20, since=HOUR), "running": 1, "began": 2 * HOUR}, None),
+    "it has just begun, and one has ended": ({"ended": [0], "running": 1, "began": 0}, None),
     "nothing is left": ({"ended": each(10, 20)}, None),
 }
 

@@ -15,8 +15,6 @@ from pytest_django import Settings
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.problems import AWAY
-from harbor_refresh.executions.hook import check_ins
-from harbor_refresh.executions.hook.check_ins import CheckIn, on_check_in
 from harbor_refresh.executions.hook.job_reports import MAX_BODY
 from harbor_refresh.executions.hook.view import status_hook
 from harbor_refresh.executions.models import Execution, Task
@@ -31,11 +29,6 @@ from tests.integration.executions.reference_model import CODE, ReferenceTask, ch
 from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database", "secret")
-
-
-@pytest.fixture
-def processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check_ins, "functions", {})
 
 
 @pytest.fixture
@@ -132,7 +125,7 @@ def test_a_body_without_metadata_is_a_report_of_the_first_run() -> None:
     _, (task,) = recorded("j")
     assert answer({"job_id": "j", "status": "Running"}, task.pk) == (200, "")
     assert answer({"job_id": "j", "status": "Error", "metadata": None, "status_message": "no route"}) == (200, "")
-    nothing = {"check_in": None, "task_id": None, "metadata": {"revision": None, "upstream_job_id": None}}
+    nothing = {"check_in": None, "metadata": {"revision": None, "upstream_job_id": None}}
     assert answer({"job_id": "j", "status": "Error", **nothing}) == (200, "")
     task.refresh_from_db()
     assert (task.status, task.status_revision, task.run_count, task.status_message) == ("Error", 0, 0, "no route")
@@ -175,7 +168,7 @@ def test_an_unknown_task_is_404_as_long_as_it_may_be_created() -> None:
     assert answer(wire("j"), 7) == (200, "")
 
 
-@pytest.mark.parametrize("by", ["job", "address", "both", "check-in", "firing"])
+@pytest.mark.parametrize("by", ["job", "address", "both", "firing"])
 def test_a_deleted_task_is_410_so_that_no_sender_tries_for_ever(by: str) -> None:
     execution, (task, _) = recorded("j", "")
     recorded("other")
@@ -184,7 +177,6 @@ def test_a_deleted_task_is_410_so_that_no_sender_tries_for_ever(by: str) -> None
         "job": wire("j"),
         "address": wire("unknown"),
         "both": wire("j"),
-        "check-in": wire("j", check_in="half"),
         "firing": wire("f", metadata={"upstream_job_id": "j"}),
     }[by]
     status, reason = answer(body, 0 if by in ("job", "firing") else task.pk)
@@ -340,31 +332,13 @@ def test_an_api_token_needs_the_scope_of_reports() -> None:
 # check-ins
 
 
-def test_a_check_in_goes_to_the_function_of_its_vendor_and_changes_no_status(processors: None) -> None:
-    came: list[CheckIn] = []
-    on_check_in("RETENTION")(came.append)
-    execution, (task, _) = recorded("j", "", vendor="RETENTION")
+def test_a_check_in_changes_nothing_whether_its_task_is_there_or_not(changed: list[Member]) -> None:
+    recorded("j")
     before = rows(Task)
-    body = wire("j", "Success", check_in='{"total": 3}', metadata={"check_in_at": BEGUN + 9})
-    assert answer(body, task.pk) == (200, "")
-    assert came == [CheckIn(task.pk, execution.pk, "RETENTION", "j", '{"total": 3}', BEGUN + 9, BEGUN)]
-    assert rows(Task) == before
-
-
-def test_a_check_in_without_a_function_is_dropped_and_told(
-    processors: None, caplog: pytest.LogCaptureFixture
-) -> None:
-    _, (task,) = recorded("j")
-    assert answer(wire("j", check_in="half")) == (200, "")
-    assert caplog.messages == [f"Dropped a check-in of task {task.pk}: no function is registered for REPLICATION"]
-    assert answer(wire("k", check_in="half"))[0] == 404
-
-
-def test_a_vendor_has_one_function_for_its_check_ins(processors: None) -> None:
-    on_check_in("RETENTION")(print)
-    on_check_in("RETENTION")(print)
-    with pytest.raises(ValueError, match="check-ins of RETENTION go to"):
-        on_check_in("RETENTION")(repr)
+    for job in ("j", "k"):
+        body = wire(job, "Success", check_in='{"total": 3}', metadata={"check_in_at": BEGUN + 9})
+        assert answer(body) == (200, "")
+    assert (rows(Task), changed) == (before, [])
 
 
 # a database that does not answer

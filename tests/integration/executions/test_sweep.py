@@ -25,7 +25,6 @@ from harbor_refresh.executions.models import (
     Delivery,
     Execution,
     IdempotencyKey,
-    ReceivedMessage,
     StatusChange,
     Subscription,
     Task,
@@ -307,12 +306,7 @@ def test_each_table_is_swept_of_its_old_rows_only() -> None:
         )
     for task, at in enumerate((long_ago, datetime.now(UTC))):
         DeletedTask.objects.create(task_id=task, job_id="", at=at)
-        ReceivedMessage.objects.create(id=str(task), at=at)
-    assert sweep().forgotten == {
-        "tombstones of tasks": 1,
-        "ids of signed messages": 1,
-        "ended deliveries": 1,
-    }
+    assert sweep().forgotten == {"tombstones of tasks": 1, "ended deliveries": 1}
     assert sorted(Delivery.objects.values_list("revision", flat=True)) == [0, 2]
 
 
@@ -377,10 +371,10 @@ def test_executions_that_rows_of_the_project_name_are_passed_and_told_once_and_t
     other = ended(3, vendor="SBOM")
     exports("execution", first, newest, *other)
     exports("task", *Task.objects.filter(execution_id=by_task).values_list("pk", flat=True))
-    ReceivedMessage.objects.create(id="old", at=LONG_AGO)
+    DeletedTask.objects.create(task_id=7, job_id="", at=LONG_AGO)
     outcome = sweep()
     assert (outcome.executions, outcome.passed) == (1, 4)
-    assert outcome.forgotten == {"ids of signed messages": 1}
+    assert outcome.forgotten == {"tombstones of tasks": 1}
     assert ids() == {first, by_task, newest, *other}
     named = f'execution {first}: a row names it in "Shop export of executions".of'
     line = f"Sweep passed 4 executions that the database does not let it delete, such as {named}"
@@ -422,10 +416,10 @@ def test_a_step_that_fails_is_logged_and_the_others_are_done(
 
     monkeypatch.setattr(retention, "find", broken)
     monkeypatch.setattr(sweeping, "HOUSEKEEPING", (Chore("broken", broken, OLD), *housekeeping.HOUSEKEEPING))
-    ReceivedMessage.objects.create(id="old", at=LONG_AGO)
+    DeletedTask.objects.create(task_id=7, job_id="", at=LONG_AGO)
     outcome = sweep()
     assert list(outcome.failed) == ["executions", "broken"]
-    assert outcome.forgotten == {"ids of signed messages": 1}
+    assert outcome.forgotten == {"tombstones of tasks": 1}
     assert "Sweep left its step 'executions', which failed: division by zero" in caplog.text
     assert LeaseRow.objects.get().held_until is None
 

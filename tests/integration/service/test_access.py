@@ -1,20 +1,16 @@
 """Every operation of the API, with every kind of token: the authorization matrix."""
 
-import json
 import re
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
-from pytest_django import Settings
 
 from harbor_refresh.api import api
 from harbor_refresh.executions.access import api_tokens
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.models import ApiToken, Task
+from harbor_refresh.executions.models import ApiToken
 from tests.integration.executions.api.api_client import V1, Program, token
-from tests.integration.executions.hook_requests import NEXT, SIGNING, signed
-from tests.integration.sample_executions import made
 
 SCOPES = {
     ("POST", "/executions"): Scope.REPORT,
@@ -112,52 +108,3 @@ def test_an_address_that_the_api_does_not_have_is_a_problem(database: str) -> No
 def test_the_description_needs_no_token(database: str) -> None:
     for path in ("/openapi.json", "/docs"):
         assert Program().client.get(f"{V1}{path}").status_code == 200
-
-
-# signed requests, which take the place of a token for reports
-
-SIGNABLE = {("POST", "/reports"), ("POST", "/tasks/{task_id}/report")}
-
-
-@pytest.fixture
-def signing(settings: Settings) -> None:
-    settings.REFRESH_SIGNING_SECRETS = SIGNING
-
-
-def sent(body: bytes, path: str = "/reports", method: str = "POST", **headers: str) -> int:
-    return Program().send(method, path, body, **headers).status_code
-
-
-@pytest.mark.usefixtures("database", "redis", "signing")
-def test_a_signature_counts_for_reports_alone() -> None:
-    """The right signature gets further than access, and only there; a wrong or an expired one gets nowhere."""
-    owner = Program(token(*Scope))
-    for number, (method, path) in enumerate(SCOPES):
-        body = b"{}" if method in ("POST", "PATCH", "PUT") else b""
-        address = re.sub(r"{\w+}", "7777", path)
-        right = sent(body, address, method, **signed(body, f"{number}a"))
-        wrong = [signed(body, f"{number}b", ago=301), signed(body + b" ", f"{number}c")]
-        assert [sent(body, address, method, **headers) for headers in wrong] == [401, 401], (method, path)
-        with_token = owner.send(method, address, body, **signed(body, f"{number}d", secret=NEXT)).status_code
-        if (method, path) in SIGNABLE:
-            assert (right, with_token) == (422, 401), (method, path)
-        else:
-            assert (right, with_token in (401, 403)) == (401, False), (method, path)
-
-
-@pytest.mark.usefixtures("database", "redis", "signing")
-def test_a_signed_request_is_carried_out_once() -> None:
-    _, (task,) = made(1)
-    reports = json.dumps({"reports": [{"task_id": task, "status": "Running"}]}).encode()
-    one = json.dumps({"status": "Success", "task_id": task}).encode()
-    for path, body in (("/reports", reports), (f"/tasks/{task}/report", one)):
-        headers = signed(body, path)
-        assert [sent(body, path, **headers) for _ in range(2)] == [200, 409], path
-    other = json.dumps({"status": "Success", "task_id": 7777}).encode()
-    unknown = signed(other, "unknown")
-    assert [sent(other, "/tasks/7777/report", **unknown) for _ in range(2)] == [404, 404], "it may be sent again"
-    nameless = b'{"status": "Error", "revision": 9}'
-    elsewhere = [sent(other, f"/tasks/{task}/report", **unknown)]
-    elsewhere += [sent(nameless, f"/tasks/{task}/report", **signed(nameless, "m5"))]
-    assert elsewhere == [400, 400], "it may have been signed for another task"
-    assert Task.objects.values_list("status", flat=True).get() == "Success"

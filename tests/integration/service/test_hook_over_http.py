@@ -8,7 +8,7 @@ import redis as redis_library
 from pytest_django import Settings
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
-from tests.integration.executions.hook_requests import PATH, SECRET, SIGNING, as_bytes, wire
+from tests.integration.executions.hook_requests import PATH, SECRET, as_bytes, wire
 from tests.integration.redis_state import whole_redis
 from tests.integration.service.web_server import web_server
 
@@ -19,7 +19,6 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 def runner(settings: Settings) -> Iterator[httpx2.Client]:
     """A runner with one connection that stays open."""
     settings.REFRESH_HARBOR_SECRET = SECRET
-    settings.REFRESH_SIGNING_SECRETS = SIGNING
     headers = {"Authorization": f"Harbor-Secret {SECRET}", "Content-Type": "application/json"}
     with web_server() as url, httpx2.Client(base_url=url, headers=headers, timeout=30) as client:
         yield client

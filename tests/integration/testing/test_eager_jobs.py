@@ -12,7 +12,6 @@ from redis import Redis
 from harbor_refresh.executions.errors import ExecutionClosed, StillRunning
 from harbor_refresh.executions.models import Delivery, Execution, StatusChange, Task
 from harbor_refresh.executions.news import handlers
-from harbor_refresh.executions.news.after_commit import execution_changed
 from harbor_refresh.executions.news.handlers import Change, on_execution
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedJob, start
 from harbor_refresh.testing import eager, fail_job
@@ -205,24 +204,21 @@ def test_a_statement_that_postgresql_refuses_fails_its_callback_alone(way: str) 
     assert Execution.objects.filter(vendor_type="ITS_ROW").count() == is_kept
 
 
-def test_handlers_and_the_signal_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_handlers_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handlers, "_registered", {})
 
     @on_execution("SCAN", status="Error")
     def alert(change: Change) -> None:
         said.append(("alert", change.to_status, change.first_failures[0].message))
 
-    def receive(change: Change, **_: Any) -> None:
-        said.append(("signal", change.to_status))
+    @on_execution(status=[])
+    def every_change(change: Change) -> None:
+        said.append(("change", change.to_status))
 
-    execution_changed.connect(receive)
-    try:
-        with fail_job("eager.say", with_=OSError("disk")):
-            start("SCAN", jobs=[say.s(1)])
-        start("SCAN", jobs=[])
-    finally:
-        execution_changed.disconnect(receive)
-    assert sorted(said) == [("alert", "Error", "OSError: disk"), ("signal", "Error"), ("signal", "Success")]
+    with fail_job("eager.say", with_=OSError("disk")):
+        start("SCAN", jobs=[say.s(1)])
+    start("SCAN", jobs=[])
+    assert sorted(said) == [("alert", "Error", "OSError: disk"), ("change", "Error"), ("change", "Success")]
 
 
 def test_with_eager_propagates_the_first_error_is_raised_when_all_is_recorded() -> None:

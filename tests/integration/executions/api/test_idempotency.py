@@ -1,5 +1,9 @@
 """A creation that is sent again with its key is carried out once."""
 
+from typing import Any
+
+import pytest
+
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import Execution, IdempotencyKey, Task
 from tests.integration.concurrency import at_once
@@ -44,3 +48,23 @@ def test_of_many_requests_with_one_key_at_once_one_creates(program: Program) -> 
 
     assert len(set(at_once(*[send] * 6))) == 1
     assert (Execution.objects.count(), Task.objects.count()) == (1, 1)
+
+
+def test_a_request_whose_old_key_the_sweep_deletes_at_that_moment_is_a_new_one(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = program.post("/executions", NEW, 201, **{"Idempotency-Key": "k1"})
+    create = IdempotencyKey.objects.bulk_create
+    swept: list[Any] = []
+
+    def create_before_the_sweep(*given: Any, **more: Any) -> Any:
+        made = create(*given, **more)
+        if not swept:
+            swept.extend(at_once(IdempotencyKey.objects.all().delete))
+        return made
+
+    monkeypatch.setattr(IdempotencyKey.objects, "bulk_create", create_before_the_sweep)
+    new = program.post("/executions", NEW, 201, **{"Idempotency-Key": "k1"})
+    assert new["id"] != old["id"]
+    assert program.post("/executions", NEW, 201, **{"Idempotency-Key": "k1"}) == new
+    assert (Execution.objects.count(), IdempotencyKey.objects.count()) == (2, 1)

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.deliveries import deliverer
+from harbor_refresh.executions.deliveries import claims, deliverer
+from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import AuditEntry, Delivery, Subscription
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.executions.deliveries.changed_executions import ended, states
@@ -140,6 +141,26 @@ def test_all_dead_letters_are_sent_again_page_by_page(program: Program, monkeypa
         deliverer.deliver()
         assert program.post("/deliveries/resend", {}) == {"resent": 5}
     assert set(Delivery.objects.values_list("state", "attempts")) == {("pending", 0)}
+
+
+def test_dead_letters_that_could_not_all_be_sent_again_stay_and_the_log_has_no_entry(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with receiver(status=410) as one:
+        program.post("/subscriptions", {"name": "pager", "url": one.url}, 201)
+        ended(3)
+        deliverer.deliver()
+    entries, resend = AuditEntry.objects.count(), claims.resend
+    monkeypatch.setattr(claims, "PAGE", 2)
+
+    def until_the_database_is_away(ids: list[int]) -> int:
+        if len(ids) < 2:
+            raise DatabaseAway
+        return resend(ids)
+
+    monkeypatch.setattr(claims, "resend", until_the_database_is_away)
+    program.post("/deliveries/resend", {}, 503)
+    assert (states(), AuditEntry.objects.count()) == ({"dead": 3}, entries)
 
 
 def test_a_test_tells_what_the_receiver_answered(program: Program) -> None:

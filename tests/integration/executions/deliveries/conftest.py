@@ -7,7 +7,6 @@ import pytest
 from harbor_refresh.executions.deliveries import deliverer, subscriptions
 from harbor_refresh.executions.models import Subscription
 from harbor_refresh.executions.news import handlers as registry
-from harbor_refresh.executions.news.after_commit import execution_changed
 from tests.integration.executions.deliveries.receiver import Receiver, receiver
 
 
@@ -15,7 +14,6 @@ from tests.integration.executions.deliveries.receiver import Receiver, receiver
 def registered(loopback: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """No handlers but those of the test."""
     monkeypatch.setattr(registry, "_registered", {})
-    monkeypatch.setattr(execution_changed, "receivers", [])
 
 
 @pytest.fixture(autouse=True)

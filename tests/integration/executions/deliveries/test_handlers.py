@@ -1,7 +1,6 @@
 """Handlers: registered by a decorator, called from the history, at least once and in order."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,6 @@ from harbor_refresh.executions.deliveries.deliverer import (
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.news import handlers as registry
-from harbor_refresh.executions.news.after_commit import execution_changed
 from harbor_refresh.executions.news.handlers import Change, Failure, on_execution
 from tests.integration.concurrency import at_once
 from tests.integration.executions.deliveries.changed_executions import (
@@ -117,26 +115,6 @@ def test_a_handler_that_raises_is_called_again_and_stops_no_other(caplog: pytest
     tell()
     assert calls[2:] == [first.pk]
     assert states() == {"delivered": 2}
-
-
-def test_receivers_of_the_signal_are_a_handler_like_others() -> None:
-    told: list[Any] = []
-
-    def listen(sender: object, change: Change, **_: Any) -> None:
-        told.append(change.to_status)
-
-    execution_changed.connect(listen)
-    keep_rows()
-    executions = ended(1)
-    rerun(executions, 2, "Stopped")
-    tell()
-    assert told == ["Success", "Running", "Stopped"]
-    assert list(rows()) == ["send_execution_changed"]
-
-
-def test_without_receivers_the_signal_costs_nothing() -> None:
-    keep_rows()
-    assert not Subscription.objects.exists()
 
 
 def test_rows_follow_the_code_and_an_administrators_switch_stays(caplog: pytest.LogCaptureFixture) -> None:
