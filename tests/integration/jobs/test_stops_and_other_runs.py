@@ -3,6 +3,7 @@ has failed or was stopped waits for another run in a new revision."""
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +14,7 @@ from django.utils import timezone
 
 from harbor_refresh.celery import app
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.errors import Refused, StillRunning
+from harbor_refresh.executions.errors import NoSuchExecution, Refused, StillRunning
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -28,7 +29,7 @@ from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.models.job import JobInput
 from tests.integration.command_output import misuse, said
-from tests.integration.concurrency import Pause, in_background, one_after_the_other, wait_until
+from tests.integration.concurrency import Pause, at_once, in_background, one_after_the_other, wait_until
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.sample_jobs import (
@@ -47,7 +48,7 @@ from tests.integration.jobs.sample_jobs import (
     tasks,
 )
 from tests.integration.redis_state import PREFIX, Redis
-from tests.integration.sample_executions import fails_with
+from tests.integration.sample_executions import delete, fails_with
 from tests.started import start
 
 pytestmark = pytest.mark.usefixtures("database", "outbox")
@@ -121,7 +122,7 @@ def test_what_has_ended_so_waits_in_a_new_revision_with_one_message(status: str,
     assert outbox.take() == []
 
 
-def test_a_retry_costs_as_many_statements_for_forty_jobs_as_for_one() -> None:
+def test_a_retry_reads_no_arguments_and_costs_as_many_statements_for_forty_jobs_as_for_one() -> None:
     costs = []
     for count in (1, 40):
         execution = recorded(*(f"job {number} of {count}" for number in range(count)))
@@ -129,6 +130,8 @@ def test_a_retry_costs_as_many_statements_for_forty_jobs_as_for_one() -> None:
         with CaptureQueriesContext(connection) as captured:
             assert retry_failed(execution.pk) == count
         costs.append(len(captured))
+        large = [f'"execution_job"."{column}"' for column in ("args", "kwargs", "options", "result")]
+        assert [one["sql"] for one in captured if any(column in one["sql"] for column in large)] == []
     assert costs[0] == costs[1]
 
 
@@ -224,6 +227,18 @@ def test_of_two_at_once_one_runs_each_job_again(status: str, outbox: Outbox) -> 
     assert outbox.taken() == [("a", 0), ("b", 0)]
 
 
+def test_a_job_that_runs_again_by_a_report_while_a_retry_waits_is_not_tried_again(outbox: Outbox) -> None:
+    """Neither is the job that was stopped behind it."""
+    execution = chained("a", "b", takes=JobInput.NOTHING)
+    a = execution.tasks.get(job_id="a").pk
+    failed(execution, "a")
+    outbox.take()
+    _, again = one_after_the_other(lambda: report([Report(a, "Running", 1)]), lambda: retry_failed(execution.pk))
+    assert again == 0
+    assert {name: one[:2] for name, one in tasks().items()} == {"a": ("Running", 1), "b": ("Stopped", 0)}
+    assert outbox.take() == []
+
+
 @pytest.mark.parametrize(("status", "takes"), [("Error", JobInput.NOTHING), ("Success", JobInput.LIST)])
 def test_another_try_that_waits_for_the_end_of_another_need_leaves_the_job_that_cannot_run(
     status: str, takes: JobInput, outbox: Outbox
@@ -282,6 +297,31 @@ def test_the_end_of_one_need_and_the_failing_run_of_another_never_deadlock(
         "b": "Stopped" if other == "stopped" else "Error",
         "c": "Stopped",
     }
+
+
+def test_stops_deletes_retries_and_failures_of_the_same_executions_at_once_never_deadlock() -> None:
+    executions = [recorded(*(f"{name}{number}" for number in range(10))) for name in "ab"]
+    ids = [one.pk for one in executions]
+    deadlocks = deadlocks_so_far()
+
+    def fail() -> None:
+        tasks = list(Task.objects.filter(status_code__lt=3).order_by("-pk"))
+        report([Report(task.pk, "Error", task.status_revision) for task in tasks])
+
+    def each(verb: Callable[[int], int], ids: list[int]) -> Callable[[], None]:
+        def do() -> None:
+            with suppress(NoSuchExecution):
+                for pk in ids:
+                    verb(pk)
+
+        return do
+
+    verbs = [fail, each(retry_failed, ids[::-1]), each(stop_jobs, ids)]
+    for _ in range(2):
+        at_once(*verbs, *verbs)
+    at_once(*verbs, lambda: delete(ids), lambda: delete(ids[::-1]))
+    assert deadlocks_so_far() == deadlocks
+    assert not Task.objects.exists()
 
 
 # when they return, their caller sees the new status of the execution
