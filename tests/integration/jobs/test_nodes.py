@@ -80,12 +80,14 @@ def test_the_runs_of_a_dead_node_are_released_and_the_jobs_are_sent_again(runnin
     assert tasks()["j"] == ("Pending", 1, 1, "its process died")
 
 
-def test_the_end_of_a_run_that_was_released_comes_too_late(running: Any, outbox: Outbox) -> None:
+@pytest.mark.parametrize("node", [1, 2], ids=["the same process", "another node"])
+def test_the_end_of_a_run_that_was_released_comes_too_late(node: int, running: Any, outbox: Outbox) -> None:
     Node.objects.filter(pk=1).delete()
     release_runs_without_node()
     assert take([Outcome(running.run, Status.SUCCESS)]) == []
     (message,) = outbox.take()
-    assert begun(message, node=2)
+    beats(node)
+    assert begun(message, node=node)
     assert take([Outcome(running.run, Status.SUCCESS)]) == [], "the next run is still running"
     assert release_runs_without_node() == 0, "the node of the next run is alive"
     assert rows() == {"j": ("running", 2)}
