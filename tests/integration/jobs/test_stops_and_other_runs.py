@@ -3,7 +3,6 @@ has failed or was stopped waits for another run in a new revision."""
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +13,7 @@ from django.utils import timezone
 
 from harbor_refresh.celery import app
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.errors import NoSuchExecution, Refused, StillRunning
+from harbor_refresh.executions.errors import Refused, StillRunning
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
@@ -29,7 +28,13 @@ from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.models.job import JobInput
 from tests.integration.command_output import misuse, said
-from tests.integration.concurrency import Pause, at_once, in_background, one_after_the_other, wait_until
+from tests.integration.concurrency import (
+    Pause,
+    in_background,
+    one_after_the_other,
+    statement_held_open,
+    wait_until,
+)
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.sample_jobs import (
@@ -48,7 +53,7 @@ from tests.integration.jobs.sample_jobs import (
     tasks,
 )
 from tests.integration.redis_state import PREFIX, Redis
-from tests.integration.sample_executions import delete, fails_with
+from tests.integration.sample_executions import fails_with
 from tests.started import start
 
 pytestmark = pytest.mark.usefixtures("database", "outbox")
@@ -299,29 +304,32 @@ def test_the_end_of_one_need_and_the_failing_run_of_another_never_deadlock(
     }
 
 
-def test_stops_deletes_retries_and_failures_of_the_same_executions_at_once_never_deadlock() -> None:
-    executions = [recorded(*(f"{name}{number}" for number in range(10))) for name in "ab"]
-    ids = [one.pk for one in executions]
-    deadlocks = deadlocks_so_far()
+IN_ID_ORDER: dict[str, Callable[[Execution], Any]] = {
+    "Error": lambda execution: retry_failed(execution.pk),
+    "Stopped": lambda execution: resume_stopped(execution.pk),
+    "Pending": lambda execution: stop_jobs(execution.pk),
+    "Running": lambda execution: report([Report(one.pk, "Error") for one in execution.tasks.order_by("-pk")]),
+}
 
-    def fail() -> None:
-        tasks = list(Task.objects.filter(status_code__lt=3).order_by("-pk"))
-        report([Report(task.pk, "Error", task.status_revision) for task in tasks])
 
-    def each(verb: Callable[[int], int], ids: list[int]) -> Callable[[], None]:
-        def do() -> None:
-            with suppress(NoSuchExecution):
-                for pk in ids:
-                    verb(pk)
-
-        return do
-
-    verbs = [fail, each(retry_failed, ids[::-1]), each(stop_jobs, ids)]
-    for _ in range(2):
-        at_once(*verbs, *verbs)
-    at_once(*verbs, lambda: delete(ids), lambda: delete(ids[::-1]))
-    assert deadlocks_so_far() == deadlocks
-    assert not Task.objects.exists()
+@pytest.mark.parametrize("status", IN_ID_ORDER)
+def test_stops_retries_and_failures_of_the_same_jobs_never_deadlock(status: str) -> None:
+    """They lock the tasks in id order: what waits for the first task holds no later one."""
+    execution = recorded("a", "b", "c")
+    for name in "abc":
+        stands(name, status)
+    first, *later = execution.tasks.order_by("pk").values_list("pk", flat=True)
+    with (
+        statement_held_open("SELECT FROM task WHERE id = %s FOR NO KEY UPDATE", [first]) as other,
+        in_background(lambda: IN_ID_ORDER[status](execution)) as done,
+    ):
+        wait_until(lambda: waiting_for_locks() == 1, "it waits for the first task")
+        try:
+            other.execute("SELECT FROM task WHERE id = ANY(%s) FOR NO KEY UPDATE NOWAIT", [later])
+        finally:
+            other.rollback()
+        done()
+    assert status not in {one[0] for one in tasks().values()}
 
 
 # when they return, their caller sees the new status of the execution
