@@ -28,6 +28,20 @@ def test_every_key_of_a_script_is_in_the_catalogue_and_every_key_is_used() -> No
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_the_header_of_a_script_declares_its_keys_and_arguments_in_order(path: Path) -> None:
+    name, count = path.stem.rsplit("-", 1)
+    top = header(text := path.read_text(encoding="utf-8"))
+    keys_of_script = [(str(number), key) for number, key in enumerate(SCRIPTS[name].keys, start=1)]
+    assert re.findall(r"KEYS\[(\d+)\] (\w+)", top) == keys_of_script
+    assert len(keys_of_script) == int(count)
+    declared = [int(number) for number in re.findall(r"-- ARGV\[(\d+)(?:\.\.)?\]", top)]
+    assert declared == list(range(1, len(declared) + 1))
+    assert {int(number) for number in re.findall(r"ARGV\[(\d+)\]", text[len(top) :])} <= set(declared)
+    lists = re.findall(r"ARGV\[\d+\.\.\]", top)
+    assert len(SCRIPTS[name].args) == len(declared) - len(lists), "two blanks after a name"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_a_script_uses_each_of_its_keys_once_and_names_none_by_hand(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     body = text[len(header(text)) :]

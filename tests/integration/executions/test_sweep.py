@@ -257,6 +257,16 @@ def test_a_history_goes_on_after_it_was_shortened() -> None:
 
 
 @pytest.mark.usefixtures("short_histories")
+@pytest.mark.parametrize("page", [3, 100])
+def test_many_long_histories_are_shortened_page_by_page(page: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(housekeeping, "HISTORY_PAGE", page)
+    monkeypatch.setattr(housekeeping, "AT_ONCE", 4)
+    long = [with_history(7, age=timedelta(days=31)) for _ in range(5)]
+    assert sweep().forgotten == {"history": 2 * 5}
+    assert [revisions(pk) for pk in long] == [[3, 4, 5, 6, 7]] * 5
+
+
+@pytest.mark.usefixtures("short_histories")
 def test_no_long_history_is_read_whole() -> None:
     with_history(2_000, age=timedelta(days=31))
     with CaptureQueriesContext(connection) as asked, transaction.atomic():

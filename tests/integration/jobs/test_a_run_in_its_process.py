@@ -9,8 +9,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from celery.exceptions import Ignore, MaxRetriesExceededError, Reject, Retry
-from django.db import transaction
+from celery.exceptions import Ignore, MaxRetriesExceededError, Reject, Retry, SoftTimeLimitExceeded
+from django.db import DataError, transaction
 from django.db.models import RestrictedError
 
 from harbor_refresh.executions.errors import Refused
@@ -21,6 +21,7 @@ from harbor_refresh.tasks.jobs import Handle
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
+from harbor_refresh.tasks.jobs.running import tracked
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.models.job import JobInput
@@ -433,6 +434,29 @@ def test_a_begin_that_another_transaction_or_a_migration_prevents_gives_its_mess
     assert rejected.value.requeue
     tasks_refuse_no_more()
     assert delivered(message, lambda job: 7) == 7
+
+
+@pytest.mark.parametrize(
+    ("raised", "goes_away"),
+    [(SoftTimeLimitExceeded(), False), (DataError("too large"), True)],
+    ids=["time limit", "refused by a database that goes away then"],
+)
+def test_a_begin_that_fails_and_whose_job_cannot_be_ended_gives_its_message_back(
+    raised: Exception, goes_away: bool, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = one(outbox)
+    with database_port() as port:
+
+        def fail(*_: Any) -> Any:
+            if goes_away:
+                port.away()
+            raise raised
+
+        monkeypatch.setattr(tracked, "begin", fail)
+        with pytest.raises(Reject) as rejected:
+            delivered(message, lambda job: None)
+        assert rejected.value.requeue
+    assert rows() == {"a": ("sent", 0)}
 
 
 # chains, when another program reports the end of the job before

@@ -177,6 +177,11 @@ def test_a_soft_time_limit_is_raised_behind_a_query_of_the_job() -> None:
     assert said == []
 
 
+def test_a_plain_function_is_not_wrapped() -> None:
+    """The backend of Django's Tasks gives each function to it."""
+    assert coroutines.plain(len) is len
+
+
 def test_a_cancellation_of_its_own_is_a_failure_as_any() -> None:
     async def cancels() -> None:
         task = asyncio.current_task()

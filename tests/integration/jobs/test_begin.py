@@ -11,6 +11,7 @@ from django.db.models import Q
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.jobs.again import retry_failed
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.reaper import EAGER, release
 from harbor_refresh.tasks.jobs.reaper import running as running_jobs
@@ -23,11 +24,13 @@ from tests.integration.jobs.sample_jobs import (
     Sent,
     beats,
     begun,
+    failed,
     job,
     recorded,
     rows,
     tasks,
 )
+from tests.integration.sample_executions import delete
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -78,6 +81,22 @@ def test_a_message_of_another_job_run_or_database_begins_nothing_and_a_dead_work
 ) -> None:
     assert begun(replace(message, **other), node=node) is None
     assert rows() == {"j": ("sent", 0)}
+
+
+def test_the_message_of_an_earlier_run_begins_nothing_after_a_retry(message: Sent, outbox: Outbox) -> None:
+    execution = job("j").task.execution
+    run = begun(message)
+    assert run
+    take([Outcome(run.run, Status.ERROR)])
+    assert retry_failed(execution.pk) == 1
+    assert begun(message) is None
+    (again,) = outbox.take()
+    assert begun(again)
+    failed(execution, "j")
+    assert retry_failed(execution.pk) == 1
+    assert begun(again) is None
+    delete([execution.pk])
+    assert [begun(one) for one in (message, again, *outbox.take())] == [None] * 3
 
 
 def test_of_ten_workers_with_one_message_one_begins(message: Sent) -> None:

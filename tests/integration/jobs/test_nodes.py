@@ -9,8 +9,10 @@ import pytest
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import nodes, reaper
 from harbor_refresh.tasks.jobs.nodes import delete_dead_nodes, release_runs_without_node
+from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.reaper import Reaped, reap
 from harbor_refresh.tasks.models.job import Job, Node
 from tests.integration.concurrency import transaction_held_open
@@ -25,6 +27,7 @@ from tests.integration.jobs.sample_jobs import (
     rows,
     silent,
     tasks,
+    tasks_refuse,
 )
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -77,6 +80,19 @@ def test_the_runs_of_a_dead_node_are_released_and_the_jobs_are_sent_again(runnin
     assert tasks()["j"] == ("Pending", 1, 1, "its process died")
 
 
+@pytest.mark.parametrize("node", [1, 2], ids=["the same process", "another node"])
+def test_the_end_of_a_run_that_was_released_comes_too_late(node: int, running: Any, outbox: Outbox) -> None:
+    Node.objects.filter(pk=1).delete()
+    release_runs_without_node()
+    assert take([Outcome(running.run, Status.SUCCESS)]) == []
+    (message,) = outbox.take()
+    beats(node)
+    assert begun(message, node=node)
+    assert take([Outcome(running.run, Status.SUCCESS)]) == [], "the next run is still running"
+    assert release_runs_without_node() == 0, "the node of the next run is alive"
+    assert rows() == {"j": ("running", 2)}
+
+
 def ran_on_a_dead_node(outbox: Outbox) -> None:
     beats()
     for message in outbox.take():
@@ -98,6 +114,15 @@ def test_a_run_whose_task_is_locked_holds_up_no_other(three_dead: None, monkeypa
         assert {name: state for name, (state, _) in rows().items()} == {"a": "running", "b": "sent", "c": "sent"}
         commit()
     assert release_runs_without_node() == 1
+
+
+def test_runs_whose_release_the_database_refuses_hold_up_no_other(
+    three_dead: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reaper, "PAGE", 1)
+    tasks_refuse("OLD.job_id IN ('a', 'b')")
+    assert release_runs_without_node() == 1
+    assert {name: state for name, (state, _) in rows().items()} == {"a": "running", "b": "running", "c": "sent"}
 
 
 def test_a_run_with_a_locked_job_behind_it_holds_up_no_other(outbox: Outbox) -> None:

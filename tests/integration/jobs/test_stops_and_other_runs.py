@@ -28,7 +28,13 @@ from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.models.job import JobInput
 from tests.integration.command_output import misuse, said
-from tests.integration.concurrency import Pause, in_background, one_after_the_other, wait_until
+from tests.integration.concurrency import (
+    Pause,
+    in_background,
+    one_after_the_other,
+    statement_held_open,
+    wait_until,
+)
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.sample_jobs import (
@@ -121,7 +127,7 @@ def test_what_has_ended_so_waits_in_a_new_revision_with_one_message(status: str,
     assert outbox.take() == []
 
 
-def test_a_retry_costs_as_many_statements_for_forty_jobs_as_for_one() -> None:
+def test_a_retry_reads_no_arguments_and_costs_as_many_statements_for_forty_jobs_as_for_one() -> None:
     costs = []
     for count in (1, 40):
         execution = recorded(*(f"job {number} of {count}" for number in range(count)))
@@ -129,6 +135,8 @@ def test_a_retry_costs_as_many_statements_for_forty_jobs_as_for_one() -> None:
         with CaptureQueriesContext(connection) as captured:
             assert retry_failed(execution.pk) == count
         costs.append(len(captured))
+        large = [f'"execution_job"."{column}"' for column in ("args", "kwargs", "options", "result")]
+        assert [one["sql"] for one in captured if any(column in one["sql"] for column in large)] == []
     assert costs[0] == costs[1]
 
 
@@ -224,6 +232,18 @@ def test_of_two_at_once_one_runs_each_job_again(status: str, outbox: Outbox) -> 
     assert outbox.taken() == [("a", 0), ("b", 0)]
 
 
+def test_a_job_that_runs_again_by_a_report_while_a_retry_waits_is_not_tried_again(outbox: Outbox) -> None:
+    """Neither is the job that was stopped behind it."""
+    execution = chained("a", "b", takes=JobInput.NOTHING)
+    a = execution.tasks.get(job_id="a").pk
+    failed(execution, "a")
+    outbox.take()
+    _, again = one_after_the_other(lambda: report([Report(a, "Running", 1)]), lambda: retry_failed(execution.pk))
+    assert again == 0
+    assert {name: one[:2] for name, one in tasks().items()} == {"a": ("Running", 1), "b": ("Stopped", 0)}
+    assert outbox.take() == []
+
+
 @pytest.mark.parametrize(("status", "takes"), [("Error", JobInput.NOTHING), ("Success", JobInput.LIST)])
 def test_another_try_that_waits_for_the_end_of_another_need_leaves_the_job_that_cannot_run(
     status: str, takes: JobInput, outbox: Outbox
@@ -282,6 +302,34 @@ def test_the_end_of_one_need_and_the_failing_run_of_another_never_deadlock(
         "b": "Stopped" if other == "stopped" else "Error",
         "c": "Stopped",
     }
+
+
+IN_ID_ORDER: dict[str, Callable[[Execution], Any]] = {
+    "Error": lambda execution: retry_failed(execution.pk),
+    "Stopped": lambda execution: resume_stopped(execution.pk),
+    "Pending": lambda execution: stop_jobs(execution.pk),
+    "Running": lambda execution: report([Report(one.pk, "Error") for one in execution.tasks.order_by("-pk")]),
+}
+
+
+@pytest.mark.parametrize("status", IN_ID_ORDER)
+def test_stops_retries_and_failures_of_the_same_jobs_never_deadlock(status: str) -> None:
+    """They lock the tasks in id order: what waits for the first task holds no later one."""
+    execution = recorded("a", "b", "c")
+    for name in "abc":
+        stands(name, status)
+    first, *later = execution.tasks.order_by("pk").values_list("pk", flat=True)
+    with (
+        statement_held_open("SELECT FROM task WHERE id = %s FOR NO KEY UPDATE", [first]) as other,
+        in_background(lambda: IN_ID_ORDER[status](execution)) as done,
+    ):
+        wait_until(lambda: waiting_for_locks() == 1, "it waits for the first task")
+        try:
+            other.execute("SELECT FROM task WHERE id = ANY(%s) FOR NO KEY UPDATE NOWAIT", [later])
+        finally:
+            other.rollback()
+        done()
+    assert status not in {one[0] for one in tasks().values()}
 
 
 # when they return, their caller sees the new status of the execution

@@ -74,9 +74,10 @@ def searches(this_writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Gate:
-    """Counts the tries to write outcomes. While it is shut, none is written."""
+    """Counts the tries to write outcomes, and the outcomes of each. While it is shut, none is written."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.sizes: list[int] = []
         self.tries = 0
         self.open = threading.Event()
         self._take = writer.take_apart
@@ -84,6 +85,7 @@ class Gate:
 
     def __call__(self, outcomes: Sequence[Outcome]) -> Taken:
         self.tries += bool(outcomes)
+        self.sizes += [len(outcomes)] if outcomes else []
         assert not outcomes or self.open.wait(60)
         return self._take(outcomes)
 
@@ -119,6 +121,18 @@ def are_written(*names: str) -> None:
 
 def becomes(name: str, status: str) -> None:
     wait_for(lambda: tasks()[name][0] == status, f"{name} to be {status}")
+
+
+def test_ends_that_come_together_are_written_together_and_never_too_many(
+    outbox: Outbox, this_writer: Writer, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "TOGETHER", 4)
+    ends(outbox, this_writer, "first")
+    wait_for(lambda: gate.tries, "the first to be under way")
+    ends(outbox, this_writer, *(names := "abcdefghi"))
+    gate.open.set()
+    are_written(*names)
+    assert gate.sizes == [1, 4, 4, 1]
 
 
 def test_after_the_ends_the_next_jobs_are_sent(
@@ -392,6 +406,17 @@ def test_many_failures_in_front_of_one_group_look_at_each_job_of_the_group_once(
         plan = "\n".join(line for (line,) in cursor.fetchall())
     walked = [float(rows) for rows in re.findall(r"Recursive Union .*actual.* rows=([\d.]+)", plan)]
     assert group < sum(walked) < 2 * group, plan
+
+
+def test_the_error_that_replaces_a_refused_end_is_tried_again_if_its_task_is_locked(
+    outbox: Outbox, this_writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_apart = writer.take_apart
+    tries = [take_apart, lambda ends: Taken([], ends, []), lambda ends: Taken([], [], ends)]
+    monkeypatch.setattr(writer, "take_apart", lambda ends: (tries.pop() if ends and tries else take_apart)(ends))
+    ends(outbox, this_writer, "a")
+    are_written("a")
+    assert tasks()["a"][0] == "Error"
 
 
 def test_the_end_of_a_run_whose_task_was_deleted_holds_up_no_stop(outbox: Outbox, this_writer: Writer) -> None:

@@ -61,6 +61,8 @@ def test_a_lease_that_ends_later_than_possible_counts_as_expired() -> None:
     assert Lease("reconcile").take() is None
     held_for(2 * LEASE.total_seconds() - 5)
     assert Lease("reconcile").take() is not None
+    held_for(-1)
+    assert Lease("reconcile").take() is None
 
 
 def test_if_many_passes_take_the_lease_at_once_only_one_gets_it() -> None:
@@ -100,6 +102,25 @@ def test_a_pass_keeps_its_lease_as_long_as_it_goes_on(monkeypatch: pytest.Monkey
 
     outcome = reconcile(progress=expire)
     assert (outcome.looked_at, outcome.marked, outcome.lease_lost) == (3, 3, False)
+
+
+def test_a_pass_that_stands_still_loses_its_lease_to_another_pass_and_changes_nothing_more(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harbor_refresh.tasks.pipeline.reconciliation.PAGE", 1)
+    drifted(), drifted()
+    before = dict[Any, Any]()
+
+    def stand_still(_: int) -> None:
+        LeaseRow.objects.update(held_until=AGES_AGO)
+        (other,) = at_once(reconcile)
+        assert (other.looked_at, other.held) == (2, None)
+        redis.flushall()
+        before.update(rows(Watermark))
+
+    outcome = reconcile(progress=stand_still)
+    assert (outcome.lease_lost, outcome.looked_at) == (True, 1)
+    assert (marked(redis), rows(Watermark)) == (set(), before)
 
 
 @pytest.mark.parametrize("write", [1, 2, 3, 4, 5])

@@ -9,6 +9,7 @@ from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.deliveries import claims, deliverer
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import AuditEntry, Delivery, Subscription
+from tests.integration.database_state import rows
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import receiver
@@ -47,6 +48,7 @@ def test_a_subscription_is_made_shown_changed_and_deleted(program: Program) -> N
     program.delete(path)
     program.get(path, 404)
     program.delete(path, 404)
+    assert program.send("PATCH", path, {"enabled": True}).status_code == 404
 
 
 SECRET = "/services/T0001/x7Zq9vKp2mWs4LdE?token=a1b2c3d4e5f6a7b8"
@@ -166,11 +168,12 @@ def test_dead_letters_that_could_not_all_be_sent_again_stay_and_the_log_has_no_e
 def test_a_test_tells_what_the_receiver_answered(program: Program) -> None:
     with receiver() as one:
         made = program.post("/subscriptions", {"name": "pager", "url": one.url}, 201)
-        path = f"/subscriptions/{made['id']}/test"
+        path, before = f"/subscriptions/{made['id']}/test", rows(Subscription)
         assert program.post(path) == {"delivered": True, "status": 204, "error": ""}
         one.status = 500
         assert program.post(path) == {"delivered": False, "status": 500, "error": "it answered 500"}
         assert json.loads(one.received[0].body)["data"]["execution"]["id"] == 0
+    assert (rows(Subscription), rows(Delivery)) == (before, {}), "it is no delivery, and moves no circuit"
     program.post("/subscriptions/999999/test", status=404)
 
 

@@ -423,6 +423,18 @@ def test_the_changes_of_an_execution_arrive_in_order_and_one_at_a_time(
     assert stucks == [id_of(subscription, stuck, revision) for revision in (1, 1, 2, 3)]
 
 
+def test_a_dead_letter_holds_up_no_later_change_of_its_execution(
+    good: Receiver, subscribed: Subscribe, deliver: Deliver
+) -> None:
+    subscription = subscribed(good, statuses=())
+    (execution,) = ended(1)
+    rerun([execution], 2)
+    good.answer_of = lambda got: 410 if got.id == id_of(subscription, execution) else 204
+    deliver()
+    assert good.ids() == [id_of(subscription, execution, revision) for revision in (1, 2, 3)]
+    assert states() == {"dead": 1, "delivered": 2}
+
+
 def test_what_was_listed_is_delivered_although_its_execution_is_deleted(
     good: Receiver, subscribed: Subscribe, deliver: Deliver
 ) -> None:
