@@ -88,6 +88,7 @@ pictures: $(STAMP)  ## renew the pictures of the admin in docs/images, with Chro
 	@exec $(PYTHON) -m pytest -q -n 0 -m pictures tests/browser/test_pictures.py $(ARGS)
 
 password: $(UP)  ## set a new password for the admin account of a running `make up`
+	@[ -e .local/up.json ] || { echo "Start \`make up\` first: its database has the account."; exit 1; }
 	@exec $(PYTHON) manage.py changepassword admin
 
 clean:  ## remove .venv, the caches, and the data of `make up`

@@ -113,13 +113,10 @@ def allow_long_statements() -> None:
             cursor.execute("SELECT set_config('statement_timeout', %s, TRUE)", [limit])
 
 
-def distinct(rows: QuerySet[Any], column: str, most: int = 1_000) -> Iterator[str]:
+def distinct(rows: QuerySet[Any], column: str) -> Iterator[str]:
     """Yield the values of a column in order, by one look-up for each in an index that begins with the column."""
     found = rest = rows.order_by(column).values_list(column, flat=True)
-    for _ in range(most):
-        value = rest.first()
-        if value is None:
-            return
+    while (value := rest.first()) is not None:
         yield value
         rest = found.filter(**{f"{column}__gt": value})
 

@@ -3,6 +3,7 @@ action on all that match share it, so the action chooses what the list does."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from django.contrib import admin
@@ -49,7 +50,7 @@ def parse_id(word: str) -> int | None:
 
 
 def vendors() -> list[str]:
-    return list(distinct(Execution.objects.all(), "vendor_type", MAX_VENDORS))
+    return list(islice(distinct(Execution.objects.all(), "vendor_type"), MAX_VENDORS))
 
 
 def filter_of(query: QueryDict) -> Filter:

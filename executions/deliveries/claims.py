@@ -232,7 +232,8 @@ def resend(delivery_ids: Iterable[int]) -> int:
 
 def resend_all(subscription_id: int | None = None) -> int:
     """Send all dead letters of a subscription again, or of all; return how many, 100,000 at most. They are
-    sent after the commit of the caller's transaction; the pages keep each statement short."""
+    sent after the commit of the caller's transaction, which holds their rows until then; the pages keep each
+    statement short."""
     dead = Delivery.objects.filter(state=State.DEAD).order_by("pk")
     if subscription_id is not None:
         dead = dead.filter(subscription_id=subscription_id)

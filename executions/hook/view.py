@@ -43,7 +43,7 @@ def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
     """Take a status change. An answer of 200 is empty, and means that it is in the database, or was there already.
 
     1. Refuse callers that may not report, then what is too large or cannot be read.
-    2. Apply it.
+    2. Apply it. A check-in changes no task.
     """
     try:
         if request.method != "POST":

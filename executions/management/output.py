@@ -115,10 +115,19 @@ def errors_in_one_line() -> Iterator[None]:
         raise Failed(f"{str(exc).rstrip('.')}. {_advice(exc)}".strip()) from exc
 
 
+#: The rights that only `attach check` looks at.
+RIGHTS: dict[type[Exception], str] = {
+    errors.QueueRightMissing: "Give the user of REDIS_URL the rights of redis.acl, in deploy/attach.",
+    errors.RightMissing: "Have the owner of the tables grant it.",
+}
+
+
 def _advice(error: errors.RefreshError) -> str:
-    """What an absent server means, and the command that says what to do. Two errors say it themselves."""
+    """What an absent server means, and what to type. Two errors say it themselves."""
     is_absence = isinstance(error, errors.QueueUnavailable | errors.DatabaseAway)
     if not is_absence or isinstance(error, errors.NotMigrated | errors.TableLocked):
         return ""
+    if not is_attached() and type(error) in RIGHTS:
+        return RIGHTS[type(error)]
     check = "attach" if is_attached() else "harbor"
     return f"{type(error).__doc__} `manage.py {check} check` says what to do."

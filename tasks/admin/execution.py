@@ -219,8 +219,8 @@ class ExecutionAdmin(LegendAdmin):
         Word.RELEASE,
         "Release from quarantine",
         "Release {} from quarantine",
-        "Its refresh failed too often, so workers leave it alone. A release puts it on the queue for another "
-        "try, as a report does.",
+        "Workers leave executions alone whose refresh failed too often. A release puts them on the queue for "
+        "another try, as a report does. Executions that are not in quarantine stay as they are.",
     )
 
     @admin.display(description="Status")

@@ -162,8 +162,10 @@ def errors_shown(request: HttpRequest) -> Iterator[None]:
             yield
     except (QueueUnavailable, DatabaseAway) as exc:
         messages.error(request, f"{exc}. The rest was left as it is: try again when it is back.")
-    except (NoSuchTask, NoSuchExecution, Task.DoesNotExist):
+    except (NoSuchTask, Task.DoesNotExist):
         messages.warning(request, "Nothing was done: the task does not exist any more.")
+    except (NoSuchExecution, Execution.DoesNotExist):
+        messages.warning(request, "An execution does not exist any more. The rest was left as it is: try again.")
     except Contended as exc:
         messages.error(request, f"{exc} The rest was left as it is: try again.")
     except DatabaseError as exc:

@@ -39,13 +39,14 @@ def is_rabbitmq() -> bool:
 
 
 def is_counted() -> bool:
+    """Whether the messages of this broker can be counted quickly."""
     return str(current_app.conf.broker_write_url).startswith(COUNTED)
 
 
 def kind() -> str:
-    """Name the kind of the broker: RabbitMQ, Redis, or the transport of Celery's."""
+    """Name the kind of the broker: RabbitMQ, Redis, or the scheme of its address."""
     scheme = str(current_app.conf.broker_write_url or "amqp").partition(":")[0]
-    return "RabbitMQ" if is_rabbitmq() else "Redis" if is_counted() else scheme
+    return "RabbitMQ" if is_rabbitmq() or scheme == "amqp" else "Redis" if is_counted() else scheme
 
 
 def is_the_same_server() -> bool:

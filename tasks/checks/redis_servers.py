@@ -1,4 +1,4 @@
-"""Checks of Redis, the queue's and the broker's if that is another; and of RabbitMQ."""
+"""Checks of Redis, the queue's and the broker's if that is another; and whether any other broker answers."""
 
 from collections.abc import Iterator
 
@@ -34,7 +34,7 @@ def broker_reachable(facts: Facts) -> Iterator[CheckMessage]:
     """Look at the broker if it is a server of its own; else redis.reachable has looked at it."""
     if exc := facts.absence(Need.BROKER):
         kind = channels.kind()
-        name = {"RabbitMQ": "RabbitMQ", "Redis": "The broker's Redis"}.get(kind, f"The broker {kind}")
+        name = kind if kind == "RabbitMQ" else "The broker's Redis" if kind == "Redis" else f"The broker {kind}"
         yield _unreachable(
             name, "CELERY_BROKER_URL", exc, "Workers get no messages, so nothing is refreshed and no job runs."
         )
@@ -47,7 +47,7 @@ def _unreachable(name: str, variable: str, exc: Exception, meaning: str) -> Chec
         rights = "its rights: rabbitmqctl set_permissions -p VHOST USER '.*' '.*' '.*'"
         look = "rabbitmq-diagnostics check_port_connectivity"
     elif not name.endswith("Redis"):
-        rights, look = "the rights to read and write its queues", "its own client"
+        rights, look = "the rights to read and write its queues", "the client of that broker"
     if isinstance(exc, QueueRefused):
         todo = f"Correct the user, the password and the path in {place}, or give that user {rights}"
         return Error(f"{name} answers and refuses this program. {exc}", todo)

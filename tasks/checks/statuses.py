@@ -56,8 +56,8 @@ def old_claims(facts: Facts) -> Iterator[CheckMessage]:
     if old := sum(1 for token in tokens if token and token.stamp < before):
         yield Error(
             f"Recovery has not released {plural(old, 'claim')}, although more than {limit:,.0f} s have passed.",
-            "Press Recover now on the Queue page of the admin; and look at beat, which should send "
-            "tasks.recover_stale every few seconds.",
+            "Look at beat, which should send tasks.recover_stale every few seconds. Recover now, on the Queue "
+            "page of the admin, does it at once.",
         )
 
 

@@ -162,11 +162,11 @@ def queues(facts: Facts) -> Iterator[CheckMessage]:
     for name, cost in PURPOSES.items():
         if name in facts.workers.taken or (name == JOBS and not is_service()):
             continue
-        count = (facts.state.messages or {}).get(name, 0)
+        count = (facts.state.messages or {}).get(name)
+        waiting = f", in which {plural(count, 'message')} wait{'s' if count == 1 else ''}" if count else ""
         is_harmless = name == DELIVERIES and not is_service()
         yield (Warning if is_harmless else Error)(
-            f"No worker takes the queue {name}, in which {plural(count, 'message')} "
-            f"wait{'s' if count == 1 else ''}: {cost}.",
+            f"No worker takes the queue {name}{waiting}: {cost}.",
             f"{celery_command('worker')} {f'-Q {name}' if is_service() else REFRESHES}",
         )
 

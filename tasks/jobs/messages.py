@@ -2,7 +2,8 @@
 
 The main process of a worker drops a message that was revoked, whose task it does not know, or that it cannot read.
 It kills a run that exceeds its hard limit. The code of the job never learns of it. If the database is away, that
-is logged: a job without a run is sent again later, and a run whose process was killed is released.
+is logged: a job without a run is sent again later, and a run whose process was killed is released. Of a body that
+cannot be decoded Celery says nothing, so its job is sent again, too.
 """
 
 import logging
@@ -54,7 +55,8 @@ def on_revoked(request: Any, terminated: bool, **_: Any) -> None:
 def on_dropped(message: Any, exc: Exception | None = None, name: str = "", **_: Any) -> None:
     """End the job of a message that Celery has rejected: of an unknown task, or one that it cannot read."""
     fields = message.headers if isinstance(message.headers, dict) else {}
-    why = f"the worker that got it knows no task {name!r}" if name else f"its message cannot be used: {exc}"
+    why = f"the worker that got it knows no task {name!r}" if name else "its message cannot be used"
+    why = f"{why}: {exc}" if exc and not name else why
     end(fields.get("id"), fields.get(HEADER), Status.ERROR, why)
 
 

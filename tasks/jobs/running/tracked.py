@@ -87,7 +87,9 @@ class TrackedJob(JobTask):
         try:
             job = Handle(self, begun)
             if begun.has_expired:
-                job.take(Status.STOPPED, "it expired before it began")
+                job.take(
+                    Status.STOPPED, f"it expired before it {'began' if begun.run.number == 1 else 'ran again'}"
+                )
                 raise Ignore
             return self._run(job)
         except (SystemExit, KeyboardInterrupt):

@@ -4,9 +4,9 @@
 -- :each int    and of others what their workers do in 1.5 seconds, two for each slot at least, and at most `each` for
 --              each slot, or `floor` in all
 -- :most int    how many at most
--- returns  task_id, job, run, name, queue, options, retries, args, kwargs (their beginnings, for people). No countdown, no
---          eta and no expires: the row waits for a moment, and expires at one, which its begin looks at. The seconds after
---          which a job expires that needs others begin now
+-- returns  task_id, job, run, name, queue, options, retries, args, kwargs (their beginnings, for people). No countdown, eta
+--          or expires: the row has the times, and begin.sql looks at the last. The seconds of `expires` of a job that
+--          needs others count from now
 --
 -- It fills up a queue that has run half empty, so that ends of jobs send many at a time. Jobs that are more urgent than
 -- those that are sent do not wait for them. One process picks for a queue at a time; another one picks nothing.
