@@ -162,8 +162,10 @@ def queues(facts: Facts) -> Iterator[CheckMessage]:
     for name, cost in PURPOSES.items():
         if name in facts.workers.taken or (name == JOBS and not is_service()):
             continue
-        count = (facts.state.messages or {}).get(name)
-        waiting = f", in which {plural(count, 'message')} wait{'s' if count == 1 else ''}" if count else ""
+        waiting = ""  # the messages of some brokers are not counted
+        if facts.state.messages is not None:
+            count = facts.state.messages.get(name, 0)
+            waiting = f", in which {plural(count, 'message')} wait{'s' if count == 1 else ''}"
         is_harmless = name == DELIVERIES and not is_service()
         yield (Warning if is_harmless else Error)(
             f"No worker takes the queue {name}{waiting}: {cost}.",

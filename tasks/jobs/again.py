@@ -19,7 +19,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.report_target import next_revision
-from harbor_refresh.tasks.jobs.starting.fairness import Turns
+from harbor_refresh.tasks.jobs.starting.fairness import MOST_LINES, Turns
 from harbor_refresh.tasks.jobs.starting.unique_keys import lock_and_release, retry_on_conflict
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.without_redis.agenda import at_once
@@ -111,7 +111,8 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
     release(stale)
     for level in links.by_level(stale):
         refresh(level)
-    limited = [*{(job.name, job.limit_key): job.pk for job in again if job.limit_key is not None}.values()]
+    keys = {(job.name, job.limit_key): job.pk for job in again if job.limit_key is not None}
+    limited = [*keys.values()][:MOST_LINES]  # workers admit those of any others within a second
     transaction.on_commit(partial(sender.send_started, {job.queue for job in again}, sorted(going_on), limited))
     return len(again)
 

@@ -73,7 +73,7 @@ def write_declared(names: Iterable[str] | None = None) -> None:
     for name, values in declared.items() if names is None else ():
         outdated = Limit.objects.filter(pk=name).exclude(declared=values)
         _set(name, outdated.filter(changed_by=""), declared=values, **values)
-        outdated.update(declared=values)
+        outdated.exclude(changed_by="").update(declared=values)
 
 
 def _declared(task: Any) -> dict[str, Any]:
@@ -88,11 +88,13 @@ def change(name: str, values: Mapping[str, int | None], by: str) -> bool:
 
 def reset(names: Iterable[str]) -> int:
     """Have what the code says count again. Returns how many limits were changed."""
-    changed = Limit.objects.filter(pk__in=list(names)).exclude(changed_by="")
-    for one in changed:
-        values = {"concurrency": None, "rate": None, "per": 60, **one.declared}
-        _set(one.pk, Limit.objects.filter(pk=one.pk), **values, changed_by="")
-    return len(changed)
+    with transaction.atomic():
+        rows = Limit.objects.filter(pk__in=list(names)).exclude(changed_by="").order_by("pk")
+        changed = list(rows.select_for_update(no_key=True))
+        for one in changed:
+            values = {"concurrency": None, "rate": None, "per": 60, **one.declared}
+            _set(one.pk, Limit.objects.filter(pk=one.pk), **values, changed_by="")
+        return len(changed)
 
 
 def _set(name: str, rows: QuerySet[Limit], **values: Any) -> bool:

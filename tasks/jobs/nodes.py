@@ -190,7 +190,7 @@ class ThisWorker:
         with suppress(RuntimeError):  # another thread changes the set of requests
             self._kill_stopped()
         if has_consequences:
-            terms.have_carried_out()
+            terms.carry_out()
 
     def _guarded(self, work: Callable[..., object], *args: object) -> None:
         try:

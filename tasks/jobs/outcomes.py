@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-from django.db import DatabaseError, OperationalError, transaction
+from django.db import DatabaseError, transaction
 
 from harbor_refresh.executions.database import absence_translated, first_line, sqlstate
 from harbor_refresh.executions.errors import RefreshError
@@ -124,12 +124,16 @@ def end_unbegun(its: Run, exc: Exception) -> bool:
     """End the job whose begin the database refuses with this error, such as one whose arguments are too large with
     what it takes of others. False if its message is to come again: it is another error, or the end cannot be
     written now."""
-    if not isinstance(exc, DatabaseError) or (sqlstate(exc) or "").startswith(NOT_OF_A_JOB):
+    if not isinstance(exc, DatabaseError) or _passes(exc):
         return False
     why = f"it cannot begin: {first_line(exc)}"[:MAX_MESSAGE]
     with suppress(RefreshError):
         return bool(take_apart([Outcome(its, Status.ERROR, why)]).stood)
     return False
+
+
+def _passes(exc: Exception) -> bool:
+    return (sqlstate(exc) or "").startswith(NOT_OF_A_JOB)
 
 
 class Taken(NamedTuple):
@@ -156,7 +160,7 @@ def take_apart(outcomes: Sequence[Outcome]) -> Taken:
         if len(outcomes) > 1:
             apart = [take_apart([one]) for one in outcomes]
             return Taken(*(list(chain.from_iterable(several)) for several in zip(*apart, strict=True)))
-        if isinstance(exc, OperationalError):  # a lock, or a limit of time
+        if _passes(exc):
             return Taken([], [*outcomes], [])
         log.error("The end of task %d cannot be written: %s", outcomes[0].run.task_id, exc, exc_info=True)
         return Taken([], [], [*outcomes])

@@ -8,9 +8,9 @@ its commit and find the execution.
 
 A trigger notes each failure in the transaction in which it happens (sql/schema/note_failures.sql). `carry_out`
 takes the notes: it has callbacks told of the first failure (`on_first_error`), and stops the rest
-(`on_failure="stop"`). It also stops what has a deadline that has passed. `tasks.recover_stale` calls it, which
-beat sends, and each worker that finds something due. If the process dies before the commit, then the note, or the
-deadline, is still there. If two processes do it at once, then the second leaves the execution to the first.
+(`on_failure="stop"`). It also stops what has a deadline that has passed. Each worker calls it that finds something
+due, and `tasks.recover_stale`. If the process dies before the commit, then the note, or the deadline, is still
+there. If two processes do it at once, then the second leaves the execution to the first.
 """
 
 import logging
@@ -31,8 +31,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_text, shown
 from harbor_refresh.tasks.jobs.starting.options import LIMIT, WITHIN_A_YEAR, Takes, moment_of, refuse
 from harbor_refresh.tasks.models.terms import Failure, Terms
-from harbor_refresh.tasks.pipeline import wakeup
-from harbor_refresh.tasks.without_redis import agenda, mode
+from harbor_refresh.tasks.without_redis import agenda
 
 log = logging.getLogger("harbor_refresh")
 
@@ -149,17 +148,6 @@ def _is_done(step: Callable[[int], None], execution_id: int) -> bool:
     except Exception:
         log.error("What the terms of execution %d say cannot be done yet", execution_id, exc_info=True)
         return False
-
-
-def have_carried_out() -> None:
-    """Have a worker carry out what is due; if that cannot be asked, do it here."""
-    if mode.is_on():
-        carry_out()
-    else:
-        try:
-            wakeup.send("tasks.recover_stale")
-        except Exception:  # any error of the broker's client: a deadline does not wait for the broker
-            carry_out()
 
 
 agenda.consequences.append(carry_out)

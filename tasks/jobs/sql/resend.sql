@@ -9,8 +9,9 @@
 -- A job that was sent is with the broker, as a rule, and waits for its turn. It is overdue if
 -- 1. a job that was sent later, and is not more urgent, runs. So this one was overtaken: its message was lost, or a busy
 --    worker holds it; or
--- 2. its workers have idle slots, and none of them has begun a job of this queue lately: messages do not flow. The longer
---    this lasts, the less often it is sent again, because copies pile up if workers cannot reach the broker; or
+-- 2. its workers have idle slots, and none of them has begun a job of this queue lately: messages do not flow. The more
+--    often it was sent, and the longer this lasts, the less often it is sent again, because copies pile up if workers
+--    cannot reach the broker; or
 -- 3. it was sent long ago.
 -- No broker is asked. If its message was not lost, the copy finds another run and does nothing. But the copy of a job
 -- whose task has a rate limit uses up a part of that limit. So such a job waits for `long` instead of `patience`, for a
@@ -55,7 +56,9 @@ overdue AS MATERIALIZED (
             ))
             OR (
                 f.idle > 0 AND f.silent > its.patience
-                AND j.sent_at < now() - make_interval(secs => least(f.silent, %(long)s::float8) / 2)
+                AND j.sent_at < now() - make_interval(
+                    secs => least(f.silent / 2, %(long)s::float8 / 2, its.patience * 2 ^ least(j.resent, 9))
+                )
             )
             OR j.sent_at < now() - make_interval(secs => its.long)
         )

@@ -43,7 +43,7 @@ from harbor_refresh.tasks.jobs.outcomes import report_scheduled
 from harbor_refresh.tasks.jobs.report_target import first_revision
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, Part, stored
 from harbor_refresh.tasks.jobs.starting.fairness import MOST_LINES, Turns, shared
-from harbor_refresh.tasks.jobs.starting.options import moment_of
+from harbor_refresh.tasks.jobs.starting.options import moment_of, refuse_options
 from harbor_refresh.tasks.jobs.starting.unique_keys import TRIES, lock_and_release, retry_on_conflict
 from harbor_refresh.tasks.models.job import Need
 from harbor_refresh.tasks.models.terms import Terms
@@ -196,6 +196,7 @@ def _row_of(job: NewJob, task_id: int, revision: int) -> dict[str, Any]:
     (sql/schema/end_with_their_tasks.sql), and the seconds after which it expires begin when it is sent first
     (sql/pick.sql). The moment of an `eta` stays for people to read; the sender leaves it out."""
     queue, options = destination(job.name, job.options, job.args, job.kwargs)
+    refuse_options(f"job {job.name}", options)  # a route of the project may have set some
     now = datetime.now(UTC)
     has_turn = not job.needs
     not_before = moment_of(options["eta"]) if options.get("eta") else now

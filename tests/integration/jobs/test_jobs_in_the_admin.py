@@ -294,7 +294,9 @@ def test_a_job_whose_execution_is_deleted_meanwhile_does_not_run_again(
 
     monkeypatch.setattr(task_screen, "run_job_again", deleted)
     answer = admin.post(page_of_task("a").replace("/change/", "/retry/"), {"confirmed": "yes"})
-    assert told(answer) == ["warning: Nothing was done: the task does not exist any more."]
+    assert told(answer) == [
+        "warning: An execution does not exist any more. The rest was left as it is: try again."
+    ]
 
 
 def test_the_page_of_a_task_shows_the_first_twenty_of_many_needs(admin: Client) -> None:

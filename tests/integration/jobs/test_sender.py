@@ -172,6 +172,19 @@ def test_while_no_job_begins_jobs_are_sent_again_less_and_less_often_however_oft
     assert bool(outbox.take()) == comes
 
 
+def test_a_message_lost_after_a_quiet_day_is_sent_again_within_seconds(outbox: Outbox) -> None:
+    beats()
+    recorded("j")
+    outbox.take()
+    nothing_has_begun_for(86_400)
+    comes = []
+    for seconds in (4, 6, 6, 11):
+        sent_before(seconds, "j")
+        sender.send_all()
+        comes.append(bool(outbox.take()))
+    assert comes == [False, True, False, True]
+
+
 def test_a_job_that_needs_others_expires_so_long_after_it_was_sent_first_whatever_happens_to_it_then(
     outbox: Outbox,
 ) -> None:
