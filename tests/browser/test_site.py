@@ -14,6 +14,7 @@ from playwright.sync_api import Browser
 from tests import pages
 from tests.browser.axe import run, violations
 from tests.browser.sizes import DESKTOP
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +61,14 @@ def test_each_page_can_be_used_by_everyone_and_loads_nothing_from_elsewhere(
         told = violations(page, in_the_dark=IN_THE_DARK) if is_varied else run(page, "html", "light")
         found += [f"{name} {one}" for one in told]
     page.goto(url)
-    page.get_by_placeholder("Search").fill("quarantine")
-    page.locator(".md-search-result__item").first.wait_for()
+    search = page.get_by_placeholder("Search")
+
+    def is_found() -> bool:
+        search.fill("")
+        search.fill("quarantine")
+        page.wait_for_timeout(200)
+        return page.locator(".md-search-result__item").first.is_visible()
+
+    wait_for(is_found, "a result: what is typed before the search has its index is lost")
     context.close()
     assert not found, "\n".join(dict.fromkeys(found))
