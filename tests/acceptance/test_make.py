@@ -136,7 +136,7 @@ STARTS = {
         "-m benchmarks hooks --executions 500 --tasks-per-execution 1",
     ],
     "make pictures": ["-m pytest -q -n 0 -m pictures tests/browser/test_pictures.py"],
-    "make clean": [],  # `up` has not run there
+    "make clean": ["-m harbor_refresh.local forget"],
 }
 PYTHON = '#!/bin/sh\necho "$*" >> "$HOME/started"\n'
 
@@ -164,9 +164,15 @@ def test_each_line_of_make_that_a_page_has_starts_what_it_says(tmp_path: Path) -
         program.chmod(0o755)
         for name in INSTALLED:
             (tmp_path / ".venv" / name).touch()
+        (tmp_path / ".local").mkdir(exist_ok=True)
+        (tmp_path / ".local/up.json").touch()
         started.write_text("", encoding="utf-8")
         typed(line, tmp_path)
         found[line] = started.read_text(encoding="utf-8").splitlines()
     assert found == {line: STARTS.get(line) for line in found}
     of_the_page = pages.lines(pages.read("CONTRIBUTING.md"))
     assert {line.partition("#")[0].strip() for line in of_the_page} < found.keys()
+    (tmp_path / ".local/up.json").unlink()
+    done = subprocess.run(["make", "password"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode, "`make up` does not run there"
+    assert done.stdout.endswith("Start `make up` first: its database has the account.\n")
