@@ -178,9 +178,17 @@ def reap() -> dict[str, int]:
     return asdict(reap_jobs())
 
 
-@shared_task(name="tasks.sweep", base=Tick, bind=True, most_waiting=MAX_WAITING_OF_RARE)
+@shared_task(
+    name="tasks.sweep",
+    base=Tick,
+    bind=True,
+    most_waiting=MAX_WAITING_OF_RARE,
+    soft_time_limit=A_DAY,
+    time_limit=A_DAY,
+)
 def sweep(self: Tick, step: str = "", position: Any = ()) -> dict[str, int]:
-    """Delete old executions and other old rows. One pass runs at a time.
+    """Delete old executions and other old rows. One pass runs at a time. An execution of a million tasks takes
+    longer than a project's limit, which would interrupt it each day.
 
     It works for SWEEP_SECONDS; then it sends itself again, with the place where it stopped. If its worker was
     killed, the message comes again while the old lease is in force, and waits for its end.

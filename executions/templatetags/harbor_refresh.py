@@ -7,6 +7,8 @@ from django import template
 from harbor_refresh.executions.durations import duration
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.queries.progress import progress
+from harbor_refresh.executions.status import MAX_ID
+from harbor_refresh.executions.text import is_whole
 
 register = template.Library()
 
@@ -19,6 +21,8 @@ def execution_progress(execution: Any, events: str = "") -> dict[str, Any]:
     try:
         execution_id = int(getattr(execution, "pk", execution))
     except (TypeError, ValueError):
+        return {}
+    if not is_whole(execution_id, 1, MAX_ID):
         return {}
     try:
         now = progress(execution_id)

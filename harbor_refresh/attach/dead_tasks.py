@@ -19,10 +19,11 @@ from redis.exceptions import RedisError
 
 from harbor_refresh.executions.access.audit import Target, Word, at_terminal, note
 from harbor_refresh.executions.database import Statements, absence_translated
-from harbor_refresh.executions.errors import RightMissing
+from harbor_refresh.executions.errors import QueueUnavailable, RightMissing
 from harbor_refresh.executions.lifecycle.reports import Report, apply_reports
 from harbor_refresh.executions.management.output import Failed, table
 from harbor_refresh.executions.status import FINAL, Status, is_final
+from harbor_refresh.tasks.queue.connection import connect
 
 run = Statements(__package__)
 
@@ -173,7 +174,7 @@ def _job_service(url: str) -> Iterator[Redis]:
     """Yield a client that is only read from. Refuse a Redis in which no job service is alive: in an empty one, a
     copy or another database every job would look gone."""
     try:
-        with Redis.from_url(url, socket_timeout=10, socket_connect_timeout=5) as client:
+        with connect(url, 10, tries=1) as client:
             now = cast("tuple[int, int]", client.time())[0]
             pools = cast("set[bytes]", client.smembers(f"{PREFIX}worker_pools"))
             beats = [client.hget(f"{PREFIX}worker_pools:{pool.decode()}", "heartbeat_at") for pool in pools]
@@ -184,5 +185,5 @@ def _job_service(url: str) -> Iterator[Redis]:
                     "let the job service run."
                 )
             yield client
-    except (RedisError, ValueError) as exc:
+    except (RedisError, QueueUnavailable, ValueError) as exc:
         raise Failed(f"the Redis of Harbor's job service cannot be asked ({VARIABLE}): {exc}") from exc

@@ -14,5 +14,6 @@ SELECT
     (array_agg(latency ORDER BY at DESC))[1]
 FROM service_sample
 WHERE at >= date_bin(%(slot)s::interval, now() - %(span)s::interval - %(slot)s::interval, timestamptz '2000-01-01 00:00Z')
+    AND at <= now()
 GROUP BY begins
 ORDER BY begins

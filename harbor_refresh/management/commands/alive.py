@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from celery import current_app
 from django.core.management.base import CommandParser
+from redis.exceptions import RedisError
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.executions.management.command import AnswerCommand
@@ -57,7 +58,7 @@ def judge_workers(*, seconds: float = PROGRESS_SECONDS) -> Verdict:
         if not names:
             return Verdict(False, f"no worker of {host} has answered within {ANSWER_SECONDS:g} s")
         idle = _idle(names, seconds) if any(waiting.values()) else ""
-    except (QueueUnavailable, *channels.AWAY) as exc:
+    except (QueueUnavailable, RedisError, *channels.AWAY) as exc:  # remote control raises those of the client
         return Verdict(True, f"the broker is away, so nothing is known of the workers: {exc}")
     if idle:
         return Verdict(False, f"{idle} has a free process, and took none of the messages that wait for it")

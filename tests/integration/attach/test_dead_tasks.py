@@ -30,8 +30,10 @@ def job_service(redis: Redis) -> Redis:
 
 
 def address(redis: Redis) -> str:
+    """As Harbor writes it."""
     known = redis.connection_pool.connection_kwargs
-    return f"redis://{known.get('host', 'localhost')}:{known['port']}/{known.get('db', 0)}"
+    place = f"{known.get('host', 'localhost')}:{known['port']}"
+    return f"redis://{place}/{known.get('db', 0)}?idle_timeout_seconds=30"
 
 
 def options(redis: Redis) -> tuple[str, str]:

@@ -175,6 +175,7 @@ def test_a_template_shows_the_progress_by_one_query_and_without_a_script(
     assert words.startswith("Running: 1 of 2 tasks have ended")
     assert "<script" not in page
     assert shown_in_a_page(execution.pk) == page
+    assert shown_in_a_page("99999999999999999999").strip() == shown_in_a_page(None).strip()
 
 
 def test_a_template_with_the_address_of_events_has_the_script_once_they_are_named(host: Client) -> None:

@@ -133,6 +133,15 @@ def test_of_a_database_that_was_restored_only_the_state_is_known(begin: datetime
     assert (point.backlog, point.refreshes, point.recovered, point.slow) == (4, None, None, None)
 
 
+def test_samples_of_a_clock_that_has_gone_back_are_not_shown_and_go_with_the_next(begin: datetime) -> None:
+    put(begin, refreshed=0)
+    put(at(begin, 30), refreshed=60)
+    put(datetime.now(UTC) + timedelta(days=365), refreshed=90)
+    assert len(known(samples.read("hour"))) == 1
+    assert sample() == 1
+    assert not Sample.objects.filter(at__gt=datetime.now(UTC)).exists()
+
+
 def test_samples_of_a_program_with_other_buckets_tell_no_latency(begin: datetime) -> None:
     put(begin, latency=[1, 2, 3])
     put(at(begin, 30), refreshed=60)

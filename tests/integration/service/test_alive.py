@@ -5,15 +5,16 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import redis.exceptions
 from django.utils import timezone
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from redis import Redis
 
+from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.management.commands import alive
 from harbor_refresh.management.commands.alive import Verdict, Worker, judge_beat, judge_workers
@@ -82,13 +83,19 @@ def test_a_worker_is_blamed_only_for_messages_that_it_could_take(
     assert (alive._idle(["w"], 0) == "") == is_sound
 
 
-def test_a_broker_that_is_away_says_nothing_of_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    from harbor_refresh.executions.errors import QueueUnavailable
+@pytest.mark.parametrize(
+    ("question", "error"),
+    [("channels.messages", QueueUnavailable("gone")), ("_answering", redis.exceptions.ConnectionError("gone"))],
+)
+def test_a_broker_that_is_away_says_nothing_of_the_workers(
+    question: str, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it goes before or after the messages are counted."""
 
-    def away(queues: Sequence[str]) -> dict[str, int]:
-        raise QueueUnavailable("Redis: it is gone")
+    def away(_: object) -> None:
+        raise error
 
-    monkeypatch.setattr(alive.channels, "messages", away)
+    monkeypatch.setattr(f"harbor_refresh.management.commands.alive.{question}", away)
     found = judge_workers()
     assert (found.is_alive, "the broker is away" in found.why) == (True, True)
 
