@@ -261,8 +261,8 @@ class DeliveryAdmin(ReadOnlyAdmin):
         count = 0
         for pk in queryset.order_by().values_list("subscription_id", flat=True).distinct():
             with noted(person_of(request), Word.RESEND, Target.DELIVERY, f"of subscription {pk}") as entry:
-                entry.count = resent = claims.resend_all(pk)
-            count += resent
+                entry.count = claims.resend_all(pk)
+            count += entry.count
         more = " There may be more." if count >= claims.MOST else ""
         messages.success(request, f"{_letters(count)} sent again.{more}")
 

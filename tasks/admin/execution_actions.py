@@ -121,8 +121,8 @@ def act_now(request: HttpRequest, verb: str, ids: Sequence[int]) -> None:
     """Release these executions from quarantine, or do the verb to them."""
     is_release = verb == Word.RELEASE
     if len(ids) > MAX_CHOSEN:
-        more = "Choose all that match, and workers do it"
-        more = "Type: manage.py harbor quarantine --release-all" if is_release else more
+        on_all = "Choose all that match, and workers do it"
+        more = "Type: manage.py harbor quarantine --release-all" if is_release else on_all
         messages.error(request, f"Nothing was done: {MAX_CHOSEN:,} at once is the most. {more}.")
         return
     kind, did = (Target.QUARANTINE, RELEASED) if is_release else (Target.EXECUTION, VERBS[verb].did)

@@ -17,6 +17,7 @@ def redis_reachable(facts: Facts) -> Iterator[CheckMessage]:
     if exc := facts.absence(Need.REDIS):
         yield _unreachable(
             "Redis",
+            "Redis",
             "REDIS_URL",
             exc,
             "Reports are stored, but no status is refreshed until it is back. Nothing is lost: reconcile finds "
@@ -34,19 +35,18 @@ def broker_reachable(facts: Facts) -> Iterator[CheckMessage]:
     """Look at the broker if it is a server of its own; else redis.reachable has looked at it."""
     if exc := facts.absence(Need.BROKER):
         kind = channels.kind()
-        name = kind if kind == "RabbitMQ" else "The broker's Redis" if kind == "Redis" else f"The broker {kind}"
-        yield _unreachable(
-            name, "CELERY_BROKER_URL", exc, "Workers get no messages, so nothing is refreshed and no job runs."
-        )
+        name = {"RabbitMQ": kind, "Redis": "The broker's Redis"}.get(kind, f"The broker {kind}")
+        meaning = "Workers get no messages, so nothing is refreshed and no job runs."
+        yield _unreachable(kind, name, "CELERY_BROKER_URL", exc, meaning)
 
 
-def _unreachable(name: str, variable: str, exc: Exception, meaning: str) -> CheckMessage:
+def _unreachable(kind: str, name: str, variable: str, exc: Exception, meaning: str) -> CheckMessage:
     place = place_of(variable)
     rights, look = "the rights of redis.acl or broker.acl, in deploy/attach", "redis-cli -u ADDRESS ping"
-    if name == "RabbitMQ":
+    if kind == "RabbitMQ":
         rights = "its rights: rabbitmqctl set_permissions -p VHOST USER '.*' '.*' '.*'"
         look = "rabbitmq-diagnostics check_port_connectivity"
-    elif not name.endswith("Redis"):
+    elif kind != "Redis":
         rights, look = "the rights to read and write its queues", "the client of that broker"
     if isinstance(exc, QueueRefused):
         todo = f"Correct the user, the password and the path in {place}, or give that user {rights}"

@@ -55,8 +55,10 @@ def on_revoked(request: Any, terminated: bool, **_: Any) -> None:
 def on_dropped(message: Any, exc: Exception | None = None, name: str = "", **_: Any) -> None:
     """End the job of a message that Celery has rejected: of an unknown task, or one that it cannot read."""
     fields = message.headers if isinstance(message.headers, dict) else {}
-    why = f"the worker that got it knows no task {name!r}" if name else "its message cannot be used"
-    why = f"{why}: {exc}" if exc and not name else why
+    if name:
+        why = f"the worker that got it knows no task {name!r}"
+    else:
+        why = f"its message cannot be used: {exc}" if exc else "its message cannot be used"
     end(fields.get("id"), fields.get(HEADER), Status.ERROR, why)
 
 
