@@ -3,14 +3,18 @@
 import json
 import signal
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from celery.app import base as celery_base
 from celery.apps.beat import Beat
 from celery.beat import Service
 from django.core.management import call_command
 from django.db import connection
+from django.utils import timezone
+from django_celery_beat import schedulers
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask, PeriodicTasks
 from pytest_django import Settings
 
@@ -18,6 +22,7 @@ from harbor_refresh.celery import app as celery_app
 from harbor_refresh.tasks.broker.celery_queues import TICKS, WORK
 from harbor_refresh.tasks.broker.channels import waiting
 from harbor_refresh.tasks.celery_tasks import claim_batch, reap, reconcile, recover_stale, sweep
+from harbor_refresh.tasks.pipeline import beat
 from harbor_refresh.tasks.pipeline.beat import PatientScheduler
 from harbor_refresh.tasks.schedule import follow_setting, restore_rows
 from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
@@ -147,6 +152,84 @@ def test_beat_goes_on_with_its_rows_if_the_database_goes_away_while_it_reads_the
         patch.setattr(PatientScheduler, "enabled_models", lose_the_connection)
         assert scheduler.schedule is before
     assert before.keys() - scheduler.schedule.keys() == {"Sweep"}
+
+
+@pytest.fixture
+def clock_of_beat(monkeypatch: pytest.MonkeyPatch) -> Callable[[timedelta], None]:
+    """Set the clock of beat's machine ahead of that of PostgreSQL by so much."""
+    by = timedelta(0)
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Any:
+            return datetime.now(tz) + by
+
+    def set_ahead(wanted: timedelta) -> None:
+        nonlocal by
+        by = wanted
+
+    for module in (beat, celery_base):
+        monkeypatch.setattr(module, "datetime", Clock)
+    monkeypatch.setattr(schedulers, "datetime", SimpleNamespace(datetime=Clock, timedelta=timedelta))
+    monkeypatch.setattr(timezone, "now", lambda: Clock.now(UTC))
+    return set_ahead
+
+
+def beat_of_two_rows() -> PatientScheduler:
+    """One row is due seldom, and one often. None is a crontab, which has a clock of its own."""
+    PatientScheduler(app=celery_app)  # it creates the row of Celery
+    PeriodicTask.objects.exclude(name__in=["Sweep", "Recover stale claims"]).update(enabled=False)
+    return PatientScheduler(app=celery_app)
+
+
+def sent_by(scheduler: PatientScheduler, redis: Redis) -> set[str]:
+    """Let beat send what is due, and take it from the broker."""
+    for _ in range(20):
+        scheduler.tick()
+    found = {json.loads(raw)["headers"]["task"] for raw in redis.lrange(TICKS, 0, -1)}
+    redis.delete(TICKS)
+    return found
+
+
+@pytest.mark.parametrize("is_started_again", [False, True], ids=["it runs", "it is started again"])
+def test_a_beat_whose_clock_was_ahead_sends_again_when_the_clock_is_right(
+    clock_of_beat: Callable[[timedelta], None], redis: Redis, is_started_again: bool
+) -> None:
+    PeriodicTask.objects.update(last_run_at=timezone.now() - timedelta(days=2))
+    clock_of_beat(timedelta(hours=1))
+    scheduler = beat_of_two_rows()
+    assert sent_by(scheduler, redis) == {"tasks.recover_stale", "tasks.sweep"}
+    assert PeriodicTask.objects.get(name="Sweep").last_run_at > datetime.now(UTC) + timedelta(minutes=50)
+    clock_of_beat(timedelta(0))
+    if is_started_again:
+        scheduler = PatientScheduler(app=celery_app)
+    assert sent_by(scheduler, redis) == set()
+    assert PeriodicTask.objects.get(name="Sweep").last_run_at <= datetime.now(UTC)
+    clock_of_beat(timedelta(seconds=6))
+    assert sent_by(scheduler, redis) == {"tasks.recover_stale"}
+
+
+def test_a_tick_that_comes_seldom_and_could_not_be_sent_is_sent_minutes_later(
+    clock_of_beat: Callable[[timedelta], None], redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = datetime.now(UTC) - timedelta(days=2)
+    PeriodicTask.objects.update(last_run_at=before)
+    scheduler = beat_of_two_rows()
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise ConnectionError("the broker is away")
+
+    with monkeypatch.context() as patch:
+        for tick in (sweep, recover_stale):
+            patch.setattr(tick, "apply_async", refuse)
+        assert sent_by(scheduler, redis) == set()
+    row = PeriodicTask.objects.get(name="Sweep")
+    assert (row.last_run_at, row.total_run_count) == (before, 0)
+    assert PeriodicTask.objects.get(name="Recover stale claims").last_run_at > before, "beat is alive"
+    clock_of_beat(timedelta(minutes=5, seconds=1))
+    assert "tasks.sweep" in sent_by(scheduler, redis)
+    row.refresh_from_db()
+    assert (row.last_run_at > before, row.total_run_count) == (True, 1)
 
 
 def test_beat_writes_nothing_of_a_row_that_a_person_deleted() -> None:
