@@ -8,7 +8,8 @@ from time import monotonic
 
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.errors import LeaseLost, QueueUnavailable
-from harbor_refresh.executions.lifecycle.quarantines import release_expired
+from harbor_refresh.executions.lifecycle.quarantines import quarantine, release_expired
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.retention.lease import Held, Lease
 from harbor_refresh.tasks import pacing
@@ -40,7 +41,7 @@ EXAMPLES = 20
 @dataclass(frozen=True)
 class Drift:
     execution_id: int
-    vendor_type: str
+    vendor: str
     stored: str
     true: str
     changed_at: datetime | None
@@ -169,13 +170,23 @@ def _treat(drifts: Sequence[Drift], outcome: Reconciled, lease: Lease | None) ->
     lost = _lost(drifts)
     if lease and lost:
         lease.extend()
-        if not mark(lost):
+        if refresh_settings().in_process:
+            _refresh_here([one.execution_id for one in drifts])
+        elif not mark(lost):
             raise QueueUnavailable("Redis is away: the drift that was found will be found again")
         outcome.marked += len(lost)
     outcome.drifted += len(drifts)
     outcome.waiting += len(drifts) - len(lost)
     outcome.examples += drifts[: EXAMPLES - len(outcome.examples)]
     outcome.oldest = min(filter(None, [outcome.oldest, *(one.changed_at for one in drifts)]), default=None)
+
+
+def _refresh_here(ids: Sequence[int]) -> None:
+    """Refresh without a queue: make all attempts at once, and quarantine what failed in each of them."""
+    attempts, failed = refresh_settings().max_attempts, dict.fromkeys(ids, "")
+    for _ in range(attempts):
+        failed = refresh([*failed], wait=False).failed
+    quarantine([*failed], attempts, failed)
 
 
 def _find_drift(ids: Sequence[int]) -> list[Drift]:
@@ -186,12 +197,12 @@ def _find_drift(ids: Sequence[int]) -> list[Drift]:
 def _lost(drifts: Sequence[Drift]) -> list[str]:
     """Return the drifted members that are neither on the queue nor in flight, after reading the database once
     more: a claim may have been completed between the first read of the database and the read of the queue."""
-    ids = {member(one.execution_id, one.vendor_type): one.execution_id for one in drifts}
+    ids = {member(one.execution_id, one.vendor): one.execution_id for one in drifts}
     if refresh_settings().in_process:
         return list(ids)
     missing = [ids[name] for name in strategy().lost(list(ids))]
     still = _find_drift(missing) if missing else []
-    return [member(one.execution_id, one.vendor_type) for one in still]
+    return [member(one.execution_id, one.vendor) for one in still]
 
 
 def changed_between(begin: datetime, end: datetime) -> Pages:

@@ -21,14 +21,8 @@ from harbor_refresh.tasks.operations.pauses import pause, resume
 from harbor_refresh.tasks.pipeline import legacy_marks
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 
-#: At most so many rows, or ids, are shown.
-MAX_DRIFTS, MAX_IDS = 20, 10
-
-
-def _note(word: Word, count: int) -> None:
-    """Write to the log of actions what was done with the queue, unless the database is away."""
-    with suppress(DatabaseAway), absence_translated():
-        note(at_terminal(), word, Target.QUEUE, count=count)
+#: At most so many ids are shown.
+MAX_IDS = 10
 
 
 def _drift(options: dict[str, Any]) -> Answer:
@@ -49,17 +43,15 @@ def _drift(options: dict[str, Any]) -> Answer:
     ]
     if outcome.rescan_reason:
         shown.append(f"The watermark could not be trusted: {outcome.rescan_reason}.")
-    rows, first = [], []
-    for one in outcome.examples[:MAX_DRIFTS]:
-        known = asdict(one)
-        first.append({"vendor": known.pop("vendor_type"), **known})
+    rows = []
+    for one in outcome.examples:
         true = one.true if one.true != one.stored else f"{one.true}, with another end"
-        rows.append((str(one.execution_id), one.vendor_type, one.stored, true))
+        rows.append((str(one.execution_id), one.vendor, one.stored, true))
     if rows:
         shown.append(table(("execution", "vendor", "stored", "true"), rows))
-    if outcome.drifted > MAX_DRIFTS:
-        shown.append(f"… and {outcome.drifted - MAX_DRIFTS:,} more.")
-    return Answer(data | {"first_drifts": first}, shown)
+    if outcome.drifted > len(rows):
+        shown.append(f"… and {outcome.drifted - len(rows):,} more.")
+    return Answer(data | {"first_drifts": [*map(asdict, outcome.examples)]}, shown)
 
 
 def _export(options: dict[str, Any]) -> Answer:
@@ -67,7 +59,8 @@ def _export(options: dict[str, Any]) -> Answer:
     as_set = options["as_set"]
     with bar_shown("executions", legacy_marks.count_left(as_set=as_set)) as show:
         count = legacy_marks.export_marks(as_set=as_set, on_page=show)
-    _note(Word.EXPORT, count)
+    with suppress(DatabaseAway), absence_translated():
+        note(at_terminal(), Word.EXPORT, Target.QUEUE, count=count)
     left = legacy_marks.count_left(as_set=as_set)
     shown = [f"Turned {plural(count, 'execution')} into marks of Harbor."]
     failure = f"{plural(left, 'mark')} of ours came meanwhile, or cannot be read: run it again" if left else ""

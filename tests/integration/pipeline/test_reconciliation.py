@@ -28,7 +28,7 @@ def test_reconcile_finds_what_redis_forgot_and_marks_it(redis: Redis, told: list
     outcome = reconcile()
     assert (outcome.looked_at, outcome.drifted, outcome.marked, outcome.waiting) == (2, 1, 1, 0)
     drift = outcome.examples[0]
-    assert (drift.execution_id, drift.vendor_type, drift.stored, drift.true) == (
+    assert (drift.execution_id, drift.vendor, drift.stored, drift.true) == (
         lost.pk,
         "TEST",
         "Running",
