@@ -38,9 +38,6 @@ class RedisServer:
     def name(self) -> str:
         return "Redis" if self.need == Need.REDIS else "The broker's Redis"
 
-    def ping(self) -> None:
-        self.client.ping()
-
     @cached_property
     def info(self) -> dict[str, Any]:
         return dict(self.client.info("everything"))
@@ -150,7 +147,7 @@ class Facts:
             cursor.execute("SELECT 1")
 
     def _ask_redis(self) -> None:
-        self.redis.ping()
+        self.redis.client.ping()
 
     def _ask_broker(self) -> None:
         """The queue's Redis is asked for itself."""
@@ -159,7 +156,7 @@ class Facts:
                 if channels.is_rabbitmq():
                     channels.try_rights(channel)
         elif self.broker.need == Need.BROKER:
-            self.broker.ping()
+            self.broker.client.ping()
 
     @cached_property
     def database(self) -> DatabaseState:

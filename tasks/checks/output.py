@@ -9,7 +9,7 @@ from rich.text import Text
 
 from harbor_refresh.executions.management.output import Answer, printable
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.checks.registry import Result, level_of, what_of
+from harbor_refresh.tasks.checks.registry import Result, level_of, told, what_of
 
 STYLES = {"error": "bold red", "warning": "bold yellow"}
 
@@ -32,9 +32,7 @@ def _as_data(results: Sequence[Result]) -> dict[str, Any]:
                 "title": result.check.title,
                 "verdict": result.verdict,
                 "needs": str(result.not_made) if result.not_made else None,
-                "problems": [
-                    {"level": level_of(one), "what": what_of(one), "todo": one.hint} for one in result.problems
-                ],
+                "problems": [told(one) for one in result.problems],
             }
             for result in results
         ],
@@ -48,7 +46,7 @@ def problem_text(problem: CheckMessage) -> Text:
         (str(problem.id), "bold"),
         f"  {printable(what_of(problem))}\n",
         ("         what to do: ", "dim"),
-        f"{printable(str(problem.hint))}\n",
+        f"{printable(str(problem.hint or '-'))}\n",
     )
 
 

@@ -14,13 +14,12 @@ from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import Need, Shown, check
 from harbor_refresh.tasks.pipeline.reconciliation import LONG_QUEUE, look_for_drift
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.queue.members import Token
 from harbor_refresh.tasks.schedule import interval_of
 
 #: How long to look for drift. A longer search is `reconcile --dry-run`.
 LOOK_SECONDS = 3.0
-#: Pages of claims that are looked at for old ones.
-PAGES = 10
+#: Claims that are looked at for old ones.
+MOST_CLAIMS = 40_000
 
 SEEN = (Shown.DOCTOR, Shown.DASHBOARD)
 
@@ -52,8 +51,7 @@ def old_claims(facts: Facts) -> Iterator[CheckMessage]:
     """Claims that recovery should have released. A large `processing` is read in part only."""
     queue, limit = execution_queue(), 2 * pacing.STALE_SECONDS
     before = queue.stats().now - limit * 1_000_000
-    tokens = (Token.read(raw) for page in islice(queue.pages_of_tokens(), PAGES) for raw in page)
-    if old := sum(1 for token in tokens if token and token.stamp < before):
+    if old := sum(token.stamp < before for token in islice(queue.tokens(), MOST_CLAIMS)):
         yield Error(
             f"Recovery has not released {plural(old, 'claim')}, although more than {limit:,.0f} s have passed.",
             "Look at beat, which should send tasks.recover_stale every few seconds. Recover now, on the Queue "

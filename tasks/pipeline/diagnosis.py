@@ -30,9 +30,8 @@ def diagnose(execution_id: int) -> Diagnosis:
     """
     name = member(execution_id, compare(execution_id).vendor_type)
     if (design := strategy()).runs_cycles:
-        is_marked = not design.lost([name])
         row = compare(execution_id)
-        return Diagnosis(row, None, (*_of_the_row(row), *_of_older(row, design.name, is_marked=is_marked)))
+        return Diagnosis(row, None, (*_of_the_row(row), _OLDER.format(design.name)))
     where, stats = execution_queue().whereabouts(name), execution_queue().stats()
     row = compare(execution_id)
     return Diagnosis(row, where, (*_of_the_row(row), *_of_the_pipeline(row, where, stats)))
@@ -52,19 +51,11 @@ def _of_the_pipeline(row: Comparison, where: Whereabouts, stats: Stats) -> Itera
         yield _LOST.format(id=row.execution_id)
 
 
-def _of_older(row: Comparison, strategy: str, *, is_marked: bool) -> Iterator[str]:
-    if is_marked and is_refreshing_paused():
-        yield _PAUSED
-    elif is_marked:
-        yield f"It is marked. The strategy is {strategy}: the next cycle refreshes it."
-    elif not row.is_right and not row.reason:
-        yield _LOST.format(id=row.execution_id)
-
-
 _IN_PROCESS = (
     "The interval is 0 or less, so the process that reports refreshes at once, and the queue is not used. "
     "`reconcile` refreshes what it missed."
 )
+_OLDER = "The strategy is {}: each cycle refreshes what is marked, unless refreshing is paused."
 _PAUSED = "It waits on the queue, and refreshing is paused. `harbor unpause` lets the workers go on."
 _LOST = (
     "It is neither on the queue nor claimed, so its mark was lost. Reconcile finds it within a minute, if beat "

@@ -13,7 +13,7 @@ from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.output import problem_text
-from harbor_refresh.tasks.checks.registry import Shown, level_of, problems, told, what_of
+from harbor_refresh.tasks.checks.registry import Shown, problems, told
 from harbor_refresh.tasks.jobs import queries
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.overview.state import ServiceState
@@ -77,7 +77,6 @@ def _times(state: ServiceState) -> Iterator[tuple[str, str, str]]:
         waited = "unknown" if oldest is None else age(oldest) if oldest else "none waits"
         yield "oldest", waited, "on the queue"
         yield "last tick", ago(state.last_tick), "a worker looked for work"
-        yield "last claim", ago(state.last_claim), "a worker claimed executions"
     if "database" not in state.absent:
         yield "last reconcile", ago(state.last_reconcile), "the last complete pass began"
     if state.schedule is not None:
@@ -146,10 +145,9 @@ def _why_of_job(task_id: int) -> Answer:
 
 def _check(options: dict[str, Any]) -> Answer:
     found = [*bad_settings(), *problems(Shown.PROJECT, Facts())]
-    rows = [(level_of(one), str(one.id), what_of(one), str(one.hint or "")) for one in found]
-    data = {"problems": [dict(zip(("level", "id", "what", "todo"), row, strict=True)) for row in rows]}
     errors = [one for one in found if one.is_serious()]
-    shown = [table(("level", "id", "what is wrong", "what to do"), rows)] if found else ["Nothing is missing."]
+    data = {"problems": [told(one) for one in found]}
+    shown: list[Any] = [*map(problem_text, found)] or ["Nothing is missing."]
     return Answer(data, shown, failure=f"{plural(len(errors), 'error')}." if errors else "")
 
 

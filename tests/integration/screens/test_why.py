@@ -101,7 +101,7 @@ def test_on_the_queue_the_workers_and_the_pause_are_what_it_waits_for(
     redis.set(queue.keys.ticked, now - 600 * 1_000_000)
     (tickless,) = findings(wrong)
     assert tickless.startswith("It is on the queue, and no worker has looked for work for 600 s: no worker takes ")
-    redis.set(queue.keys.pause, 1, px=60_000)
+    queue.pause()
     (paused,) = findings(wrong)
     assert paused.startswith("It is on the queue. No node claims for ")
     assert paused.endswith(" ms more, because the database was away.")
@@ -166,16 +166,10 @@ def test_with_an_interval_of_zero_the_queue_is_not_looked_at(wrong: Execution, s
 
 
 @pytest.mark.parametrize("design", ["scan", "lock", "upstream"])
-def test_with_an_older_design_its_own_marks_are_looked_at(
-    design: str, wrong: Execution, settings: Settings
-) -> None:
+def test_with_an_older_design_its_cycles_are_named(design: str, wrong: Execution, settings: Settings) -> None:
     settings.REFRESH_STRATEGY = design
-    from harbor_refresh.tasks.pipeline.marks import mark
-
-    (lost,) = findings(wrong)
-    assert lost.startswith("It is neither on the queue nor claimed")
-    mark([name_of(wrong)])
-    assert findings(wrong) == [f"It is marked. The strategy is {design}: the next cycle refreshes it."]
+    cycles = f"The strategy is {design}: each cycle refreshes what is marked, unless refreshing is paused."
+    assert findings(wrong) == [cycles]
     assert why(wrong)["claims"] is None
 
 
