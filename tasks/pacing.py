@@ -107,8 +107,6 @@ LOOKS_A_TICK = 200
 ROUND_SECONDS = 4.0
 #: Passes of an export over queue and claims. More than two are needed only if marks or claims come meanwhile.
 EXPORT_PASSES = 100
-#: An export waits until nodes that may be dead count as silent, and looks at them again after so long.
-EXPORT_LOOK_SECONDS = 0.1
 
 #: How long an execution runs before Harbor gives it up.
 DANGLING_HOURS = 168.0

@@ -65,7 +65,7 @@ class ServiceState:
     silent node may also have lost its way to Redis. While no heartbeat comes at all, none is known to be dead, and
     `last_heartbeat` says for how long. They have come without a gap since the `first_heartbeat`.
     `oldest_waiting` is at least the age of the oldest execution on the queue. `last_tick`: how long ago a worker
-    looked for work; `last_claim`: how long ago a worker claimed something.
+    looked for work.
     `last_reconcile`: how long ago the last complete pass of reconcile began; it found `drifted` executions whose
     mark was lost. `pause`: for how long no node claims yet, because the database was away. `paused`: the queues
     that an operator has paused. `messages`: how many wait with the broker, by queue; a broker that is neither
@@ -87,7 +87,6 @@ class ServiceState:
     last_heartbeat: float | None = None
     first_heartbeat: float | None = None
     last_tick: float | None = None
-    last_claim: float | None = None
     # from the broker
     messages: Mapping[str, int] | None = None
     # from PostgreSQL
@@ -138,7 +137,6 @@ def _redis() -> dict[str, Any]:
         "last_heartbeat": ago(seen.heard) if seen.heard else None,
         "first_heartbeat": ago(seen.since) if seen.since else None,
         "last_tick": ago(seen.ticked) if seen.ticked else None,
-        "last_claim": ago(seen.stamp) if seen.stamp else None,
     }
 
 

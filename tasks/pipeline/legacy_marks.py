@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import chain, islice
-from time import sleep
 from typing import cast
 
 from harbor_refresh.executions import crash_points
@@ -23,7 +22,7 @@ from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
-from harbor_refresh.tasks.pacing import EXPORT_LOOK_SECONDS, EXPORT_PASSES, LOOK, LOOKS_A_TICK, ROUND_SECONDS
+from harbor_refresh.tasks.pacing import EXPORT_PASSES, LOOK, LOOKS_A_TICK, ROUND_SECONDS
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue import sets
 from harbor_refresh.tasks.queue.claim import Claim
@@ -46,13 +45,14 @@ class LegacyMarks(ExecutionQueue):
         """Take some marks onto the queue, if a look is due, and return how many.
 
         The key `legacy_rest` exists for the time that the pages of a look take at LEGACY_KEYS_PER_SECOND, and no
-        process looks while it exists, so all together keep to the rate. If the process dies during a look, the
-        next one reads the same pages again. After the last key the rest is longer, or a small server would be read
-        again and again.
+        process looks while it exists, so all together keep to the rate. A longer time comes from a clock that has
+        gone back, so it is ignored. If the process dies during a look, the next one reads the same pages again.
+        After the last key the rest is longer, or a small server would be read again and again.
         """
         of_a_page = 1000 * LOOK / pacing.LEGACY_KEYS_PER_SECOND
-        rest = self.keys.legacy_rest
-        if not self._redis.set(rest, 1, nx=True, px=round(LOOKS_A_TICK * of_a_page)):
+        rest, longest = self.keys.legacy_rest, round(max(LOOKS_A_TICK * of_a_page, 1000 * ROUND_SECONDS))
+        left = self._redis.pttl(rest)
+        if 0 <= left <= longest or not self._redis.set(rest, 1, nx=left < 0, px=round(LOOKS_A_TICK * of_a_page)):
             return 0
         noted = cast("bytes | None", self._redis.get(self.keys.legacy_cursor)) or b""
         begin = int(noted) if noted.isdigit() and len(noted) < 20 else 0
@@ -138,11 +138,16 @@ def export_marks(*, as_set: bool = False, on_page: Callable[[int], None] = lambd
     """
     if (design := strategy()).runs_cycles:
         raise Refused(f"the strategy is {design.name}: its marks are Harbor's own, or it has no claims to move")
-    _refuse_beside_workers()
-    total = 0
+    marks, total = legacy_marks(), 0
+    if (live := {*marks.stats().nodes} - marks.nodes_that_left()) and not is_refreshing_paused():
+        raise Refused(
+            f"the ticks of {plural(len(live), 'live process', 'live processes')} of workers would take the "
+            "marks in again. Run: manage.py harbor pause. Or stop the workers and beat; a killed process counts "
+            f"as live for {pacing.NODE_TTL_SECONDS:g} s"
+        )
     for _ in range(EXPORT_PASSES):
         before = total
-        for count in legacy_marks().export(as_set=as_set):
+        for count in marks.export(as_set=as_set):
             total += count
             if count:
                 crash_points.reach("exported", [])
@@ -157,16 +162,3 @@ def count_left(*, as_set: bool) -> int:
     marks = legacy_marks()
     stats, is_queue_ours = marks.stats(), not (as_set and marks.is_set_the_queue)
     return stats.in_flight + (stats.backlog if is_queue_ours else 0)
-
-
-def _refuse_beside_workers() -> None:
-    """Raise Refused if workers are alive and refreshing is not paused. A killed process counts as live until it
-    has been silent for NODE_TTL_SECONDS, so wait until each node is silent or has given another sign of life."""
-    heard = legacy_marks().working_nodes()
-    while (live := legacy_marks().working_nodes()) and not is_refreshing_paused():
-        if any(moment != heard.get(node) for node, moment in live.items()):
-            raise Refused(
-                f"the ticks of {plural(len(live), 'live process', 'live processes')} of workers would take the "
-                "marks in again. Stop the workers and beat, or run: manage.py harbor pause"
-            )
-        sleep(EXPORT_LOOK_SECONDS)

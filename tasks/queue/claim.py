@@ -108,7 +108,7 @@ class Released:
 
 @dataclass(frozen=True)
 class Stats:
-    """What look-10.lua replies. Moments are in microseconds of Redis's clock, 0 if there was none. If it
+    """What look-9.lua replies. Moments are in microseconds of Redis's clock, 0 if there was none. If it
     `is_settled`, a node that is not in `nodes` is dead. `signs` of the live nodes and `dead` ones are pairs of a
     node and its last heartbeat."""
 
@@ -121,7 +121,6 @@ class Stats:
     pause_ms: int
     waiting_since: int
     ticked: int
-    stamp: int
     heard: int
     since: int
     is_settled: int

@@ -190,12 +190,6 @@ class ExecutionQueue:
         gone = set(sets.missing(self._redis, self.keys.queue, [text for text, _ in found]))
         return [one for one in found if one[0] not in gone]
 
-    def working_nodes(self) -> dict[str, int]:
-        """Return the live nodes, without those that said that they stop, and their last heartbeats (us). A node
-        that was killed counts as live until its silence is noticed."""
-        left = self.nodes_that_left()
-        return {node: heard for node, heard in self.stats().signs if node not in left}
-
     def nodes_that_left(self) -> frozenset[str]:
         left = cast("list[bytes]", self._redis.zrange(self.keys.left, 0, -1))
         return frozenset(node.decode(errors="replace") for node in left)
@@ -204,9 +198,7 @@ class ExecutionQueue:
         """Return where this member is. Reads all tokens in flight, in pages."""
         is_queued = bool(self._redis.sismember(self.keys.queue, member))
         failures = int(cast("bytes | None", self._redis.hget(self.keys.attempts, member)) or 0)
-        begin = f"{member}:".encode()  # a vendor has no colon, so no other member begins so
-        raws = {raw for page in self.pages_of_tokens() for raw in page if raw.startswith(begin)}
-        tokens = filter(None, map(Token.read, raws))
+        tokens = {token for token in self.tokens() if token.member == member}
         return Whereabouts(is_queued, failures, tuple(sorted(tokens, key=lambda token: token.stamp)))
 
     def tokens(self) -> Iterator[Token]:

@@ -23,7 +23,6 @@ SOUND = ServiceState(
     dead=(),
     last_heartbeat=0.5,
     last_tick=2.0,
-    last_claim=2.0,
     jobs_in_progress=0,
     messages={"harbor_refresh": 0},
     quarantined=0,

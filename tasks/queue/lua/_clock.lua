@@ -1,5 +1,5 @@
 -- The clock of Redis in microseconds, and stamps.
--- from tasks/pacing.py: WRONG_CLOCK_US
+-- from tasks/pacing.py: DATABASE_PAUSE_SECONDS, WRONG_CLOCK_US
 
 -- Lua would write a large number as 1.7e+15.
 local function text(number)
@@ -33,4 +33,11 @@ local function stamp_after(last)
         last = 0
     end
     return text(math.max(now, last + 1))
+end
+
+-- Return for how many milliseconds no node claims, because the database is away. A longer time than a pause has comes
+-- from a clock that has gone back, so it is ignored.
+local function pause_left(pause)
+    local left = redis.call('PTTL', pause)
+    return left <= DATABASE_PAUSE_SECONDS * 1000 and math.max(left, 0) or 0
 end

@@ -113,7 +113,7 @@ most = math.min(most, room)
 local paused, last_stamp
 if is_first then
     paused, last_stamp, cursor = unpack(redis.call('MGET', pause, stamp_key, cursor_key))
-    stamp = stamp_after(last_stamp)
+    stamp, paused = stamp_after(last_stamp), paused and pause_left(pause) > 0
 end
 local function reply(wait, members, failures)
     return { stamp, cursor or '0', is_first and backlog or 0, live, room, wait, members, failures }

@@ -37,7 +37,7 @@ else
 end
 
 local must_wake = 0
-if is_last and redis.call('EXISTS', queue) == 1 and redis.call('EXISTS', pause) == 0 then
+if is_last and redis.call('EXISTS', queue) == 1 and pause_left(pause) == 0 then
     local most = math.max(live_nodes(nodes), 1) * share
     if redis.call('SCARD', processing) <= most * (1 - ENOUGH_ROOM) then
         must_wake = tick_if_none(wake)

@@ -45,7 +45,7 @@ def test_a_service_that_has_done_nothing_yet_is_known_in_full() -> None:
     assert state.absent == {}
     assert (state.backlog, state.in_flight, state.failed_before, state.oldest_waiting) == (0, 0, 0, 0.0)
     assert (state.nodes, state.dead, state.pause, state.jobs_in_progress) == ((), (), 0.0, 0)
-    assert (state.last_heartbeat, state.last_tick, state.last_claim, state.last_reconcile) == (None,) * 4
+    assert (state.last_heartbeat, state.last_tick, state.last_reconcile) == (None,) * 3
     assert state.messages == dict.fromkeys(QUEUES, 0)
     assert (state.quarantined, state.dead_letters, state.open_actions, state.drifted) == (0, 0, 0, None)
     assert state.schedule is not None
@@ -69,7 +69,7 @@ def test_a_look_tells_what_waits_since_when_and_what_was_done(redis: Redis) -> N
     assert (seen.backlog, seen.in_flight, seen.failed_before) == (1, 3, 0)
     assert seen.ago(seen.waiting_since) == (3 if left == "4:D" else 8)
     assert (seen.signs, seen.ago(seen.signs[0][1]), seen.dead) == ((("n1", clock.now - 1_000_000),), 1.0, ())
-    assert (seen.ago(seen.ticked), seen.ago(seen.stamp)) == (3.0, 3.0)
+    assert seen.ago(seen.ticked) == 3.0
 
 
 def test_a_member_that_comes_back_waits_from_then_on(redis: Redis) -> None:
