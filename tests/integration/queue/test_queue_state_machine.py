@@ -43,6 +43,7 @@ SHARE = SIZE * DEPTH
 PAGE, SMALL = 2, 2
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
+PAUSE = 3_600
 
 members = st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=8)
 nodes = st.sampled_from(NODES)
@@ -85,6 +86,7 @@ class Model:
         self.wake: str | None = None
         self.marks: dict[str, int] = {}
         self.pause = False
+        self.pause_of_a_wrong_clock = False
 
     def live(self, now: int) -> set[str]:
         return {node for node, last in self.nodes.items() if abs(last - now) <= TTL * SECOND}
@@ -144,7 +146,7 @@ class Model:
             "cursor": self.cursor,
             "wake": self.wake,
             "marks": {m: str(times) for m, times in self.marks.items()},
-            "pause": "1" if self.pause else None,
+            "pause": "1" if self.pause or self.pause_of_a_wrong_clock else None,
         }
         return {key: value for key, value in state.items() if value}
 
@@ -175,7 +177,7 @@ class Queue(RuleBasedStateMachine):
             max_attempts=ATTEMPTS,
             node_ttl=TTL,
             stale=STALE,
-            pause=3600,
+            pause=PAUSE,
             rest=0.0,
         )
 
@@ -346,12 +348,18 @@ class Queue(RuleBasedStateMachine):
     @rule()
     def database_goes_away(self) -> None:
         self.queue.pause()
-        self.model.pause = True
+        self.model.pause, self.model.pause_of_a_wrong_clock = True, False
+
+    @rule()
+    def clock_goes_back_in_a_pause(self) -> None:
+        """The key stays for longer than any pause, and pauses nothing."""
+        self.client.set(self.queue.keys.pause, 1, px=2 * PAUSE * 1000)
+        self.model.pause, self.model.pause_of_a_wrong_clock = False, True
 
     @rule()
     def pause_is_over(self) -> None:
         self.client.delete(self.queue.keys.pause)
-        self.model.pause = False
+        self.model.pause = self.model.pause_of_a_wrong_clock = False
 
     @rule()
     def scripts_are_forgotten(self) -> None:
@@ -443,6 +451,7 @@ def test_many_steps_in_random_order_leave_what_the_model_says(redis: Redis) -> N
         lambda: machine.clock_moves_forward(chance.choice([0.000001, 1, 1, TTL, STALE + 1])): 2,
         lambda: machine.clock_goes_back(chance.choice([0.000001, 1, TTL, STALE + 1])): 1,
         machine.database_goes_away: 1,
+        machine.clock_goes_back_in_a_pause: 1,
         machine.pause_is_over: 2,
         machine.tick_on_its_way_is_lost: 2,
     }
