@@ -29,7 +29,8 @@ from tests.rabbitmq import RabbitMQ
 from tests.waiting import wait_for
 
 START, EXISTING = pages.read("docs/start/project.md"), pages.read("docs/howto/existing_project.md")
-SERVERS, BEGIN, MIGRATE, PROGRAMS, CHECK, KILL = (one.splitlines() for one in pages.codes(START, "sh"))
+SERVERS, BEGIN, MIGRATE, PROGRAMS, KILL = (one.splitlines() for one in pages.codes(START, "sh"))
+(CHECK,) = {one for one in pages.spans(START) if "harbor check" in one}
 (BATCH,) = (one for one in pages.codes(START, "python") if not one.startswith("# "))
 ONE_WORKER, WORKER_BY_KIND = (one.splitlines() for one in pages.codes(EXISTING, "sh") if "celery -A" in one)
 APPS, OTHER_REDIS, CONNECT, REGISTER, INLINE, _PARTS = pages.codes(EXISTING, "python")
@@ -94,7 +95,7 @@ class Shop:
 
     def has_nothing_missing(self) -> bool:
         with suppress(AssertionError):  # the command ended with what is missing
-            return self.typed(CHECK[0]) == "Nothing is missing.\n"
+            return self.typed(CHECK) == "Nothing is missing.\n"
         return False
 
     def add(self, name: str, text: str) -> None:
@@ -397,7 +398,7 @@ def test_each_kind_of_work_has_the_worker_of_the_page(shop: Shop, cluster: Clust
     existed(shop, PROJECTS["with Celery"], broker)
     follow(shop, PROJECTS["with Celery"])
     shop.typed(f"python manage.py makemigrations images && {ONE_WORKER[0]}")
-    members = [shop.start(line) for line in WORKER_BY_KIND]
+    members = [shop.start(line) for line in (*WORKER_BY_KIND, ONE_WORKER[-1])]
     assert shop.in_shell(STARTS_EACH_KIND) == "Success\n"
     said = {"archive long", "copy jobs", "publish deliveries"}
     wait_for(

@@ -16,6 +16,7 @@ from redis.exceptions import ConnectionError as NoAnswer
 
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.redis import find_redis
+from tests import pages
 from tests.deploy.compose import COMPOSE, Missing, loaded, replaced
 from tests.deploy.container import HEALTH, SERVICE
 from tests.deploy.dockerfile import ROOT
@@ -159,6 +160,19 @@ def test_a_variable_of_the_caller_replaces_its_default() -> None:
     assert given["ports"] == ["0.0.0.0:80:8000"]
     with pytest.raises(Missing, match="NOTHING: set it"):
         replaced(["$$", "${NOTHING:?set it}"], {})
+
+
+def test_a_setting_in_the_file_that_the_page_names_reaches_each_program() -> None:
+    """By Compose's precedence: `environment`, with variables replaced from `.env`, before `env_file`."""
+    (name,) = re.findall(r"settings to\s`([\w.-]+)`", pages.section(pages.read("docs/howto/deploy.md"), "Compose"))
+    settings = {one for each in OURS.values() for one in each["environment"] if not one.endswith("_FILE")}
+    given = dict.fromkeys({*settings, "LOG_LEVEL"}, "of the file")
+    assert len(given) > 5
+    services = loaded(given if name == ".env" else {})["services"]
+    for program in OURS:
+        files = [file["path"] for file in services[program]["env_file"]]
+        seen = (given if name in files else {}) | services[program]["environment"]
+        assert {one: seen.get(one) for one in given} == given, program
 
 
 def test_redis_keeps_a_log_refuses_writes_when_full_and_wants_a_password(tmp_path: Path) -> None:

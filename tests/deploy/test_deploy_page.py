@@ -18,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 from harbor_refresh.local.postgres import find_postgres
 from tests import pages, servers
 from tests.deploy.dockerfile import ROOT
-from tests.deploy.manifests import built, kubectl
+from tests.deploy.manifests import built, kubectl, pods
 from tests.integration.sample_executions import drifted, made
 
 PAGE, UPGRADE = pages.read("docs/howto/deploy.md"), pages.read("docs/howto/upgrade.md")
@@ -78,6 +78,12 @@ def test_what_the_page_names_in_a_cluster_is_there() -> None:
     assert set(restarted) == {f"deployment/{name}" for name in deployments}, (
         "a program with the old secret is left"
     )
+
+
+def test_the_image_that_the_page_builds_is_that_of_the_base() -> None:
+    (build,) = (words for words in COMMANDS if words[:2] == ["docker", "build"])
+    images = {each["image"] for pod in pods("base").values() for each in pod["spec"]["containers"]}
+    assert images == {build[build.index("--tag") + 1]}
 
 
 def test_a_backup_of_compose_is_restored_as_the_page_says(database: str, tmp_path: Path) -> None:

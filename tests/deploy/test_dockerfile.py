@@ -57,7 +57,7 @@ def test_what_is_copied_is_sent_to_the_builder_and_nothing_else_is() -> None:
     wanted = {path for path in there if any(path == one or path.startswith(f"{one}/") for one in copied)}
     assert [one for one in copied if not any(path == one or path.startswith(f"{one}/") for path in there)] == []
     assert {path for path in there if is_sent(path, ignored)} == wanted
-    private = (".env", ".secrets/redis_url", "harbor-refresh.env", ".git/config", ".local/postgres/PG_VERSION")
+    private = (".env", ".secrets/redis_url", ".git/config", ".local/postgres/PG_VERSION")
     made = ("tasks/__pycache__/tick.cpython-311.pyc", "settings/base.pyc", "deploy/compose/x", ".venv/bin/python")
     assert [path for path in (*private, *made) if is_sent(path, ignored)] == []
 

@@ -1,9 +1,13 @@
 """What docs/start/project.md and docs/howto/existing_project.md say to type installs the package."""
 
+import re
 import sys
+import tomllib
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests import pages, terminal
 from tests.distribution.environments import clean, copied
@@ -38,7 +42,16 @@ def test_the_package_is_installed_with_an_extra(home: Path, tmp_path: Path) -> N
     typed(f"{sys.executable} -m venv venv", tmp_path)
     path = f"{tmp_path / 'venv/bin'}:/usr/bin:/bin"
     typed(INSTALL, tmp_path, HOME=str(home), PATH=path)
-    typed("python -c 'import harbor_refresh, django_celery_beat'", tmp_path, PATH=path)
+    typed("python -c 'import harbor_refresh, httpx2'", tmp_path, PATH=path)
+
+
+def test_the_extra_of_the_page_works_with_the_newest_django_of_its_table() -> None:
+    """Else pip replaces the Django of a project by an older one."""
+    (extra,) = re.findall(r"harbor-refresh\[(\w+)\]", INSTALL)
+    (newest,) = re.findall(r"^\| Django \| .* to ([\d.]+) \|$", EXISTING, re.MULTILINE)
+    extras = tomllib.loads(pages.read("pyproject.toml"))["project"]["optional-dependencies"]
+    needed = [Requirement(one) for name in extras[extra] for one in requires(Requirement(name).name) or ()]
+    assert [str(one) for one in needed if one.name.lower() == "django" and newest not in one.specifier] == []
 
 
 def test_the_search_for_psycopg2_finds_each_line(tmp_path: Path) -> None:

@@ -101,6 +101,14 @@ def test_each_alert_has_its_section() -> None:
     assert set(re.findall(r"- alert: (\w+)", rules)) <= titles
 
 
+def test_the_home_page_lists_each_page() -> None:
+    """GitHub has no navigation, and the README links here. The decisions have a list of their own."""
+    folder = ROOT / "docs"
+    there = {str(path.relative_to(folder)) for path in folder.rglob("*.md") if not path.name.startswith("0")}
+    listed = re.findall(r"\]\(([^)\s]+\.md)\)", pages.read("docs/index.md"))
+    assert there - {"index.md"} == set(listed)
+
+
 def anchors(page: Path) -> set[str]:
     text = hooks.filled(page.read_text(encoding="utf-8"))
     titles = re.findall(r"^#+ (.+)$", pages.outside(text), re.MULTILINE)
