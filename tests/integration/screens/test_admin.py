@@ -114,7 +114,7 @@ def test_the_list_counts_the_tasks_of_an_execution_up_to_a_bound(
     monkeypatch.setattr(lists, "MOST_COUNTED", 2)
     small, large = made(), made(jobs=("a", "b", "c"))
     page = admin.get(LIST).content.decode()
-    cells = re.findall(r'<t[dr][^>]*field-progress.*?</td>', page, re.DOTALL)
+    cells = re.findall(r"<t[dr][^>]*field-progress.*?</td>", page, re.DOTALL)
     assert [("more than" in one, "2 Pending" in one, "Pending" in one) for one in cells] == [
         (True, False, False),
         (False, True, True),

@@ -71,8 +71,8 @@ INSERT INTO task (execution_id, vendor_type, job_id, status, status_code, status
     run_count, extra_attrs, end_time)
 SELECT CASE WHEN n <= {OLDER} THEN %(older)s ELSE %(newer)s END, 'TEST', '', 'Success', 3, 1, '', 1, '{{}}', now()
 FROM generate_series(1, {OLDER + NEWER}) n;
-INSERT INTO execution_job (task_id, name, queue, args, kwargs, options, max_attempts, runs_before, holds_key, state,
-    run, revision, priority, retries, resent)
+INSERT INTO execution_job (task_id, name, queue, args, kwargs, options, max_attempts, runs_before, holds_key,
+    state, run, revision, priority, retries, resent)
 SELECT id, 'a.job', 'a', '[]', '{{}}', '{{}}', 1, 0, FALSE, 'ended', 1, 1, 0, 0, 0 FROM task;
 INSERT INTO execution_job_end (job_id, revision, result) SELECT id, 1, '7' FROM task;
 """
