@@ -137,11 +137,9 @@ class ExecutionInline(InlineModelAdmin):  # type: ignore[type-arg]
 
 
 def _progress(counts: Mapping[str, int] | None) -> SafeString | str:
-    if counts is None:
-        return MORE_TASKS
+    if not counts:
+        return MORE_TASKS if counts is None else "none"
     total = sum(counts.values())
-    if not total:
-        return "none"
     ended = sum(count for status, count in counts.items() if is_final(status))
     return format_html(
         '<div style="min-width: 8rem">{}<span class="whitespace-nowrap">{} of {} ended</span></div>',

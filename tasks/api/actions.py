@@ -1,6 +1,5 @@
 """Actions on many executions over HTTP: each is an execution itself."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from django.http import HttpRequest
@@ -56,7 +55,7 @@ class DryRun(Schema):
 
 
 #: What each operation does, and what it says besides DESCRIPTION.
-OPERATIONS: Mapping[Word, tuple[str, str]] = {
+OPERATIONS = {
     Word.STOP: ("Stop all executions", ""),
     Word.RETRY: ("Retry the failed jobs of all executions", "Executions without failed jobs are skipped."),
     Word.RESUME: ("Run the stopped jobs of all executions", "Executions without stopped jobs are skipped."),
@@ -72,16 +71,17 @@ DESCRIPTION = (
 
 def _add(verb: Word, summary: str, skipped: str) -> None:
     asked = needs(Scope.MANAGE, f"{summary} that match a filter", ExecutionDetail, 400, 409, status=202)
-    asked |= {"operation_id": f"{verb}_executions", "description": DESCRIPTION + skipped}
     asked["response"][200] = DryRun
 
-    @router.post(f"/executions/{verb}", **asked)
     def act(request: HttpRequest, body: ActionIn) -> Any:
         chosen = body.as_filter()
         if body.dry_run:
             refuse_empty(chosen, everything=body.all)
             return Status(200, count(chosen, seconds=COUNT_SECONDS))
         return Status(202, detail(ask(verb, chosen, person_of(request), everything=body.all).pk))
+
+    act.__name__ = f"{verb}_executions"  # the description names the operation by it
+    router.post(f"/executions/{verb}", description=DESCRIPTION + skipped, **asked)(act)
 
 
 for verb, words in OPERATIONS.items():
