@@ -204,9 +204,6 @@ class Client:
         threading.Thread(target=self._run, name="harbor-refresh-reports", daemon=True).start()
         atexit.register(self._close_at_exit)
 
-    def __repr__(self) -> str:
-        return f"Client({self._url!r})"
-
     def __enter__(self) -> Self:
         return self
 

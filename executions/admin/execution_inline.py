@@ -21,7 +21,7 @@ from django.utils.text import capfirst
 
 from harbor_refresh.executions.admin.base import never, parts_media
 from harbor_refresh.executions.admin.formatters import elapsed, moment, status_bar, status_label, table
-from harbor_refresh.executions.admin.lists import with_task_counts
+from harbor_refresh.executions.admin.lists import MORE_TASKS, with_task_counts
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.vendor_keys import Given, key_of, lookups
 from harbor_refresh.executions.models import Execution
@@ -136,10 +136,10 @@ class ExecutionInline(InlineModelAdmin):  # type: ignore[type-arg]
     has_add_permission = has_change_permission = has_delete_permission = never
 
 
-def _progress(counts: Mapping[str, int]) -> SafeString | str:
+def _progress(counts: Mapping[str, int] | None) -> SafeString | str:
+    if not counts:
+        return MORE_TASKS if counts is None else "none"
     total = sum(counts.values())
-    if not total:
-        return "none"
     ended = sum(count for status, count in counts.items() if is_final(status))
     return format_html(
         '<div style="min-width: 8rem">{}<span class="whitespace-nowrap">{} of {} ended</span></div>',

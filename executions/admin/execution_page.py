@@ -28,7 +28,7 @@ from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.durations import duration
 from harbor_refresh.executions.models import Execution, StatusChange, Task
-from harbor_refresh.executions.queries.error_groups import Group, group_errors
+from harbor_refresh.executions.queries.error_groups import Group, by_message, newest_errors
 from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.executions.status import Status, is_final
 
@@ -101,7 +101,7 @@ def _changes(execution: Execution) -> list[dict[str, Any]]:
 def _errors(execution: Any) -> dict[str, Any] | None:
     if not execution.made.counts.get(Status.ERROR):
         return None
-    found = group_errors(execution_id=execution.pk).messages
+    found = by_message(newest_errors(execution_id=execution.pk)[0])
     return error_table("Errors by message", "Message", found) if found else None
 
 

@@ -7,9 +7,11 @@ from typing import Any, ClassVar
 
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ERROR_FLAG
 from django.core.paginator import Paginator
-from django.db.models import Count, Q, QuerySet, TextField
+from django.db import DataError
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, TextField
 from django.db.models.functions import Cast, Left, Length
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
@@ -32,6 +34,9 @@ from harbor_refresh.executions.text import storable
 MAX_SHOWN = 10_000
 #: Words of a search. The others are left out, because each makes the statement longer.
 MAX_WORDS = 10
+#: Tasks of an execution that a list counts by status at most. Its page counts all.
+MOST_COUNTED = 100_000
+MORE_TASKS = f"more than {MOST_COUNTED:,}"
 
 
 class CappedPaginator(Paginator):  # type: ignore[type-arg]
@@ -57,7 +62,10 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]
 
 class CappedChangeList(DeclaredChangeList):
     def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
+        try:
+            super().get_results(request)
+        except DataError as exc:  # PostgreSQL takes no offset of 23 hours from UTC, and Python does
+            raise IncorrectLookupParameters(f"{exc}") from exc
         self.bounds = bounds(request)
         self.paginator.is_bounded = bool(self.bounds) and self.result_count > 0
         if not self.query and not self.has_active_filters:
@@ -149,10 +157,12 @@ class LegendAdmin(ReadOnlyAdmin):
 
 
 def with_task_counts(executions: Iterable[Execution]) -> list[Execution]:
-    """Read into each its `task_counts`, its tasks by status, without its gate. The index task_rollup alone answers
-    this."""
+    """Read into each its `task_counts`, its tasks by status, without its gate; None if there are more than
+    MOST_COUNTED. The index task_rollup alone answers this."""
     found = list(executions)
-    ids = [one.pk for one in found]
+    more = Task.objects.filter(execution=OuterRef("pk"))[MOST_COUNTED:]
+    small = Execution.objects.filter(~Exists(more), pk__in=[one.pk for one in found])
+    ids = list(small.values_list("pk", flat=True))
     counts: dict[int, Counter[str]] = defaultdict(Counter)
     rows = Task.objects.filter(execution_id__in=ids).order_by()
     for pk, status, count in rows.values_list("execution_id", "status").annotate(count=Count("*")):
@@ -161,5 +171,5 @@ def with_task_counts(executions: Iterable[Execution]) -> list[Execution]:
     for pk, status in gates.values_list("execution_id", "status"):
         counts[pk][status] -= 1
     for one in found:
-        one.__dict__["task_counts"] = dict(+counts[one.pk])
+        one.__dict__["task_counts"] = dict(+counts[one.pk]) if one.pk in ids else None
     return found

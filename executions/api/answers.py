@@ -13,8 +13,10 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationInfo, model_
 from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.problems import Problem, ProblemDetails
 from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionOut, Given, as_dict, page_of
+from harbor_refresh.executions.database import among
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.models import Execution, IdempotencyKey
+from harbor_refresh.executions.queries import listing
 from harbor_refresh.executions.queries.filters import by_path
 from harbor_refresh.executions.queries.progress import progress
 
@@ -117,24 +119,34 @@ class PageIn(Given):
         return int(self.cursor) if self.cursor else None
 
 
-def page(
-    rows: QuerySet[Any],
-    query: PageIn,
-    schema: type[BaseModel],
-    by: str = "pk",
-    shown: Callable[[Any], Any] = lambda row: row,
-    *,
-    until: int | None = None,
-) -> HttpResponse:
-    """Answer the page of these rows that follows the place, in the order of a column; `-pk`: the newest first.
-    `shown` makes an item of a row that has not the fields of the schema. `until`: where a page with few rows ends,
-    if it is not the last."""
+def page(rows: QuerySet[Any], query: PageIn, schema: type[BaseModel], by: str = "pk") -> HttpResponse:
+    """Answer the page of these rows that follows the place, in the order of a column; `-pk`: the newest first."""
     column = by.removeprefix("-")
     if query.place is not None:
         rows = rows.filter(**{f"{column}__{'gt' if by == column else 'lt'}": query.place})
     found = list(rows.order_by(by)[: query.limit])
-    place = getattr(found[-1], column) if len(found) == query.limit else until
-    return answer([shown(row) for row in found], schema, place)
+    return answer(found, schema, getattr(found[-1], column) if len(found) == query.limit else None)
+
+
+def page_of_tasks(
+    execution_id: int,
+    rows: QuerySet[Any],
+    query: PageIn,
+    schema: type[BaseModel],
+    statuses: Sequence[str] = (),
+    *,
+    compared: int = 0,
+    shown: Callable[[Any], Any] = lambda row: row,
+) -> HttpResponse:
+    """Answer the page of those rows that have the ids of tasks of the execution. It ends after so many tasks were
+    `compared`, by default the limit. `shown` makes an item of a row that has not the fields of the schema."""
+    compared = compared or query.limit
+    ids = listing.tasks_after(execution_id, query.place, compared, statuses)
+    if not ids:
+        require_execution(execution_id)
+    found = list(rows.filter(among(ids)).order_by("pk")[: query.limit])
+    until = ids[-1] if len(ids) == compared else None
+    return answer(list(map(shown, found)), schema, found[-1].pk if len(found) == query.limit else until)
 
 
 def answer(items: Sequence[Any], schema: type[BaseModel], place: int | None) -> HttpResponse:

@@ -20,7 +20,7 @@ from harbor_refresh.executions.api.answers import (
     pairs,
     require_execution,
 )
-from harbor_refresh.executions.api.problems import Problem
+from harbor_refresh.executions.api.problems import LATER, Problem
 from harbor_refresh.executions.api.schemas import (
     AttributesIn,
     CreatedExecution,
@@ -37,6 +37,7 @@ from harbor_refresh.executions.api.schemas import (
     as_dict,
     page_of,
 )
+from harbor_refresh.executions.database import HELD
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.lifecycle import creation, deletion, stops
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
@@ -152,6 +153,8 @@ def refresh_now(request: HttpRequest, execution_id: ExecutionId) -> Any:
     require_execution(execution_id)
     with noted(person_of(request), Word.REFRESH, Target.EXECUTION, execution_id) as entry:
         outcome = refresh([execution_id])
+        if outcome.locked:
+            raise Problem(503, "Try again", HELD, LATER)
         reason = outcome.failed.get(execution_id, "")
         entry.outcome = Outcome.FAILED if reason else Outcome.DONE if outcome.changed else Outcome.UNCHANGED
         entry.detail = reason

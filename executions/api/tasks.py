@@ -13,9 +13,8 @@ from harbor_refresh.executions.api.answers import (
     PageIn,
     needs,
     once,
-    page,
+    page_of_tasks,
     pairs,
-    require_execution,
 )
 from harbor_refresh.executions.api.schemas import (
     AttributesIn,
@@ -56,16 +55,10 @@ class TasksIn(PageIn):
 def list_tasks(request: HttpRequest, execution_id: ExecutionId, query: Query[TasksIn]) -> Any:
     """The items leave out `extra_attrs`, which *Show one task* returns. With `attribute`, a page ends after 20,000
     tasks were compared, so a page with few items need not be the last. Continue until `next` is null."""
-    require_execution(execution_id)
-    rows = Task.objects.filter(execution_id=execution_id).defer("extra_attrs")
-    if query.status:
-        rows = rows.filter(status__in=query.status)
-    last = None
-    if attributes := Filter(attributes=pairs(query.attribute)).attributes:
-        rows = rows.filter(pk__gt=query.place or 0)
-        last = next(iter(rows.order_by("pk").values_list("pk", flat=True)[listing.COMPARED - 1 :][:1]), None)
-        rows = with_attributes(rows if last is None else rows.filter(pk__lte=last), attributes)
-    return page(rows, query, TaskItem, until=last)
+    attributes = Filter(attributes=pairs(query.attribute)).attributes
+    rows = with_attributes(Task.objects.defer("extra_attrs"), attributes)
+    compared = listing.COMPARED if attributes else 0
+    return page_of_tasks(execution_id, rows, query, TaskItem, query.status, compared=compared)
 
 
 @router.post(

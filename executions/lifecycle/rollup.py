@@ -50,7 +50,7 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
     2. Under the locks, compare each with the rollup of its tasks and write what differs, with history, and with
        the tasks that stand for these executions in their parents.
     3. If the database refuses, halve the list and refresh each half, until the row that cannot be refreshed is
-       isolated. With `wait=False`, a row for whose locks the transaction waited too long is `locked`.
+       isolated. A row for whose locks the transaction waited too long is `locked`, and with `wait` it has failed.
 
     Raises DatabaseAway if the database is away, or if another transaction holds a whole table: neither is the
     fault of a row, and each half would wait as long again. A failure is counted after the transaction, which is
@@ -83,11 +83,12 @@ def _write(ids: Sequence[int], wait: bool) -> Refreshed:
 
 
 def _refused(execution_id: int, refusal: Exception, wait: bool) -> Refreshed:
-    if not wait and sqlstate(refusal) == LOCK_TIMEOUT:
-        return Refreshed(locked={execution_id})
+    locked = {execution_id} if sqlstate(refusal) == LOCK_TIMEOUT else set[int]()
+    if locked and not wait:
+        return Refreshed(locked=locked)
     with absence_translated():
         counters.add({("refreshes", "result=failed"): 1})
-    return Refreshed(failed={execution_id: first_line(refusal)})
+    return Refreshed(failed={execution_id: first_line(refusal)}, locked=locked)
 
 
 def refresh_at_once(execution_ids: Sequence[int]) -> None:

@@ -1,9 +1,7 @@
 """Groups of errors: the newest tasks that ended with an error, by message, by vendor and by hour."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any
 
 from django.db.models import Count, F, Max, Q, QuerySet, Value
@@ -30,30 +28,24 @@ class Group:
     task_id: int
 
 
-class Groups:
-    """The newest errors in groups. Each property is one question of the database."""
-
-    def __init__(self, errors: QuerySet[Task], *, is_capped: bool) -> None:
-        self._errors = errors
-        #: Whether there may be older errors, which are not read.
-        self.is_capped = is_capped
-
-    @cached_property
-    def messages(self) -> Sequence[Group]:
-        return _groups(self._errors, Coalesce(Left("status_message", MAX_MESSAGE), Value("")), "-count", "key")
-
-    @cached_property
-    def vendors(self) -> Sequence[Group]:
-        return _groups(self._errors, F("vendor_type"), "-count", "key")
-
-    @cached_property
-    def hours(self) -> Sequence[Group]:
-        ended = self._errors.filter(end_time__year__gt=1)  # the year 1 is how Harbor says that there is no end
-        return _groups(ended, TruncHour("end_time", tzinfo=UTC), "-key")
+def by_message(errors: QuerySet[Task]) -> list[Group]:
+    return _groups(errors, Coalesce(Left("status_message", MAX_MESSAGE), Value("")), "-count", "key")
 
 
-def group_errors(*, execution_id: int | None = None, since: datetime | None = None) -> Groups:
-    """Group the newest COMPARED errors, of one execution or of all, that ended since a moment."""
+def by_vendor(errors: QuerySet[Task]) -> list[Group]:
+    return _groups(errors, F("vendor_type"), "-count", "key")
+
+
+def by_hour(errors: QuerySet[Task]) -> list[Group]:
+    ended = errors.filter(end_time__year__gt=1)  # the year 1 is how Harbor says that there is no end
+    return _groups(ended, TruncHour("end_time", tzinfo=UTC), "-key")
+
+
+def newest_errors(
+    *, execution_id: int | None = None, since: datetime | None = None
+) -> tuple[QuerySet[Task], bool]:
+    """Return the newest COMPARED errors, of one execution or of all, that ended since a moment; and whether there
+    may be older ones."""
     tasks = Task.objects.order_by("-execution_id", "-pk")
     if execution_id is not None:
         tasks = tasks.filter(execution_id=execution_id)
@@ -63,7 +55,7 @@ def group_errors(*, execution_id: int | None = None, since: datetime | None = No
     errors = Task.objects.filter(among(newest), status=Status.ERROR)
     if since is not None:
         errors = errors.filter(end_time__gte=since)
-    return Groups(errors, is_capped=len(newest) >= COMPARED)
+    return errors, len(newest) >= COMPARED
 
 
 def _groups(errors: QuerySet[Task], key: Any, *order: str) -> list[Group]:

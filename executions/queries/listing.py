@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import BigIntegerField, ExpressionWrapper, F, QuerySet
 
 from harbor_refresh.executions.database import among
 from harbor_refresh.executions.lifecycle import vendor_keys
-from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.queries.filters import Filter
 
 #: The most executions that one page compares with the filter. No index has the columns that a refresh writes, so a
@@ -86,6 +86,23 @@ def bounded(chosen: Filter, rows: QuerySet[Execution]) -> tuple[QuerySet[Executi
     newest = left if floor is None else left.filter(pk__gte=floor)
     ids = list(chosen.apply(newest).order_by("-pk").values_list("pk", flat=True)[:MOST])
     return rows.filter(among(ids)), None if floor is None and len(ids) < MOST else compared
+
+
+def tasks_after(execution_id: int, after: int | None, most: int, statuses: Sequence[str] = ()) -> list[int]:
+    """Return the ids of the next tasks of an execution, or of those with one of the statuses.
+
+    With ORDER BY id alone, the planner may walk the primary key over all older tasks of the table. So it walks
+    over COMPARED ids at most, because tasks that were created together have near ids. If that is too few, the
+    index of the execution finds the page. No index has an id or an execution `+ 0`.
+    """
+    tasks = Task.objects.filter(status__in=statuses) if statuses else Task.objects.all()
+    ids = tasks.filter(pk__gt=after or 0).values_list("pk", flat=True)
+    if after is not None:
+        of = ExpressionWrapper(F("execution") + 0, BigIntegerField())
+        near = ids.alias(of=of).filter(of=execution_id, pk__lte=after + COMPARED).order_by("pk")
+        if len(found := list(near[:most])) == most:
+            return found
+    return list(ids.filter(execution_id=execution_id).order_by(F("pk") + 0)[:most])
 
 
 def lowest_of_the_newest(rows: QuerySet[Any], count: int) -> int | None:

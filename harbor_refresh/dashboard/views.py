@@ -77,8 +77,9 @@ def _parts(overview: Overview) -> dict[str, str]:
         for one in overview.findings
     ]
     # by name, because the order of their heartbeats changes all the time
-    alive = sorted(overview.state.nodes or (), key=lambda node: node.name)
-    context = {"found": found, "told": overview.told, "state": overview.state, "alive": alive}
+    alive = [(name, "alive", "success") for name in sorted(node.name for node in overview.state.nodes or ())]
+    died = [(node.name, "died", "danger") for node in overview.state.dead or ()]
+    context = {"found": found, "told": overview.told, "state": overview.state, "nodes": alive[:20] + died[:5]}
     parts = {name: render_to_string(f"{PARTS}/{name}.html", context) for name in ("findings", "events", "nodes")}
     return parts | {"count": plural(len(found), "finding")}
 

@@ -27,7 +27,7 @@ from harbor_refresh.executions.admin.formatters import (
     task_labels,
     task_link,
 )
-from harbor_refresh.executions.admin.lists import CappedChangeList, LegendAdmin, with_task_counts
+from harbor_refresh.executions.admin.lists import MORE_TASKS, CappedChangeList, LegendAdmin, with_task_counts
 from harbor_refresh.executions.admin.site_pages import live_view, page
 from harbor_refresh.executions.errors import NoSuchExecution, QueueUnavailable, Refused
 from harbor_refresh.executions.models import Execution
@@ -232,7 +232,7 @@ class ExecutionAdmin(LegendAdmin):
     def progress(self, execution: Execution) -> SafeString | str:
         counts = execution.__dict__["task_counts"]
         if not counts:
-            return "none"
+            return MORE_TASKS if counts is None else "none"
         return format_html(
             '<div class="flex flex-col gap-1.5 py-1">{}{}</div>',
             status_bar(counts),

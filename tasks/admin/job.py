@@ -103,11 +103,7 @@ class JobAdmin(LegendAdmin):
     large = ("args", "kwargs", "result", "task__extra_attrs")
     list_filter = (NameFilter, JobStatusFilter)
     lookups_of_links = (JOB_EXECUTION_PARAMETER,)
-    meanings: ClassVar[dict[Status, str]] = LegendAdmin.meanings | {
-        Status.PENDING: "waits for a worker",
-        Status.SCHEDULED: "will be tried again later",
-        Status.STOPPED: "stopped, or an earlier job of its chain failed",
-    }
+    meanings: ClassVar[dict[Status, str]] = LegendAdmin.meanings | {Status.SCHEDULED: "will be tried again later"}
     search_fields = ("pk",)
     search_help_text = "Job id, task id or execution id"
 

@@ -26,7 +26,7 @@ from harbor_refresh.executions.admin.lists import LegendAdmin
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.models import Task
-from harbor_refresh.executions.queries.error_groups import COMPARED, group_errors
+from harbor_refresh.executions.queries.error_groups import COMPARED, by_hour, by_message, by_vendor, newest_errors
 from harbor_refresh.executions.queries.listing import NEWEST, lowest_of_the_newest
 from harbor_refresh.executions.status import Status, is_final
 from harbor_refresh.tasks.admin.execution_actions import (
@@ -109,19 +109,20 @@ class TaskAdmin(LegendAdmin):
             raise PermissionDenied
         chosen = request.GET.get("since", "day")
         hours = SINCE.get(chosen, SINCE["day"])[1]
-        found = group_errors(since=timezone.now() - timedelta(hours=hours) if hours else None)
+        errors, is_capped = newest_errors(since=timezone.now() - timedelta(hours=hours) if hours else None)
+        messages = by_message(errors)
         tables = [
-            error_table("By message", "Message", found.messages),
-            error_table("By vendor", "Vendor", found.vendors),
-            error_table("By hour of their end", "Hour", found.hours),
+            error_table("By message", "Message", messages),
+            error_table("By vendor", "Vendor", by_vendor(errors)),
+            error_table("By hour of their end", "Hour", by_hour(errors)),
         ]
         return self.own_page(
             request,
             "executions/admin/errors.html",
             "Errors",
             choices=[(f"?since={name}", title, name == chosen) for name, (title, _) in SINCE.items()],
-            bound=f"The errors of the newest {COMPARED:,} tasks that failed." if found.is_capped else "",
-            tables=tables if found.messages else [],
+            bound=f"The errors of the newest {COMPARED:,} tasks that failed." if is_capped else "",
+            tables=tables if messages else [],
         )
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:

@@ -54,47 +54,35 @@ class DryRun(Schema):
     is_complete: bool = Field(description="False: the count ran out of time, so there may be more.")
 
 
-def _asked(summary: str) -> dict[str, Any]:
-    asked = needs(Scope.MANAGE, summary, ExecutionDetail, 400, 409, status=202)
+#: What each operation does, and what it says besides DESCRIPTION.
+OPERATIONS = {
+    Word.STOP: ("Stop all executions", ""),
+    Word.RETRY: ("Retry the failed jobs of all executions", "Executions without failed jobs are skipped."),
+    Word.RESUME: ("Run the stopped jobs of all executions", "Executions without stopped jobs are skipped."),
+    Word.REFRESH: ("Refresh all executions", "Executions that are right or in quarantine are skipped."),
+    Word.DELETE: ("Delete all ended executions", "Executions that have not ended are skipped: stop them first."),
+}
+DESCRIPTION = (
+    "Workers do this in the background, for the executions that exist now. 202: an execution of the type "
+    "`BULK_ACTION`, which does the work. Follow, stop and retry it like any other; its results say how many "
+    "executions were changed. 200: the count of a dry run. "
+)
+
+
+def _add(verb: Word, summary: str, skipped: str) -> None:
+    asked = needs(Scope.MANAGE, f"{summary} that match a filter", ExecutionDetail, 400, 409, status=202)
     asked["response"][200] = DryRun
-    return asked
+
+    def act(request: HttpRequest, body: ActionIn) -> Any:
+        chosen = body.as_filter()
+        if body.dry_run:
+            refuse_empty(chosen, everything=body.all)
+            return Status(200, count(chosen, seconds=COUNT_SECONDS))
+        return Status(202, detail(ask(verb, chosen, person_of(request), everything=body.all).pk))
+
+    act.__name__ = f"{verb}_executions"  # the description names the operation by it
+    router.post(f"/executions/{verb}", description=DESCRIPTION + skipped, **asked)(act)
 
 
-@router.post("/executions/stop", **_asked("Stop all executions that match a filter"))
-def stop_executions(request: HttpRequest, body: ActionIn) -> Any:
-    """Workers do this in the background, for the executions that exist now. 202: an execution of the type
-    `BULK_ACTION`, which does the work. Follow, stop and retry it like any other; its results say how many
-    executions were changed. 200: the count of a dry run."""
-    return _ask(request, Word.STOP, body)
-
-
-@router.post("/executions/retry", **_asked("Retry the failed jobs of all executions that match a filter"))
-def retry_executions(request: HttpRequest, body: ActionIn) -> Any:
-    """This works like stop. Executions without failed jobs are skipped."""
-    return _ask(request, Word.RETRY, body)
-
-
-@router.post("/executions/resume", **_asked("Run the stopped jobs of all executions that match a filter"))
-def resume_executions(request: HttpRequest, body: ActionIn) -> Any:
-    """This works like stop. Executions without stopped jobs are skipped."""
-    return _ask(request, Word.RESUME, body)
-
-
-@router.post("/executions/refresh", **_asked("Refresh all executions that match a filter"))
-def refresh_executions(request: HttpRequest, body: ActionIn) -> Any:
-    """This works like stop. Executions with a correct status and executions in quarantine are skipped."""
-    return _ask(request, Word.REFRESH, body)
-
-
-@router.post("/executions/delete", **_asked("Delete all ended executions that match a filter"))
-def delete_executions(request: HttpRequest, body: ActionIn) -> Any:
-    """This works like stop. Executions that have not ended are skipped: stop them first."""
-    return _ask(request, Word.DELETE, body)
-
-
-def _ask(request: HttpRequest, verb: Word, body: ActionIn) -> Any:
-    chosen = body.as_filter()
-    if body.dry_run:
-        refuse_empty(chosen, everything=body.all)
-        return Status(200, count(chosen, seconds=COUNT_SECONDS))
-    return Status(202, detail(ask(verb, chosen, person_of(request), everything=body.all).pk))
+for verb, words in OPERATIONS.items():
+    _add(verb, *words)

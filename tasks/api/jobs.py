@@ -8,12 +8,12 @@ from ninja import Query, Router
 from pydantic import BaseModel, Field, JsonValue
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.api.answers import PageIn, needs, page, require_execution
+from harbor_refresh.executions.api.answers import PageIn, needs, page_of_tasks
 from harbor_refresh.executions.api.problems import Problem
 from harbor_refresh.executions.api.schemas import ExecutionId, TaskId, page_of
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.queries import check_in_of
-from harbor_refresh.tasks.jobs.running.kept_ends import PAGE, end_of, results_of
+from harbor_refresh.tasks.jobs.running.kept_ends import PAGE, end_of, kept_results
 from harbor_refresh.tasks.models.job import Job, JobEnd
 
 router = Router(tags=["Tasks"])
@@ -67,8 +67,7 @@ class ResultsIn(PageIn):
 )
 def list_results(request: HttpRequest, execution_id: ExecutionId, query: Query[ResultsIn]) -> Any:
     """A job has a kept result if it has succeeded and its task keeps results."""
-    require_execution(execution_id)
-    return page(results_of(execution_id), query, ResultOut, shown=_result)
+    return page_of_tasks(execution_id, kept_results(), query, ResultOut, [Status.SUCCESS], shown=_result)
 
 
 @router.get(
@@ -77,8 +76,7 @@ def list_results(request: HttpRequest, execution_id: ExecutionId, query: Query[R
 )
 def list_jobs(request: HttpRequest, execution_id: ExecutionId, query: Query[PageIn]) -> Any:
     """Tasks of other runners have no job; their progress is in the message of the task."""
-    require_execution(execution_id)
-    return page(JOBS.filter(task__execution_id=execution_id), query, JobOut, shown=_job)
+    return page_of_tasks(execution_id, JOBS, query, JobOut, shown=_job)
 
 
 @router.get("/tasks/{task_id}/job", **needs(Scope.READ, "Show the job of one task", JobDetail, 404))

@@ -83,9 +83,13 @@ def end_of(task_id: int) -> JobEnd | None:
     return end if end is not None and is_error == bool(end.traceback) else None
 
 
-def results_of(execution_id: int) -> QuerySet[JobEnd]:
+def kept_results() -> QuerySet[JobEnd]:
     """Return the rows of the jobs that have succeeded and keep their result."""
-    return _current().filter(job__task__execution_id=execution_id, job__task__status=Status.SUCCESS, traceback="")
+    return _current().filter(job__task__status=Status.SUCCESS, traceback="")
+
+
+def results_of(execution_id: int) -> QuerySet[JobEnd]:
+    return kept_results().filter(job__task__execution_id=execution_id)
 
 
 @dataclass(frozen=True)

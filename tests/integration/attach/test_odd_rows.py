@@ -16,7 +16,7 @@ from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.models.notifications import Payload
-from harbor_refresh.executions.queries.error_groups import group_errors
+from harbor_refresh.executions.queries.error_groups import by_hour, by_vendor, newest_errors
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import examine
 from tests.harbor.rows import NEVER, T1, T2, asked, execution, task
@@ -148,9 +148,9 @@ def test_a_notification_tells_of_them(rows: dict[str, int]) -> None:
 
 
 def test_an_error_that_has_no_end_is_in_no_hour(rows: dict[str, int]) -> None:
-    found = group_errors()
-    assert sum(one.count for one in found.vendors) == 3
-    assert [(one.key, one.count) for one in found.hours] == [(T2.replace(second=0, minute=0, tzinfo=UTC), 1)]
+    errors, _ = newest_errors()
+    assert sum(one.count for one in by_vendor(errors)) == 3
+    assert [(one.key, one.count) for one in by_hour(errors)] == [(T2.replace(second=0, minute=0, tzinfo=UTC), 1)]
 
 
 def test_the_invariants_and_the_doctor_read_them(rows: dict[str, int]) -> None:

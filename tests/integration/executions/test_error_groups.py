@@ -8,7 +8,7 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, 
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.queries import error_groups
-from harbor_refresh.executions.queries.error_groups import group_errors
+from harbor_refresh.executions.queries.error_groups import by_hour, by_message, by_vendor, newest_errors
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -30,20 +30,20 @@ def test_errors_are_counted_by_message_vendor_and_hour_with_an_example_of_each()
     done = create(NewExecution("SCAN", tasks=[NewTask()]))
     report([Report(done.tasks.get().pk, "Success", 1)])
 
-    found = group_errors()
+    errors, is_capped = newest_errors()
 
     later = NOON + timedelta(hours=1)
-    assert [(one.key, one.count, one.last_end, one.task_id) for one in found.messages] == [
+    assert [(one.key, one.count, one.last_end, one.task_id) for one in by_message(errors)] == [
         ("refused", 3, later, tasks[3]),
         ("", 1, later, tasks[4]),
         ("timed out", 1, NOON, tasks[2]),
     ]
-    assert [(one.key, one.count) for one in found.vendors] == [("SCAN", 3), ("RETENTION", 2)]
-    assert [(one.key, one.count) for one in found.hours] == [
+    assert [(one.key, one.count) for one in by_vendor(errors)] == [("SCAN", 3), ("RETENTION", 2)]
+    assert [(one.key, one.count) for one in by_hour(errors)] == [
         (later.replace(minute=0), 2),
         (NOON.replace(minute=0), 3),
     ]
-    assert not found.is_capped
+    assert not is_capped
 
 
 def test_only_the_newest_errors_are_read_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +51,7 @@ def test_only_the_newest_errors_are_read_and_that_is_said(monkeypatch: pytest.Mo
     failed("SCAN", "old")
     failed("SCAN", "new", "new")
 
-    found = group_errors()
+    errors, is_capped = newest_errors()
 
-    assert [(one.key, one.count) for one in found.messages] == [("new", 2)]
-    assert found.is_capped
+    assert [(one.key, one.count) for one in by_message(errors)] == [("new", 2)]
+    assert is_capped

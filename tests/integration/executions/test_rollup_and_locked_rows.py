@@ -69,7 +69,8 @@ def test_a_row_that_is_locked_in_the_parent_is_found_and_holds_up_no_other_execu
         link = "SELECT task_id FROM execution_link WHERE child_id = %s"
         other.execute(f"SELECT FROM task WHERE id = ({link}) FOR UPDATE", [child.pk])
         assert refresh(ids, wait=False) == Refreshed(succeeded=3, changed=3, locked={child.pk})
-        assert refresh(ids) == Refreshed(succeeded=3, failed={child.pk: "canceling statement due to lock timeout"})
+        reason = "canceling statement due to lock timeout"
+        assert refresh(ids) == Refreshed(succeeded=3, failed={child.pk: reason}, locked={child.pk})
     assert refresh(ids, wait=False) == Refreshed(succeeded=4, changed=1)
 
 

@@ -16,6 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from harbor_refresh.executions.admin import lists
 from harbor_refresh.executions.admin.lists import MAX_SHOWN, CappedPaginator
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
@@ -105,6 +106,21 @@ def test_the_tasks_of_one_execution_come_unfinished_first(admin: Client) -> None
     response = admin.get(TASKS, {"execution__id__exact": execution.pk})
 
     assert ids_shown(response) == [first.pk, second.pk]
+
+
+def test_the_list_counts_the_tasks_of_an_execution_up_to_a_bound(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "MOST_COUNTED", 2)
+    small, large = made(), made(jobs=("a", "b", "c"))
+    page = admin.get(LIST).content.decode()
+    cells = re.findall(r"<t[dr][^>]*field-progress.*?</td>", page, re.DOTALL)
+    assert [("more than" in one, "2 Pending" in one, "Pending" in one) for one in cells] == [
+        (True, False, False),
+        (False, True, True),
+    ]
+    for execution, count in ((small, "2 Pending"), (large, "3 Pending")):
+        assert count in admin.get(f"{LIST}{execution.pk}/change/").content.decode()
 
 
 @pytest.mark.parametrize(

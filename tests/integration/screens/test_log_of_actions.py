@@ -151,6 +151,14 @@ def test_the_log_is_filtered_by_person_verb_kind_origin_and_target(admin: Client
     assert {query: shown(admin, query) for query in found} == found
 
 
+@pytest.mark.parametrize("moment", ["2026-01-01T23:59:59%2B23:00", "9999-12-31T23:59:59-23:00", "never"])
+def test_a_moment_that_cannot_be_compared_filters_nothing(admin: Client, moment: str) -> None:
+    pk = entered().pk
+    answer = admin.get(f"{LOG}?at__gte={moment}")
+    assert (answer.status_code, answer["Location"]) == (302, f"{LOG}?e=1")
+    assert shown(admin, "?e=1") == [pk]
+
+
 def test_the_page_of_an_execution_leads_to_what_was_done_to_it(admin: Client) -> None:
     one, other = with_jobs(2)
     pk = entered(target=one.pk).pk

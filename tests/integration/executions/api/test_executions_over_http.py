@@ -4,12 +4,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from django.db import connection
 
+from harbor_refresh.executions.database import HELD
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
-from harbor_refresh.executions.models import Execution, StatusChange, Task
+from harbor_refresh.executions.models import AuditEntry, Execution, StatusChange, Task
 from harbor_refresh.executions.news.after_commit import Member
-from tests.integration.executions.api.api_client import Program
+from tests.integration.concurrency import statement_held_open
+from tests.integration.executions.api.api_client import Program, answered
 from tests.integration.sample_executions import drifted, made
 
 UUID = "8f14e45f-ceea-467f-9575-18f6a2d1b0a3"
@@ -144,6 +147,18 @@ def test_a_refresh_is_done_in_the_request(program: Program) -> None:
     refreshed = program.post(f"/executions/{execution.pk}/refresh")
     assert (refreshed["status"], refreshed["revision"], refreshed["progress"]) == ("Success", 1, 1.0)
     program.post("/executions/7777/refresh", status=404)
+
+
+def test_a_refresh_of_a_row_that_stays_locked_is_tried_again_later(program: Program) -> None:
+    execution = drifted()
+    path = f"/executions/{execution.pk}/refresh"
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '50ms'")
+    with statement_held_open("SELECT FROM execution WHERE id = %s FOR UPDATE", [execution.pk]):
+        refused = program.send("POST", path)
+    assert (refused["Retry-After"], answered(refused, 503)["detail"]) == ("5", HELD)
+    assert not AuditEntry.objects.exists()
+    assert program.post(path)["status"] == "Success"
 
 
 def test_an_execution_without_tasks_is_finished_by_hand_once(program: Program) -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
@@ -62,6 +63,58 @@ def test_a_page_by_attribute_ends_after_so_many_comparisons_and_none_is_left_out
             pages, cursor = pages + 1, page["next"]
         assert found == among[1::2]
         assert pages >= len(among) // compared
+
+
+OLDER, NEWER = 40_000, 2_000
+ROWS = f"""
+INSERT INTO task (execution_id, vendor_type, job_id, status, status_code, status_revision, status_message,
+    run_count, extra_attrs, end_time)
+SELECT CASE WHEN n <= {OLDER} THEN %(older)s ELSE %(newer)s END, 'TEST', '', 'Success', 3, 1, '', 1, '{{}}', now()
+FROM generate_series(1, {OLDER + NEWER}) n;
+INSERT INTO execution_job (task_id, name, queue, args, kwargs, options, max_attempts, runs_before, holds_key,
+    state, run, revision, priority, retries, resent)
+SELECT id, 'a.job', 'a', '[]', '{{}}', '{{}}', 1, 0, FALSE, 'ended', 1, 1, 0, 0, 0 FROM task;
+INSERT INTO execution_job_end (job_id, revision, result) SELECT id, 1, '7' FROM task;
+"""
+
+
+@pytest.mark.parametrize("is_analyzed", [True, False])
+@pytest.mark.parametrize("path", ["tasks", "tasks?status=Success", "jobs", "results"])
+def test_a_page_of_a_new_execution_reads_no_older_task(program: Program, path: str, is_analyzed: bool) -> None:
+    """The planner may walk the primary key over the tasks of all older executions to the first of this one."""
+    (older, _), (newer, _) = made(0), made(0)
+    mark = "&" if "?" in path else "?"
+    with connection.cursor() as cursor:
+        cursor.execute(ROWS, {"older": older.pk, "newer": newer.pk})
+        if is_analyzed:
+            cursor.execute("VACUUM ANALYZE task, execution_job, execution_job_end")
+        pks = list(Task.objects.filter(execution=newer).order_by("pk").values_list("pk", flat=True)[:20])
+        with CaptureQueriesContext(connection) as asked:
+            first = program.get(f"/executions/{newer.pk}/{path}{mark}limit=10")
+            second = program.get(f"/executions/{newer.pk}/{path}{mark}limit=10&cursor={first['next']}")
+        assert [one.get("id", one.get("task_id")) for one in first["items"] + second["items"]] == pks
+        for query in (one["sql"] for one in asked.captured_queries if one["sql"].startswith("SELECT")):
+            cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {query}")
+            plan = cursor.fetchone()[0][0]["Plan"]
+            assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 300, plan  # the older tasks have 600
+
+
+@pytest.mark.parametrize("compared", [1, 3, 100])
+def test_tasks_that_were_added_later_are_listed_however_far_their_ids_are(
+    program: Program, compared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "COMPARED", compared)
+    (execution, tasks), (other, _) = made(3), made(1)
+    for _ in range(3):
+        add_tasks(other.pk, [NewTask()] * 5)
+        tasks += add_tasks(execution.pk, [NewTask()] * 3)
+    for limit in (2, 3, 100):
+        found, cursor = [], ""
+        while cursor is not None:
+            page = program.get(f"/executions/{execution.pk}/tasks?limit={limit}&cursor={cursor}")
+            found += [one["id"] for one in page["items"]]
+            cursor = page["next"]
+        assert found == tasks
 
 
 def test_extra_attrs_are_replaced_also_after_the_end_and_nothing_else_changes(program: Program) -> None:
