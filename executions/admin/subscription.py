@@ -6,7 +6,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -99,6 +99,13 @@ class SubscriptionAdmin(ReadOnlyAdmin):
             return self.fields
         return [name if name != "url" else "target" for name in self.fields]
 
+    def changeform_view(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
+        try:
+            return super().changeform_view(request, *args, **options)
+        except Refused as exc:  # another request came between the check of the form and the save
+            messages.error(request, f"The webhook is not saved: {exc}.")
+            return HttpResponseRedirect(self._page("changelist"))
+
     def save_model(self, request: HttpRequest, obj: Subscription, form: Any, change: bool) -> None:
         fields = form.cleaned_data
         verb = Word.CHANGE if change else Word.CREATE
@@ -159,7 +166,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
             messages.error(request, f"Nothing was sent: choose 1 to {MAX_TESTED} webhooks.")
             return
         for row in chosen:
-            answer = subscriptions.test(row.pk)
+            answer = subscriptions.test(row)
             with noted(person_of(request), Word.TEST, Target.SUBSCRIPTION, row.pk) as entry:
                 entry.outcome = Outcome.DONE if answer.is_good else Outcome.FAILED
             if answer.is_good:
