@@ -13,14 +13,7 @@ from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access.audit import Outcome, Target, Word, noted, person_of
 from harbor_refresh.executions.admin.base import Question, asks_first, may
-from harbor_refresh.executions.admin.formatters import (
-    NOTHING,
-    column,
-    delivery_label,
-    label,
-    moment,
-    status_label,
-)
+from harbor_refresh.executions.admin.formatters import NOTHING, column, delivery_label, label, moment, status_label
 from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.deliveries import addresses, claims, subscriptions

@@ -220,9 +220,6 @@ class Sender:
         return result
 
     async def _end(self) -> None:
-        for one in self._sending:
-            one.cancel()
-        await asyncio.gather(*self._sending, return_exceptions=True)
         for receiver in self._receivers.values():
             await receiver.connections.aclose()
 

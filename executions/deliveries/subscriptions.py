@@ -33,8 +33,6 @@ MAX_OLD_SECRET_SECONDS = 7 * 86_400
 TEST_SECONDS = 5.0
 #: As PostgreSQL has named it.
 NAME_IS_UNIQUE = "execution_subscription_name_key"
-
-
 #: What a caller chooses of a webhook. An empty list matches all.
 FIELDS = ("name", "url", "vendor_types", "statuses", "triggers", "payload", "enabled")
 
