@@ -6,21 +6,14 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.access.audit import Outcome, Target, Word, noted, person_of
 from harbor_refresh.executions.admin.base import Question, asks_first, may
-from harbor_refresh.executions.admin.formatters import (
-    NOTHING,
-    column,
-    delivery_label,
-    label,
-    moment,
-    status_label,
-)
+from harbor_refresh.executions.admin.formatters import NOTHING, column, delivery_label, label, moment, status_label
 from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.deliveries import addresses, claims, subscriptions
@@ -99,6 +92,13 @@ class SubscriptionAdmin(ReadOnlyAdmin):
             return self.fields
         return [name if name != "url" else "target" for name in self.fields]
 
+    def changeform_view(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
+        try:
+            return super().changeform_view(request, *args, **options)
+        except Refused as exc:  # another request came between the check of the form and the save
+            messages.error(request, f"The webhook is not saved: {exc}.")
+            return HttpResponseRedirect(self._page("changelist"))
+
     def save_model(self, request: HttpRequest, obj: Subscription, form: Any, change: bool) -> None:
         fields = form.cleaned_data
         verb = Word.CHANGE if change else Word.CREATE
@@ -159,7 +159,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
             messages.error(request, f"Nothing was sent: choose 1 to {MAX_TESTED} webhooks.")
             return
         for row in chosen:
-            answer = subscriptions.test(row.pk)
+            answer = subscriptions.test(row)
             with noted(person_of(request), Word.TEST, Target.SUBSCRIPTION, row.pk) as entry:
                 entry.outcome = Outcome.DONE if answer.is_good else Outcome.FAILED
             if answer.is_good:

@@ -124,8 +124,8 @@ def _noted(request: HttpRequest, word: audit.Word, target: int | str = "") -> An
 def create_subscription(request: HttpRequest, body: SubscriptionIn) -> Any:
     with _noted(request, audit.Word.CREATE) as entry:
         row = subscriptions.create(**body.model_dump())
+        row.refresh_from_db()
         entry.target, entry.detail = row.pk, row.name
-    row.refresh_from_db()
     return Status(201, row)
 
 
@@ -187,7 +187,7 @@ def rotate_secret(request: HttpRequest, subscription_id: SubscriptionId, body: R
     **needs(Scope.MANAGE, "Send a test to a webhook, and wait up to five seconds for the answer", TrialOut, 404),
 )
 def test_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> Any:
-    answer = subscriptions.test(subscription_id)
+    answer = subscriptions.test(subscriptions.webhook(subscription_id))
     with _noted(request, audit.Word.TEST, subscription_id) as entry:
         entry.outcome = audit.Outcome.DONE if answer.is_good else audit.Outcome.FAILED
     return {"delivered": answer.is_good, "status": answer.status, "error": answer.error}

@@ -67,7 +67,8 @@ def with_due() -> QuerySet[Subscription]:
 def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence[int] = ()) -> list[Delivery]:
     """Claim up to `room` due deliveries of each webhook, or of the handler `only`. `sending` are the subscriptions
     of deliveries that the caller is sending: each of them takes one of the room. If the process dies afterwards,
-    they are due again when the lease ends. The caller may send them until then; `attempts` is the claim's token.
+    they are due again when the lease ends, after `lease` seconds for each of their attempts. The caller may send
+    them until then; `attempts` is the claim's token.
 
     What was tried as often as it may be is given up, because its last process ended or hung in it, and the
     deliveries behind it are claimed instead. If that last attempt ends after all, its claim was overtaken, and it
@@ -75,22 +76,19 @@ def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence
     """
     while True:
         with absence_translated():
-            rows = run(
-                "claim_deliveries", only=only, room=room, sending=list(sending), opens=CIRCUIT_OPENS, lease=lease
-            )
-            of_rows = Delivery.objects.filter(pk__in=[pk for (pk,) in rows]).select_related("subscription")
-            claimed = list(of_rows.order_by("pk"))
+            values = {"only": only, "room": room, "sending": list(sending), "opens": CIRCUIT_OPENS, "lease": lease}
+            tokens = dict(run("claim_deliveries", **values))
+            rows = Delivery.objects.filter(pk__in=list(tokens)).select_related("subscription").order_by("pk")
+            claimed = [one for one in rows if one.attempts == tokens[one.pk]]
             probed = {one.subscription_id for one in claimed if one.subscription.failures >= CIRCUIT_OPENS}
             Subscription.objects.filter(pk__in=probed).update(retry_at=Now() + timedelta(seconds=lease))
         if claimed:
             crash_points.reach("leased", [one.execution_id for one in claimed])
-        lost = [one for one in claimed if one.attempts > MAX_ATTEMPTS]
-        if not lost:
-            return claimed
+        kept = [one for one in claimed if one.attempts <= MAX_ATTEMPTS]
         why = f"given up after {MAX_ATTEMPTS} attempts: its process ended or hung in the last one"
-        record([Result(one, State.DEAD, why, is_attempt=False) for one in lost])
-        if len(lost) < len(claimed):
-            return [one for one in claimed if one.attempts <= MAX_ATTEMPTS]
+        record([Result(one, State.DEAD, why, is_attempt=False) for one in claimed if one.attempts > MAX_ATTEMPTS])
+        if kept or not claimed:
+            return kept
 
 
 def record(results: Sequence[Result]) -> list[Delivery]:

@@ -14,13 +14,7 @@ from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import LOCK_TIMEOUT, REFERENCE, absence_translated, run, sqlstate
 from harbor_refresh.executions.deliveries import answers
 from harbor_refresh.executions.deliveries.answers import MAX_ERROR, backoff
-from harbor_refresh.executions.deliveries.claims import (
-    Result,
-    claim,
-    read_changes,
-    record,
-    with_due,
-)
+from harbor_refresh.executions.deliveries.claims import Result, claim, read_changes, record, with_due
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.models.notifications import Kind, State
 from harbor_refresh.executions.news import callbacks, signals
@@ -140,7 +134,8 @@ def keep_rows() -> None:
         gone = rows.exclude(handler__in=wanted).filter(missing_since=None)
         if missing := list(gone.order_by("pk").values_list("handler", flat=True)):
             gone.update(missing_since=Now())
-            signals.handlers_missing.send(sender=keep_rows, handlers=missing)
+        for handler in missing:
+            signals.handler_missing.send(sender=keep_rows, handler=handler)
 
 
 def go_on_with_handlers() -> None:

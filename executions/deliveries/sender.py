@@ -34,7 +34,7 @@ WAIT_SECONDS = 0.1
 #: webhook are more than its connections, so that no connection waits for the database.
 MOST_OF_ONE = 200
 MOST = 1_000
-#: A lease, in timeouts of a request: a claimed delivery may wait for a connection until one is left.
+#: A first lease, in timeouts of a request: a claimed delivery may wait for a connection until one is left.
 LEASE_TIMEOUTS = 3
 #: How much of an answer is read. A longer one is cut off.
 MAX_ANSWER = 65_536
@@ -164,7 +164,8 @@ class Sender:
         self._sending: dict[asyncio.Task[Result], int] = {}
         self._is_ending = False
         webhooks = Subscription.objects.filter(kind=Kind.WEBHOOK, enabled=True).count()
-        self._room = min(MOST_OF_ONE, MOST // max(1, webhooks))
+        self._most_of_one = min(MOST_OF_ONE, MOST // max(1, webhooks))
+        self._room = 1
 
     def __enter__(self) -> "Sender":
         return self
@@ -180,12 +181,16 @@ class Sender:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
     def claim(self) -> bool:
-        """Claim what is due, up to the room of each webhook, and begin to send it. Return whether any is sent."""
-        timeout = pacing.DELIVER_TIMEOUT_SECONDS
-        send_before = time.monotonic() + (LEASE_TIMEOUTS - 1) * timeout
+        """Claim what is due, up to the room of each webhook, and begin to send it. Return whether any is sent.
+
+        The room is 1, and doubles while bodies are quick to read, because all other requests wait meanwhile."""
+        timeout, began = pacing.DELIVER_TIMEOUT_SECONDS, time.monotonic()
         taken = claims.claim(self._room, LEASE_TIMEOUTS * timeout, sending=list(self._sending.values()))
         changes = read_changes(taken)
+        if taken:
+            self._room = min(self._most_of_one, 2 * self._room) if time.monotonic() < began + 1 else 1
         for one in taken:
+            send_before = began + (LEASE_TIMEOUTS * one.attempts - 1) * timeout
             self._receivers[one.subscription_id].fails = False
             sending = self._send(one, message(one.subscription, changes[one.id]), send_before)
             self._sending[self._runner.get_loop().create_task(sending)] = one.subscription_id
@@ -204,6 +209,8 @@ class Sender:
 
     async def _send(self, claimed: Delivery, message: Message, send_before: float) -> Result:
         receiver = self._receivers[claimed.subscription_id]
+        if time.monotonic() > send_before:  # it counts as an attempt, so the next lease is longer
+            return Result(claimed, State.PENDING, "it took longer to read than its lease lasted")
         async with receiver.free_connections:
             if receiver.fails or self._is_ending or time.monotonic() > send_before:
                 return Result(claimed, State.PENDING, is_attempt=False)
@@ -213,9 +220,6 @@ class Sender:
         return result
 
     async def _end(self) -> None:
-        for one in self._sending:
-            one.cancel()
-        await asyncio.gather(*self._sending, return_exceptions=True)
         for receiver in self._receivers.values():
             await receiver.connections.aclose()
 

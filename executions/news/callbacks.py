@@ -23,11 +23,20 @@ from harbor_refresh.executions.status import Status
 PREFIX = "callback "
 MAX_HANDLER = (Subscription._meta.get_field("name").max_length or 0) - len(PREFIX)
 
-
 #: Calls a function for an end.
 Call = Callable[[Change, Callback], object]
 #: Returns how to call the function of this name; None if its code is not here. `tasks/apps.py` sets it.
 find: Callable[[str], Call | None] = lambda _: None  # noqa: E731
+
+
+def make_subscriptions(callbacks: Sequence[Callback]) -> None:
+    """Make the subscriptions of these callbacks that are missing. A start does so before its transaction: of two
+    transactions that make the same one, the second waits for the end of the first."""
+    handlers = {one.handler for one in callbacks}
+    known = Subscription.objects.filter(kind=Kind.CALLBACK, handler__in=handlers).values_list("handler", flat=True)
+    missing = sorted(handlers.difference(known))
+    new = [Subscription(kind=Kind.CALLBACK, name=f"{PREFIX}{one}", handler=one) for one in missing]
+    Subscription.objects.bulk_create(new, ignore_conflicts=True)
 
 
 def record(execution_id: int, callbacks: Sequence[Callback]) -> None:
@@ -36,9 +45,8 @@ def record(execution_id: int, callbacks: Sequence[Callback]) -> None:
     this waits for that, and makes another one. A deletion that comes later waits for this transaction, and is
     refused."""
     handlers = {one.handler for one in callbacks}
-    if missing := sorted(handlers - _held(handlers)):
-        new = (Subscription(kind=Kind.CALLBACK, name=f"{PREFIX}{one}", handler=one) for one in missing)
-        Subscription.objects.bulk_create(new, ignore_conflicts=True)
+    if handlers - _held(handlers):
+        make_subscriptions(callbacks)
         if missing := sorted(handlers - _held(handlers)):
             raise Refused(
                 f"a webhook may have the name of a callback, {PREFIX + missing[0]!r}: give it another one"

@@ -44,6 +44,9 @@ def logged(level: int, text: str, *names: str) -> Signal:
 
 
 handler_nameless = logged(ERROR, "The handler %s is not called: another subscription has its name", "handler")
+handler_missing = logged(
+    WARNING, "Handler %s has no code in this worker: it is told nothing until its code is back", "handler"
+)
 #: A claim is released, and its attempt is not counted.
 database_away = logged(WARNING, "The database is away, %d executions wait for it: %s", "count", "error")
 released_from_quarantine = logged(INFO, "Released %d executions from quarantine for another try", "count")
@@ -117,12 +120,6 @@ def handler_failed(handler: str, change: Any, error: str, **_: Any) -> None:
         error,
         extra={"change": change.id, "execution_id": change.execution_id},
     )
-
-
-@logged_by
-def handlers_missing(handlers: Sequence[str], **_: Any) -> None:
-    for handler in handlers:
-        log.warning("Handler %s has no code in this worker: it is told nothing until its code is back", handler)
 
 
 @logged_by

@@ -4,8 +4,9 @@
 -- :room      int       how many deliveries of each subscription
 -- :sending   bigint[]  the subscriptions of deliveries that the caller is sending, each of which takes one of the room
 -- :opens     int       so many failures in a row open the circuit: nothing is sent before its retry_at, and then one
--- :lease     float     seconds until a claimed delivery is due again
--- returns    id of each
+-- :lease     float     seconds until a claimed delivery is due again, times its attempts. So however long a process takes,
+--                      a later claim lasts long enough
+-- returns    id and attempts of each
 --
 -- Only the earliest pending delivery of each subscription and execution is claimed, so that they arrive in order. The ids
 -- as an array, and the aggregate, keep the planner from joins: each row is found by its key.
@@ -48,6 +49,6 @@ due AS MATERIALIZED (
     ) one
 )
 UPDATE execution_delivery d
-SET attempts = d.attempts + 1, next_at = statement_timestamp() + make_interval(secs => %(lease)s)
+SET attempts = d.attempts + 1, next_at = statement_timestamp() + make_interval(secs => %(lease)s * (d.attempts + 1))
 WHERE d.id = ANY(ARRAY(SELECT id FROM due))
-RETURNING d.id
+RETURNING d.id, d.attempts

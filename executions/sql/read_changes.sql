@@ -35,10 +35,10 @@ CROSS JOIN LATERAL (
     ) c
 ) counted
 CROSS JOIN LATERAL (
-    SELECT coalesce(json_agg(json_build_object('task_id', f.id, 'job_id', coalesce(f.job_id, ''), 'message', coalesce(f.message, ''))), '[]')
+    SELECT coalesce(json_agg(json_build_object('task_id', f.id, 'job_id', coalesce(f.job_id, ''), 'message', coalesce(left(f.message, %(most_text)s), ''))), '[]')
         AS failures
     FROM (
-        SELECT t.id, t.job_id, left(t.status_message, %(most_text)s) AS message
+        SELECT t.id, t.job_id, t.status_message AS message
         FROM task t
         WHERE counted.errors > 0 AND t.execution_id = e.id AND t.status_code = 3 AND t.status = 'Error'
         ORDER BY t.end_time, t.id

@@ -35,6 +35,7 @@ from harbor_refresh.executions.lifecycle.creation import (
 from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.structure import Added
+from harbor_refresh.executions.news.callbacks import make_subscriptions
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import said_by, shown
 from harbor_refresh.tasks.jobs import limits, sender, terms
@@ -67,6 +68,7 @@ def start_or_find(
     """Record an execution whose tasks are these jobs, with the terms `of_it`. If its parent has a child with its
     key already, or there is an execution with its key, return that one and False. An execution without jobs has
     succeeded at once, unless it is open."""
+    make_subscriptions(new.callbacks)
     return _in_pages(parts, partial(_record, new, of_it, turns or Turns()))
 
 

@@ -19,7 +19,10 @@ from tests.integration.concurrency import (
     Pause,
     in_background,
     one_after_the_other,
+    statement_held_open,
+    wait_until,
 )
+from tests.integration.database_state import waiting_for_locks
 from tests.integration.executions.deliveries.changed_executions import states
 from tests.integration.jobs.sample_jobs import ends
 from tests.integration.sample_executions import delete
@@ -205,6 +208,20 @@ def test_the_subscription_of_a_callback_stays_while_an_execution_has_the_callbac
     again = started(on_complete=note.s())
     ends(again)
     assert tell() == [("note", again.pk, "Success", 1)]
+
+
+def test_the_first_start_with_a_callback_delays_no_other_start_with_it() -> None:
+    """However many jobs it has to write."""
+    with (
+        statement_held_open("LOCK TABLE execution_job IN SHARE MODE") as lock,
+        in_background(lambda: started(on_complete=note.s())) as first,
+    ):
+        wait_until(lambda: waiting_for_locks() == 1, "the first start to write its jobs")
+        without_jobs = started(jobs=0, on_complete=note.s())
+        assert waiting_for_locks() == 1, "the first start still writes its jobs"
+        lock.rollback()
+        ends(first())
+    assert set(tell()) == {("note", without_jobs.pk, "Success", 1), ("note", first().pk, "Success", 1)}
 
 
 def test_a_subscription_that_is_deleted_while_an_execution_is_started_stays() -> None:

@@ -11,6 +11,8 @@ from harbor_refresh.executions.deliveries import deliverer, subscriptions
 from harbor_refresh.executions.models import AuditEntry, Callback, Delivery, Subscription
 from harbor_refresh.executions.news.callbacks import record
 from tests.integration.admin_client import act, signed_in, told
+from tests.integration.concurrency import in_background, statement_held_open, wait_until
+from tests.integration.database_state import waiting_for_locks
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import receiver
@@ -55,6 +57,38 @@ def test_a_subscription_is_changed_through_its_use_case(admin: Client) -> None:
         None,
         before.secret,
     )
+
+
+DELETED = "DELETE FROM execution_subscription"
+TAKEN = (
+    "INSERT INTO execution_subscription (name, kind, url, secret, handler, payload, vendor_types, statuses, "
+    "triggers, enabled, failures) "
+    "VALUES ('pager', 'webhook', 'http://x/', 'x', '', 'standard', '{}', '{}', '{}', TRUE, 0)"
+)
+
+
+@pytest.mark.parametrize(
+    ("page", "meanwhile", "why"),
+    [
+        ("{}/change/", DELETED, "there is no webhook {}"),
+        ("add/", TAKEN, "there is a subscription with the name 'pager' already"),
+    ],
+    ids=["deleted", "taken"],
+)
+def test_a_webhook_that_another_request_has_deleted_or_made_meanwhile_is_not_saved(
+    admin: Client, page: str, meanwhile: str, why: str
+) -> None:
+    pk = subscriptions.create("another", "http://127.0.0.1:9/").pk
+    with (
+        statement_held_open(meanwhile) as other,
+        in_background(lambda: admin.post(SUBSCRIPTIONS + page.format(pk), FORM)) as saved,
+    ):
+        wait_until(lambda: waiting_for_locks() == 1, "the form to wait for the other request")
+        other.commit()
+        answer = saved()
+    assert (answer.status_code, answer["Location"]) == (302, SUBSCRIPTIONS)
+    assert told(answer) == [f"error: The webhook is not saved: {why.format(pk)}."]
+    assert not AuditEntry.objects.exists()
 
 
 @pytest.mark.parametrize("url", ["http://10.0.0.1/", "ftp://example.com/", "http://u:p@127.0.0.1/"])

@@ -4,9 +4,11 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import transaction
+from django.db.models.signals import post_save
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.deliveries import claims, deliverer
+from harbor_refresh.executions.deliveries import claims, deliverer, subscriptions
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import AuditEntry, Delivery, Subscription
 from tests.integration.database_state import rows
@@ -49,6 +51,18 @@ def test_a_subscription_is_made_shown_changed_and_deleted(program: Program) -> N
     program.get(path, 404)
     program.delete(path, 404)
     assert program.send("PATCH", path, {"enabled": True}).status_code == 404
+
+
+def test_a_subscription_that_another_program_deletes_at_once_was_made(program: Program) -> None:
+    def delete(instance: AuditEntry, **_: object) -> None:
+        transaction.on_commit(lambda: subscriptions.delete(int(instance.target)))
+
+    post_save.connect(delete, sender=AuditEntry)
+    try:
+        made = program.post("/subscriptions", {"name": "pager", "url": "http://127.0.0.1:9/"}, 201)
+    finally:
+        post_save.disconnect(delete, sender=AuditEntry)
+    program.get(f"/subscriptions/{made['id']}", 404)
 
 
 SECRET = "/services/T0001/x7Zq9vKp2mWs4LdE?token=a1b2c3d4e5f6a7b8"
@@ -195,6 +209,9 @@ def test_a_rotation_shows_the_new_secret_once_and_tells_how_long_the_old_one_sig
         str(made["id"]),
         f"the old secret signs until {until:%Y-%m-%d %H:%M:%S} UTC",
     )
+    for out_of_bounds in (-1, 604_801):
+        program.post(f"{path}/rotate-secret", {"old_secret_seconds": out_of_bounds}, 422)
+    assert Subscription.objects.get().secret == new
     program.post(f"{path}/rotate-secret", {})  # for a day
     program.post(f"{path}/rotate-secret", {"old_secret_seconds": 0})
     assert AuditEntry.objects.latest("pk").detail == "no old secret signs"

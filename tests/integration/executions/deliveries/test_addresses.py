@@ -93,7 +93,7 @@ def test_a_test_tells_not_which_names_there_are(database: str, settings: Setting
     """The first is a name of this machine, whose address is not allowed; the second is no name."""
     settings.REFRESH_DELIVER_NETWORKS = ("192.0.2.0/24",)
     answers = {
-        subscriptions.test(subscriptions.create(host, f"http://{host}:9/").pk)
+        subscriptions.test(subscriptions.create(host, f"http://{host}:9/"))
         for host in ("localhost", "no-such-name.invalid")
     }
     assert answers == {Answer(None, "the name leads to no address that webhooks may reach")}
@@ -117,4 +117,4 @@ def test_an_answer_that_names_the_path_is_stored_without_it(
     """Those who may not see the path of an address see the error of a delivery."""
     made = subscriptions.create("x", f"{good.url}/x7Zq9vKp2mWs4LdE?key=a1b2c3&to=x%20y")
     good.status, good.body = 404, said.encode()
-    assert subscriptions.test(made.pk).error == f"it answered 404: {shown}"
+    assert subscriptions.test(made).error == f"it answered 404: {shown}"

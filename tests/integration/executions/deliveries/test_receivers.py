@@ -6,6 +6,7 @@ import ssl
 import threading
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 import trustme
@@ -158,7 +159,7 @@ def test_a_receiver_that_answers_500_for_an_hour_gets_all_of_it_afterwards(
         move_clock(minutes=1)
         deliver()
         asked.append(len(good.received))
-    assert asked[0] == CONNECTIONS
+    assert claims.CIRCUIT_OPENS <= asked[0] <= CONNECTIONS
     assert all(later - before <= 1 for before, later in pairwise(asked))
     assert 5 <= asked[-1] - asked[0] <= 20
     assert states() == {"pending": 40}
@@ -374,7 +375,7 @@ def test_a_delivery_whose_processes_die_each_time_is_given_up_and_the_next_one_i
     write_deliveries()
     for _ in range(claims.MAX_ATTEMPTS):
         assert [known.revision for known in claims.claim(5, 60)] == [1]
-        move_clock(minutes=2)
+        move_clock(minutes=31)
     deliver()
     assert good.ids() == [id_of(subscription, execution, 3)]
     assert list(
@@ -464,6 +465,71 @@ def test_a_result_of_an_overtaken_claim_records_nothing(
     assert one().state == "delivered"
     recorded = claims.record([answers.result(late, answers.Answer(410, "it answered 410"))])
     assert (recorded, one().state, one().last_error) == ([], "delivered", "")
+
+
+@pytest.fixture
+def reading(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
+    """Have the reading of a claim take so many seconds, and call `meanwhile` in between; return the list of how
+    many deliveries were read at once."""
+    clock, read = [0.0], list[int]()
+
+    def takes(seconds: int, meanwhile: Callable[[], object] = lambda: None) -> list[int]:
+        def read_changes(claimed: Sequence[Delivery]) -> object:
+            for _ in range(seconds // 5 if claimed else 0):
+                clock[0] += 5
+                move_clock(seconds=5)
+                meanwhile()
+            read.extend([len(claimed)] if claimed else [])
+            return claims.read_changes(claimed)
+
+        monkeypatch.setattr(pacing, "DELIVER_TIMEOUT_SECONDS", 10.0)
+        monkeypatch.setattr(sender, "read_changes", read_changes)
+        monkeypatch.setattr(sender, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+        return read
+
+    return takes
+
+
+@pytest.mark.parametrize(("seconds", "attempts"), [(15, 1), (25, 2), (100, 4)])
+def test_a_change_that_takes_long_to_read_is_sent_once(
+    seconds: int, attempts: int, good: Receiver, subscribed: Subscribe, reading: Callable[..., list[int]]
+) -> None:
+    """Longer than its first lease, as an execution of millions of tasks may."""
+    subscription = subscribed(good)
+    (execution,) = ended(1)
+    reading(seconds)
+    deliverer.deliver()
+    assert good.ids() == [id_of(subscription, execution)]
+    assert (one().state, one().attempts) == ("delivered", attempts)
+
+
+def test_a_change_that_takes_long_to_read_is_sent_although_each_sender_overtakes_the_one_before(
+    good: Receiver, subscribed: Subscribe, reading: Callable[..., list[int]]
+) -> None:
+    """The other senders read it as slowly, and none of them comes to send it."""
+    subscription = subscribed(good)
+    (execution,) = ended(1)
+    reading(100, meanwhile=lambda: claims.claim(1, 30.0))
+    deliverer.deliver()
+    assert (good.ids(), one().attempts) == ([], 3), "the last two claims are those of other senders"
+    move_clock(seconds=80)
+    deliverer.deliver()
+    assert good.ids() == [id_of(subscription, execution)]
+    assert (one().state, one().attempts) == ("delivered", 4)
+
+
+@pytest.mark.parametrize("seconds", [0, 5], ids=["quick", "slow"])
+def test_a_webhook_gets_more_at_a_time_only_while_they_are_quick_to_read(
+    seconds: int, good: Receiver, subscribed: Subscribe, reading: Callable[..., list[int]]
+) -> None:
+    """Other webhooks wait while they are read."""
+    subscribed(good)
+    ended(60)
+    read = reading(seconds)
+    deliverer.deliver()
+    assert read[0] == 1
+    assert max(read) == 1 if seconds else max(read) > 8
+    assert states() == {"delivered": 60}
 
 
 def test_two_deliverers_at_once_send_nothing_twice(good: Receiver, subscribed: Subscribe) -> None:

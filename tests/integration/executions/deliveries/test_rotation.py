@@ -10,7 +10,6 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from harbor_refresh.executions.deliveries import deliverer, subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import rotate
-from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Delivery, Subscription
 from tests.integration.concurrency import Pause, at_once, in_background
 from tests.integration.executions.deliveries.changed_executions import ended, move_clock, states
@@ -62,7 +61,7 @@ def test_old_and_new_secret_sign_until_the_time_of_the_old_one_is_over(
 def test_a_test_is_signed_as_a_delivery_is(good: Receiver, subscribed: Subscribe) -> None:
     row = subscribed(good)
     new = rotate(row.pk)
-    assert subscriptions.test(row.pk).is_good
+    assert subscriptions.test(new).is_good
     assert signers(good.received[0], row.secret, new.secret) == [True, True]
 
 
@@ -107,14 +106,6 @@ def test_rotations_at_once_keep_the_first_secret(good: Receiver, subscribed: Sub
     made = at_once(*[lambda: rotate(first.pk).secret] * 3)
     row = Subscription.objects.get()
     assert (len(set(made)), row.old_secret, row.secret in made) == (3, first.secret, True)
-
-
-@pytest.mark.parametrize("seconds", [-1, subscriptions.MAX_OLD_SECRET_SECONDS + 1])
-def test_a_time_out_of_bounds_is_refused(subscribed: Subscribe, good: Receiver, seconds: int) -> None:
-    row = subscribed(good)
-    with pytest.raises(Refused, match="takes 0 to 604,800"):
-        rotate(row.pk, seconds)
-    assert Subscription.objects.get().secret == row.secret
 
 
 @pytest.mark.parametrize("old_secret_seconds", [0, 3_600])

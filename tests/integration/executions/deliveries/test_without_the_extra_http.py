@@ -50,7 +50,7 @@ def test_it_refuses_a_new_webhook_and_says_what_to_install(
     page = client.post("/admin/harbor_executions/subscription/add/", form).content.decode()
     assert "pip install &quot;harbor-refresh[http]&quot;" in page
     assert Subscription.objects.count() == 1
-    answer = subscriptions.test(there.pk)
+    answer = subscriptions.test(there)
     assert (answer.status, answer.is_good) == (None, False)
     assert "harbor-refresh[http]" in answer.error
     assert good.received == []
