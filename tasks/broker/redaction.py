@@ -35,9 +35,10 @@ PASSWORDS = re.compile(r"://[^:@/]*:(.*?)@(?=[^@]*(?:;[a-z]+://|$))")
 #: Each pattern keeps the text before the secret.
 FORMS = re.compile(
     r"(?P<before>(?<![a-z0-9+.-])[a-z0-9+.-]+://[^\s:@/]*:)[^\s@/]+(?=@)"
-    r"|(?P<header>\b(?:authorization|cookie|x-csrftoken)['\"]?\s*[:=]\s*['\"]?(?:[a-z-]+ )?)[^\s'\",;]+"
+    r"|(?P<cookies>cookie['\"]?\s*[:=]\s*['\"]?)[^\n'\"]+"
+    r"|(?P<header>authorization['\"]?\s*[:=]\s*['\"]?(?:[a-z-]+ )?)[^\s'\",;]+"
     r"|(?P<word>\b(?:bearer|harbor-secret) )[^\s'\",;]+"
-    r"|(?P<name>\b(?:password|passwd|secret|token)['\"]?\s*[=:]\s*['\"]?)[^\s'\",;&]+"
+    r"|(?P<name>(?:password|passwd|secret(?:_access)?(?:_key)?|token)['\"]?\s*[=:]\s*['\"]?)[^\s'\",;&]+"
     r"|(?P<ours>\b(?:hr_|whsec_))[\w+/=-]{16,}",
     re.IGNORECASE,
 )
