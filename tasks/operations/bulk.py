@@ -12,7 +12,7 @@ the action tries those that failed. Each verb is idempotent, so a job may come a
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
@@ -235,7 +235,8 @@ def act(job: Handle, so_far: Totals, verb: str, chosen: Any, ids: Any) -> Totals
     if not (failed := so_far["ids"]):
         return so_far
     left = {**so_far, "failed": so_far["failed"] - len(failed), "ids": [], "error": ""}
-    now = _walk(job, left, verb, Filter(ids=failed), (min(failed) - 1, max(failed)))
+    still = replace(Filter.from_json(chosen), ids=failed)  # they may have changed since the filter chose them
+    now = _walk(job, left, verb, still, (min(failed) - 1, max(failed)))
     if now and now["failed"]:
         count = plural(now["failed"], "execution")
         raise SomeFailed(f"{count} failed, the first of them: {now['error'] or so_far['error']}")

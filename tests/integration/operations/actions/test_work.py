@@ -171,6 +171,21 @@ def test_executions_that_fail_hold_up_no_other_and_a_retry_tries_them_again(
     assert statuses() == {"Stopped": 9}
 
 
+def test_a_retry_leaves_an_execution_that_the_filter_does_not_choose_any_more() -> None:
+    changed, same = with_jobs(2)
+    Execution.objects.update(trigger="NIGHTLY")
+    tasks_refuse("new.vendor_type = 'SCAN'")
+    action = asked(Word.STOP, trigger="NIGHTLY")
+    work_off()
+    assert result(action) == {"status": "Error", "failed": 2}
+    tasks_refuse_no_more()
+    Execution.objects.filter(pk=changed.pk).update(trigger="MANUAL")
+    action.retry_failed()
+    work_off()
+    assert result(action) == {"status": "Success", "changed": 1}
+    assert (status_of(changed), status_of(same)) == ("Running", "Stopped")
+
+
 def patient_work() -> None:
     """On a connection that would wait for a lock for longer than the test waits."""
     with connection.cursor() as cursor:
