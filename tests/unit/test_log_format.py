@@ -208,6 +208,7 @@ def test_each_part_of_a_password_is_masked_that_was_not_quoted(settings: Setting
         ("{'Authorization': 'Harbor-Secret abc'}", "{'Authorization': 'Harbor-Secret ***'}"),
         ("a Bearer abcdef was refused", "a Bearer *** was refused"),
         ("password=hidden host=h", "password=*** host=h"),
+        ("{'password': 'hidden, and hidden', 'a': 1}", "{'password': '***', 'a': 1}"),
         ("{'db_password': 'hidden', 'API_TOKEN': 'hidden'}", "{'db_password': '***', 'API_TOKEN': '***'}"),
         ("client_secret=hidden&AWS_SECRET_ACCESS_KEY=hidden", "client_secret=***&AWS_SECRET_ACCESS_KEY=***"),
         ("{'Cookie': 'csrftoken=hidden; sessionid=hidden', 'a': 1}", "{'Cookie': '***', 'a': 1}"),
