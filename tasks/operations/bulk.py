@@ -46,20 +46,23 @@ from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.queue.connection import absence_remembered
 
 
-@dataclass(frozen=True)
+@dataclass
 class Done:
     """What was done with some executions. `failed`: those that the database refused, and why."""
 
     changed: int = 0
     skipped: int = 0
-    failed: Mapping[int, str] = field(default_factory=dict)
+    failed: dict[int, str] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
         return self.changed + self.skipped + len(self.failed)
 
-    def __add__(self, other: Self) -> "Done":
-        return Done(self.changed + other.changed, self.skipped + other.skipped, {**self.failed, **other.failed})
+    def __iadd__(self, other: Self) -> Self:
+        self.changed += other.changed
+        self.skipped += other.skipped
+        self.failed |= other.failed
+        return self
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class BulkVerb:
     heaviest: int
 
 
-def done_of(changed: int, ids: Sequence[int], failed: Mapping[int, str] | None = None) -> Done:
+def done_of(changed: int, ids: Sequence[int], failed: dict[int, str] | None = None) -> Done:
     failed = failed or {}
     return Done(changed, len(ids) - changed - len(failed), failed)
 
