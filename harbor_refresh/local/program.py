@@ -48,10 +48,10 @@ def follow(root: Path, arguments: list[str], environ: MutableMapping[str, str]) 
     return bool(announced)
 
 
-def prepare(root: Path = ROOT, *, has_own_servers: bool = False) -> None:
+def prepare(*, has_own_servers: bool = False) -> None:
     """Take the settings and the servers. The bench starts servers of its own."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", SETTINGS)
-    if not has_own_servers and follow(root, sys.argv, os.environ) and sys.stderr.isatty():
+    if not has_own_servers and follow(ROOT, sys.argv, os.environ) and sys.stderr.isatty():
         sys.stderr.write("With the servers of the running `make up`.\n")
 
 

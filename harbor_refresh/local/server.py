@@ -8,18 +8,20 @@ from pathlib import Path
 from typing import Self
 
 from harbor_refresh.local import LocalError
-from harbor_refresh.local.ports import choose_port
+from harbor_refresh.local.ports import choose_port, is_free
 from harbor_refresh.local.process import Child, end, tail
 
 
 class EmbeddedServer(Child, ABC):
     """A real server that this process owns; its data stays in `directory` between starts.
 
-    The port is chosen when the object is made and stays the same over restarts. If the wished port is taken,
-    another is chosen. `start` returns when the server answers, or raises LocalError with the tail of its log.
+    The port is chosen when the object is made. If the wished port is taken, or becomes so before the first start,
+    another is chosen; then it stays the same over restarts. `start` returns when the server answers, or raises
+    LocalError with the tail of its log.
     """
 
     answer_within_seconds = 60.0
+    _has_answered = False
 
     def __init__(self, directory: Path, port: int | None = None) -> None:
         self.port = choose_port(port)
@@ -48,9 +50,13 @@ class EmbeddedServer(Child, ABC):
         deadline = time.monotonic() + self.answer_within_seconds
         while process.poll() is None and time.monotonic() < deadline:
             if self._answers():
+                self._has_answered = True
                 return self
             time.sleep(0.02)
         self.kill()
+        if not self._has_answered and not is_free(self.port):
+            self.port = choose_port(self.port)
+            return self.start()
         raise LocalError(
             f"{self.name} did not start on 127.0.0.1:{self.port}. Its log ({self.log}) ends:\n{tail(self.log)}"
         )

@@ -54,9 +54,8 @@ def start_again(one: Service | EmbeddedServer) -> None:
 
 def environment(database_url: str, redis_url: str) -> dict[str, str]:
     """The environment of every process: ours, and the two addresses."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    return environ | {
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), environ.get("PATH", "")]),
+    return {
+        **os.environ,
         "PYTHONUNBUFFERED": "1",
         "DJANGO_SETTINGS_MODULE": SETTINGS,
         "DATABASE_URL": database_url,

@@ -78,7 +78,10 @@ class Address:
 @cache
 def read_address(url: str) -> Address:
     """Raises BadAddress."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # a [ without a ]; its text may hold the password
+        raise BadAddress("a host that cannot be read") from None
     scheme = parts.scheme.replace("rediss", "redis", 1)
     if scheme not in SCHEMES:
         raise BadAddress(f"the scheme {parts.scheme}" if scheme else "no scheme")

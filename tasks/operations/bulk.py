@@ -12,7 +12,7 @@ the action tries those that failed. Each verb is idempotent, so a job may come a
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
@@ -46,20 +46,23 @@ from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.queue.connection import absence_remembered
 
 
-@dataclass(frozen=True)
+@dataclass
 class Done:
     """What was done with some executions. `failed`: those that the database refused, and why."""
 
     changed: int = 0
     skipped: int = 0
-    failed: Mapping[int, str] = field(default_factory=dict)
+    failed: dict[int, str] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
         return self.changed + self.skipped + len(self.failed)
 
-    def __add__(self, other: Self) -> "Done":
-        return Done(self.changed + other.changed, self.skipped + other.skipped, {**self.failed, **other.failed})
+    def __iadd__(self, other: Self) -> Self:
+        self.changed += other.changed
+        self.skipped += other.skipped
+        self.failed |= other.failed
+        return self
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class BulkVerb:
     heaviest: int
 
 
-def done_of(changed: int, ids: Sequence[int], failed: Mapping[int, str] | None = None) -> Done:
+def done_of(changed: int, ids: Sequence[int], failed: dict[int, str] | None = None) -> Done:
     failed = failed or {}
     return Done(changed, len(ids) - changed - len(failed), failed)
 
@@ -235,7 +238,8 @@ def act(job: Handle, so_far: Totals, verb: str, chosen: Any, ids: Any) -> Totals
     if not (failed := so_far["ids"]):
         return so_far
     left = {**so_far, "failed": so_far["failed"] - len(failed), "ids": [], "error": ""}
-    now = _walk(job, left, verb, Filter(ids=failed), (min(failed) - 1, max(failed)))
+    still = replace(Filter.from_json(chosen), ids=failed)  # they may have changed since the filter chose them
+    now = _walk(job, left, verb, still, (min(failed) - 1, max(failed)))
     if now and now["failed"]:
         count = plural(now["failed"], "execution")
         raise SomeFailed(f"{count} failed, the first of them: {now['error'] or so_far['error']}")

@@ -8,9 +8,8 @@ once, then the second changes nothing. After a gap, the next sample counts what 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from itertools import pairwise
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 from harbor_refresh.executions.news import counters
 from harbor_refresh.executions.news.counters import REPORT_TO_TRUE_SECONDS, Histogram
@@ -44,7 +43,7 @@ class Point:
 
 
 class _Row(NamedTuple):
-    """A row of read_samples.sql; `latency` is JSON."""
+    """A row of read_samples.sql with a sample; `latency` is JSON."""
 
     begins: datetime
     at: datetime
@@ -74,19 +73,16 @@ def read(name: str) -> list[Point]:
     span, slot = SPANS[name]
     # with a longer interval between samples, every second point would be a gap
     slot = max(slot, timedelta(seconds=1.5 * interval_of("tasks.sample")))
-    rows = [_Row(*row) for row in run("read_samples", span=span, slot=slot)]
-    return list(_points(rows, span, slot))
+    return list(_points(run("read_samples", span=span, slot=slot)))
 
 
-def _points(rows: Sequence[_Row], span: timedelta, slot: timedelta) -> Iterator[Point]:
-    if not rows:
-        return
-    begin = rows[0].begins
-    yield from (Point(begin - n * slot) for n in range((begin - (datetime.now(UTC) - span)) // slot, 0, -1))
-    for before, row in pairwise(rows):
-        missing = round((row.begins - before.begins) / slot)
-        yield from (Point(before.begins + number * slot) for number in range(1, missing))
-        yield _between(before, row)
+def _points(rows: Sequence[tuple[Any, ...]]) -> Iterator[Point]:
+    before: _Row | None = None
+    for number, (begins, last_at, *values) in enumerate(rows):
+        row = _Row(begins, last_at, *values) if last_at else None
+        if number:  # the first slot lies before the span
+            yield _between(before, row) if before and row else Point(begins)
+        before = row or before
 
 
 def _between(before: _Row, row: _Row) -> Point:

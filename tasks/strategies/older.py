@@ -4,8 +4,10 @@ import random
 import re
 import socket
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import takewhile
+from typing import Any, cast
 
 from celery.signals import celeryd_init
 
@@ -26,6 +28,7 @@ from harbor_refresh.tasks.strategies.original_refresh import refresh_one
 SCAN_COUNT = 1_000
 #: Members that `upstream` pops at once.
 BATCH = 100
+Work = Generator[tuple[str, Callable[[str], object]], None, None]
 
 
 class OlderDesign(Strategy):
@@ -35,36 +38,25 @@ class OlderDesign(Strategy):
     def cycle(self) -> Refreshed:
         outcome = Refreshed()
         try:
-            self._run(outcome)
+            with closing(self._work(outcome)) as work:
+                for member, done in work:
+                    refreshed = refresh_one(names.execution_id(member))
+                    outcome += refreshed
+                    if not refreshed.failed:
+                        done(member)
         except DatabaseAway as exc:
             signals.database_away.send(sender=type(self), count=self.backlog(), error=str(exc))
         signals.refreshed.send(sender=type(self), outcome=outcome)
         return outcome
 
     @abstractmethod
-    def _run(self, outcome: Refreshed) -> None:
-        """Run a cycle, which adds to the outcome as it goes."""
+    def _work(self, outcome: Refreshed) -> Work:
+        """Yield each member that this node refreshes in a cycle, and the function to call with it unless it has
+        failed. The outcome is that of the members before it."""
 
     def _discard(self, unreadable: Sequence[bytes]) -> None:
         if unreadable:
             signals.discarded.send(sender=type(self), members=unreadable)
-
-
-def refresh_each(
-    members: Iterable[str],
-    outcome: Refreshed,
-    *,
-    done: Callable[[str], object],
-    may_continue: Callable[[], bool] = lambda: True,
-) -> None:
-    """Refresh these members as the original does. Call `done` for each that did not fail."""
-    for member in members:
-        if not may_continue():
-            return
-        refreshed = refresh_one(names.execution_id(member))
-        outcome += refreshed
-        if not refreshed.failed:
-            done(member)
 
 
 class Scan(OlderDesign):
@@ -86,8 +78,8 @@ class Scan(OlderDesign):
                 pipe.execute()
         return False
 
-    def _run(self, outcome: Refreshed) -> None:
-        refresh_each(self.find_marked(), outcome, done=self._unmark)
+    def _work(self, outcome: Refreshed) -> Work:
+        yield from ((member, self._unmark) for member in self.find_marked())
 
     def find_marked(self) -> list[str]:
         """List every marked member, in random order, so that instances that begin at the same time do not refresh
@@ -122,12 +114,12 @@ class Lock(Scan):
 
     name = "lock"
 
-    def _run(self, outcome: Refreshed) -> None:
-        """Work the cycle under the lock. If it is lost, end, because the new holder refreshes the rest."""
+    def _work(self, outcome: Refreshed) -> Work:
+        """Hold the lock meanwhile. If it is lost, end, because the new holder refreshes the rest."""
         with cycle_lock() as is_ours:
             if is_ours is None:
                 return
-            refresh_each(self.find_marked(), outcome, done=self._unmark, may_continue=is_ours)
+            yield from takewhile(lambda _: is_ours(), super()._work(outcome))
             if not is_ours():
                 signals.lock_lost.send(sender=Lock)
 
@@ -157,14 +149,10 @@ class PlainSet(OlderDesign):
         return patient().scard(self._key)
 
 
-class Instance(NamedTuple):
-    number: int
-    total: int
-
-
-def this_instance() -> Instance:
-    """Read the number from the settings, or without CORE_INSTANCE_ID from the ordinal of a StatefulSet's host
-    name (`harbor-core-3`). Raises NoInstance if there is no number from 0 to the total - 1."""
+def this_instance() -> tuple[int, int]:
+    """Return the number of this instance, and how many there are. Read the number from the settings, or without
+    CORE_INSTANCE_ID from the ordinal of a StatefulSet's host name (`harbor-core-3`). Raises NoInstance if there is
+    no number from 0 to the total - 1."""
     conf = refresh_settings()
     host = socket.gethostname()
     total = conf.instance_total
@@ -180,7 +168,7 @@ def this_instance() -> Instance:
     if number >= total:
         origin = "" if conf.instance_id is not None else f" from the host name {host!r}"
         raise NoInstance(f"CORE_INSTANCE_ID: got '{number}'{origin}, {takes}.")
-    return Instance(number, total)
+    return number, total
 
 
 def refuse_without_a_number(**_: Any) -> None:
@@ -204,16 +192,14 @@ class Hash(PlainSet):
         super().connect()
         celeryd_init.connect(refuse_without_a_number)
 
-    def _run(self, outcome: Refreshed) -> None:
-        refresh_each(self._own_members(), outcome, done=self._unmark)
-
-    def _own_members(self) -> Iterator[str]:
-        instance = this_instance()
+    def _work(self, outcome: Refreshed) -> Work:
+        number, total = this_instance()
         for page in sets.scan(lambda cursor: patient().sscan(self._key, cursor, count=PAGE)):
             members, unreadable = names.sorted_out(page)
             self._unmark(*unreadable)
             self._discard(unreadable)
-            yield from (one for one in members if names.execution_id(one) % instance.total == instance.number)
+            own = (one for one in members if names.execution_id(one) % total == number)
+            yield from ((member, self._unmark) for member in own)
 
 
 class Upstream(PlainSet):
@@ -226,14 +212,14 @@ class Upstream(PlainSet):
 
     name = "upstream"
 
-    def _run(self, outcome: Refreshed) -> None:
+    def _work(self, outcome: Refreshed) -> Work:
         while popped := self._pop():
             failed_before = set(outcome.failed)
             members, unreadable = names.sorted_out(popped)
             self._discard(unreadable)
             undone = dict.fromkeys(members)
             try:
-                refresh_each(members, outcome, done=undone.pop)
+                yield from ((member, undone.pop) for member in members)
             finally:
                 self.mark(undone)
             if undone and failed_before.issuperset(names.ids(members)):

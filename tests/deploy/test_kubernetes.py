@@ -16,7 +16,7 @@ from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.keys import Keys
-from harbor_refresh.tasks.strategies.older import Instance, this_instance
+from harbor_refresh.tasks.strategies.older import this_instance
 from tests.deploy.container import HEALTH, SERVICE
 from tests.deploy.dockerfile import ROOT
 from tests.deploy.manifests import OVERLAYS, built, one, pods
@@ -264,4 +264,4 @@ def test_each_instance_of_the_hash_design_finds_its_number_in_its_name(
     settings.CORE_INSTANCE_TOTAL = worker["replicas"]
     for ordinal in range(worker["replicas"]):
         monkeypatch.setattr("socket.gethostname", lambda ordinal=ordinal: f"worker-{ordinal}")
-        assert this_instance() == Instance(ordinal, worker["replicas"])
+        assert this_instance() == (ordinal, worker["replicas"])

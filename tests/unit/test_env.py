@@ -69,7 +69,7 @@ def test_a_good_value_is_taken_and_a_blank_one_has_its_default(
     [
         ("integer", "2001", "a whole number from 1 to 2,000"),
         ("counts", "A", "NAME:N separated by commas, N from 1 to 2,000"),
-        ("redis_url", "redis://[::1", redis_address.TAKES),
+        ("redis_url", "redis://[::1", f"{redis_address.TAKES}; this has a host that cannot be read"),
         ("redis_url", "redis://h/0/1", f"{redis_address.TAKES}; this has a path that is too long"),
     ],
 )

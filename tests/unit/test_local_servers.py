@@ -94,6 +94,30 @@ def test_a_taken_port_is_left_to_its_owner_and_reported(folder: Path) -> None:
             assert server.port != wished
 
 
+@pytest.mark.parametrize("kind", [EmbeddedPostgres, EmbeddedRedis])
+def test_a_port_that_is_taken_before_the_first_start_is_left_to_its_owner(
+    folder: Path, kind: type[EmbeddedPostgres] | type[EmbeddedRedis]
+) -> None:
+    server = kind(folder / "server")
+    chosen = server.port
+    try:
+        with socket.create_server((LOOPBACK, chosen)):
+            server.start()
+        assert server.port != chosen
+        assert str(server.port) in server.url
+    finally:
+        server.discard()
+
+
+def test_a_restarted_server_keeps_its_port_even_if_it_is_taken_meanwhile(redis: EmbeddedRedis) -> None:
+    """Its clients know no other."""
+    redis.stop()
+    chosen = redis.port
+    with socket.create_server((LOOPBACK, chosen)), pytest.raises(LocalError, match="in use"):
+        redis.start()
+    assert redis.start().port == chosen
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process its parent ended")
 def test_the_servers_of_a_killed_process_end_and_the_next_start_finds_their_data(folder: Path) -> None:
     program = textwrap.dedent(

@@ -86,15 +86,12 @@ def checkout(tmp_path: Path) -> Checkout:
     return made
 
 
-def test_the_processes_get_the_addresses_and_no_variable_of_make(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MAKEFLAGS", "-j4")
-
+def test_the_processes_get_the_addresses() -> None:
     environ = environment("postgresql://db", "redis://cache")
 
     assert environ["DATABASE_URL"] == "postgresql://db"
     assert environ["REDIS_URL"] == "redis://cache"
     assert environ["DJANGO_SETTINGS_MODULE"] == "settings.dev"
-    assert "MAKEFLAGS" not in environ
 
 
 def test_a_step_that_fails_is_reported_with_the_end_of_its_log(checkout: Checkout) -> None:

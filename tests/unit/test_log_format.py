@@ -208,6 +208,12 @@ def test_each_part_of_a_password_is_masked_that_was_not_quoted(settings: Setting
         ("{'Authorization': 'Harbor-Secret abc'}", "{'Authorization': 'Harbor-Secret ***'}"),
         ("a Bearer abcdef was refused", "a Bearer *** was refused"),
         ("password=hidden host=h", "password=*** host=h"),
+        ("{'password': 'hidden, and hidden', 'a': 1}", "{'password': '***', 'a': 1}"),
+        ("{'db_password': 'hidden', 'API_TOKEN': 'hidden'}", "{'db_password': '***', 'API_TOKEN': '***'}"),
+        ("client_secret=hidden&AWS_SECRET_ACCESS_KEY=hidden", "client_secret=***&AWS_SECRET_ACCESS_KEY=***"),
+        ("{'Cookie': 'csrftoken=hidden; sessionid=hidden', 'a': 1}", "{'Cookie': '***', 'a': 1}"),
+        ("Set-Cookie: sessionid=hidden; Path=/", "Set-Cookie: ***"),
+        ("'HTTP_COOKIE': 'a=hidden; b=hidden'", "'HTTP_COOKIE': '***'"),
         ("GET /x?token=hidden&page=2", "GET /x?token=***&page=2"),
         ("hr_0123456789abcdefghij was revoked", "hr_*** was revoked"),
         ("whsec_MDEyMzQ1Njc4OWFiY2RlZg==", "whsec_***"),
@@ -223,7 +229,7 @@ def test_what_looks_like_a_secret_is_masked(text: str, masked: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["a", "a.", "1", "/", ":", "@", " ", "'", "a:", "://", "a://b:", "cookie", "cookie:", "token ", "hr_"]
+    "unit", ["a", "a.", "1", "/", ":", "@", " ", "'", "a:", "://", "a://b:", "cookie", "cookie:", "secret", "hr_"]
 )
 def test_a_long_text_is_masked_in_milliseconds_whatever_it_repeats(unit: str) -> None:
     """A pattern that takes the square of the length takes seconds."""

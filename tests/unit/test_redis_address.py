@@ -94,6 +94,7 @@ REFUSED = {
     "amqp://h": "the scheme amqp",
     "sentinel://h": "the scheme sentinel",
     "redis://": "a host that cannot be read",
+    "redis://:pass[word@h": "a host that cannot be read",
     "redis://h:port": "a host that cannot be read",
     "redis://h:99999": "a host that cannot be read",
     "redis://h:0": "a host that cannot be read",

@@ -3,6 +3,7 @@
 import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.db import connection
@@ -140,6 +141,18 @@ def test_samples_of_a_clock_that_has_gone_back_are_not_shown_and_go_with_the_nex
     assert len(known(samples.read("hour"))) == 1
     assert sample() == 1
     assert not Sample.objects.filter(at__gt=datetime.now(UTC)).exists()
+
+
+def test_the_clock_of_the_process_that_draws_does_not_matter(
+    begin: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(begin, refreshed=0)
+    put(at(begin, 30), refreshed=60)
+    slow_clock = Mock(wraps=datetime)
+    slow_clock.now.return_value = datetime.now(UTC) - timedelta(hours=5)
+    monkeypatch.setattr(samples, "datetime", slow_clock)
+    points = samples.read("hour")
+    assert at(begin, -3_600) < points[0].begins < points[-1].begins == at(begin, 30)
 
 
 def test_samples_of_a_program_with_other_buckets_tell_no_latency(begin: datetime) -> None:

@@ -6,7 +6,7 @@ from pytest_django import Settings
 from benchmarks.designs import STRATEGIES, strategy
 from harbor_refresh.executions.errors import NoInstance
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.tasks.strategies.older import Instance, refuse_without_a_number, this_instance
+from harbor_refresh.tasks.strategies.older import refuse_without_a_number, this_instance
 from tests.integration.redis_state import Redis
 from tests.integration.strategies.marked_executions import left_in_redis, marked, statuses
 
@@ -64,9 +64,9 @@ def test_a_number_comes_from_the_host_name_unless_it_is_given(
     hashing: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: "harbor-core-2")
-    assert this_instance() == Instance(0, 3)
+    assert this_instance() == (0, 3)
     hashing.CORE_INSTANCE_ID = None
-    assert this_instance() == Instance(2, 3)
+    assert this_instance() == (2, 3)
 
 
 def test_only_the_hash_design_refuses_to_start_without_a_number(settings: Settings) -> None:

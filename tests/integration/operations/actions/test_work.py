@@ -1,6 +1,7 @@
 """The jobs of an action: ranges of the executions there were; and what stops them, kills them or is refused."""
 
 from dataclasses import replace
+from time import process_time
 from typing import Any
 
 import psycopg
@@ -169,6 +170,30 @@ def test_executions_that_fail_hold_up_no_other_and_a_retry_tries_them_again(
     work_off()
     assert result(action) == {"status": "Success", "changed": 9}
     assert statuses() == {"Stopped": 9}
+
+
+def test_a_retry_leaves_an_execution_that_the_filter_does_not_choose_any_more() -> None:
+    changed, same = with_jobs(2)
+    Execution.objects.update(trigger="NIGHTLY")
+    tasks_refuse("new.vendor_type = 'SCAN'")
+    action = asked(Word.STOP, trigger="NIGHTLY")
+    work_off()
+    assert result(action) == {"status": "Error", "failed": 2}
+    tasks_refuse_no_more()
+    Execution.objects.filter(pk=changed.pk).update(trigger="MANUAL")
+    action.retry_failed()
+    work_off()
+    assert result(action) == {"status": "Success", "changed": 1}
+    assert (status_of(changed), status_of(same)) == ("Running", "Stopped")
+
+
+def test_a_hundred_thousand_refused_executions_are_added_up_in_a_moment() -> None:
+    done, began = bulk.Done(), process_time()
+    for pk in range(100_000):
+        done += bulk.Done(failed={pk: "no more"})
+        if process_time() - began > 5:
+            break
+    assert len(done.failed) == 100_000
 
 
 def patient_work() -> None:
