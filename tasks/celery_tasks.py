@@ -96,7 +96,8 @@ class Tick(Actor):
 @shared_task(name="tasks.claim_batch", base=Tick)
 def claim_batch() -> int:
     """The tick: claim waiting executions and fan them out over the workers. Any number of ticks may run at once,
-    because claiming is atomic. With an older design it sends the tick to every live worker."""
+    because claiming is atomic. pipeline/wakeup.py and the schedule send it. With an older design it sends the tick
+    to every live worker."""
     if strategy().runs_cycles:
         execution_queue().tick_ran()
         if not is_refreshing_paused():

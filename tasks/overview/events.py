@@ -80,7 +80,8 @@ def _write(kind: Kind, count: int) -> None:
         run("add_event", kind=kind, subject="", count=count, ago=timedelta(0))
 
 
-#: The counter of the metrics and the kind of event of each signal. Changed rows are counted with the rows.
+#: The counter of the metrics and the kind of event of each signal, which sends `outcome`, `count`,
+#: `execution_ids` or `deliveries`. Changed rows are counted with the rows.
 ADDS_TO: Mapping[Signal, tuple[str, Kind | None]] = {
     signals.claimed: ("executions_claimed", None),
     signals.marks_lost: ("marks_lost", None),

@@ -1,4 +1,5 @@
-"""Recover: release the claims of dead nodes, and claims that are too old. They return to the queue."""
+"""Recover: release the claims of dead nodes, and claims that are too old. They return to the queue. The jobs of a
+dead worker are released by tasks/jobs/nodes.py."""
 
 from collections import defaultdict
 
