@@ -9,7 +9,6 @@ If the process dies before the commit, then nothing happened. After it, the send
 start or addition with its key writes nothing.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -31,6 +30,7 @@ from harbor_refresh.executions.lifecycle.creation import (
     add_to_held,
     create,
     hold_open,
+    json_pages,
 )
 from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.models import Execution
@@ -53,8 +53,6 @@ from harbor_refresh.tasks.without_redis.agenda import at_once
 ON_THE_TASK = ("queue", "routing_key", "priority", "expires")
 #: What a message can carry of a route, which has queues as objects.
 PLAIN_OPTION = str | int | float | datetime
-#: Characters of JSON in one statement: the database's driver holds some five copies of it.
-BATCH_SIZE = 4_000_000
 
 Result = TypeVar("Result")
 Pages = Iterator[Sequence[Part]]
@@ -173,9 +171,8 @@ def _write(execution: Execution, parts: Sequence[Part], turns: Turns) -> list[di
     rows = [_row_of(job, task_id, revision) for job, task_id in zip(jobs, task_ids, strict=True)]
     turns.give(rows)
     limits.write_declared({row["name"] for row in rows if row["limit_key"] is not None})
-    texts = (json.dumps(row) for row in rows)
-    for page in sized_pages(((text, len(text)) for text in texts), BATCH_SIZE, count=BATCH):
-        run("create_jobs", jobs=f"[{','.join(page)}]")
+    for page in json_pages(rows):
+        run("create_jobs", jobs=page)
     left = iter(task_ids)
     needs: list[Need] = []
     for part in parts:
