@@ -141,8 +141,8 @@ class Job(models.Model):
             ),
             # due.sql: jobs whose time has come
             models.Index(
-                fields=["not_before"],
-                name="job_later",
+                fields=["queue", "not_before"],
+                name="job_due",
                 condition=Q(state="waiting", waits_for=0, not_before__isnull=False),
             ),
             # pick.sql counts them, resend.sql finds the oldest

@@ -1,0 +1,29 @@
+"""Jobs whose time has come are found by queue. It locks nothing for long, and may run again."""
+
+from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
+from django.db import migrations, models
+from django.db.models import Q
+
+
+class Migration(migrations.Migration):
+    atomic = False
+
+    dependencies = [
+        ("harbor_tasks", "0012_whose_turns_are_shared"),
+    ]
+
+    operations = [
+        # an index waits for the transactions that are older
+        migrations.RunSQL("SET lock_timeout = '1min'", migrations.RunSQL.noop),
+        migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS job_due", migrations.RunSQL.noop),
+        AddIndexConcurrently(
+            "job",
+            models.Index(
+                fields=["queue", "not_before"],
+                name="job_due",
+                condition=Q(state="waiting", waits_for=0, not_before__isnull=False),
+            ),
+        ),
+        RemoveIndexConcurrently("job", "job_later"),
+        migrations.RunSQL("RESET lock_timeout", migrations.RunSQL.noop),
+    ]
