@@ -1,8 +1,13 @@
-"""Jobs whose time has come are found by queue. It locks nothing for long, and may run again."""
+"""Jobs whose time has come are found by queue, and a clock that goes back holds up no limit. It locks nothing for
+long, and may run again."""
 
 from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
 from django.db import migrations, models
 from django.db.models import Q
+
+from harbor_refresh.executions.sql import text
+
+JOBS = "harbor_refresh.tasks.jobs"
 
 
 class Migration(migrations.Migration):
@@ -25,5 +30,6 @@ class Migration(migrations.Migration):
             ),
         ),
         RemoveIndexConcurrently("job", "job_later"),
+        migrations.RunSQL(text(JOBS, "schema/admit_function"), migrations.RunSQL.noop),
         migrations.RunSQL("RESET lock_timeout", migrations.RunSQL.noop),
     ]

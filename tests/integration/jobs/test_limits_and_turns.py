@@ -270,6 +270,23 @@ def test_a_rate_that_is_raised_counts_at_once(declare: Declare, outbox: Outbox) 
     assert outbox.take() == [], "a limit of another kind leaves the pace"
 
 
+@pytest.mark.parametrize("limit", [{"concurrency": 1}, {"rate": "60/m"}], ids=["concurrency", "rate"])
+def test_a_clock_of_the_database_that_goes_back_holds_up_no_limit(
+    limit: dict[str, Any], declare: Declare, outbox: Outbox
+) -> None:
+    """After a failover to a server with another clock, the moments of before are in the future."""
+    copy = declare(**limit)
+    start("SCAN", jobs=[copy.s(n) for n in range(3)])
+    assert different(outbox) == 1
+    hour = timedelta(hours=1)
+    Limit.objects.filter(rate=None).update(concurrency=2)
+    Limit.objects.update(swept_at=Now() + hour)
+    LimitPace.objects.update(next_at=Now() + hour)
+    for more in (1, 0):
+        send_all()
+        assert different(outbox) == more
+
+
 def test_while_workers_are_away_a_rate_saves_up_two_seconds_at_most(declare: Declare, outbox: Outbox) -> None:
     copy = declare(rate="10/s")
     start("SCAN", jobs=[copy.s(n) for n in range(100)])
