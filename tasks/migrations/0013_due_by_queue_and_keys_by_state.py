@@ -1,5 +1,8 @@
-"""Jobs whose time has come are found by queue, and a clock that goes back holds up no limit. It locks nothing for
-long, and may run again."""
+"""Jobs whose time has come are found by queue; a clock that goes back holds up no limit; and a begin says whether the
+job has expired. It locks nothing for long, and may run again.
+
+What workers of the release before use stays: the function `execution_begin_job`.
+"""
 
 from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
 from django.db import migrations, models
@@ -31,5 +34,6 @@ class Migration(migrations.Migration):
         ),
         RemoveIndexConcurrently("job", "job_later"),
         migrations.RunSQL(text(JOBS, "schema/admit_function"), migrations.RunSQL.noop),
+        migrations.RunSQL(text(JOBS, "schema/begin_function"), "DROP FUNCTION IF EXISTS execution_begin_run"),
         migrations.RunSQL("RESET lock_timeout", migrations.RunSQL.noop),
     ]

@@ -38,6 +38,7 @@ CALLS = {
     "execution_job_joins_line": (
         "UPDATE execution_job SET state = 'waiting', node = NULL, process = NULL WHERE task_id = 8"
     ),
+    "execution_begin_run": "SELECT * FROM execution_begin_run(7, 'job-7', 0, 1, 1)",
     "execution_begin_job": "SELECT * FROM execution_begin_job(7, 'job-7', 0, NULL, 1, 1)",
     "execution_end_jobs": "UPDATE task SET status = 'Success', status_code = 3, end_time = now() WHERE id = 7",
     "execution_note_failure": "UPDATE task SET status = 'Error', status_code = 3, end_time = now() WHERE id = 9",
