@@ -1,14 +1,14 @@
 """Create executions with their tasks, and add tasks."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import transaction
 
 from harbor_refresh.executions.attached.ownership import Operation, harbors
-from harbor_refresh.executions.database import run
+from harbor_refresh.executions.database import run, sized_pages
 from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
 from harbor_refresh.executions.lifecycle import gates, links, vendor_keys
 from harbor_refresh.executions.models import Addition, Callback, Execution, Task, VendorKey
@@ -18,7 +18,8 @@ from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.executions.status import MAX_VENDOR, is_final
 from harbor_refresh.executions.text import MAX_JSON, is_text, json_text, shown
 
-BATCH = 5_000
+#: Rows, and characters of JSON, in one statement: the database's driver holds some five copies of it.
+BATCH, BATCH_SIZE = 5_000, 4_000_000
 MAX_TRIGGER = Execution._meta.get_field("trigger").max_length or 0
 MAX_JOB_ID = Task._meta.get_field("job_id").max_length or 0
 MAX_KEY = Addition._meta.get_field("key").max_length or 0
@@ -140,11 +141,14 @@ def replace_attributes(of: type[Execution] | type[Task], pk: int, attributes: di
 def _write_tasks(execution: Execution, tasks: Sequence[NewTask]) -> list[int]:
     """Write tasks; return their ids in the order given."""
     of_execution = {"execution_id": execution.pk, "vendor_type": execution.vendor_type}
-    rows = [of_execution | vars(task) for task in tasks]
-    ids: list[int] = []
-    for begin in range(0, len(rows), BATCH):
-        ids += [pk for (pk,) in run("create_tasks", tasks=json.dumps(rows[begin : begin + BATCH]))]
-    return ids
+    pages = json_pages(of_execution | vars(task) for task in tasks)
+    return [pk for page in pages for (pk,) in run("create_tasks", tasks=page)]
+
+
+def json_pages(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Write the rows as JSON, a list for each statement."""
+    texts = ((text, len(text)) for text in map(json.dumps, rows))
+    return (f"[{','.join(page)}]" for page in sized_pages(texts, BATCH_SIZE, count=BATCH))
 
 
 def _refuse_reserved(vendor_type: str) -> None:

@@ -166,7 +166,7 @@ class LimitAdmin(NotedAdmin):
         count = 0
         for one in queryset:
             with noted(person_of(request), Word.CHANGE, Target.LIMIT, one.pk) as entry:
-                entry.skip = not limits.reset([one.pk])
+                entry.skip = not limits.reset(one.pk)
                 entry.detail = "reset to what the code says"
                 count += not entry.skip
         messages.success(request, f"{plural(count, 'limit')} reset.")

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from celery import current_app
-from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
@@ -22,7 +21,7 @@ from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.text import is_text, is_whole, said_by, shown
 from harbor_refresh.tasks.jobs.starting.options import Takes, refuse
 from harbor_refresh.tasks.models.job import Job, JobState
-from harbor_refresh.tasks.models.terms import MAX_KEY, UNITS, Limit, LimitPace
+from harbor_refresh.tasks.models.terms import MAX_KEY, UNITS, Limit
 
 MOST = 1_000_000
 #: The page of the queue counts no further.
@@ -72,7 +71,7 @@ def write_declared(names: Iterable[str] | None = None) -> None:
     Limit.objects.bulk_create(rows, ignore_conflicts=True)
     for name, values in declared.items() if names is None else ():
         outdated = Limit.objects.filter(pk=name).exclude(declared=values)
-        _set(name, outdated.filter(changed_by=""), declared=values, **values)
+        _set(outdated.filter(changed_by=""), declared=values, **values)
         outdated.exclude(changed_by="").update(declared=values)
 
 
@@ -83,32 +82,19 @@ def _declared(task: Any) -> dict[str, Any]:
 
 def change(name: str, values: Mapping[str, int | None], by: str) -> bool:
     """Have these values count from now on, whatever the code says. False if they do."""
-    return _set(name, Limit.objects.filter(pk=name).exclude(**values), **values, changed_by=by)
+    return _set(Limit.objects.filter(pk=name).exclude(**values), **values, changed_by=by)
 
 
-def reset(names: Iterable[str]) -> int:
-    """Have what the code says count again. Returns how many limits were changed."""
-    with transaction.atomic():
-        rows = Limit.objects.filter(pk__in=list(names)).exclude(changed_by="").order_by("pk")
-        changed = list(rows.select_for_update(no_key=True))
-        for one in changed:
-            values = {"concurrency": None, "rate": None, "per": 60, **one.declared}
-            _set(one.pk, Limit.objects.filter(pk=one.pk), **values, changed_by="")
-        return len(changed)
+def reset(name: str) -> bool:
+    """Have what the code says count again. False if it does."""
+    changed = Limit.objects.filter(pk=name).exclude(changed_by="")
+    undeclared: dict[str, Any] = {"concurrency": None, "rate": None, "per": 60}
+    return any(_set(changed, **undeclared | one.declared, changed_by="") for one in changed)
 
 
-def _set(name: str, rows: QuerySet[Limit], **values: Any) -> bool:
-    """Write these values of a limit, if its row is among these; return whether it is. The next pass looks at it. A
-    key that waits for a slower rate waits for one job of the new rate at most. The limit is locked before its
-    paces, as by the sender."""
-    with transaction.atomic():
-        if not rows.update(**values, swept_at=Now() - timedelta(days=1)):
-            return False
-        limit = Limit.objects.get(pk=name)
-        if limit.rate:
-            soon = Now() + timedelta(seconds=limit.per / limit.rate)
-            LimitPace.objects.filter(name=name, next_at__gt=soon).update(next_at=soon)
-    return True
+def _set(rows: QuerySet[Limit], **values: Any) -> bool:
+    """Write these values of the limit, if its row is among these; return whether it is. The next pass sees it."""
+    return bool(rows.update(**values, swept_at=Now() - timedelta(days=1)))
 
 
 def in_use() -> list[dict[str, Any]]:

@@ -140,7 +140,7 @@ class ThisWorker:
             is_woken = self._wake.wait(LIMIT_SECONDS if self._has_limits else BEAT_SECONDS)
             self._wake.clear()
             if self._has_limits:
-                self._guarded(sender.send_admitted, sender.publisher.get().put, self._queues())
+                self._guarded(sender.send_admitted, self._queues(), sender.publisher.get().put)
             if is_woken or time.monotonic() >= next_at:
                 passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
                 self._guarded(self._look_after_jobs, passes)
@@ -178,15 +178,15 @@ class ThisWorker:
         self._ended, self._counted_at = ended, now
 
     def _look_after_jobs(self, passes: int) -> None:
-        publish, queues = sender.publisher.get().put, self._queues()
+        queues, publish = self._queues(), sender.publisher.get().put
         with absence_translated():
             [(processes, is_one_silent, has_consequences)] = run("to_do", node=self.id, ttl=TTL_SECONDS)
         self._release_dead_processes(processes)
         if (is_one_silent and self._delete_dead_nodes()) or passes % BEATS_A_PASS == 0:
             release_runs_without_node()
-            sender.send_all(publish, queues)
+            sender.send_all(queues, publish)
         else:
-            sender.send_due(publish, queues)
+            sender.send_due(queues, publish)
         with suppress(RuntimeError):  # another thread changes the set of requests
             self._kill_stopped()
         if has_consequences:

@@ -27,7 +27,7 @@ from harbor_refresh.tasks.jobs import report_target
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.report_target import JobReport
 from harbor_refresh.tasks.jobs.running import kept_ends
-from harbor_refresh.tasks.jobs.running.kept_ends import Kept
+from harbor_refresh.tasks.models.job import JobEnd
 
 log = logging.getLogger("harbor_refresh")
 
@@ -94,7 +94,7 @@ class Outcome:
     status: Status
     message: str = ""
     result: str | None = None
-    kept: Kept | None = None
+    kept: JobEnd | None = None
     delay: float | None = None
     arguments: Sequence[Any] | None = None
     retries: int | None = None

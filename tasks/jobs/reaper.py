@@ -32,8 +32,6 @@ from harbor_refresh.tasks.news import signals
 
 #: The node of runs in eager mode, which no other process watches.
 EAGER = 0
-#: The most runs that end in one transaction.
-PAGE = 500
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,8 @@ def reap() -> Reaped:
         LimitPace.objects.filter(next_at__lt=Now() - timedelta(hours=1)).delete()
     why = f"nothing was heard of it for {hours:g} hours"
     silent = running(Q(heard_at__lt=Now() - timedelta(hours=hours)))
-    done = Reaped(reported, failed=len(_take([_outcome(job, Status.ERROR, why) for job in silent])))
+    failed = take_apart([_outcome(job, Status.ERROR, why) for job in silent]).stood
+    done = Reaped(reported, len(failed))
     signals.reaped.send(sender=reap, outcome=done)
     return done
 
@@ -72,14 +71,14 @@ def release_runs_without_node() -> int:
 def release(lost: Sequence[Job]) -> int:
     """Release these runs, whose processes are dead: each job waits for another run, or has failed if it has begun
     as often as it may. Returns how many."""
-    taken = _take(
+    taken = take_apart(
         [
             _outcome(job, Status.PENDING, "its process died")
             if job.run < job.may_begin
             else _outcome(job, Status.ERROR, exhausted(job.may_begin))
             for job in lost
         ]
-    )
+    ).stood
     if taken:
         signals.runs_released.send(sender=release, count=len(taken))
         sender.send_behind({one.queue for one in taken if one.waits}, taken)
@@ -88,9 +87,3 @@ def release(lost: Sequence[Job]) -> int:
 
 def _outcome(job: Job, status: Status, why: str) -> Outcome:
     return Outcome(Run(job.pk, "", job.run, 0, job.node, job.process), status, why, queue=job.queue)
-
-
-def _take(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Write what becomes of these runs, and return what stood."""
-    pages = [outcomes[first : first + PAGE] for first in range(0, len(outcomes), PAGE)]
-    return [one for page in pages for one in take_apart(page).stood]

@@ -77,48 +77,42 @@ def send(
     for queue in {*queues, *(admit(limited) if limited else ())}:
         with absence_translated():
             rows = run("pick", queue=queue, floor=FLOOR, each=EACH, most=most)
-        count += _passed_on(rows, publish)
+        if rows:
+            (publish or _publish)(rows)
+        count += len(rows)
     return count
 
 
-def send_due(publish: Publish | None = None, queues: Sequence[str] | None = None) -> int:
-    """Send the jobs of these queues, or of all, whose time has come, and those that their limits let run now."""
-    count = 0
+def send_due(queues: Collection[str], publish: Publish | None = None) -> None:
+    """Send the jobs of these queues whose time has come, and those that their limits let run now."""
     for _ in range(PAGES_OF_DUE):
         with absence_translated():
-            found = run("due", queues=queues, most=MOST)
+            found = run("due", queues=list(queues), most=MOST)
         if not found:
             break
-        count += send({queue for (queue,) in found}, publish)
-    return count + send_admitted(publish, queues)
+        send({queue for (queue,) in found}, publish)
+    send_admitted(queues, publish)
 
 
-def send_admitted(publish: Publish | None = None, queues: Sequence[str] | None = None) -> int:
-    """Send the jobs of these queues, or of all, that their limits let run now. The next pass of other workers
-    sends those of their queues."""
-    of = admit()
-    return send(of if queues is None else of.intersection(queues), publish)
+def send_admitted(queues: Collection[str], publish: Publish | None = None) -> None:
+    """Send the jobs of these queues that their limits let run now. The next pass of other workers sends those of
+    their queues."""
+    send(admit().intersection(queues), publish)
 
 
-def send_all(publish: Publish | None = None, queues: Sequence[str] | None = None) -> int:
+def send_all(queues: Collection[str], publish: Publish | None = None) -> None:
     """Send whatever may run, and what is overdue: the pass of each node, for its queues."""
-    count = send_due(publish, queues)
-    queues = [one for one in queues_with_jobs() if queues is None or one in queues]
-    count += send(queues, publish)
+    send_due(queues, publish)
+    send(queues, publish)
     limited = [name for name, task in current_app.tasks.items() if task.rate_limit]
     often = {"patience": PATIENCE_SECONDS, "long": LONG_SECONDS, "limited": limited}
+    with absence_translated():
+        run("unsend")
     for queue in queues:
         with absence_translated():
-            run("unsend", queue=queue)
             rows = run("resend", queue=queue, most=EACH, **often)
-        count += _passed_on(rows, publish)
-    return count
-
-
-def _passed_on(rows: Sequence[Row], publish: Publish | None) -> int:
-    if rows:
-        (publish or _publish)(rows)
-    return len(rows)
+        if rows:
+            (publish or _publish)(rows)
 
 
 def queues_with_jobs() -> list[str]:

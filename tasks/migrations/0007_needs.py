@@ -92,7 +92,7 @@ class Migration(migrations.Migration):
         migrations.RunSQL(
             text(JOBS, "schema/end_with_their_tasks"), "DROP FUNCTION IF EXISTS execution_end_jobs CASCADE"
         ),
-        migrations.RunSQL(text(JOBS, "schema/begin_function"), "DROP FUNCTION execution_begin_job"),
+        migrations.RunSQL(text(HERE, "begin_job_of_0007"), "DROP FUNCTION execution_begin_job"),
         # the database drops them with their columns
         migrations.SeparateDatabaseAndState(
             state_operations=[migrations.RemoveIndex("job", name) for name in INDEXES]

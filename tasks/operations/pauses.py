@@ -59,7 +59,7 @@ def pause(queue: str, person: Person, reason: str = "") -> bool:
         written = run("pause_queue", queue=queue, by=by, reason=reason)
         entry.skip, entry.detail = not written, reason
         if written:
-            run_of_jobs("unsend", queue=queue)
+            run_of_jobs("unsend")
             transaction.on_commit(partial(signals.queue_paused.send, pause, queue=queue, by=by, reason=reason))
     return bool(written)
 

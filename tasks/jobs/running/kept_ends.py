@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.db.models import F, QuerySet
 
@@ -30,27 +30,19 @@ MAX_SEARCHED = 50_000
 MAX_REASON = 300
 
 
-class Kept(NamedTuple):
-    """What the row of an end has (JobEnd)."""
-
-    result: Any = None
-    why_not: str = ""
-    traceback: str = ""
-
-
-def kept_result(result: Any) -> Kept:
+def kept_result(result: Any) -> JobEnd:
     """Return the result, or why it cannot be kept: the job has succeeded anyway."""
     try:
         value = as_json(result)
         size, most = len(json_text(value).encode()), refresh_settings().result_bytes
     except (TypeError, ValueError) as exc:
-        return Kept(why_not=made_storable(f"it cannot be kept as JSON: {exc}")[:MAX_REASON])
+        return JobEnd(why_not=made_storable(f"it cannot be kept as JSON: {exc}")[:MAX_REASON])
     if size > most:
-        return Kept(why_not=f"it takes {size:,} bytes, and REFRESH_RESULT_BYTES is {most:,}")
-    return Kept(value)
+        return JobEnd(why_not=f"it takes {size:,} bytes, and REFRESH_RESULT_BYTES is {most:,}")
+    return JobEnd(result=value)
 
 
-def kept_traceback(exc: BaseException, runner: str) -> Kept | None:
+def kept_traceback(exc: BaseException, runner: str) -> JobEnd | None:
     """Return the traceback of a job from its own code on, without secrets: the frames of the module `runner`,
     which has called it, are left out. None if it cannot be written: the job ends anyway."""
     with suppress(Exception):
@@ -61,14 +53,17 @@ def kept_traceback(exc: BaseException, runner: str) -> Kept | None:
         text = made_storable(redacted(text[-MAX_SEARCHED:]))
         if len(text) > MAX_TRACEBACK:
             text = CUT + text[len(CUT) - MAX_TRACEBACK :]
-        return Kept(traceback=text)
+        return JobEnd(traceback=text)
     return None
 
 
-def write(ends: Iterable[tuple[int, int, Kept]]) -> None:
+def write(ends: Iterable[tuple[int, int, JobEnd]]) -> None:
     """Write the ends of runs that are held, by their task and revision. Each replaces that of an earlier run."""
-    rows = [JobEnd(job_id=task_id, revision=revision, **kept._asdict()) for task_id, revision, kept in ends]
-    columns = ("revision", *Kept._fields)
+    rows = []
+    for task_id, revision, end in ends:
+        end.job_id, end.revision = task_id, revision
+        rows.append(end)
+    columns = ("revision", "result", "why_not", "traceback")
     JobEnd.objects.bulk_create(rows, update_conflicts=True, unique_fields=("job",), update_fields=columns)
 
 

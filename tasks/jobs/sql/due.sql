@@ -1,14 +1,14 @@
 -- Has jobs whose time has come wait no longer for it.
 --
--- :queues text[]  NULL: all  :most int
+-- :queues text[]  :most int  of each queue
 -- returns  the queue of each
 UPDATE execution_job j
 SET not_before = NULL
-FROM (
+FROM unnest(%(queues)s::text[]) AS g (queue)
+CROSS JOIN LATERAL (
     SELECT task_id
     FROM execution_job
-    WHERE state = 'waiting' AND waits_for = 0 AND not_before <= now()
-        AND coalesce(queue = ANY(%(queues)s::text[]), TRUE)
+    WHERE queue = g.queue AND state = 'waiting' AND waits_for = 0 AND not_before <= now()
     ORDER BY not_before
     LIMIT %(most)s
     FOR NO KEY UPDATE SKIP LOCKED

@@ -1,6 +1,4 @@
--- Has the sent jobs of a paused queue wait: sent -> waiting. Their messages then begin no run.
---
--- :queue text
+-- Has the sent jobs of paused queues wait: sent -> waiting. Their messages then begin no run.
 --
 -- A job that another transaction has locked is left alone: it begins, or the next pass of a node has it wait.
 UPDATE execution_job
@@ -8,7 +6,6 @@ SET state = 'waiting'
 WHERE task_id = ANY(ARRAY(
     SELECT task_id
     FROM execution_job
-    WHERE
-        queue = %(queue)s AND state = 'sent' AND EXISTS (SELECT FROM execution_pause WHERE queue = %(queue)s)
+    WHERE state = 'sent' AND queue = ANY(ARRAY(SELECT queue FROM execution_pause))
     FOR NO KEY UPDATE SKIP LOCKED
 ))

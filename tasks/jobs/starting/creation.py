@@ -1,7 +1,6 @@
 """Creation of jobs: record an execution and its jobs, or more jobs of one, all or nothing.
 
-1. Leave out parts with a unique job that is queued or running. A job holds its key until its task is final; no
-   code has to release the key, so no crash can leave it taken.
+1. Leave out parts with a unique job that is queued or running (unique_keys.py).
 2. Write tasks and jobs in one transaction, with their execution, or with the key of an addition.
 3. After the commit, send the first of them.
 
@@ -9,7 +8,6 @@ If the process dies before the commit, then nothing happened. After it, the send
 start or addition with its key writes nothing.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -31,6 +29,7 @@ from harbor_refresh.executions.lifecycle.creation import (
     add_to_held,
     create,
     hold_open,
+    json_pages,
 )
 from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.models import Execution
@@ -45,7 +44,7 @@ from harbor_refresh.tasks.jobs.report_target import first_revision
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, Part, stored
 from harbor_refresh.tasks.jobs.starting.fairness import MOST_LINES, Turns, shared
 from harbor_refresh.tasks.jobs.starting.options import moment_of, refuse_options
-from harbor_refresh.tasks.jobs.starting.unique_keys import TRIES, lock_and_release, retry_on_conflict
+from harbor_refresh.tasks.jobs.starting.unique_keys import TRIES, held, retry_on_conflict
 from harbor_refresh.tasks.models.job import Need
 from harbor_refresh.tasks.models.terms import Terms
 from harbor_refresh.tasks.without_redis.agenda import at_once
@@ -54,8 +53,6 @@ from harbor_refresh.tasks.without_redis.agenda import at_once
 ON_THE_TASK = ("queue", "routing_key", "priority", "expires")
 #: What a message can carry of a route, which has queues as objects.
 PLAIN_OPTION = str | int | float | datetime
-#: Characters of JSON in one statement: the database's driver holds some five copies of it.
-BATCH_SIZE = 4_000_000
 
 Result = TypeVar("Result")
 Pages = Iterator[Sequence[Part]]
@@ -158,12 +155,12 @@ def _write_pages(execution: Execution, pages: Pages, turns: Turns) -> tuple[int,
 def _without_held(parts: Sequence[Part]) -> list[Part]:
     """Leave out the parts with a unique job whose key is held."""
     keys_of = [{job.key for job in one if job.is_unique} for one in parts]
-    _, held = lock_and_release(chain.from_iterable(keys_of))
+    taken = held(chain.from_iterable(keys_of))
     fresh: list[Part] = []
     for one, keys in zip(parts, keys_of, strict=True):
-        if not keys & held:
+        if not keys & taken:
             fresh.append(one)
-        held |= keys
+        taken |= keys
     return fresh
 
 
@@ -175,9 +172,8 @@ def _write(execution: Execution, parts: Sequence[Part], turns: Turns) -> list[di
     rows = [_row_of(job, task_id, revision) for job, task_id in zip(jobs, task_ids, strict=True)]
     turns.give(rows)
     limits.write_declared({row["name"] for row in rows if row["limit_key"] is not None})
-    texts = (json.dumps(row) for row in rows)
-    for page in sized_pages(((text, len(text)) for text in texts), BATCH_SIZE, count=BATCH):
-        run("create_jobs", jobs=f"[{','.join(page)}]")
+    for page in json_pages(rows):
+        run("create_jobs", jobs=page)
     left = iter(task_ids)
     needs: list[Need] = []
     for part in parts:

@@ -129,6 +129,11 @@ def beats(
     run("beat", id=node, node=name, slots=slots, busy=busy, queues=list(queues), rate=rate)
 
 
+def send_all() -> None:
+    """The nodes of all queues do a pass."""
+    sender.send_all(queues=[*set(Job.objects.values_list("queue", flat=True))])
+
+
 def nothing_has_begun_for(seconds: float) -> None:
     """The workers have been there for so long, and have begun no job."""
     Node.objects.update(began={}, started_at=Now() - timedelta(seconds=seconds))

@@ -22,7 +22,7 @@ from harbor_refresh.tasks.jobs.again import retry_failed
 from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.running import kept_ends
-from harbor_refresh.tasks.jobs.running.kept_ends import CUT, MAX_TRACEBACK, Kept
+from harbor_refresh.tasks.jobs.running.kept_ends import CUT, MAX_TRACEBACK
 from harbor_refresh.tasks.models import Job, JobEnd
 from tests.integration.admin_client import text
 from tests.integration.command_output import data, said
@@ -157,7 +157,7 @@ def test_a_job_that_runs_again_has_no_end_until_that_run_has_one(outbox: Outbox,
 def test_of_several_ends_of_a_job_that_of_its_last_run_stays_and_of_one_run_the_first(outbox: Outbox) -> None:
     def end(its: Begun | None, status: Status, value: str) -> None:
         assert its
-        kept = Kept(traceback=value) if status == Status.ERROR else Kept(int(value))
+        kept = JobEnd(traceback=value) if status == Status.ERROR else JobEnd(result=int(value))
         take([Outcome(its.run, status, result=value, kept=kept)])
 
     first = begun(one(outbox), node=this_worker.id)

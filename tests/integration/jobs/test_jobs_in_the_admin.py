@@ -15,7 +15,6 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.admin import execution_actions, job_formatters
 from harbor_refresh.tasks.admin import job as screen
 from harbor_refresh.tasks.admin import task as task_screen
-from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.again import retry_failed
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
@@ -31,6 +30,7 @@ from tests.integration.jobs.sample_jobs import (
     in_a_row,
     its_process_looked,
     recorded,
+    send_all,
     statuses,
 )
 from tests.started import start
@@ -80,7 +80,7 @@ def test_the_attempt_is_the_one_it_is_at_and_begins_anew_by_hand(admin: Client, 
         assert run
         assert attempt() == before
         take([Outcome(run.run, status)])
-        sender.send_all()
+        send_all()
     assert attempt() == "2 of 5"
     retry_failed(execution.pk)
     assert attempt() == "1 of 5"

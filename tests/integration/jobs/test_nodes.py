@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import nodes, reaper
+from harbor_refresh.tasks.jobs import nodes
 from harbor_refresh.tasks.jobs.nodes import delete_dead_nodes, release_runs_without_node
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.reaper import Reaped, reap
@@ -107,8 +107,7 @@ def three_dead(outbox: Outbox) -> None:
     ran_on_a_dead_node(outbox)
 
 
-def test_a_run_whose_task_is_locked_holds_up_no_other(three_dead: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reaper, "PAGE", 2)
+def test_a_run_whose_task_is_locked_holds_up_no_other(three_dead: None) -> None:
     with transaction_held_open(lambda: Task.objects.select_for_update().get(job_id="a")) as commit:
         assert release_runs_without_node() == 2
         assert {name: state for name, (state, _) in rows().items()} == {"a": "running", "b": "sent", "c": "sent"}
@@ -116,10 +115,7 @@ def test_a_run_whose_task_is_locked_holds_up_no_other(three_dead: None, monkeypa
     assert release_runs_without_node() == 1
 
 
-def test_runs_whose_release_the_database_refuses_hold_up_no_other(
-    three_dead: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reaper, "PAGE", 1)
+def test_runs_whose_release_the_database_refuses_hold_up_no_other(three_dead: None) -> None:
     tasks_refuse("OLD.job_id IN ('a', 'b')")
     assert release_runs_without_node() == 1
     assert {name: state for name, (state, _) in rows().items()} == {"a": "running", "b": "running", "c": "sent"}

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 from celery import current_app
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -33,6 +33,7 @@ from tests.integration.jobs.sample_jobs import (
     nothing_has_begun_for,
     recorded,
     rows,
+    send_all,
     sent_before,
 )
 from tests.integration.statements import plan
@@ -56,7 +57,7 @@ def test_a_backlog_waits_in_the_database_and_the_broker_holds_a_few(outbox: Outb
     recorded(*ten())
     assert outbox.taken() == [(name, 0) for name in ten()[:4]]
     assert rows()["j4"] == ("waiting", 0)
-    sender.send_all()
+    send_all()
     assert outbox.taken() == [], "the broker holds as many as there is room for"
 
 
@@ -82,11 +83,11 @@ def test_the_next_jobs_are_sent_when_half_of_the_room_is_free(outbox: Outbox) ->
 
 def test_a_job_for_later_is_sent_when_its_time_has_come(outbox: Outbox) -> None:
     recorded("soon", options={"countdown": 60})
-    sender.send_all()
+    send_all()
     assert outbox.taken() == []
     assert why(job("soon")).startswith("its time is in ")
     Job.objects.update(not_before=timezone.now() - timedelta(seconds=1))
-    sender.send_all()
+    send_all()
     assert outbox.taken() == [("soon", 0)]
 
 
@@ -98,10 +99,10 @@ def test_sent_jobs_of_a_queue_wait_again_when_it_is_paused_and_each_begins_once(
     pause(QUEUE, Person("a person", Origin.API))
     assert rows() == {"a": ("waiting", 0), "b": ("running", 1)}
     assert begun(old) is None
-    sender.send_all()
+    send_all()
     assert outbox.take() == []
     resume(QUEUE, Person("a person", Origin.API))
-    sender.send_all()
+    send_all()
     (new,) = outbox.take()
     assert begun(old)
     assert begun(new) is None
@@ -123,7 +124,7 @@ def test_a_job_that_is_sent_in_spite_of_a_pause_waits_after_the_next_pass(outbox
     recorded("j")
     (message,) = outbox.take()
     Pause.objects.create(queue=QUEUE, by="a person")
-    sender.send_all()
+    send_all()
     assert rows() == {"j": ("waiting", 0)}
     assert begun(message) is None
 
@@ -136,7 +137,7 @@ def test_a_broker_that_is_away_keeps_no_caller_and_the_jobs_are_sent_when_it_is_
     beats()
     nothing_has_begun_for(sender.PATIENCE_SECONDS + 1)
     sent_before(sender.PATIENCE_SECONDS + 1, "j")
-    sender.send_all()
+    send_all()
     assert outbox.taken() == [("j", 0)]
 
 
@@ -145,13 +146,13 @@ def test_a_job_is_overdue_only_while_workers_of_its_queue_have_idle_slots(outbox
     recorded("j")
     outbox.take()
     sent_before(sender.PATIENCE_SECONDS + 1, "j")
-    sender.send_all()
+    send_all()
     assert (outbox.take(), why(job("j"))) == ([], f"no live worker takes the queue {QUEUE}")
     for busy, comes in ((1, False), (0, True)):
         beats(slots=1, busy=busy)
         nothing_has_begun_for(sender.PATIENCE_SECONDS + 1)
         assert why(job("j")) == f"sent 6 s ago, {busy} of 1 slots of its workers are busy"
-        sender.send_all()
+        send_all()
         assert bool(outbox.take()) == comes
 
 
@@ -168,7 +169,7 @@ def test_while_no_job_begins_jobs_are_sent_again_less_and_less_often_however_oft
     nothing_has_begun_for(silence)
     Job.objects.update(resent=8)
     sent_before(sent_ago, "j")
-    sender.send_all()
+    send_all()
     assert bool(outbox.take()) == comes
 
 
@@ -180,7 +181,7 @@ def test_a_message_lost_after_a_quiet_day_is_sent_again_within_seconds(outbox: O
     comes = []
     for seconds in (4, 6, 6, 11):
         sent_before(seconds, "j")
-        sender.send_all()
+        send_all()
         comes.append(bool(outbox.take()))
     assert comes == [False, True, False, True]
 
@@ -193,16 +194,16 @@ def test_a_job_that_needs_others_expires_so_long_after_it_was_sent_first_whateve
     jobs = [NewJob("a.job", job_id="a"), NewJob("b.job", job_id="b", options={"expires": 2_000.5, "priority": 3})]
     start("SCAN", [in_a_row(*jobs, takes=JobInput.NOTHING)])
     report([Report(outbox.take()[0].task_id, "Success", 0)])
-    sender.send_all()
+    send_all()
     sent_at = job("b").sent_at
     assert sent_at
     sent_before(1_000, "b")
-    sender.send_all()
+    send_all()
     person = Person("a person", Origin.API)
     pause(QUEUE, person)
-    sender.send_all()
+    send_all()
     resume(QUEUE, person)
-    sender.send_all()
+    send_all()
     assert [one.options for one in outbox.take()] == [{"priority": 3}] * 3
     assert datetime.fromisoformat(job("b").options["expires"]) - sent_at == timedelta(seconds=2_000.5)
 
@@ -217,7 +218,7 @@ def test_a_job_that_was_overtaken_is_sent_again_unless_by_a_more_urgent_one(
     sent_before(sender.PATIENCE_SECONDS + 1, "j")
     recorded("later")
     assert begun(outbox.take()[0])
-    sender.send_all()
+    send_all()
     assert outbox.taken() == ([("j", 0)] if comes else [])
 
 
@@ -232,13 +233,13 @@ def test_jobs_of_a_task_with_a_rate_limit_are_sent_again_when_nothing_has_begun_
     monkeypatch.setitem(current_app.tasks, job("j").name, SimpleNamespace(rate_limit="1/m"))
     for seconds, comes in ((60, False), (sender.LONG_SECONDS + 1, True)):
         sent_before(seconds, "j")
-        sender.send_all()
+        send_all()
         assert bool(outbox.take()) == comes, seconds
     runs: dict[str, list[int]] = {name: [] for name in ("task_ids", "runs", "are_heard", "check_ins")}
     database.run("look_at_runs", **runs, node=NODE, process=1, begun=[QUEUE])
     for seconds, comes in ((4 * sender.LONG_SECONDS, False), (49 * 3_600, True)):
         sent_before(seconds, "j")
-        sender.send_all()
+        send_all()
         assert bool(outbox.take()) == comes, seconds
 
 
@@ -246,9 +247,27 @@ def test_a_worker_sends_the_jobs_of_its_own_queues(outbox: Outbox) -> None:
     """Another Celery app of the project may have the others."""
     recorded("j", options={"countdown": 3_600})
     Job.objects.update(not_before=timezone.now())
-    sender.send_all(queues=["another"])
+    sender.send_all(["another"])
     assert outbox.taken() == []
-    sender.send_all(queues=[QUEUE])
+    sender.send_all([QUEUE])
+    assert outbox.taken() == [("j", 0)]
+
+
+def test_a_worker_reads_no_jobs_of_other_queues(outbox: Outbox) -> None:
+    """A million of them may be due while their workers are away."""
+    start("SCAN", [[NewJob("a.job", options={"queue": f"away {n % 10}", "countdown": 3_600})] for n in range(100)])
+    recorded("j", options={"countdown": 3_600})
+    Job.objects.update(not_before=timezone.now() - timedelta(hours=1))
+    Job.objects.filter(queue=QUEUE).update(not_before=timezone.now())
+    of_indexes = "FROM pg_index WHERE indrelid = 'execution_job'::regclass"
+    fetched = f"SELECT sum(pg_stat_get_xact_tuples_fetched(indexrelid))::int {of_indexes}"
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute(fetched)
+        (before,) = cursor.fetchone()
+        sender.send_all(queues=[QUEUE])
+        cursor.execute(fetched)
+        assert cursor.fetchone()[0] - before < 50
     assert outbox.taken() == [("j", 0)]
 
 
@@ -273,7 +292,7 @@ def test_a_job_that_waits_behind_long_ones_is_sent_again_less_and_less_often(out
     assert begun(outbox.take()[0])
     for seconds, comes in ((601, True), (601, False), (601, True), (1_201, False)):
         sent_before(seconds, "long", "waits")
-        sender.send_all()
+        send_all()
         assert bool(outbox.take()) == comes, seconds
 
 
@@ -285,7 +304,7 @@ def test_jobs_with_a_lower_number_as_their_priority_are_sent_first(outbox: Outbo
     outbox.messages.clear()
     Job.objects.exclude(task__job_id__in="abcd").update(state="waiting")
     Job.objects.filter(task__job_id__in="abcd").delete()
-    sender.send_all()
+    send_all()
     assert [one.job for one in outbox.messages] == ["urgent", "late", "later"]
     assert outbox.messages[1].options == {"priority": 9}
 

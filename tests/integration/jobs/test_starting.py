@@ -11,7 +11,8 @@ from uuid import UUID
 import pytest
 from celery import Celery, chain, current_app, group, signature
 from django.core.exceptions import ObjectDoesNotExist
-from django.db import router, transaction
+from django.db import connection, router, transaction
+from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.errors import AlreadyUnderWay, NoSuchExecution, NotCommitted, Refused, StillRunning
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -459,6 +460,14 @@ def test_the_task_of_a_job_has_its_metadata_and_its_message_has_none(outbox: Out
     slow = {"queue": "slow"}
     assert list(Job.objects.order_by("pk").values_list("options", flat=True)) == [slow, slow, {}, slow, slow]
     assert all("meta" not in message.options for message in outbox.messages)
+
+
+def test_large_metadata_are_written_in_statements_of_a_few_megabytes() -> None:
+    """PostgreSQL takes none of a gigabyte."""
+    with CaptureQueriesContext(connection) as asked:
+        execution = start("SCAN", [[NewJob("a.job", meta={"n": n, "x": "x" * 1_000_000})] for n in range(9)])
+    assert max(len(one["sql"]) for one in asked) < 5_000_000
+    assert list(execution.tasks.order_by("pk").values_list("extra_attrs__n", flat=True)) == [*range(9)]
 
 
 @pytest.mark.parametrize(

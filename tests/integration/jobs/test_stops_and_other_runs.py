@@ -19,7 +19,7 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, sender
+from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob
 from harbor_refresh.tasks.jobs import start as start_signatures
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed, run_job_again
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
@@ -48,6 +48,7 @@ from tests.integration.jobs.sample_jobs import (
     in_a_row,
     recorded,
     rows,
+    send_all,
     stands,
     statuses,
     tasks,
@@ -82,7 +83,7 @@ def chain_that_ends(status: str, outbox: Outbox) -> Execution:
     """The first job of the chain has succeeded; the second has failed, or waits and was stopped."""
     execution = chained("a", "b", "c")
     take([Outcome(run_of(*outbox.take()).run, Status.SUCCESS, result="1")])
-    sender.send_all()
+    send_all()
     (second,) = outbox.take()
     if status == "Error":
         take([Outcome(run_of(second).run, Status.ERROR, "ValueError: no")])
@@ -147,7 +148,7 @@ def test_it_has_all_its_attempts_again_and_no_more_each_time_it_is_tried_again(o
             run = run_of(*outbox.take())
             assert run.may_begin - run.run.number == left
             take([Outcome(run.run, Status.SCHEDULED if left else Status.ERROR, "OSError")])
-            sender.send_all()
+            send_all()
         assert tasks()["j"][0] == "Error"
         assert retry_failed(execution.pk) == 1
     assert rows() == {"j": ("sent", 9)}

@@ -16,7 +16,7 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.celery_tasks import recover_stale
-from harbor_refresh.tasks.jobs import outcomes, reaper, report_target, sender
+from harbor_refresh.tasks.jobs import outcomes, reaper, report_target
 from harbor_refresh.tasks.jobs.again import retry_failed
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.reaper import reap
@@ -35,6 +35,7 @@ from tests.integration.jobs.sample_jobs import (
     named,
     recorded,
     rows,
+    send_all,
     stands,
     tasks,
 )
@@ -85,7 +86,7 @@ def statuses() -> list[str]:
 def next_run(outbox: Outbox) -> Begun:
     beats()
     if not outbox.messages:  # the thread that posts reports picked at the moment at which the job could be sent
-        sender.send_all()
+        send_all()
     (sent,) = outbox.take()
     run = begun(sent)
     assert run
@@ -346,7 +347,7 @@ def test_an_end_that_is_applied_before_it_is_answered_or_refused_for_good_moves_
     ended(first, status)
     wait_for(lambda: tasks()["a"][0] == status, "it to be applied, by the target or here")
     if answer == 404:  # it is not known to be taken, so the next pass sends what is behind it
-        sender.send_all()
+        send_all()
     goes_on(status, outbox)
 
 
@@ -357,10 +358,10 @@ def test_an_end_that_is_not_applied_moves_no_chain_whatever_the_target_answers(
     core.answers[str(first.run.task_id)] = answer
     ended(first)
     wait_for(lambda: core.requests, "the target has the report")
-    sender.send_all()
+    send_all()
     assert (outbox.messages, [tasks()[one][0] for one in "bc"]) == ([], ["Pending"] * 2)
     report([Report(first.run.task_id, Status.SUCCESS, first.run.revision)])
-    sender.send_all()
+    send_all()
     goes_on(Status.SUCCESS, outbox)
 
 
@@ -378,7 +379,7 @@ def test_another_run_has_the_second_in_which_it_was_decided_and_always_a_higher_
         if cause == "a retry":
             take([Outcome(run.run, Status.SCHEDULED, "no route", delay=0)])
             Job.objects.update(not_before=None)
-            sender.send_all()
+            send_all()
         elif cause == "a dead worker":
             Node.objects.all().delete()
             assert reaper.release_runs_without_node() == 1

@@ -22,9 +22,9 @@ INSERT INTO task (execution_id, vendor_type, job_id, status, status_code, status
     run_count, extra_attrs)
 SELECT id, 'A', 'job-' || id, 'Running', 2, 1, '', 1, '{}' FROM execution;
 INSERT INTO execution_job
-    (task_id, name, queue, args, kwargs, options, max_attempts, runs_before, holds_key, state, run,
+    (task_id, name, queue, args, kwargs, options, max_attempts, runs_before, state, run,
     revision, priority, retries, resent, node, process)
-SELECT id, 'a.job', 'a', '[]', '{}', '{}', 3, 0, FALSE, 'running', 1, 0, 0, 0, 0, 1, 1 FROM task;
+SELECT id, 'a.job', 'a', '[]', '{}', '{}', 3, 0, 'running', 1, 0, 0, 0, 0, 1, 1 FROM task;
 """
 NEEDS = """
 INSERT INTO execution_need (job_id, needed_id, place, even_if_failed, is_met)
@@ -38,6 +38,7 @@ CALLS = {
     "execution_job_joins_line": (
         "UPDATE execution_job SET state = 'waiting', node = NULL, process = NULL WHERE task_id = 8"
     ),
+    "execution_begin_run": "SELECT * FROM execution_begin_run(7, 'job-7', 0, 1, 1)",
     "execution_begin_job": "SELECT * FROM execution_begin_job(7, 'job-7', 0, NULL, 1, 1)",
     "execution_end_jobs": "UPDATE task SET status = 'Success', status_code = 3, end_time = now() WHERE id = 7",
     "execution_note_failure": "UPDATE task SET status = 'Error', status_code = 3, end_time = now() WHERE id = 9",

@@ -12,6 +12,8 @@
 --    together that were due in the last 0.4 s, because limits are looked at each 0.2 s. While workers are away or busy,
 --    it admits no more than begin in two seconds, so these cannot pile up.
 --
+-- A moment further ahead than it can be is of a clock that has gone back, or of a slower rate: it does not count.
+--
 -- A job that is admitted comes next in its queue, but behind those that its limit has admitted there before and that
 -- still wait (1,000 of them are looked at), so that other jobs of the queue take turns with them. If the next job of a
 -- key is in a queue that is paused, the key waits.
@@ -37,7 +39,9 @@ BEGIN
         FROM (
             SELECT name
             FROM execution_limit
-            WHERE swept_at < clock_timestamp() - make_interval(secs => CASE WHEN rate IS NULL THEN 0.8 ELSE 0.15 END)
+            WHERE swept_at NOT BETWEEN
+                clock_timestamp() - make_interval(secs => CASE WHEN rate IS NULL THEN 0.8 ELSE 0.15 END)
+                AND clock_timestamp() + interval '1 minute'
             ORDER BY name
             FOR NO KEY UPDATE SKIP LOCKED
         ) stale;
@@ -90,8 +94,9 @@ BEGIN
         SELECT k.name, k.key, r.each, p.next_at, least(l.concurrency - t.taken, of_rate.room, 1000) AS room
         FROM keys k
         LEFT JOIN execution_limit l ON l.name = k.name
-        LEFT JOIN execution_limit_pace p ON p.name = k.name AND p.key = k.key
         CROSS JOIN LATERAL (SELECT l.per::float8 / l.rate AS each) r
+        LEFT JOIN execution_limit_pace p ON
+            p.name = k.name AND p.key = k.key AND p.next_at < at_now + make_interval(secs => r.each + 1)
         CROSS JOIN LATERAL (
             SELECT count(*) AS taken, count(*) FILTER (WHERE state <> 'running') AS unbegun
             FROM execution_job j
@@ -160,7 +165,7 @@ BEGIN
     SELECT DISTINCT queue::text FROM admitted;
     IF of_tasks IS NULL THEN  -- looks take a fifth of the time at most
         UPDATE execution_limit
-        SET swept_at = clock_timestamp() + 4 * (clock_timestamp() - at_now)
+        SET swept_at = clock_timestamp() + least(4 * (clock_timestamp() - at_now), interval '1 minute')
         WHERE name = ANY(names);
     END IF;
 END

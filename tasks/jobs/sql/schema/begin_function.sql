@@ -1,11 +1,10 @@
 -- The function that begins a run, for begin.sql: sent -> running.
 --
 -- of_task bigint  of_job text  of_run int  as the message has them
--- of_revision bigint                       that of the run; NULL: any
 -- by_node bigint  by_process int           where it runs; node 0 is a process in eager mode, which no other watches
 -- returns  one row; none if the message is a copy, comes late, or is that of another database, and if the node is
 --          dead or not known yet. Then nothing has changed, and what has no run is sent again (resend.sql).
---          `args` begin with what the job takes of those that it needs
+--          `args` begin with what the job takes of those that it needs. A job that `has_expired` begins, so as to end
 --
 -- It is a function because each run asks once: PostgreSQL keeps its plan. See end_with_their_tasks.sql for the cost.
 -- The state is compared as it is so that no plan reads the whole index of jobs that are sent.
@@ -15,10 +14,10 @@
 -- standby must have each commit, and in eager mode, where the transaction is that of the caller.
 --
 -- A migration reads this file: an edit needs a migration.
-CREATE FUNCTION execution_begin_job(
-    of_task bigint, of_job text, of_run int, of_revision bigint, by_node bigint, by_process int,
+CREATE OR REPLACE FUNCTION execution_begin_run(
+    of_task bigint, of_job text, of_run int, by_node bigint, by_process int,
     OUT run int, OUT revision bigint, OUT retries int, OUT args jsonb, OUT kwargs jsonb, OUT is_needed boolean,
-    OUT may_begin int, OUT queue text
+    OUT may_begin int, OUT queue text, OUT has_expired boolean
 ) RETURNS SETOF record
 LANGUAGE plpgsql
 SET random_page_cost = 0 AS $$
@@ -31,7 +30,6 @@ BEGIN
     FROM task t
     WHERE
         j.task_id = of_task AND j.run = of_run AND (j.state = 'sent') IS NOT FALSE
-        AND j.revision = coalesce(of_revision, j.revision)
         AND t.id = of_task AND t.job_id = of_job AND t.status_code < 3
         AND (by_node = 0 OR EXISTS (SELECT FROM execution_node n WHERE n.id = by_node))
     RETURNING
@@ -46,8 +44,12 @@ BEGIN
             WHERE n.job_id = of_task
         ) || j.args END,
         j.kwargs, EXISTS (SELECT FROM execution_need n WHERE n.needed_id = of_task),
-        j.runs_before + j.max_attempts, j.queue
-    INTO run, revision, retries, args, kwargs, is_needed, may_begin, queue;
+        j.runs_before + j.max_attempts, j.queue,
+        CASE jsonb_typeof(j.options -> 'expires')
+            WHEN 'string' THEN (j.options ->> 'expires')::timestamptz < now()
+            ELSE FALSE
+        END
+    INTO run, revision, retries, args, kwargs, is_needed, may_begin, queue, has_expired;
     IF NOT FOUND THEN
         RETURN;
     END IF;

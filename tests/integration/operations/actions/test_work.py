@@ -14,14 +14,13 @@ from harbor_refresh.executions.models import AuditEntry, Execution
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.broker.channels import waiting
-from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
 from harbor_refresh.tasks.models.job import Job, JobState, Node
 from harbor_refresh.tasks.operations import bulk
 from harbor_refresh.tasks.operations.bulk import VERBS
 from tests import servers
 from tests.integration.concurrency import in_background, wait_until
-from tests.integration.jobs.sample_jobs import database_port, tasks_refuse, tasks_refuse_no_more
+from tests.integration.jobs.sample_jobs import database_port, send_all, tasks_refuse, tasks_refuse_no_more
 from tests.integration.operations.actions.sample_bulk import statuses, with_jobs
 from tests.integration.sample_actions import asked, result, work_off
 from tests.integration.sample_executions import delete, made, status_of
@@ -41,7 +40,7 @@ def its_process_is_dead() -> None:
     """Another worker has noticed it, and sends its job again."""
     Node.objects.all().delete()
     release_runs_without_node()
-    sender.send_all()
+    send_all()
 
 
 def test_an_action_is_an_execution_whose_jobs_do_a_range_each() -> None:
@@ -240,6 +239,6 @@ def test_a_database_that_goes_away_fails_no_execution_and_the_action_goes_on(
         work_off()
     assert (len(calls), result(action)["status"]) == (1, "Running")
     Job.objects.filter(not_before__isnull=False).update(not_before=timezone.now())
-    sender.send_all()
+    send_all()
     work_off()
     assert result(action) == {"status": "Success", "changed": 7}
