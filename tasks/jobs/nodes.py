@@ -180,12 +180,13 @@ class ThisWorker:
     def _look_after_jobs(self, passes: int) -> None:
         queues, publish = self._queues(), sender.publisher.get().put
         with absence_translated():
-            [(processes, is_one_silent, has_consequences)] = run("to_do", node=self.id, ttl=TTL_SECONDS)
+            [found] = run("to_do", node=self.id, queues=queues, ttl=TTL_SECONDS)
+        processes, is_one_silent, has_consequences, may_send = found
         self._release_dead_processes(processes)
         if (is_one_silent and self._delete_dead_nodes()) or passes % BEATS_A_PASS == 0:
             release_runs_without_node()
             sender.send_all(queues, publish)
-        else:
+        elif may_send:
             sender.send_due(queues, publish)
         with suppress(RuntimeError):  # another thread changes the set of requests
             self._kill_stopped()

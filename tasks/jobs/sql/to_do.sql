@@ -1,9 +1,10 @@
 -- Finds what a node has to look after, so that the statements for it are asked only if there is something to do.
 --
--- :node bigint  its own  :ttl float8  seconds
+-- :node bigint  its own  :queues text[]  its own  :ttl float8  seconds
 -- returns  processes int[]     where its jobs run
 --          is_one_silent bool  some node was not heard for the ttl (tasks/jobs/nodes.py)
 --          has_consequences    a failure, or a deadline, has consequences (tasks/jobs/terms.py)
+--          may_send bool       the time of a job of its queues has come, or a job waits for its limit
 --
 -- The order keeps out a scan of the table.
 SELECT
@@ -12,4 +13,21 @@ SELECT
     EXISTS (SELECT FROM execution_failure)
     OR coalesce(
         (SELECT TRUE FROM execution_terms WHERE deadline <= now() AND NOT is_over ORDER BY deadline LIMIT 1), FALSE
+    ),
+    EXISTS (
+        SELECT
+        FROM unnest(%(queues)s::text[]) AS g (queue)
+        CROSS JOIN LATERAL (
+            SELECT FROM execution_job
+            WHERE queue = g.queue AND state = 'waiting' AND waits_for = 0 AND not_before <= now()
+            ORDER BY not_before
+            LIMIT 1
+        ) due
     )
+    OR coalesce((
+        SELECT TRUE
+        FROM execution_job
+        WHERE state = 'waiting' AND waits_for = 0 AND not_before IS NULL AND NOT admitted
+        ORDER BY name, limit_key
+        LIMIT 1
+    ), FALSE)

@@ -6,7 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
@@ -190,3 +192,20 @@ def test_a_sign_of_life_is_one_of_the_job_and_not_of_its_worker(three: None) -> 
     beats(NODE)
     assert reap() == Reaped(failed=2)
     assert rows()["b"] == ("running", 1)
+
+
+def test_a_node_asks_the_database_one_question_until_a_job_is_due(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = nodes.ThisWorker()
+    recorded("j", options={"countdown": 3600})
+    outbox.take()
+    queue = Job.objects.get().queue
+    monkeypatch.setattr(node, "_queues", lambda: [queue])
+    monkeypatch.setattr(node, "_processes", list)
+    with CaptureQueriesContext(connection) as asked:
+        node._look_after_jobs(1)
+    assert len(asked) == 1
+    Job.objects.update(not_before=Now())
+    node._look_after_jobs(1)
+    assert outbox.taken() == [("j", 0)]
