@@ -135,16 +135,19 @@ def page_of_tasks(
     schema: type[BaseModel],
     statuses: Sequence[str] = (),
     *,
-    compared: int = 0,
+    is_filtered: bool = False,
     shown: Callable[[Any], Any] = lambda row: row,
 ) -> HttpResponse:
-    """Answer the page of those rows that have the ids of tasks of the execution. It ends after so many tasks were
-    `compared`, by default the limit. `shown` makes an item of a row that has not the fields of the schema."""
-    compared = compared or query.limit
-    ids = listing.tasks_after(execution_id, query.place, compared, statuses)
+    """Answer the page of those rows that have the ids of tasks of the execution. It ends after COMPARED tasks, or
+    after as many as the limit if these are enough. `shown` makes an item of a row that has not the fields of the
+    schema."""
+    for compared in (listing.COMPARED,) if is_filtered else (query.limit, listing.COMPARED):
+        ids = listing.tasks_after(execution_id, query.place, compared, statuses)
+        found = list(rows.filter(among(ids)).order_by("pk")[: query.limit])
+        if len(found) == query.limit or len(ids) < compared:
+            break
     if not ids:
         require_execution(execution_id)
-    found = list(rows.filter(among(ids)).order_by("pk")[: query.limit])
     until = ids[-1] if len(ids) == compared else None
     return answer(list(map(shown, found)), schema, found[-1].pk if len(found) == query.limit else until)
 

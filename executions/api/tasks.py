@@ -37,7 +37,6 @@ from harbor_refresh.executions.lifecycle import creation
 from harbor_refresh.executions.lifecycle.creation import NewTask
 from harbor_refresh.executions.lifecycle.reports import Report, Source, report
 from harbor_refresh.executions.models import Task
-from harbor_refresh.executions.queries import listing
 from harbor_refresh.executions.queries.filters import Filter, with_attributes
 
 router = Router(tags=["Tasks"])
@@ -57,8 +56,9 @@ def list_tasks(request: HttpRequest, execution_id: ExecutionId, query: Query[Tas
     tasks were compared, so a page with few items need not be the last. Continue until `next` is null."""
     attributes = Filter(attributes=pairs(query.attribute)).attributes
     rows = with_attributes(Task.objects.defer("extra_attrs"), attributes)
-    compared = listing.COMPARED if attributes else 0
-    return page_of_tasks(execution_id, rows, query, TaskItem, query.status, compared=compared)
+    if query.status:  # a status may have changed since the ids were read
+        rows = rows.filter(status__in=query.status)
+    return page_of_tasks(execution_id, rows, query, TaskItem, query.status, is_filtered=bool(attributes))
 
 
 @router.post(

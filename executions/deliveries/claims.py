@@ -27,6 +27,8 @@ MIN_CIRCUIT_PAUSE, MAX_CIRCUIT_PAUSE = 5.0, 600.0
 #: A delivery is tried at most so often. One that fails with a result is too old before that, because the pauses
 #: between its attempts grow. So this limit is for attempts that leave no result: their process ended, or hung.
 MAX_ATTEMPTS = 30
+#: A later claim of a webhook has a lease of up to so many first ones.
+LONGEST_LEASE = 10
 #: Deliveries that one statement makes dead because of their age.
 EXPIRED_AT_ONCE = 1_000
 #: What is told of a change: so many failures of so long messages, and no longer extra_attrs.
@@ -67,8 +69,8 @@ def with_due() -> QuerySet[Subscription]:
 def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence[int] = ()) -> list[Delivery]:
     """Claim up to `room` due deliveries of each webhook, or of the handler `only`. `sending` are the subscriptions
     of deliveries that the caller is sending: each of them takes one of the room. If the process dies afterwards,
-    they are due again when the lease ends, after `lease` seconds for each of their attempts. The caller may send
-    them until then; `attempts` is the claim's token.
+    they are due again when the lease ends (claim_deliveries.sql). The caller may send them until then; `attempts`
+    is the claim's token.
 
     What was tried as often as it may be is given up, because its last process ended or hung in it, and the
     deliveries behind it are claimed instead. If that last attempt ends after all, its claim was overtaken, and it
@@ -77,7 +79,7 @@ def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence
     while True:
         with absence_translated():
             values = {"only": only, "room": room, "sending": list(sending), "opens": CIRCUIT_OPENS, "lease": lease}
-            tokens = dict(run("claim_deliveries", **values))
+            tokens = dict(run("claim_deliveries", longest=LONGEST_LEASE, **values))
             rows = Delivery.objects.filter(pk__in=list(tokens)).select_related("subscription").order_by("pk")
             claimed = [one for one in rows if one.attempts == tokens[one.pk]]
             probed = {one.subscription_id for one in claimed if one.subscription.failures >= CIRCUIT_OPENS}

@@ -190,7 +190,7 @@ class Sender:
         if taken:
             self._room = min(self._most_of_one, 2 * self._room) if time.monotonic() < began + 1 else 1
         for one in taken:
-            send_before = began + (LEASE_TIMEOUTS * one.attempts - 1) * timeout
+            send_before = began + (LEASE_TIMEOUTS * min(one.attempts, claims.LONGEST_LEASE) - 1) * timeout
             self._receivers[one.subscription_id].fails = False
             sending = self._send(one, message(one.subscription, changes[one.id]), send_before)
             self._sending[self._runner.get_loop().create_task(sending)] = one.subscription_id

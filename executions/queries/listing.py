@@ -93,7 +93,7 @@ def tasks_after(execution_id: int, after: int | None, most: int, statuses: Seque
 
     With ORDER BY id alone, the planner may walk the primary key over all older tasks of the table. So it walks
     over COMPARED ids at most, because tasks that were created together have near ids. If that is too few, the
-    index of the execution finds the page. No index has an id or an execution `+ 0`.
+    index of the execution finds the page, after reading all its tasks. No index has an id or an execution `+ 0`.
     """
     tasks = Task.objects.filter(status__in=statuses) if statuses else Task.objects.all()
     ids = tasks.filter(pk__gt=after or 0).values_list("pk", flat=True)

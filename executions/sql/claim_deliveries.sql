@@ -4,8 +4,9 @@
 -- :room      int       how many deliveries of each subscription
 -- :sending   bigint[]  the subscriptions of deliveries that the caller is sending, each of which takes one of the room
 -- :opens     int       so many failures in a row open the circuit: nothing is sent before its retry_at, and then one
--- :lease     float     seconds until a claimed delivery is due again, times its attempts. So however long a process takes,
---                      a later claim lasts long enough
+-- :lease     float     seconds until a claimed delivery is due again; for a webhook times its attempts, because what it is
+--                      told may take long to read
+-- :longest   int       times as long at most
 -- returns    id and attempts of each
 --
 -- Only the earliest pending delivery of each subscription and execution is claimed, so that they arrive in order. The ids
@@ -49,6 +50,10 @@ due AS MATERIALIZED (
     ) one
 )
 UPDATE execution_delivery d
-SET attempts = d.attempts + 1, next_at = statement_timestamp() + make_interval(secs => %(lease)s * (d.attempts + 1))
+SET
+    attempts = d.attempts + 1,
+    next_at = statement_timestamp() + make_interval(
+        secs => %(lease)s * CASE WHEN %(only)s::bigint IS NULL THEN least(d.attempts + 1, %(longest)s) ELSE 1 END
+    )
 WHERE d.id = ANY(ARRAY(SELECT id FROM due))
 RETURNING d.id, d.attempts

@@ -21,7 +21,8 @@ class EmbeddedServer(Child, ABC):
     """
 
     answer_within_seconds = 60.0
-    _has_answered = False
+    #: How many ports it may still choose instead.
+    _other_ports = 3
 
     def __init__(self, directory: Path, port: int | None = None) -> None:
         self.port = choose_port(port)
@@ -50,11 +51,12 @@ class EmbeddedServer(Child, ABC):
         deadline = time.monotonic() + self.answer_within_seconds
         while process.poll() is None and time.monotonic() < deadline:
             if self._answers():
-                self._has_answered = True
+                self._other_ports = 0
                 return self
             time.sleep(0.02)
         self.kill()
-        if not self._has_answered and not is_free(self.port):
+        if self._other_ports and not is_free(self.port):
+            self._other_ports -= 1
             self.port = choose_port(self.port)
             return self.start()
         raise LocalError(

@@ -65,7 +65,7 @@ OPERATIONS = {
 DESCRIPTION = (
     "Workers do this in the background, for the executions that exist now. 202: an execution of the type "
     "`BULK_ACTION`, which does the work. Follow, stop and retry it like any other; its results say how many "
-    "executions were changed. 200: the count of a dry run. "
+    "executions were changed. 200: the count of a dry run."
 )
 
 
@@ -81,7 +81,7 @@ def _add(verb: Word, summary: str, skipped: str) -> None:
         return Status(202, detail(ask(verb, chosen, person_of(request), everything=body.all).pk))
 
     act.__name__ = f"{verb}_executions"  # the description names the operation by it
-    router.post(f"/executions/{verb}", description=DESCRIPTION + skipped, **asked)(act)
+    router.post(f"/executions/{verb}", description=f"{DESCRIPTION} {skipped}".strip(), **asked)(act)
 
 
 for verb, words in OPERATIONS.items():

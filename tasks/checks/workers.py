@@ -81,8 +81,7 @@ def beat_alive(facts: Facts) -> Iterator[CheckMessage]:
     yield Error(
         f"{what}\nNew reports are still refreshed. Scheduled work does not run: recovery from crashes, "
         "reconcile, the sweep, and retries of notifications.",
-        f"Start one with: {celery_command('beat --pidfile=' if is_service() else 'beat')}. If one runs, look at "
-        "its log and at the clock of its machine.",
+        f"Start one with: {celery_command('beat --pidfile=' if is_service() else 'beat')}",
     )
 
 

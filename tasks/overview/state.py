@@ -44,8 +44,8 @@ class SeenNode:
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A row of beat's schedule. `sent`: how long ago beat sent it; None if it never did; how far ahead that is if
-    a clock was wrong. `begins_in`: the time until its start, if it has one."""
+    """A row of beat's schedule. `sent`: how long ago beat sent it; None if it never did. `begins_in`: the time
+    until its start, if it has one."""
 
     name: str
     task: str
@@ -174,7 +174,7 @@ def _schedule() -> tuple[Scheduled, ...] | None:
             row.task,
             row.enabled,
             row.interval and row.interval.schedule.run_every.total_seconds(),
-            row.last_run_at and abs(row.now - row.last_run_at).total_seconds(),
+            row.last_run_at and (row.now - row.last_run_at).total_seconds(),
             row.one_off,
             row.start_time and (row.start_time - row.now).total_seconds(),
         )

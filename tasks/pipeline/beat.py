@@ -3,8 +3,8 @@
 - waits if the database is away when beat starts, and keeps the rows that it has if the database goes away behind
   the look that has found a change: the original ends in both cases;
 - does not wait for the broker. If the broker is away when the first message is due, the original tries to connect
-  for 50 minutes, and then ends. Here each message connects by itself. One that cannot be sent is logged. Its row
-  is due again in a moment, or counts as not sent if it is due seldom;
+  for 50 minutes, and then ends. Here each message connects by itself. One that cannot be sent is logged and left
+  out until its row is due again;
 - goes on if the clock goes back. The original waits until the clock reaches the times that it has noted;
 - only ends the process on SIGTERM. Celery's handler writes the rows, and if it interrupts a statement of this
   process, each waits for the other for ever. Nothing is lost: each run of a row is written when it is due.
@@ -16,19 +16,19 @@ import time
 from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
-from celery.beat import SchedulingError
 from django.utils import timezone
 from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.tasks.pacing import WRONG_CLOCK_US
 from harbor_refresh.tasks.schedule import restore_rows
 
 log = logging.getLogger("harbor_refresh")
 
 PAUSE_SECONDS = 1.0
-#: The rows are read again at least so often.
-READ_EVERY = timedelta(minutes=5)
+#: A time that is so far ahead comes from a wrong clock.
+WRONG_CLOCK = timedelta(microseconds=WRONG_CLOCK_US)
 HANDLERS = "celery.apps.beat"
 
 
@@ -83,29 +83,23 @@ class PatientScheduler(DatabaseScheduler):
         return before > self._looked_at or bool(super().schedule_changed())  # type: ignore[no-untyped-call]
 
     def all_as_schedule(self) -> Any:
-        """Read the rows. A run in the future comes from a clock that was ahead, and counts as a run of now. If the
-        database is away, the known rows stay, and the next look reads them."""
+        """Read the rows. A run far in the future comes from a clock that was ahead, and counts as a run of now. If
+        the database is away, the known rows stay, and the next look reads them."""
         try:
             with absence_translated():
-                now = timezone.now()
-                self.Model.objects.filter(last_run_at__gt=now).update(last_run_at=now)
+                now, rows = timezone.now(), self.Model.objects
+                rows.filter(last_run_at__gt=now + WRONG_CLOCK).update(last_run_at=now)
+                rows.filter(last_run_at=None, date_changed__gt=now + WRONG_CLOCK).update(date_changed=now)
                 return super().all_as_schedule()  # type: ignore[no-untyped-call]
         except DatabaseAway:
             if self._schedule is None:
                 raise
             self._looked_at = datetime.max
+            for (
+                entry
+            ) in self._schedule.values():  # an entry has the times of when it was read, and its row those since
+                entry.last_run_at, entry.total_run_count = entry.model.last_run_at, entry.model.total_run_count
             return self._schedule
-
-    def apply_async(self, entry: Any, *args: Any, **options: Any) -> Any:
-        """Send the message. If that fails and the row is due seldom, the row counts as not sent, so it is due when
-        the rows are read again. A row that is due often counts as sent, which shows that beat is alive."""
-        try:
-            return super().apply_async(entry, *args, **options)
-        except SchedulingError:
-            if getattr(entry.schedule, "run_every", timedelta.max) > READ_EVERY:  # a crontab has no interval
-                entry.model.last_run_at, entry.model.total_run_count = entry.last_run_at, entry.total_run_count
-                entry.save()
-            raise
 
     def _ensure_connected(self) -> Any:
         return self.connection

@@ -8,8 +8,7 @@ from time import monotonic
 
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.errors import LeaseLost, QueueUnavailable
-from harbor_refresh.executions.lifecycle.quarantines import quarantine, release_expired
-from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.quarantines import release_expired
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.retention.lease import Held, Lease
 from harbor_refresh.tasks import pacing
@@ -170,23 +169,13 @@ def _treat(drifts: Sequence[Drift], outcome: Reconciled, lease: Lease | None) ->
     lost = _lost(drifts)
     if lease and lost:
         lease.extend()
-        if refresh_settings().in_process:
-            _refresh_here([one.execution_id for one in drifts])
-        elif not mark(lost):
+        if not mark(lost):
             raise QueueUnavailable("Redis is away: the drift that was found will be found again")
         outcome.marked += len(lost)
     outcome.drifted += len(drifts)
     outcome.waiting += len(drifts) - len(lost)
     outcome.examples += drifts[: EXAMPLES - len(outcome.examples)]
     outcome.oldest = min(filter(None, [outcome.oldest, *(one.changed_at for one in drifts)]), default=None)
-
-
-def _refresh_here(ids: Sequence[int]) -> None:
-    """Refresh without a queue: make all attempts at once, and quarantine what failed in each of them."""
-    attempts, failed = refresh_settings().max_attempts, dict.fromkeys(ids, "")
-    for _ in range(attempts):
-        failed = refresh([*failed], wait=False).failed
-    quarantine([*failed], attempts, failed)
 
 
 def _find_drift(ids: Sequence[int]) -> list[Drift]:

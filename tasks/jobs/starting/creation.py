@@ -34,7 +34,7 @@ from harbor_refresh.executions.lifecycle.creation import (
 from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.structure import Added
-from harbor_refresh.executions.news.callbacks import make_subscriptions
+from harbor_refresh.executions.news.callbacks import Callback, make_subscriptions
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import said_by, shown
 from harbor_refresh.tasks.jobs import limits, sender, terms
@@ -65,8 +65,7 @@ def start_or_find(
     """Record an execution whose tasks are these jobs, with the terms `of_it`. If its parent has a child with its
     key already, or there is an execution with its key, return that one and False. An execution without jobs has
     succeeded at once, unless it is open."""
-    make_subscriptions(new.callbacks)
-    return _in_pages(parts, partial(_record, new, of_it, turns or Turns()))
+    return _in_pages(parts, partial(_record, new, of_it, turns or Turns()), new.callbacks)
 
 
 @at_once
@@ -77,11 +76,14 @@ def add(execution_id: int, parts: Iterable[Part], *, once: str = "", turns: Turn
     return _in_pages(parts, partial(_add, execution_id, once, turns or Turns()))
 
 
-def _in_pages(parts: Iterable[Part], write: Callable[[Pages], Result]) -> Result:
+def _in_pages(
+    parts: Iterable[Part], write: Callable[[Pages], Result], callbacks: Sequence[Callback] = ()
+) -> Result:
     """Have the parts written in one transaction, a page of them in memory at a time. A single page is written
     again if another transaction has taken one of its keys meanwhile; of more, the first are gone by then."""
     pages = _pages(parts)
     first = list(islice(pages, 2))
+    make_subscriptions(callbacks)
     return retry_on_conflict(lambda: write(chain(first, pages)), tries=TRIES if len(first) < 2 else 1)
 
 

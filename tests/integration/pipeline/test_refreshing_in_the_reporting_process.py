@@ -8,7 +8,6 @@ from pytest_django import Settings
 
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import Refreshed
-from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from tests.integration.redis_state import Redis
 from tests.integration.sample_executions import drifted, fails_with, made, status_of
@@ -36,18 +35,6 @@ def test_with_an_interval_of_zero_reconcile_heals_without_redis(
     assert reconcile().marked == 1
     assert status_of(execution) == "Success"
     assert redis.keys("*") == []
-
-
-def test_with_an_interval_of_zero_reconcile_quarantines_what_is_refused_and_refreshes_the_rest(
-    settings: Settings, redis: Redis, redis_away: None
-) -> None:
-    good, bad = drifted(), drifted()
-    fails_with("23514", bad)
-    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0
-    assert reconcile().drifted == 2
-    assert (status_of(good), status_of(bad)) == ("Success", "Running")
-    assert list(Quarantine.objects.values_list("execution", "attempts", "reason")) == [(bad.pk, 5, "no more")]
-    assert reconcile().drifted == 0
 
 
 def test_a_failure_in_the_reporting_process_is_logged(

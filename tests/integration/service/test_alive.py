@@ -100,11 +100,8 @@ def test_a_broker_that_is_away_says_nothing_of_the_workers(
     assert (found.is_alive, "the broker is away" in found.why) == (True, True)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "is_alive"), [(1, True), (40, True), (75, False), (None, False), (-3600, False)]
-)
+@pytest.mark.parametrize(("seconds", "is_alive"), [(1, True), (40, True), (75, False), (None, False)])
 def test_beat_is_judged_by_what_it_sent_last(seconds: int | None, is_alive: bool) -> None:
-    """A beat whose clock was an hour ahead may send nothing until then."""
     sent = None if seconds is None else timezone.now() - timedelta(seconds=seconds)
     PeriodicTask.objects.update(last_run_at=None)
     PeriodicTask.objects.filter(task="tasks.recover_stale").update(last_run_at=sent)

@@ -12,7 +12,7 @@ from celery.app import base as celery_base
 from celery.apps.beat import Beat
 from celery.beat import Service
 from django.core.management import call_command
-from django.db import connection
+from django.db import OperationalError, connection
 from django.utils import timezone
 from django_celery_beat import schedulers
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask, PeriodicTasks
@@ -209,27 +209,52 @@ def test_a_beat_whose_clock_was_ahead_sends_again_when_the_clock_is_right(
     assert sent_by(scheduler, redis) == {"tasks.recover_stale"}
 
 
-def test_a_tick_that_comes_seldom_and_could_not_be_sent_is_sent_minutes_later(
-    clock_of_beat: Callable[[timedelta], None], redis: Redis, monkeypatch: pytest.MonkeyPatch
+def test_a_clock_that_steps_back_for_a_moment_changes_no_row(
+    clock_of_beat: Callable[[timedelta], None], redis: Redis
 ) -> None:
-    before = datetime.now(UTC) - timedelta(days=2)
-    PeriodicTask.objects.update(last_run_at=before)
+    """Else a crontab whose minute has just begun would be sent twice."""
+    PeriodicTask.objects.update(last_run_at=timezone.now() - timedelta(days=2))
+    clock_of_beat(timedelta(seconds=30))
     scheduler = beat_of_two_rows()
-
-    def refuse(*_: Any, **__: Any) -> None:
-        raise ConnectionError("the broker is away")
-
-    with monkeypatch.context() as patch:
-        for tick in (sweep, recover_stale):
-            patch.setattr(tick, "apply_async", refuse)
-        assert sent_by(scheduler, redis) == set()
-    row = PeriodicTask.objects.get(name="Sweep")
-    assert (row.last_run_at, row.total_run_count) == (before, 0)
-    assert PeriodicTask.objects.get(name="Recover stale claims").last_run_at > before, "beat is alive"
-    clock_of_beat(timedelta(minutes=5, seconds=1))
     assert "tasks.sweep" in sent_by(scheduler, redis)
-    row.refresh_from_db()
-    assert (row.last_run_at > before, row.total_run_count) == (True, 1)
+    before = PeriodicTask.objects.get(name="Sweep").last_run_at
+    clock_of_beat(timedelta(0))
+    assert sent_by(scheduler, redis) == set()
+    assert PeriodicTask.objects.get(name="Sweep").last_run_at == before
+
+
+def test_rows_that_were_made_while_the_clock_was_ahead_are_sent(
+    clock_of_beat: Callable[[timedelta], None], redis: Redis
+) -> None:
+    PeriodicTask.objects.all().delete()
+    clock_of_beat(timedelta(hours=1))
+    scheduler = PatientScheduler(app=celery_app)
+    clock_of_beat(timedelta(0))
+    sent_by(scheduler, redis)
+    clock_of_beat(timedelta(seconds=6))
+    assert "tasks.recover_stale" in sent_by(scheduler, redis)
+
+
+@pytest.mark.parametrize("is_clock_wrong", [False, True], ids=["a row has changed", "the clock has gone back"])
+def test_a_row_is_sent_once_although_the_database_goes_away_when_the_rows_are_read_again(
+    clock_of_beat: Callable[[timedelta], None], redis: Redis, monkeypatch: pytest.MonkeyPatch, is_clock_wrong: bool
+) -> None:
+    PeriodicTask.objects.update(last_run_at=timezone.now() - timedelta(days=2))
+    scheduler = beat_of_two_rows()
+    assert "tasks.sweep" in sent_by(scheduler, redis)
+    if is_clock_wrong:
+        clock_of_beat(timedelta(milliseconds=-20))
+    else:
+        changes = iter([True])
+        monkeypatch.setattr(schedulers.DatabaseScheduler, "schedule_changed", lambda _: next(changes, False))
+
+    def refuse() -> None:
+        raise OperationalError("connection refused")
+
+    connection.close()
+    with monkeypatch.context() as patch:
+        patch.setattr(connection, "connect", refuse)
+        assert "tasks.sweep" not in sent_by(scheduler, redis)
 
 
 def test_beat_writes_nothing_of_a_row_that_a_person_deleted() -> None:

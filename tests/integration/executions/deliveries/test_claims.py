@@ -35,7 +35,7 @@ def test_a_claim_reads_few_rows_of_many(subscribed: Callable[..., Subscription],
             cursor.execute("ANALYZE execution_delivery")
         cursor.execute(
             f"EXPLAIN (ANALYZE, FORMAT JSON) {text('harbor_refresh.executions', 'claim_deliveries')}",
-            {"only": None, "sending": [], "room": ROOM, "opens": 5, "lease": 60.0},
+            {"only": None, "sending": [], "room": ROOM, "opens": 5, "lease": 60.0, "longest": 10},
         )
         (answer,) = cursor.fetchone()
     (plan,) = json.loads(answer) if isinstance(answer, str) else answer
