@@ -15,12 +15,12 @@ from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.lifecycle.reports import Report, Source, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.status import FINAL_CODE, Status
+from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.report_target import next_revision
 from harbor_refresh.tasks.jobs.starting.fairness import MOST_LINES, Turns
-from harbor_refresh.tasks.jobs.starting.unique_keys import held, retry_on_conflict
+from harbor_refresh.tasks.jobs.starting.unique_keys import lock_and_release, retry_on_conflict
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.without_redis.agenda import at_once
 
@@ -42,7 +42,8 @@ def retry_failed(execution_id: int) -> int:
     1. Lock the ancestors, the execution and its descendants, in id order. So the second of two retries sees what
        the first has left. A stop of any of them comes before this, and is lifted, or after it, and stops these
        jobs once more.
-    2. Lock the tasks in id order, then the jobs. Decide under these locks.
+    2. Lock the tasks, and those of the jobs that hold the wanted keys, in id order; then the jobs. Decide under
+       these locks.
     3. Write the tasks and the jobs, and refresh the execution, its descendants and its ancestors. Release them
        from quarantine before, because a quarantined execution is not refreshed. If a refresh fails, it is marked
        after the commit, as after any report.
@@ -125,16 +126,13 @@ def _locked_for_another_run(execution_ids: list[int], status: Status, first: int
         return [pk for (pk,) in run("find_jobs_to_run_again", **words)]
 
     wanted = found(None)
-    ended = Task.objects.filter(among(wanted), status_code=FINAL_CODE).order_by("pk")
-    locked = list(ended.select_for_update(no_key=True).values_list("pk", flat=True))
+    unique = Job.objects.filter(among(wanted), unique_key__isnull=False)
+    keys = dict(unique.values_list("pk", "unique_key"))
+    locked, held = lock_and_release(keys.values(), wanted)
+    first_of = {key: pk for pk, key in sorted(keys.items(), reverse=True) if key not in held}
+    free = [pk for pk in locked if pk not in keys or first_of.get(keys[pk]) == pk]
     of_its_task = ("task__execution", "task__status_revision")
-    jobs = Job.objects.select_related("task").only("revision", "unique_key", *OF_A_TURN, *of_its_task)
-    rows = list(jobs.select_for_update(no_key=True, of=("self",)).filter(among(locked)).order_by("pk"))
-    taken = held(one.unique_key for one in rows)
-    free: list[int] = []
-    for one in rows:
-        if one.unique_key is None or one.unique_key not in taken:
-            free.append(one.pk)
-            taken.add(one.unique_key)
+    jobs = Job.objects.select_related("task").only("revision", *OF_A_TURN, *of_its_task)
+    rows = list(jobs.select_for_update(no_key=True, of=("self",)).filter(among(free)).order_by("pk"))
     chosen = set(found(free))  # under these locks too: the end of any job that they need takes them
     return [one for one in rows if one.pk in chosen]

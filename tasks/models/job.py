@@ -58,7 +58,8 @@ class Job(models.Model):
 
     A job is written with its task, before any message. A message carries the task and `run`, and nothing that the
     row knows. A job may begin `max_attempts` times, and as often again when it is tried again by hand;
-    `runs_before` counts the runs before that. Of the jobs with one `unique_key`, one is queued or running.
+    `runs_before` counts the runs before that. A unique job keeps its key, and holds it while no other job with
+    that key may run.
 
     A job may need others (`Need`): its turn has not come while it `waits_for` some of them. What it `takes` of
     them comes before its own arguments. If it is needed itself, `result` is what its successful run has left, with
@@ -86,6 +87,7 @@ class Job(models.Model):
     max_attempts = models.PositiveSmallIntegerField()
     runs_before = models.PositiveIntegerField(default=0)
     unique_key = models.CharField(max_length=64, null=True)  # noqa: DJ001  # NULL: it is not unique
+    holds_key = models.BooleanField(default=False)
     takes = models.CharField(max_length=7, choices=JobInput, default=JobInput.NOTHING, db_default=JobInput.NOTHING)
     result = models.JSONField(null=True)
     result_revision = models.BigIntegerField(null=True)
@@ -153,10 +155,8 @@ class Job(models.Model):
             models.Index(fields=["task"], name="job_unreported", condition=Q(report__isnull=False)),
         )
         constraints = (
-            # a unique job has its key until it has ended, see jobs/starting/unique_keys.py
-            models.UniqueConstraint(
-                fields=["unique_key"], condition=Q(unique_key__isnull=False) & ~Q(state="ended"), name="job_unique"
-            ),
+            # a unique job holds its key until its task is final, see jobs/starting/unique_keys.py
+            models.UniqueConstraint(fields=["unique_key"], condition=Q(holds_key=True), name="job_unique"),
             models.CheckConstraint(
                 name="job_begins_as_often_as_it_may",
                 condition=Q(max_attempts__gte=1, run__lte=F("runs_before") + F("max_attempts")),

@@ -27,6 +27,7 @@ SET
     END,
     report = NULL,
     kill_at = NULL,
+    holds_key = j.unique_key IS NOT NULL,
     waits_for = coalesce(n.unmet, 0)
 FROM unnest(%(task_ids)s::bigint[], %(revisions)s::bigint[], %(turns)s::bigint[]) AS g (task_id, revision, turn)
 LEFT JOIN (SELECT job_id, count(*) FILTER (WHERE NOT is_met) AS unmet FROM needs GROUP BY job_id) n

@@ -1,6 +1,7 @@
 """Creation of jobs: record an execution and its jobs, or more jobs of one, all or nothing.
 
-1. Leave out parts with a unique job that is queued or running (unique_keys.py).
+1. Leave out parts with a unique job that is queued or running. A job holds its key until its task is final; no
+   code has to release the key, so no crash can leave it taken.
 2. Write tasks and jobs in one transaction, with their execution, or with the key of an addition.
 3. After the commit, send the first of them.
 
@@ -44,7 +45,7 @@ from harbor_refresh.tasks.jobs.report_target import first_revision
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, Part, stored
 from harbor_refresh.tasks.jobs.starting.fairness import MOST_LINES, Turns, shared
 from harbor_refresh.tasks.jobs.starting.options import moment_of, refuse_options
-from harbor_refresh.tasks.jobs.starting.unique_keys import TRIES, held, retry_on_conflict
+from harbor_refresh.tasks.jobs.starting.unique_keys import TRIES, lock_and_release, retry_on_conflict
 from harbor_refresh.tasks.models.job import Need
 from harbor_refresh.tasks.models.terms import Terms
 from harbor_refresh.tasks.without_redis.agenda import at_once
@@ -157,12 +158,12 @@ def _write_pages(execution: Execution, pages: Pages, turns: Turns) -> tuple[int,
 def _without_held(parts: Sequence[Part]) -> list[Part]:
     """Leave out the parts with a unique job whose key is held."""
     keys_of = [{job.key for job in one if job.is_unique} for one in parts]
-    taken = held(chain.from_iterable(keys_of))
+    _, held = lock_and_release(chain.from_iterable(keys_of))
     fresh: list[Part] = []
     for one, keys in zip(parts, keys_of, strict=True):
-        if not keys & taken:
+        if not keys & held:
             fresh.append(one)
-        taken |= keys
+        held |= keys
     return fresh
 
 

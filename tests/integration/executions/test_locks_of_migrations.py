@@ -25,7 +25,6 @@ NOT_ABOUT_LOCKS = (
     "prefer-bigint-over-smallint",
     "prefer-robust-stmts",
     "prefer-text-field",
-    "renaming-object",
     "require-statement-timeout",
 )
 #: The first migration of an app makes its tables. They are empty, and no process uses them.

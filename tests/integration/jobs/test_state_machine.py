@@ -238,8 +238,9 @@ class Jobs(RuleBasedStateMachine):
 
     @invariant()
     def a_key_is_held_by_one_job(self) -> None:
-        unique = Job.objects.filter(unique_key__isnull=False)
-        held = unique.exclude(state=JobState.ENDED).values_list("unique_key", flat=True)
+        held = (
+            Job.objects.filter(holds_key=True).exclude(state=JobState.ENDED).values_list("unique_key", flat=True)
+        )
         assert len(held) == len(set(held))
 
     @invariant()

@@ -22,9 +22,9 @@ INSERT INTO task (execution_id, vendor_type, job_id, status, status_code, status
     run_count, extra_attrs)
 SELECT id, 'A', 'job-' || id, 'Running', 2, 1, '', 1, '{}' FROM execution;
 INSERT INTO execution_job
-    (task_id, name, queue, args, kwargs, options, max_attempts, runs_before, state, run,
+    (task_id, name, queue, args, kwargs, options, max_attempts, runs_before, holds_key, state, run,
     revision, priority, retries, resent, node, process)
-SELECT id, 'a.job', 'a', '[]', '{}', '{}', 3, 0, 'running', 1, 0, 0, 0, 0, 1, 1 FROM task;
+SELECT id, 'a.job', 'a', '[]', '{}', '{}', 3, 0, FALSE, 'running', 1, 0, 0, 0, 0, 1, 1 FROM task;
 """
 NEEDS = """
 INSERT INTO execution_need (job_id, needed_id, place, even_if_failed, is_met)
