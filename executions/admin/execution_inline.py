@@ -1,7 +1,7 @@
 """The latest executions of an object of the project, on the page of that object in the project's admin.
 
 No relation leads from an execution to a model of the project; they have the id of the object in common, which may
-be a number, a UUID or text. So this inline has no forms. It asks three queries, and a page is saved as without it.
+be a number, a UUID or text. So this inline has no forms. It asks four queries, and a page is saved as without it.
 """
 
 from collections.abc import Mapping

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from celery import current_app
+from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
@@ -21,7 +22,7 @@ from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.text import is_text, is_whole, said_by, shown
 from harbor_refresh.tasks.jobs.starting.options import Takes, refuse
 from harbor_refresh.tasks.models.job import Job, JobState
-from harbor_refresh.tasks.models.terms import MAX_KEY, UNITS, Limit
+from harbor_refresh.tasks.models.terms import MAX_KEY, UNITS, Limit, LimitPace
 
 MOST = 1_000_000
 #: The page of the queue counts no further.
@@ -71,7 +72,7 @@ def write_declared(names: Iterable[str] | None = None) -> None:
     Limit.objects.bulk_create(rows, ignore_conflicts=True)
     for name, values in declared.items() if names is None else ():
         outdated = Limit.objects.filter(pk=name).exclude(declared=values)
-        _set(outdated.filter(changed_by=""), declared=values, **values)
+        _set(name, outdated.filter(changed_by=""), declared=values, **values)
         outdated.exclude(changed_by="").update(declared=values)
 
 
@@ -82,19 +83,30 @@ def _declared(task: Any) -> dict[str, Any]:
 
 def change(name: str, values: Mapping[str, int | None], by: str) -> bool:
     """Have these values count from now on, whatever the code says. False if they do."""
-    return _set(Limit.objects.filter(pk=name).exclude(**values), **values, changed_by=by)
+    return _set(name, Limit.objects.filter(pk=name).exclude(**values), **values, changed_by=by)
 
 
 def reset(name: str) -> bool:
     """Have what the code says count again. False if it does."""
     changed = Limit.objects.filter(pk=name).exclude(changed_by="")
     undeclared: dict[str, Any] = {"concurrency": None, "rate": None, "per": 60}
-    return any(_set(changed, **undeclared | one.declared, changed_by="") for one in changed)
+    with transaction.atomic():
+        found = changed.select_for_update(no_key=True)
+        return any(_set(name, changed, **undeclared | one.declared, changed_by="") for one in found)
 
 
-def _set(rows: QuerySet[Limit], **values: Any) -> bool:
-    """Write these values of the limit, if its row is among these; return whether it is. The next pass sees it."""
-    return bool(rows.update(**values, swept_at=Now() - timedelta(days=1)))
+def _set(name: str, rows: QuerySet[Limit], **values: Any) -> bool:
+    """Write these values of a limit, if its row is among these; return whether it is. The next pass looks at it. A
+    key that waits for a slower rate waits for one job of the new rate at most. The limit is locked before its
+    paces, as by the sender."""
+    with transaction.atomic():
+        if not rows.update(**values, swept_at=Now() - timedelta(days=1)):
+            return False
+        limit = Limit.objects.get(pk=name)
+        if limit.rate:
+            soon = Now() + timedelta(seconds=limit.per / limit.rate)
+            LimitPace.objects.filter(name=name, next_at__gt=soon).update(next_at=soon)
+    return True
 
 
 def in_use() -> list[dict[str, Any]]:

@@ -65,14 +65,14 @@ def people(database: str) -> str:
 
 
 @pytest.mark.parametrize("project", PROJECTS)
-def test_the_newest_ten_are_shown_by_three_queries_with_a_way_to_all(
+def test_the_newest_ten_are_shown_by_four_queries_with_a_way_to_all(
     project: str, tmp_path: Path, people: str
 ) -> None:
     host, below = host_of(project, tmp_path, people)
 
     told = host.ask(f"below = {below!r}\n" + MADE + LOOK, CELERY_BROKER_URL="")
 
-    assert told == {name: [3, True, True, True, True, ["parts"], False] for name in ("box", "device", "document")}
+    assert told == {name: [4, True, True, True, True, ["parts"], False] for name in ("box", "device", "document")}
 
 
 def test_a_page_is_saved_as_without_it_and_shows_executions_to_users_with_that_permission_alone(

@@ -33,9 +33,9 @@ from harbor_refresh.executions.lifecycle.creation import (
     json_pages,
 )
 from harbor_refresh.executions.lifecycle.stops import finish
-from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.models import Callback, Execution
 from harbor_refresh.executions.models.structure import Added
-from harbor_refresh.executions.news.callbacks import Callback, make_subscriptions
+from harbor_refresh.executions.news.callbacks import make_subscriptions
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import said_by, shown
 from harbor_refresh.tasks.jobs import limits, sender, terms

@@ -12,7 +12,7 @@
 --    together that were due in the last 0.4 s, because limits are looked at each 0.2 s. While workers are away or busy,
 --    it admits no more than begin in two seconds, so these cannot pile up.
 --
--- A moment further ahead than it can be is of a clock that has gone back, or of a slower rate: it does not count.
+-- A moment a minute further ahead than it can be comes from a clock that has gone back. It does not count.
 --
 -- A job that is admitted comes next in its queue, but behind those that its limit has admitted there before and that
 -- still wait (1,000 of them are looked at), so that other jobs of the queue take turns with them. If the next job of a
@@ -96,7 +96,7 @@ BEGIN
         LEFT JOIN execution_limit l ON l.name = k.name
         CROSS JOIN LATERAL (SELECT l.per::float8 / l.rate AS each) r
         LEFT JOIN execution_limit_pace p ON
-            p.name = k.name AND p.key = k.key AND p.next_at < at_now + make_interval(secs => r.each + 1)
+            p.name = k.name AND p.key = k.key AND p.next_at < at_now + make_interval(secs => r.each + 60)
         CROSS JOIN LATERAL (
             SELECT count(*) AS taken, count(*) FILTER (WHERE state <> 'running') AS unbegun
             FROM execution_job j

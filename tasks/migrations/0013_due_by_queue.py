@@ -1,5 +1,5 @@
-"""Jobs whose time has come are found by queue; a clock that goes back holds up no limit; and a begin says whether the
-job has expired. It locks nothing for long, and may run again.
+"""Jobs whose time has come are found by queue; a clock that goes back holds up no limit; and a begin says whether
+the job has expired. It locks nothing for long, and may run again.
 
 What workers of the release before use stays: the function `execution_begin_job`.
 """
@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
 
     operations = [
         # an index waits for the transactions that are older
-        migrations.RunSQL("SET lock_timeout = '1min'", migrations.RunSQL.noop),
+        migrations.RunSQL("SET lock_timeout = '1min'", "RESET lock_timeout"),
         migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS job_due", migrations.RunSQL.noop),
         AddIndexConcurrently(
             "job",
@@ -35,5 +35,5 @@ class Migration(migrations.Migration):
         RemoveIndexConcurrently("job", "job_later"),
         migrations.RunSQL(text(JOBS, "schema/admit_function"), migrations.RunSQL.noop),
         migrations.RunSQL(text(JOBS, "schema/begin_function"), "DROP FUNCTION IF EXISTS execution_begin_run"),
-        migrations.RunSQL("RESET lock_timeout", migrations.RunSQL.noop),
+        migrations.RunSQL("RESET lock_timeout", "SET lock_timeout = '1min'"),
     ]
