@@ -14,7 +14,7 @@ class TasksConfig(AppConfig):
 
     def ready(self) -> None:
         import harbor_refresh.tasks.celery_tasks  # noqa: F401  # so that every process can send them
-        from harbor_refresh.executions.checks import OURS
+        from harbor_refresh.executions.checks_at_start import OURS
         from harbor_refresh.executions.news import callbacks
         from harbor_refresh.executions.news.after_commit import changes_written, executions_touched
         from harbor_refresh.tasks import schedule
@@ -46,7 +46,7 @@ class TasksConfig(AppConfig):
         from celery import signals
 
         from harbor_refresh.tasks import celery_tasks, heartbeat, host, schedule
-        from harbor_refresh.tasks.jobs import messages, nodes, report_target, sender
+        from harbor_refresh.tasks.jobs import dropped_messages, nodes, report_target, sender
         from harbor_refresh.tasks.jobs.running import writer
         from harbor_refresh.tasks.operations import delivery_runs
         from harbor_refresh.tasks.strategies import strategy
@@ -63,7 +63,7 @@ class TasksConfig(AppConfig):
         signals.beat_init.connect(schedule.follow_setting)
         for starting in (signals.import_modules, signals.celeryd_init):
             starting.connect(host.add_step)
-        messages.connect()
+        dropped_messages.connect()
         # after the writer of a pool without processes
         signals.worker_shutdown.connect(nodes.this_worker.stop)
         heartbeat.connect()

@@ -51,7 +51,7 @@ class TrackedJob(JobTask):
     """
 
     abstract = True
-    Request = "harbor_refresh.tasks.jobs.messages:TrackedRequest"
+    Request = "harbor_refresh.tasks.jobs.dropped_messages:TrackedRequest"
     # Fixed for every setting of the app: a message that is acknowledged before its run has begun may be lost.
     acks_late = True
     reject_on_worker_lost = True

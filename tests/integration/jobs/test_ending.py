@@ -9,8 +9,8 @@ from celery.utils.objects import Bunch
 from celery.worker.request import Request
 
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import messages
-from harbor_refresh.tasks.jobs.messages import TrackedRequest
+from harbor_refresh.tasks.jobs import dropped_messages
+from harbor_refresh.tasks.jobs.dropped_messages import TrackedRequest
 from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, header_of, take
 from harbor_refresh.tasks.models.job import Job
@@ -43,7 +43,7 @@ def request_of(message: Sent) -> Any:
 
 
 def revoked(message: Sent, *, terminated: bool = False) -> None:
-    messages.on_revoked(request_of(message), terminated)
+    dropped_messages.on_revoked(request_of(message), terminated)
 
 
 def test_a_run_ends_by_its_own_process_alone(message: Sent) -> None:

@@ -81,6 +81,6 @@ def end(job: Any, header: Any, status: Status, why: str, *, has_begun: bool = Fa
 
 
 def connect() -> None:
-    signals.task_revoked.connect(on_revoked, dispatch_uid="tasks.jobs.messages.revoked")
-    signals.task_unknown.connect(on_dropped, dispatch_uid="tasks.jobs.messages.unknown")
-    signals.task_rejected.connect(on_dropped, dispatch_uid="tasks.jobs.messages.rejected")
+    signals.task_revoked.connect(on_revoked, dispatch_uid="tasks.jobs.dropped_messages.revoked")
+    signals.task_unknown.connect(on_dropped, dispatch_uid="tasks.jobs.dropped_messages.unknown")
+    signals.task_rejected.connect(on_dropped, dispatch_uid="tasks.jobs.dropped_messages.rejected")
