@@ -360,7 +360,9 @@ TABLES: dict[str, Callable[[], str]] = {
 
 def filled(text: str) -> str:
     """Replace the markers of a page by their tables."""
-    return re.sub(r"\*`make docs` builds this table\.\* <!-- table: (.+?) -->", lambda found: TABLES[found[1]](), text)
+    return re.sub(
+        r"(?:\*`make docs` builds this table\.\* )?<!-- table: (.+?) -->", lambda found: TABLES[found[1]](), text
+    )
 
 
 def on_files(files: "Files", config: "MkDocsConfig") -> "Files":

@@ -209,7 +209,7 @@ class Sender:
 
     async def _send(self, claimed: Delivery, message: Message, send_before: float) -> Result:
         receiver = self._receivers[claimed.subscription_id]
-        if time.monotonic() > send_before:  # it counts as an attempt, so the next lease is longer
+        if time.monotonic() > send_before:  # an attempt, so the next lease is longer, up to LONGEST_LEASE
             return Result(claimed, State.PENDING, "it took longer to read than its lease lasted")
         async with receiver.free_connections:
             if receiver.fails or self._is_ending or time.monotonic() > send_before:

@@ -32,13 +32,14 @@ SECRET_SETTINGS = (
 ADDRESSES = ("REDIS_URL", "CELERY_BROKER_URL")
 #: The passwords of an address, also of one with several servers.
 PASSWORDS = re.compile(r"://[^:@/]*:(.*?)@(?=[^@]*(?:;[a-z]+://|$))")
-_NAMED = r"(?:password|passwd|secret(?:_access)?(?:_key)?|token|cookie)['\"]?\s*[=:]\s*"
+_NAMED = r"(?:password|passwd|secret(?:_access)?(?:_key)?|token|cookie)['\"]?\s*[=:]\s*(?:[bruf]{1,2}(?=['\"]))?"
 #: Each pattern keeps the text before the secret.
 FORMS = re.compile(
     r"(?P<before>(?<![a-z0-9+.-])[a-z0-9+.-]+://[^\s:@/]*:)[^\s@/]+(?=@)"
     rf"|(?P<single>{_NAMED}')(?:[^'\n\\]|\\.)+"
     rf'|(?P<double>{_NAMED}")(?:[^"\n\\]|\\.)+'
-    r"|(?P<cookies>cookie: )[^\n'\"][^\n]*"
+    r"|(?P<cookies>cookie\s*:\s*)(?![\s'\"])[^\n]*"
+    r"|(?P<pairs>cookie\s*=\s*)[^\s'\",;&]+(?:;\s*[^\s'\",;&=]+=[^\s'\",;&]*)*"
     r"|(?P<header>authorization['\"]?\s*[:=]\s*['\"]?(?:[a-z-]+ )?)[^\s'\",;]+"
     r"|(?P<word>\b(?:bearer|harbor-secret) )[^\s'\",;]+"
     rf"|(?P<name>{_NAMED})[^\s'\",;&]+"

@@ -48,8 +48,8 @@ BEAT_SECONDS = 1.0
 LIMIT_SECONDS = 0.2
 #: Its rate is the highest of so many beats.
 BEATS_A_RATE = 5
-#: With each beat a node sends the jobs whose time has come. Every so many beats, it looks whether anything else is
-#: left to send or to release.
+#: With each pass, once a second, a node sends the jobs whose time has come, or whose limit has room. Every so many
+#: passes, it looks whether anything else is left to send or to release.
 BEATS_A_PASS = 5
 
 #: The environment variable that tells processes of a pool the id of their node, because they may be spawned.

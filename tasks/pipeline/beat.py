@@ -5,9 +5,10 @@
 - does not wait for the broker. If the broker is away when the first message is due, the original tries to connect
   for 50 minutes, and then ends. Here each message connects by itself. One that cannot be sent is logged and left
   out until its row is due again;
-- goes on if the clock goes back. The original waits until the clock reaches the times that it has noted;
+- goes on if the clock goes back by more than a minute. The original waits until the clock reaches its noted times;
 - only ends the process on SIGTERM. Celery's handler writes the rows, and if it interrupts a statement of this
-  process, each waits for the other for ever. Nothing is lost: each run of a row is written when it is due.
+  process, each waits for the other for ever. Each run of a row is written when it is due; if the
+  database is away then, the row may be sent again.
 """
 
 import logging
@@ -95,9 +96,7 @@ class PatientScheduler(DatabaseScheduler):
             if self._schedule is None:
                 raise
             self._looked_at = datetime.max
-            for (
-                entry
-            ) in self._schedule.values():  # an entry has the times of when it was read, and its row those since
+            for entry in self._schedule.values():  # it has the times of when it was read, and its row those since
                 entry.last_run_at, entry.total_run_count = entry.model.last_run_at, entry.model.total_run_count
             return self._schedule
 

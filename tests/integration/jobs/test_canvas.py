@@ -193,7 +193,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a signature": ([job(tracked.s("c"), needs=[tracked.s("d")])], "or names of jobs, and got canvas.tracked"),
     "one that is no list": ([job(tracked.s("c"), needs=a)], "needs takes a list of jobs, and got "),  # type: ignore[arg-type]
     "a number as a name": ([job(tracked.s("c"), name=5)], "name takes text of at most 200 characters, and got 5"),  # type: ignore[arg-type]
-    "a deep nest": (nested(600), "these are nested too deep"),
+    "a deep nest": (nested(5_000), "these are nested too deep"),
     "a plain task": ([job(plain.s("c"))], "canvas.plain is no tracked job"),
     "an empty group": ([chord([], tracked.s("b"))], "got an empty group among them"),
     "options of a chord": ([chord([tracked.s("a")], tracked.s("b")).set(queue="x")], "got queue on all"),
