@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import chain, islice
+from time import monotonic, sleep
 from typing import cast
 
 from harbor_refresh.executions import crash_points
@@ -128,7 +129,7 @@ def export_marks(*, as_set: bool = False, on_page: Callable[[int], None] = lambd
     """Turn all that is on the queue or in flight into Harbor's marks, and return how many. `on_page` is told how
     many there are by then.
 
-    1. Refuse if workers run and refreshing is not paused: their ticks would take the marks in again.
+    1. Refuse if workers run and refreshing is not paused. A killed process counts as live for NODE_TTL_SECONDS.
     2. Release the claims, then move the queue, and repeat until a pass moves nothing: while the command reads, a
        claim may be released, and a worker may claim.
 
@@ -138,13 +139,14 @@ def export_marks(*, as_set: bool = False, on_page: Callable[[int], None] = lambd
     """
     if (design := strategy()).runs_cycles:
         raise Refused(f"the strategy is {design.name}: its marks are Harbor's own, or it has no claims to move")
-    marks, total = legacy_marks(), 0
-    if (live := {*marks.stats().nodes} - marks.nodes_that_left()) and not is_refreshing_paused():
-        raise Refused(
-            f"the ticks of {plural(len(live), 'live process', 'live processes')} of workers would take the "
-            "marks in again. Run: manage.py harbor pause. Or stop the workers and beat; a killed process counts "
-            f"as live for {pacing.NODE_TTL_SECONDS:g} s"
-        )
+    marks, total, deadline = legacy_marks(), 0, monotonic() + pacing.NODE_TTL_SECONDS + 1
+    while (live := {*marks.stats().nodes} - marks.nodes_that_left()) and not is_refreshing_paused():
+        if monotonic() > deadline:
+            raise Refused(
+                f"the ticks of {plural(len(live), 'live process', 'live processes')} of workers would take the "
+                "marks in again. Stop the workers and beat, or run: manage.py harbor pause"
+            )
+        sleep(0.1)
     for _ in range(EXPORT_PASSES):
         before = total
         for count in marks.export(as_set=as_set):

@@ -1,5 +1,6 @@
 """Harbor's own marks: taken in by ticks, and exported."""
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,7 @@ from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.connection import connect
 from tests import servers
 from tests.integration.command_output import data, failing
+from tests.integration.concurrency import in_background
 from tests.integration.pipeline.pipeline_state import marked, names
 from tests.integration.redis_state import Redis
 
@@ -123,22 +125,39 @@ def test_an_export_is_refused_while_ticks_would_take_the_marks_in_again(redis: R
     queue = execution_queue()
     queue.mark(["8:SCAN"])
     queue.heartbeat("node")
-    _, failure = failing("harbor", "marks", "export")
+    ended = threading.Event()
+
+    def beats() -> None:
+        while not ended.wait(0.05):
+            queue.heartbeat("node")
+
+    with in_background(beats) as beaten:
+        _, failure = failing("harbor", "marks", "export")
+        ended.set()
+        beaten()
     assert "the ticks of 1 live process of workers would take the marks in again" in failure
     assert "manage.py harbor pause" in failure
-    assert "a killed process counts as live for 10 s" in failure
     assert marked(redis) == {"8:SCAN"}
     pause("harbor_refresh", at_terminal())
     assert export_marks() == 1
 
 
-def test_an_export_is_not_refused_for_a_worker_that_is_silent_or_said_that_it_stops(redis: Redis) -> None:
+def test_an_export_waits_until_a_worker_that_was_killed_counts_as_silent(redis: Redis) -> None:
+    """Its last heartbeat came nine seconds ago; after ten it is silent."""
+    queue = execution_queue()
+    queue.mark(["8:SCAN"])
+    queue.claim("node", 1)
+    seconds, _ = redis.time()
+    redis.zadd("cache:execution:refresh:nodes", {"node": (seconds - 9) * 1_000_000})
+    assert data("harbor", "marks", "export") == {"moved": 1, "left": 0}
+    assert others(redis) == {KEY.format(8, "SCAN").encode()}
+
+
+def test_an_export_waits_for_no_worker_that_said_that_it_stops(redis: Redis) -> None:
     queue = execution_queue()
     queue.mark(["8:SCAN"])
     queue.heartbeat("node")
     queue.leave("node")
-    seconds, _ = redis.time()
-    redis.zadd("cache:execution:refresh:nodes", {"silent": (seconds - 11) * 1_000_000})
     assert queue.stats().nodes == ("node",)
     assert export_marks() == 1
 
