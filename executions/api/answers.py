@@ -139,8 +139,7 @@ def page_of_tasks(
     shown: Callable[[Any], Any] = lambda row: row,
 ) -> HttpResponse:
     """Answer the page of those rows that have the ids of tasks of the execution. It ends after COMPARED tasks, or
-    after as many as the limit if these are enough. `shown` makes an item of a row that has not the fields of the
-    schema."""
+    after as many as the limit if these are enough. `shown` makes an item of a row."""
     for compared in (listing.COMPARED,) if is_filtered else (query.limit, listing.COMPARED):
         ids = listing.tasks_after(execution_id, query.place, compared, statuses)
         found = list(rows.filter(among(ids)).order_by("pk")[: query.limit])
