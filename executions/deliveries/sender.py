@@ -183,7 +183,7 @@ class Sender:
     def claim(self) -> bool:
         """Claim what is due, up to the room of each webhook, and begin to send it. Return whether any is sent.
 
-        The room is 1, and doubles while bodies are quick to read, because all other requests wait meanwhile."""
+        The room is 1, and doubles while bodies are quick to read, because all other requests wait for that."""
         timeout, began = pacing.DELIVER_TIMEOUT_SECONDS, time.monotonic()
         taken = claims.claim(self._room, LEASE_TIMEOUTS * timeout, sending=list(self._sending.values()))
         changes = read_changes(taken)

@@ -7,7 +7,7 @@
   out until its row is due again;
 - goes on if the clock goes back by more than a minute. The original waits until the clock reaches its noted times;
 - only ends the process on SIGTERM. Celery's handler writes the rows, and if it interrupts a statement of this
-  process, each waits for the other for ever. Each run of a row is written when it is due; if the
+  process, neither ever ends. It has nothing to write: beat writes each run as it sends it. If the
   database is away then, the row may be sent again.
 """
 

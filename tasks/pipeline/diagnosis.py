@@ -28,11 +28,10 @@ def diagnose(execution_id: int) -> Diagnosis:
 
     The database is read again after Redis: a refresh that ended between the two would look like a lost mark.
     """
-    name = member(execution_id, compare(execution_id).vendor_type)
+    row = compare(execution_id)
     if (design := strategy()).runs_cycles:
-        row = compare(execution_id)
         return Diagnosis(row, None, (*_of_the_row(row), _OLDER.format(design.name)))
-    where, stats = execution_queue().whereabouts(name), execution_queue().stats()
+    where, stats = execution_queue().whereabouts(member(execution_id, row.vendor_type)), execution_queue().stats()
     row = compare(execution_id)
     return Diagnosis(row, where, (*_of_the_row(row), *_of_the_pipeline(row, where, stats)))
 

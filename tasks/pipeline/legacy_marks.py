@@ -51,9 +51,10 @@ class LegacyMarks(ExecutionQueue):
         After the last key the rest is longer, or a small server would be read again and again.
         """
         of_a_page = 1000 * LOOK / pacing.LEGACY_KEYS_PER_SECOND
-        rest, longest = self.keys.legacy_rest, round(max(LOOKS_A_TICK * of_a_page, 1000 * ROUND_SECONDS))
+        rest, of_all = self.keys.legacy_rest, round(LOOKS_A_TICK * of_a_page)
         left = self._redis.pttl(rest)
-        if 0 <= left <= longest or not self._redis.set(rest, 1, nx=left < 0, px=round(LOOKS_A_TICK * of_a_page)):
+        is_resting = 0 <= left <= max(of_all, 1000 * ROUND_SECONDS)
+        if is_resting or not self._redis.set(rest, 1, nx=left < 0, px=of_all):
             return 0
         noted = cast("bytes | None", self._redis.get(self.keys.legacy_cursor)) or b""
         begin = int(noted) if noted.isdigit() and len(noted) < 20 else 0

@@ -115,7 +115,7 @@ class Lock(Scan):
     name = "lock"
 
     def _work(self, outcome: Refreshed) -> Work:
-        """Hold the lock meanwhile. If it is lost, end, because the new holder refreshes the rest."""
+        """Work under the lock. If it is lost, end, because the new holder refreshes the rest."""
         with cycle_lock() as is_ours:
             if is_ours is None:
                 return
