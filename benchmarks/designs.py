@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from harbor_refresh.executions.lifecycle.rollup import Refreshed
-from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
 from harbor_refresh.tasks.queue.claim import Claim as Claimed

@@ -21,7 +21,7 @@ from redis import Redis
 
 from benchmarks.existing_servers import own_redis, own_schema
 from benchmarks.machine import describe
-from harbor_refresh.executions.pacing import PRIVATE
+from harbor_refresh.executions.conf.pacing import PRIVATE
 from harbor_refresh.local.postgres import EmbeddedPostgres
 from harbor_refresh.local.redis import EmbeddedRedis
 from settings import env

@@ -22,11 +22,11 @@ django.setup()
 
 from harbor_refresh import client
 from harbor_refresh.api import ERRORS, GROUPS, MAX_MARKS, api
-from harbor_refresh.executions import pacing
 from harbor_refresh.executions.api.answers import MAX_ITEMS, MAX_KEY, PageIn
 from harbor_refresh.executions.api.schemas import MAX_REPORTS, MAX_TASKS
 from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
-from harbor_refresh.executions.declarations import Declared, takes
+from harbor_refresh.executions.conf import pacing
+from harbor_refresh.executions.conf.declarations import Declared, takes
 from harbor_refresh.executions.queries.filters import MAX_ATTRIBUTES
 from harbor_refresh.executions.queries.progress import SECONDS_OF_A_STREAM
 from harbor_refresh.executions.status import CODES, is_final

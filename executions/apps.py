@@ -8,7 +8,7 @@ from django.db.backends.signals import connection_created
 from django.db.models.signals import pre_migrate
 
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.declarations import is_service
+from harbor_refresh.executions.conf.declarations import is_service
 
 
 class ExecutionsConfig(AppConfig):

@@ -1,6 +1,6 @@
 from django.apps import AppConfig
 
-from harbor_refresh.executions.declarations import is_service
+from harbor_refresh.executions.conf.declarations import is_service
 
 
 class HarborRefreshConfig(AppConfig):

@@ -100,7 +100,7 @@ STATIC_ROOT = BASE_DIR / ".local" / "static"
 # and its admin may replace Django's screens of users and groups. A project sets HARBOR_REFRESH instead.
 HARBOR_REFRESH_SERVICE = True
 
-# executions/conf.py and tasks/conf.py declare each setting, with its default and its range.
+# executions/conf and tasks/conf declare each setting, with its default and its range.
 # A project keeps everything until it says otherwise; the service keeps as many executions as Harbor does.
 DEFAULTS_OF_SERVICE = {
     "VENDOR_EXECUTION_RETENTION_COUNT": {

@@ -1,4 +1,4 @@
-"""Read the environment variables of the service; executions/declarations.py says which values they take.
+"""Read the environment variables of the service; executions/conf/declarations.py says which values they take.
 
 A bad value ends the program at once with one line that names the variable, what it got and what it takes, because
 a service that starts with a wrong setting is worse than a service that does not start.
@@ -16,8 +16,8 @@ from typing import Any
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-from harbor_refresh.executions.declarations import Declared, checked
-from harbor_refresh.executions.declarations import takes as what_it_takes
+from harbor_refresh.executions.conf.declarations import Declared, checked
+from harbor_refresh.executions.conf.declarations import takes as what_it_takes
 from harbor_refresh.tasks.broker.connecting import TAKES as BROKER_TAKES
 from harbor_refresh.tasks.broker.connecting import check_broker
 from harbor_refresh.tasks.broker.redis_address import TAKES as REDIS_TAKES

@@ -22,6 +22,7 @@ from harbor_refresh.executions.retention.lease import LEASE
 from harbor_refresh.executions.retention.sweep import sweep as sweep_executions
 from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, TICKS, WORK
 from harbor_refresh.tasks.broker.channels import batch_producer, waiting
+from harbor_refresh.tasks.conf.pacing import SWEEP_SECONDS
 from harbor_refresh.tasks.jobs import terms
 from harbor_refresh.tasks.jobs.reaper import reap as reap_jobs
 from harbor_refresh.tasks.jobs.report_target import fire_again
@@ -31,7 +32,6 @@ from harbor_refresh.tasks.operations import bulk, delivery_runs
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
 from harbor_refresh.tasks.overview import events, samples
 from harbor_refresh.tasks.overview.state import look
-from harbor_refresh.tasks.pacing import SWEEP_SECONDS
 from harbor_refresh.tasks.pipeline import reconciliation
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.recovery import recover

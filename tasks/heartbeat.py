@@ -14,7 +14,7 @@ from typing import Any
 from celery import signals
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import brief_queue, execution_queue
 from harbor_refresh.tasks.queue.node import this_node

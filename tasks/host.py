@@ -17,7 +17,7 @@ from typing import Any
 
 from celery import signals
 
-from harbor_refresh.executions.checks_at_start import bad_settings
+from harbor_refresh.executions.conf.checks_at_start import bad_settings
 from harbor_refresh.tasks.broker.amqp_connection import mend_connections
 from harbor_refresh.tasks.broker.celery_queues import NODE, ROUTES
 from harbor_refresh.tasks.schedule import ROWS, has_rows

@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from harbor_refresh.executions.declarations import is_set
+from harbor_refresh.executions.conf.declarations import is_set
 from harbor_refresh.tasks.conf import DECLARED, refresh_settings
 
 #: The app whose rows they are.

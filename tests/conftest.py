@@ -19,7 +19,7 @@ from pytest_django import DjangoDbBlocker
 from xdist.scheduler import LoadFileScheduling
 
 from harbor_refresh.executions.news.counters import kept
-from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import servers

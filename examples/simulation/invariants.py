@@ -14,8 +14,8 @@ from harbor_refresh.executions.database import Statements
 from harbor_refresh.executions.retention.housekeeping import HISTORY_KEPT
 from harbor_refresh.executions.status import FINAL_CODE
 from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.conf.pacing import DANGLING_HOURS
 from harbor_refresh.tasks.models import Job
-from harbor_refresh.tasks.pacing import DANGLING_HOURS
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.strategies import strategy
 

@@ -10,7 +10,7 @@ key has its constraint or has it not.
 
 from django.conf import settings
 
-from harbor_refresh.executions.declarations import is_service
+from harbor_refresh.executions.conf.declarations import is_service
 
 HARBOR = "harbor"
 #: Our own tables, and those of Django.

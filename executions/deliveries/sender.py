@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import httpcore2
 
-from harbor_refresh.executions import pacing
+from harbor_refresh.executions.conf import pacing
 from harbor_refresh.executions.deliveries import addresses, answers, claims
 from harbor_refresh.executions.deliveries.addresses import Network, is_allowed, mask
 from harbor_refresh.executions.deliveries.answers import Answer

@@ -12,7 +12,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from harbor_refresh.executions import pacing
+from harbor_refresh.executions.conf import pacing
 from harbor_refresh.executions.database import allow_long_statements, violates
 from harbor_refresh.executions.deliveries import addresses, answers, deliverer
 from harbor_refresh.executions.deliveries.answers import Answer

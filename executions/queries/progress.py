@@ -13,7 +13,7 @@ from typing import Any
 
 from django.http import StreamingHttpResponse
 
-from harbor_refresh.executions import pacing
+from harbor_refresh.executions.conf import pacing
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import NoSuchExecution, RefreshError, TooManyStreams
 from harbor_refresh.executions.status import is_final

@@ -16,9 +16,9 @@ from django.db import DEFAULT_DB_ALIAS
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
-from harbor_refresh.executions import pacing
 from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.attached.attachment import is_attached
+from harbor_refresh.executions.conf import pacing
 from harbor_refresh.executions.database import among, delete_first
 from harbor_refresh.executions.deliveries.claims import expire
 from harbor_refresh.executions.models import (

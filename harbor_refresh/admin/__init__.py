@@ -5,7 +5,7 @@ Only our own service registers them. The screens that a project has for these mo
 
 from django.contrib import admin
 
-from harbor_refresh.executions.declarations import is_service
+from harbor_refresh.executions.conf.declarations import is_service
 
 if is_service():
     from harbor_refresh.admin import own_service  # noqa: F401

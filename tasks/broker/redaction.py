@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from django.conf import settings
 
-from harbor_refresh.executions.declarations import key_of, of_project
+from harbor_refresh.executions.conf.declarations import key_of, of_project
 from harbor_refresh.tasks.broker.redis_address import read_address
 
 MASK = "***"

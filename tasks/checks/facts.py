@@ -7,8 +7,8 @@ from celery import current_app
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from harbor_refresh.executions.conf.declarations import is_service
 from harbor_refresh.executions.database import Statements, absence_translated
-from harbor_refresh.executions.declarations import is_service
 from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable, RefreshError
 from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.redis_address import Address, BadAddress, read_address

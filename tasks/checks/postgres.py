@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import connection
 
-from harbor_refresh.executions.declarations import of_project
+from harbor_refresh.executions.conf.declarations import of_project
 from harbor_refresh.executions.errors import DatabaseRefused, PoolerRefused
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.retention.rules import Retention

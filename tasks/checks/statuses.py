@@ -8,10 +8,10 @@ from django.core.checks import CheckMessage, Error, Warning
 
 from harbor_refresh.executions.durations import age
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import Need, Shown, check
+from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.pipeline.reconciliation import LONG_QUEUE, look_for_drift
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.schedule import interval_of

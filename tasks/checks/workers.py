@@ -6,7 +6,7 @@ from celery import current_app
 from django.core.checks import CheckMessage, Error, Warning
 from django.db.models import Count
 
-from harbor_refresh.executions.declarations import is_service
+from harbor_refresh.executions.conf.declarations import is_service
 from harbor_refresh.executions.durations import age, ago
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.executions.text import plural
@@ -14,9 +14,9 @@ from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, ROUTES, 
 from harbor_refresh.tasks.checks.celery_options import jobs
 from harbor_refresh.tasks.checks.facts import Facts, celery_command
 from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
+from harbor_refresh.tasks.conf.pacing import SLACK_SECONDS, longest_silence
 from harbor_refresh.tasks.models.job import Job, JobState
 from harbor_refresh.tasks.overview.state import ServiceState
-from harbor_refresh.tasks.pacing import SLACK_SECONDS, longest_silence
 from harbor_refresh.tasks.queue.node import host_of
 from harbor_refresh.tasks.schedule import ROWS
 

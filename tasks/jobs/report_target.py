@@ -18,14 +18,13 @@ from django.db import DatabaseError, transaction
 from django.db.models import Max, Min
 from django.dispatch import Signal
 
+from harbor_refresh.executions.conf.declarations import value
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.declarations import value
 from harbor_refresh.executions.lifecycle.reports import Report, Source
 from harbor_refresh.executions.lifecycle.reports import report as report_tasks
 from harbor_refresh.executions.status import CODES, is_final
 from harbor_refresh.executions.text import said_by
-from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.conf import DECLARED, refresh_settings
+from harbor_refresh.tasks.conf import DECLARED, pacing, refresh_settings
 from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.running.per_process import BatchThread, PerProcess
 from harbor_refresh.tasks.models.job import Job, JobState

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harbor_refresh.executions.lifecycle.rollup import Comparison, compare
-from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.celery_queues import TICKS
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.conf import pacing, refresh_settings
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Stats, Whereabouts

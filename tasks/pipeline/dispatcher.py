@@ -6,10 +6,10 @@ from itertools import groupby
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import raise_if_away
 from harbor_refresh.executions.errors import DatabaseAway
-from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import pacing
+from harbor_refresh.tasks.conf.pacing import CHUNKS_TOGETHER, LEAST_CHUNK, SHRINK, SLOTS, SMALL
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
-from harbor_refresh.tasks.pacing import CHUNKS_TOGETHER, LEAST_CHUNK, SHRINK, SLOTS, SMALL
 from harbor_refresh.tasks.pipeline import legacy_marks, wakeup
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Batch, Claim

@@ -19,11 +19,10 @@ from typing import cast
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.conf import pacing, refresh_settings
+from harbor_refresh.tasks.conf.pacing import EXPORT_PASSES, LOOK, LOOKS_A_TICK, ROUND_SECONDS
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
-from harbor_refresh.tasks.pacing import EXPORT_PASSES, LOOK, LOOKS_A_TICK, ROUND_SECONDS
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue import sets
 from harbor_refresh.tasks.queue.claim import Claim

@@ -11,8 +11,7 @@ from harbor_refresh.executions.errors import LeaseLost, QueueUnavailable
 from harbor_refresh.executions.lifecycle.quarantines import release_expired
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.retention.lease import Held, Lease
-from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.conf import pacing, refresh_settings
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.models.state import Watermark
 from harbor_refresh.tasks.news import signals

@@ -5,8 +5,7 @@ from collections import defaultdict
 
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
-from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.conf import pacing, refresh_settings
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import execution_queue

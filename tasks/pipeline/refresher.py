@@ -5,8 +5,8 @@ from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.conf.pacing import LOCKED_SECONDS, SMALL
 from harbor_refresh.tasks.news import signals
-from harbor_refresh.tasks.pacing import LOCKED_SECONDS, SMALL
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue import members as names

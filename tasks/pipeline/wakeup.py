@@ -30,7 +30,7 @@ import threading
 from celery import current_app
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks.pacing import GATHERING_SECONDS, SMALL
+from harbor_refresh.tasks.conf.pacing import GATHERING_SECONDS, SMALL
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Batch
 from harbor_refresh.tasks.strategies import strategy

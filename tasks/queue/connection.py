@@ -29,9 +29,8 @@ from redis.sentinel import (
 )
 
 from harbor_refresh.executions.errors import QueueRefused, QueueRightMissing, QueueUnavailable
-from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.redis_address import Address, Place, read_address
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.conf import pacing, refresh_settings
 
 #: Another server should be asked: this one is a replica, lost its primary, or was demoted while the client waited.
 #: (While a server loads its data, the library raises a connection error.)

@@ -11,8 +11,7 @@ from redis import Redis
 from redis.exceptions import NoScriptError
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.conf import Refresh
+from harbor_refresh.tasks.conf import Refresh, pacing
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue import sets
 from harbor_refresh.tasks.queue.claim import (

@@ -5,7 +5,7 @@ The header of a script declares what it takes and what it uses:
     -- KEYS[1] queue                         a key of keys.py
     -- ARGV[1] suffix  of the claim          a named argument; `-- ARGV[2..] members` follow the named ones
     -- include _tokens                       the file of that name
-    -- from tasks/pacing.py: SMALL, SLOTS    these constants, as locals of the script
+    -- from tasks/conf/pacing.py: SMALL, SLOTS    these constants, as locals of the script
 """
 
 import re
@@ -14,14 +14,14 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import pacing
 
 FOLDER = files(__package__) / "lua"
 
 _KEY = re.compile(r"KEYS\[\d+\] (\w+)")
 _ARGUMENT = re.compile(r"^-- ARGV\[\d+\] (\w+)  ", re.MULTILINE)
 _INCLUDE = re.compile(r"^-- include (\w+)$", re.MULTILINE)
-_CONSTANTS = re.compile(r"^-- from tasks/pacing\.py: (.+)$", re.MULTILINE)
+_CONSTANTS = re.compile(r"^-- from tasks/conf/pacing\.py: (.+)$", re.MULTILINE)
 _FILE = re.compile(r"([a-z]\w*)-\d+\.lua")
 
 

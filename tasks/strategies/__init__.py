@@ -4,7 +4,7 @@
 compared (docs/explanation/strategies.md).
 """
 
-from harbor_refresh.executions.declarations import value
+from harbor_refresh.executions.conf.declarations import value
 from harbor_refresh.tasks.conf import DECLARED
 from harbor_refresh.tasks.strategies.claim import Claim, Strategy
 from harbor_refresh.tasks.strategies.older import Hash, Lock, Scan, Upstream

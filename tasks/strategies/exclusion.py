@@ -12,8 +12,7 @@ from redis.exceptions import LockNotOwnedError, RedisError
 from redis.lock import Lock
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.conf import pacing, refresh_settings
 from harbor_refresh.tasks.queue.connection import single
 from harbor_refresh.tasks.queue.keys import Keys
 

@@ -4,9 +4,9 @@ import re
 from functools import cache
 
 from harbor_refresh.executions.deliveries.deliverer import RUN_SECONDS
+from harbor_refresh.tasks.conf.pacing import SWEEP_SECONDS
 from harbor_refresh.tasks.jobs import report_target
 from harbor_refresh.tasks.jobs.running import writer
-from harbor_refresh.tasks.pacing import SWEEP_SECONDS
 from harbor_refresh.web_worker import IN_MEMORY
 from settings.base import DATA_UPLOAD_MAX_MEMORY_SIZE, SESSION_OPTIONS
 from tests.deploy.dockerfile import DOCKERFILE

@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from redis import Redis
 
-from harbor_refresh.tasks.pacing import LOOK
+from harbor_refresh.tasks.conf.pacing import LOOK
 from harbor_refresh.tasks.pipeline.legacy_marks import legacy_marks
 from harbor_refresh.tasks.queue import execution_queue
 from tests.faults.cluster import Cluster

@@ -13,7 +13,7 @@ from django.test import Client
 from pytest_django import Settings
 from redis import Redis
 
-from harbor_refresh.executions import pacing
+from harbor_refresh.executions.conf import pacing
 from harbor_refresh.local.redis import EmbeddedRedis
 from tests import servers
 from tests.conftest import TEMPLATE

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import redis as redis_library
 
-from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.conf import Refresh, refresh_settings
+from harbor_refresh.tasks.conf import Refresh, pacing, refresh_settings
 from harbor_refresh.tasks.queue import connection
 from harbor_refresh.tasks.queue.connection import connect
 from harbor_refresh.tasks.queue.queue import ExecutionQueue

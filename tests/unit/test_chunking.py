@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harbor_refresh.tasks.pacing import LEAST_CHUNK, SMALL
+from harbor_refresh.tasks.conf.pacing import LEAST_CHUNK, SMALL
 from harbor_refresh.tasks.pipeline.dispatcher import chunked
 from harbor_refresh.tasks.queue.claim import Batch, Claim
 

@@ -7,7 +7,7 @@ from pytest_django import Settings
 
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.conf import intake_settings
-from harbor_refresh.executions.declarations import Declared, checked, takes
+from harbor_refresh.executions.conf.declarations import Declared, checked, takes
 
 ONE = {
     "flag": Declared("A_FLAG", "flag", None, ""),

@@ -157,13 +157,14 @@ def test_settings_import_only_the_declarations_of_the_apps() -> None:
         "settings.base imports executions.conf",
         "settings.base imports tasks.broker.connecting",
         "settings.base imports tasks.conf",
-        "settings.env imports executions.declarations",
+        "settings.env imports executions.conf.declarations",
         "settings.env imports tasks.broker.connecting",
         "settings.env imports tasks.broker.redis_address",
     ]
     for app in ("executions", "tasks"):
-        assert forbidden([ROOT / app / "conf.py"], *PACKAGES) == [f"{app}.conf imports executions.declarations"]
-    for alone in ("executions/declarations.py", "tasks/broker/redis_address.py"):
+        found = forbidden([ROOT / app / "conf/__init__.py"], *PACKAGES)
+        assert found == [f"{app}.conf imports executions.conf.declarations"]
+    for alone in ("executions/conf/declarations.py", "tasks/broker/redis_address.py"):
         assert forbidden([ROOT / alone], *PACKAGES) == []
     found = forbidden([ROOT / "tasks/broker/connecting.py"], *PACKAGES)
     assert {one.split()[-1] for one in found} == {"tasks.broker.redis_address"}

@@ -1,5 +1,5 @@
 -- The clock of Redis in microseconds, and stamps.
--- from tasks/pacing.py: DATABASE_PAUSE_SECONDS, WRONG_CLOCK_US
+-- from tasks/conf/pacing.py: DATABASE_PAUSE_SECONDS, WRONG_CLOCK_US
 
 -- Lua would write a large number as 1.7e+15.
 local function text(number)

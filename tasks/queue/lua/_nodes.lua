@@ -1,6 +1,6 @@
 -- Heartbeats of nodes, and the rule that tells whether a silent node is dead.
 -- include _clock
--- from tasks/pacing.py: NODE_TTL_SECONDS
+-- from tasks/conf/pacing.py: NODE_TTL_SECONDS
 
 local ttl = NODE_TTL_SECONDS * 1000000
 

@@ -1,6 +1,6 @@
 -- Whether a tick is sent: the transitions of the key `wake`. tasks/pipeline/wakeup.py has the table of its states and
 -- events. No other script reads or writes the key; a tick that has ended deletes it (ExecutionQueue.tick_has_ended).
--- from tasks/pacing.py: TICK_SENT, MARKED_SINCE, WAKE_TTL_MS
+-- from tasks/conf/pacing.py: TICK_SENT, MARKED_SINCE, WAKE_TTL_MS
 
 -- Return 1 if the caller must send a tick, because none is on its way. It is the event `completed` as well.
 local function tick_if_none(wake)

@@ -14,7 +14,7 @@
 -- include _nodes
 -- include _ticks
 -- include _tokens
--- from tasks/pacing.py: ENOUGH_ROOM
+-- from tasks/conf/pacing.py: ENOUGH_ROOM
 local queue, processing, attempts, nodes, wake, pause = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local suffix, share, is_last = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
 local members = { unpack(ARGV, 4) }

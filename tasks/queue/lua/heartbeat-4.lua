@@ -13,7 +13,7 @@
 -- heartbeat from the future comes from a clock that has gone back; that node is removed as well.
 --
 -- include _nodes
--- from tasks/pacing.py: MOST_DEAD, MOST_LEFT
+-- from tasks/conf/pacing.py: MOST_DEAD, MOST_LEFT
 local nodes, presence, left, dead_nodes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local node, is_last = ARGV[1], ARGV[2] == '1'
 

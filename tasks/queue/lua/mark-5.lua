@@ -12,7 +12,7 @@
 --
 -- include _ticks
 -- include _waiting
--- from tasks/pacing.py: SMALL, MARKS_TTL_MS, MOST_COUNTERS
+-- from tasks/conf/pacing.py: SMALL, MARKS_TTL_MS, MOST_COUNTERS
 local queue, wake, marks, processing, waiting = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
 local added = redis.call('SADD', queue, unpack(ARGV))

@@ -10,7 +10,7 @@ from harbor_refresh.executions.lifecycle.quarantines import quarantine, release
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Quarantine, Release
 from harbor_refresh.executions.sql import text
-from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from harbor_refresh.tasks.queue import execution_queue

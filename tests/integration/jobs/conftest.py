@@ -8,7 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.jobs import report_target, sender
 from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.running import tracked, writer

@@ -21,9 +21,8 @@ from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.redis import EmbeddedRedis
-from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, TICKS
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.conf import pacing, refresh_settings
 from harbor_refresh.tasks.management.verbs.status import _counts
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.overview import state as state_module

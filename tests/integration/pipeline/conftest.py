@@ -7,8 +7,7 @@ import pytest
 from django.dispatch import Signal
 
 from harbor_refresh.executions.news import signals as of_executions
-from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.conf import pacing, refresh_settings
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import execution_queue

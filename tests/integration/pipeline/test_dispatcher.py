@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.pacing import GATHERING_SECONDS
+from harbor_refresh.tasks.conf import pacing, refresh_settings
+from harbor_refresh.tasks.conf.pacing import GATHERING_SECONDS
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
 from harbor_refresh.tasks.queue import execution_queue

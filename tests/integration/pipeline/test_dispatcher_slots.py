@@ -7,9 +7,8 @@ from pytest_django import Settings
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.models import Quarantine
-from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.pacing import GATHERING_SECONDS, SLOTS
+from harbor_refresh.tasks.conf import pacing, refresh_settings
+from harbor_refresh.tasks.conf.pacing import GATHERING_SECONDS, SLOTS
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.queue import execution_queue

@@ -6,7 +6,7 @@ import pytest
 
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.pipeline import legacy_marks
 from harbor_refresh.tasks.pipeline.legacy_marks import LegacyMarks
 from harbor_refresh.tasks.queue.connection import patient

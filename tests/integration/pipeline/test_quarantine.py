@@ -9,8 +9,7 @@ from django.db import connection
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Quarantine, Release
-from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.conf import pacing, refresh_settings
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
 from harbor_refresh.tasks.queue import execution_queue

@@ -10,7 +10,7 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.executions.retention.lease import Lease
 from harbor_refresh.executions.sql import text
-from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline.reconciliation import Reconciled, reconcile
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim

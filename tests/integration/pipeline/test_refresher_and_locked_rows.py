@@ -10,7 +10,7 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.pacing import LOCKED_SECONDS, SMALL
+from harbor_refresh.tasks.conf.pacing import LOCKED_SECONDS, SMALL
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
 from harbor_refresh.tasks.queue import execution_queue
 from tests.created import create_many

@@ -18,7 +18,7 @@ from harbor_refresh.local.ports import LOOPBACK, choose_port
 from harbor_refresh.redis_cache import RedisCache
 from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.pacing import REDIS_TIMEOUT_SECONDS
+from harbor_refresh.tasks.conf.pacing import REDIS_TIMEOUT_SECONDS
 from harbor_refresh.tasks.queue.connection import PATIENCE, SENTINEL_SHARE, connect
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.elsewhere import uses

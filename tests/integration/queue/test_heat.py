@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.tasks.pacing import GATHERING_SECONDS, SMALL
+from harbor_refresh.tasks.conf.pacing import GATHERING_SECONDS, SMALL
 from harbor_refresh.tasks.queue.claim import Batch
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.redis_state import (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from redis.exceptions import ResponseError
 
-from harbor_refresh.tasks.pacing import SMALL
+from harbor_refresh.tasks.conf.pacing import SMALL
 from harbor_refresh.tasks.queue import queue as queue_module
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.queue.verb_cases import Faked, token, waiting

@@ -19,8 +19,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.pacing import MARKED_SINCE, TICK_SENT
+from harbor_refresh.tasks.conf import pacing
+from harbor_refresh.tasks.conf.pacing import MARKED_SINCE, TICK_SENT
 from harbor_refresh.tasks.pipeline.recovery import release_stale
 from harbor_refresh.tasks.queue import queue as queue_module
 from harbor_refresh.tasks.queue.claim import Claim

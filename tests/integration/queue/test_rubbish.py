@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.tasks.pacing import TICK_SENT
+from harbor_refresh.tasks.conf.pacing import TICK_SENT
 from harbor_refresh.tasks.queue.claim import Whereabouts
 from harbor_refresh.tasks.queue.keys import KINDS, Keys
 from tests.integration.queue.verb_cases import ALIVE, NOW, Faked, flight, put, token

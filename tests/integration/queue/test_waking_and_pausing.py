@@ -3,7 +3,7 @@
 What each verb leaves in Redis is what the model says (test_queue_state_machine.py).
 """
 
-from harbor_refresh.tasks.pacing import MARKED_SINCE, SMALL
+from harbor_refresh.tasks.conf.pacing import MARKED_SINCE, SMALL
 from tests.integration.queue.verb_cases import Faked, put, waiting
 from tests.integration.redis_state import PREFIX, Redis, queue_with_clock, whole_redis
 

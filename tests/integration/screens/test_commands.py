@@ -15,7 +15,7 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.management.output import printable
 from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.executions.retention.lease import Lease
-from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.queue import ExecutionQueue

@@ -7,7 +7,7 @@ from pytest_django import Settings
 
 from benchmarks.designs import STRATEGIES
 from harbor_refresh.executions import crash_points
-from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import pacing
 from tests.integration.strategies.marked_executions import OLD
 
 

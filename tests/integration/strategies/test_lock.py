@@ -10,7 +10,7 @@ from redis.lock import Lock
 from benchmarks.designs import strategy
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.strategies import exclusion
 from tests.integration.concurrency import Pause, in_background, wait_until
 from tests.integration.redis_state import Redis

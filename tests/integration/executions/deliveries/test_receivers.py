@@ -13,7 +13,7 @@ import trustme
 from pytest_django import Settings
 from standardwebhooks import Webhook
 
-from harbor_refresh.executions import pacing
+from harbor_refresh.executions.conf import pacing
 from harbor_refresh.executions.deliveries import answers, claims, deliverer, sender
 from harbor_refresh.executions.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.deliveries.sender import CONNECTIONS, tls

@@ -1,12 +1,12 @@
 """The settings of this app: the only place for the name, default, range and meaning of each.
 
-A project need not set any of them; executions/declarations.py says where it may.
+A project need not set any of them; executions/conf/declarations.py says where it may.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harbor_refresh.executions.declarations import declarations, declared, values
+from harbor_refresh.executions.conf.declarations import declarations, declared, values
 
 #: In `retention_counts`: every vendor type that is not named.
 OTHERS = "*"

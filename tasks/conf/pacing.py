@@ -4,7 +4,7 @@ The scripts in queue/lua take these constants by name, see queue/scripts.py. The
 pipeline/wakeup.py.
 """
 
-from harbor_refresh.executions.pacing import paced
+from harbor_refresh.executions.conf.pacing import paced
 
 # How much
 

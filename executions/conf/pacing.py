@@ -1,6 +1,6 @@
 """Times and sizes of this app that no operator can choose well: constants, each with its reason.
 
-`tasks/pacing.py` holds those of the queue and the workers.
+`tasks/conf/pacing.py` holds those of the queue and the workers.
 """
 
 import os

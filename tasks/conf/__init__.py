@@ -1,13 +1,13 @@
 """The settings of this app: the only place for the name, default, range and meaning of each.
 
-A project need not set any of them; executions/declarations.py says where it may.
+A project need not set any of them; executions/conf/declarations.py says where it may.
 """
 
 from dataclasses import dataclass
 
 from celery import current_app
 
-from harbor_refresh.executions.declarations import Declared, declarations, declared, value, values
+from harbor_refresh.executions.conf.declarations import Declared, declarations, declared, value, values
 
 #: The one setting that has no range of its own: the address of the Redis of the queue.
 ADDRESS = "REDIS_URL"

@@ -1,6 +1,6 @@
 """The form in which an app declares its settings, and the one validator of their values.
 
-`executions/conf.py` and `tasks/conf.py` declare each setting once. A project has the values in its dictionary
+`executions/conf` and `tasks/conf` declare each setting once. A project has the values in its dictionary
 `HARBOR_REFRESH`, and a bad one is a check (tasks/checks/settings.py). Our own service (`HARBOR_REFRESH_SERVICE`)
 has a Django setting of each name, which settings/base.py reads from the environment; a bad one ends the program.
 Nothing else of a project is read, because its own `REDIS_URL` may mean another server. The settings import this
