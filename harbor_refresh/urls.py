@@ -9,7 +9,7 @@ from django.views.generic import RedirectView
 from harbor_refresh.api import unknown_path, urls
 from harbor_refresh.dashboard.latest import SERIES
 from harbor_refresh.dashboard.views import chart_data, live
-from harbor_refresh.executions.hook.view import status_hook
+from harbor_refresh.executions.api.hook import status_hook
 from harbor_refresh.tasks.conf import refresh_settings
 
 

@@ -23,7 +23,7 @@ from benchmarks.servers import Servers
 from benchmarks.stale_executions import VENDORS, Size
 from benchmarks.unfinished_executions import prepare as prepare_unfinished
 from benchmarks.web import Answer, Connection, web
-from harbor_refresh.executions.access import api_tokens
+from harbor_refresh.executions.api import api_tokens
 from harbor_refresh.tasks.queue import execution_queue
 
 COLUMNS: Sequence[Column] = (

@@ -10,15 +10,15 @@ from django.urls import NoReverseMatch
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from harbor_refresh.executions.access import api_tokens
-from harbor_refresh.executions.access.audit import Target, Word, note, noted, person_of
 from harbor_refresh.executions.admin.base import Question, asks_first, may
 from harbor_refresh.executions.admin.filters import filter_by
 from harbor_refresh.executions.admin.formatters import NOTHING, column, label, link
 from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
 from harbor_refresh.executions.admin.site_pages import admin_url, page
+from harbor_refresh.executions.api import api_tokens
 from harbor_refresh.executions.models import ApiToken, AuditEntry
 from harbor_refresh.executions.models.operations import Outcome
+from harbor_refresh.executions.news.audit import Target, Word, note, noted, person_of
 
 COLOURS: dict[str, str] = {Outcome.DONE: "success", Outcome.UNCHANGED: "default", Outcome.FAILED: "danger"}
 #: The page of a target, if its kind has pages.

@@ -23,10 +23,10 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
-from harbor_refresh.executions.access.audit import Target, Word, note, person_of
 from harbor_refresh.executions.admin.filters import parse_id
 from harbor_refresh.executions.admin.site_pages import admin_url, on_its_site
 from harbor_refresh.executions.attached.ownership import page_context
+from harbor_refresh.executions.news.audit import Target, Word, note, person_of
 from harbor_refresh.executions.text import plural, storable
 
 _apps = [app.name for app in apps.get_app_configs()]

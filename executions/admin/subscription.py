@@ -11,7 +11,6 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from harbor_refresh.executions.access.audit import Outcome, Target, Word, noted, person_of
 from harbor_refresh.executions.admin.base import Question, asks_first, may
 from harbor_refresh.executions.admin.formatters import NOTHING, column, delivery_label, label, moment, status_label
 from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
@@ -21,6 +20,7 @@ from harbor_refresh.executions.deliveries.subscriptions import FIELDS, MAX_OLD_S
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.models.notifications import Kind
+from harbor_refresh.executions.news.audit import Outcome, Target, Word, noted, person_of
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import plural
 

@@ -8,8 +8,8 @@ from django.core.cache import DEFAULT_CACHE_ALIAS, caches
 from django.http import HttpRequest
 from ninja.security import HttpBearer
 
-from harbor_refresh.executions.access.api_tokens import Scope as Scope  # noqa: PLC0414  # what `may` takes
-from harbor_refresh.executions.access.api_tokens import recognise
+from harbor_refresh.executions.api.api_tokens import Scope as Scope  # noqa: PLC0414  # what `may` takes
+from harbor_refresh.executions.api.api_tokens import recognise
 from harbor_refresh.executions.api.problems import Problem, unauthorized
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.news import signals

@@ -7,7 +7,6 @@ from django.http import HttpRequest
 from ninja import Path, Query, Router, Schema
 from pydantic import Field
 
-from harbor_refresh.executions.access.audit import Target, Word, noted, person_of
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import PageIn, needs, page
 from harbor_refresh.executions.api.problems import Problem
@@ -15,6 +14,7 @@ from harbor_refresh.executions.api.schemas import Given, Id, page_of
 from harbor_refresh.executions.deliveries import claims
 from harbor_refresh.executions.errors import NoSuchSubscription
 from harbor_refresh.executions.models import Delivery, Subscription
+from harbor_refresh.executions.news.audit import Target, Word, noted, person_of
 
 router = Router(tags=["Subscriptions"])
 

@@ -6,7 +6,6 @@ from django.http import HttpRequest
 from ninja import Query, Router, Status
 from pydantic import Field
 
-from harbor_refresh.executions.access.audit import Outcome, Target, Word, noted, person_of
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import (
     AttributePairs,
@@ -43,6 +42,7 @@ from harbor_refresh.executions.lifecycle import creation, deletion, stops
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, StatusChange
+from harbor_refresh.executions.news.audit import Outcome, Target, Word, noted, person_of
 from harbor_refresh.executions.queries import listing
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.queries.progress import stream

@@ -7,7 +7,6 @@ from django.http import HttpRequest
 from ninja import Path, Query, Router, Schema, Status
 from pydantic import AfterValidator, Field, StringConstraints
 
-from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import PageIn, needs, page
 from harbor_refresh.executions.api.schemas import NO_NUL, Body, Id, StatusName, Whole, page_of
@@ -17,6 +16,7 @@ from harbor_refresh.executions.deliveries.subscriptions import OLD_SECRET_SECOND
 from harbor_refresh.executions.errors import NoSuchSubscription
 from harbor_refresh.executions.lifecycle.creation import MAX_TRIGGER
 from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.news import audit
 from harbor_refresh.executions.status import MAX_VENDOR
 
 router = Router(tags=["Subscriptions"])

@@ -6,9 +6,8 @@ from typing import Any
 from django.db import IntegrityError
 from django.utils import timezone
 
-from harbor_refresh.executions.access import api_tokens
-from harbor_refresh.executions.access.api_tokens import Scope
-from harbor_refresh.executions.access.audit import Target, Word, at_terminal, note, noted
+from harbor_refresh.executions.api import api_tokens
+from harbor_refresh.executions.api.api_tokens import Scope
 from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.database import violates
 from harbor_refresh.executions.management.command import Subcommand, argument, count
@@ -21,6 +20,7 @@ from harbor_refresh.executions.management.output import (
     table,
 )
 from harbor_refresh.executions.models import ApiToken
+from harbor_refresh.executions.news.audit import Target, Word, at_terminal, note, noted
 from harbor_refresh.executions.retention import rules
 from harbor_refresh.executions.retention.sweep import sweep
 from harbor_refresh.executions.text import is_text, plural, shown

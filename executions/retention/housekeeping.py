@@ -16,7 +16,6 @@ from django.db import DEFAULT_DB_ALIAS
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.conf import pacing
 from harbor_refresh.executions.database import among, delete_first
@@ -32,6 +31,7 @@ from harbor_refresh.executions.models import (
     Subscription,
 )
 from harbor_refresh.executions.models.notifications import State
+from harbor_refresh.executions.news import audit
 
 #: Rows that one transaction deletes.
 BATCH = 1_000

@@ -26,8 +26,8 @@ from kombu.exceptions import OperationalError
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from harbor_refresh.executions.access.audit import Target, Word, note, person_of
 from harbor_refresh.executions.admin.base import ModelAdmin, NotedAdmin
+from harbor_refresh.executions.news.audit import Target, Word, note, person_of
 from harbor_refresh.executions.text import said_by
 
 #: Its guessed types would forbid overriding its options.

@@ -17,11 +17,11 @@ from django.db import connection, transaction
 from redis import Redis
 from redis.exceptions import RedisError
 
-from harbor_refresh.executions.access.audit import Target, Word, at_terminal, note
 from harbor_refresh.executions.database import Statements, absence_translated
 from harbor_refresh.executions.errors import QueueUnavailable, RightMissing
 from harbor_refresh.executions.lifecycle.reports import Report, apply_reports
 from harbor_refresh.executions.management.output import Failed, table
+from harbor_refresh.executions.news.audit import Target, Word, at_terminal, note
 from harbor_refresh.executions.status import FINAL, Status, is_final
 from harbor_refresh.tasks.queue.connection import connect
 

@@ -12,7 +12,6 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from harbor_refresh.executions.access.audit import Word
 from harbor_refresh.executions.admin.base import may
 from harbor_refresh.executions.admin.execution_page import panel, sections
 from harbor_refresh.executions.admin.filters import FILTERS, STARTED_PARAMETER, add_bound, filter_of, parse_id
@@ -31,6 +30,7 @@ from harbor_refresh.executions.admin.lists import MORE_TASKS, CappedChangeList, 
 from harbor_refresh.executions.admin.site_pages import live_view, page
 from harbor_refresh.executions.errors import NoSuchExecution, QueueUnavailable, Refused
 from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.news.audit import Word
 from harbor_refresh.executions.queries.filters import has_jobs
 from harbor_refresh.executions.queries.listing import MOST, bounded
 from harbor_refresh.executions.queries.progress import progress as progress_of

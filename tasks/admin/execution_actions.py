@@ -12,7 +12,6 @@ from django.db import DatabaseError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
-from harbor_refresh.executions.access.audit import Outcome, Target, Word, noted, person_of
 from harbor_refresh.executions.admin.base import Question, ask, is_confirmed
 from harbor_refresh.executions.admin.filters import filter_of, parse_id
 from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
@@ -29,6 +28,7 @@ from harbor_refresh.executions.errors import (
 )
 from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.news.audit import Outcome, Target, Word, noted, person_of
 from harbor_refresh.executions.queries.chosen_pages import BULK, Counted, chooses_bulk, count, highest_id
 from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks.operations import bulk

@@ -11,7 +11,6 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.text import Truncator
 
-from harbor_refresh.executions.access.audit import Target, Word, noted, person_of
 from harbor_refresh.executions.admin.base import NotedAdmin, never
 from harbor_refresh.executions.admin.filters import StatusFilter, add_bound, parse_id
 from harbor_refresh.executions.admin.formatters import (
@@ -26,6 +25,7 @@ from harbor_refresh.executions.admin.lists import MAX_WORDS, LegendAdmin
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.database import among
 from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.news.audit import Target, Word, noted, person_of
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.admin.job_formatters import attempt_of, waits_for

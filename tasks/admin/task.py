@@ -12,7 +12,6 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.text import Truncator
 
-from harbor_refresh.executions.access.audit import Target, Word, noted, person_of
 from harbor_refresh.executions.admin.base import Question, asks_first
 from harbor_refresh.executions.admin.execution_page import error_table
 from harbor_refresh.executions.admin.filters import StatusFilter, add_bound
@@ -26,6 +25,7 @@ from harbor_refresh.executions.admin.lists import LegendAdmin
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.news.audit import Target, Word, noted, person_of
 from harbor_refresh.executions.queries.error_groups import COMPARED, by_hour, by_message, by_vendor, newest_errors
 from harbor_refresh.executions.queries.listing import NEWEST, lowest_of_the_newest
 from harbor_refresh.executions.status import Status, is_final

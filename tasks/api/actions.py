@@ -6,10 +6,10 @@ from django.http import HttpRequest
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from harbor_refresh.executions.access.audit import Word, person_of
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import detail, needs
 from harbor_refresh.executions.api.schemas import Body, ExecutionDetail, Id, Moment, StatusName, VendorId
+from harbor_refresh.executions.news.audit import Word, person_of
 from harbor_refresh.executions.queries.chosen_pages import count
 from harbor_refresh.executions.queries.filters import MAX_ATTRIBUTES, MAX_IDS, MAX_TRIGGER, Filter
 from harbor_refresh.executions.status import MAX_VENDOR

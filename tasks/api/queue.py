@@ -7,11 +7,11 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 from pydantic import Field
 
-from harbor_refresh.executions.access.audit import person_of
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import needs
 from harbor_refresh.executions.api.schemas import NO_NUL, Body
 from harbor_refresh.executions.models import Quarantine
+from harbor_refresh.executions.news.audit import person_of
 from harbor_refresh.tasks.broker.celery_queues import JOBS, WORK
 from harbor_refresh.tasks.models.state import MAX_QUEUE, MAX_REASON
 from harbor_refresh.tasks.operations.pauses import pause, paused, resume

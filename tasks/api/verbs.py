@@ -7,10 +7,10 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 from pydantic import Field
 
-from harbor_refresh.executions.access.audit import Outcome, Target, Word, noted, person_of
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import detail, needs
 from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionId, TaskId
+from harbor_refresh.executions.news.audit import Outcome, Target, Word, noted, person_of
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed, run_job_again
 from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
 

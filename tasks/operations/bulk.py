@@ -21,7 +21,6 @@ from celery.canvas import _chain
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Count, Exists, OuterRef, Q
 
-from harbor_refresh.executions.access.audit import Person, Target, Word, note
 from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.database import absence_translated, first_line, in_halves, sized_pages
 from harbor_refresh.executions.errors import Contended, NoSuchExecution, RefreshError, Refused, TooManyActions
@@ -30,6 +29,7 @@ from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Gate, Link, Task
 from harbor_refresh.executions.news.after_commit import tell_touched_after_commit
+from harbor_refresh.executions.news.audit import Person, Target, Word, note
 from harbor_refresh.executions.queries.chosen_pages import BULK, highest_id, page_after, ranges
 from harbor_refresh.executions.queries.filters import MAX_IDS, Filter
 from harbor_refresh.executions.status import FINAL_CODE, Status

@@ -15,10 +15,10 @@ from django.db import transaction
 from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.access.audit import Person, Target, Word, noted
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import NoSuchQueue, QueueUnavailable, Refused
 from harbor_refresh.executions.models.operations import MAX_NAME
+from harbor_refresh.executions.news.audit import Person, Target, Word, noted
 from harbor_refresh.executions.text import is_text
 from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.conf import refresh_settings

@@ -7,7 +7,6 @@ from django.db.models import Model
 from django.utils import timezone
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
 
-from harbor_refresh.executions.access.audit import Origin, Person, Target, Word, note
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
@@ -23,6 +22,7 @@ from harbor_refresh.executions.models import (
     Task,
 )
 from harbor_refresh.executions.models.notifications import State
+from harbor_refresh.executions.news.audit import Origin, Person, Target, Word, note
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.models import Job, Limit
 from tests.integration.executions.api.api_client import token

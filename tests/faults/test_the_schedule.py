@@ -11,8 +11,8 @@ import pytest
 from django.db import connection
 from redis import Redis
 
-from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.executions.models import Execution, StatusChange, Task
+from harbor_refresh.executions.news.audit import Origin, Person
 from harbor_refresh.tasks.broker.celery_queues import JOBS, WORK
 from harbor_refresh.tasks.celery_tasks import MAX_WAITING_OF_RARE
 from harbor_refresh.tasks.jobs import start

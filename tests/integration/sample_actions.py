@@ -7,9 +7,9 @@ from unittest.mock import patch
 from celery import current_app
 from celery.exceptions import Retry
 
-from harbor_refresh.executions.access.audit import Origin, Person, Word
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.news.audit import Origin, Person, Word
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.tasks.broker.celery_queues import TICKS

@@ -14,13 +14,13 @@ from typing import Any
 
 from django.utils import timezone
 
-from harbor_refresh.executions.access.audit import Outcome, Target, Word, at_terminal, note
 from harbor_refresh.executions.attached.ownership import refuse_if_attached
 from harbor_refresh.executions.errors import NoSuchExecution, Refused
 from harbor_refresh.executions.lifecycle import vendor_keys
 from harbor_refresh.executions.management.command import Subcommand, age, argument, positive_integer
 from harbor_refresh.executions.management.output import Answer, Failed, Misused, bar_shown, table
 from harbor_refresh.executions.models import Execution, Quarantine
+from harbor_refresh.executions.news.audit import Outcome, Target, Word, at_terminal, note
 from harbor_refresh.executions.queries.chosen_pages import count, span
 from harbor_refresh.executions.queries.filters import Filter, by_path
 from harbor_refresh.executions.queries.progress import progress

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.db.models import F
 
-from harbor_refresh.executions.access.audit import Target, Word, at_terminal, note, noted
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
@@ -14,6 +13,7 @@ from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.management.command import Subcommand, argument, one_of, positive_integer
 from harbor_refresh.executions.management.output import Answer, bar_shown, refuse_second_run, table
 from harbor_refresh.executions.models import Quarantine
+from harbor_refresh.executions.news.audit import Target, Word, at_terminal, note, noted
 from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.management.verbs import executions

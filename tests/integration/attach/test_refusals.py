@@ -10,13 +10,13 @@ from django.urls import reverse
 from pytest_django import Settings
 from redis import Redis
 
-from harbor_refresh.executions.access.audit import Origin, Person, Word
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.errors import OwnedByHarbor
 from harbor_refresh.executions.lifecycle import creation, deletion, gates, reports, stops
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.lifecycle.reports import Report
 from harbor_refresh.executions.models import AuditEntry
+from harbor_refresh.executions.news.audit import Origin, Person, Word
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import again

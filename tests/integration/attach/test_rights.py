@@ -49,8 +49,7 @@ CALL = """
 import time
 from types import SimpleNamespace
 from django.test import Client
-from harbor_refresh.executions.access import api_tokens
-from harbor_refresh.executions.api import access
+from harbor_refresh.executions.api import access, api_tokens
 now = time.time()
 access.time = SimpleNamespace(time=lambda: now, monotonic=time.monotonic)
 _, token = api_tokens.make("a program", manage=True)

@@ -6,7 +6,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.test import RequestFactory
 
-from harbor_refresh.executions.hook.view import status_hook
+from harbor_refresh.executions.api.hook import status_hook
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.models import Execution, Task
 

@@ -8,8 +8,10 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.test import RequestFactory
 
-from harbor_refresh.executions.access import audit
-from harbor_refresh.executions.access.audit import (
+from harbor_refresh.executions.api.access import Caller, Scope
+from harbor_refresh.executions.models import AuditEntry
+from harbor_refresh.executions.news import audit
+from harbor_refresh.executions.news.audit import (
     Origin,
     Outcome,
     Person,
@@ -19,8 +21,6 @@ from harbor_refresh.executions.access.audit import (
     noted,
     person_of,
 )
-from harbor_refresh.executions.api.access import Caller, Scope
-from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING
 from tests.integration.database_state import rows
 

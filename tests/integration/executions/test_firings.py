@@ -82,7 +82,7 @@ def test_a_check_in_of_a_firing_creates_its_execution_and_changes_no_status() ->
 
 
 def test_a_second_report_waits_until_the_first_has_created_the_execution(monkeypatch: pytest.MonkeyPatch) -> None:
-    from harbor_refresh.executions.hook import job_reports
+    from harbor_refresh.executions.api import job_reports
 
     recorded("p")
     with Pause("created") as pause:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.api.hook import status_hook
+from harbor_refresh.executions.api.job_reports import MAX_BODY
 from harbor_refresh.executions.api.problems import AWAY
-from harbor_refresh.executions.hook.job_reports import MAX_BODY
-from harbor_refresh.executions.hook.view import status_hook
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.news.after_commit import Member

@@ -16,9 +16,9 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import AuditEntry
+from harbor_refresh.executions.news.audit import Origin, Person
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import TrackedExecution, TrackedJob, limits, sender, start
 from harbor_refresh.tasks.jobs.nodes import ThisWorker

@@ -10,8 +10,8 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.news.audit import Origin, Person
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import database, sender
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take

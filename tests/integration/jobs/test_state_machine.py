@@ -29,10 +29,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.executions.errors import AlreadyUnderWay
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.news.audit import Origin, Person
 from harbor_refresh.executions.status import Status, is_final
 from harbor_refresh.tasks.jobs import nodes, sender
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed

@@ -5,10 +5,10 @@ import re
 import pytest
 from django.utils import timezone
 
-from harbor_refresh.executions.access.audit import Person
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.models.operations import Origin
+from harbor_refresh.executions.news.audit import Person
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.operations.pauses import pause
 from tests.integration.command_output import data, failing, misuse, said

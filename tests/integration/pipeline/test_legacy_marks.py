@@ -8,9 +8,9 @@ import pytest
 from pytest_django import Settings
 
 from harbor_refresh.executions import crash_points
-from harbor_refresh.executions.access.audit import Word, at_terminal
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import AuditEntry
+from harbor_refresh.executions.news.audit import Word, at_terminal
 from harbor_refresh.tasks.celery_tasks import claim_batch
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from harbor_refresh.tasks.pipeline import legacy_marks

@@ -9,8 +9,7 @@ import pytest
 from django.db import IntegrityError, connection
 from django.test import Client
 
-from harbor_refresh.executions.access import api_tokens
-from harbor_refresh.executions.access.audit import at_terminal
+from harbor_refresh.executions.api import api_tokens
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
@@ -29,6 +28,7 @@ from harbor_refresh.executions.models import (
 )
 from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.models.operations import Outcome
+from harbor_refresh.executions.news.audit import at_terminal
 from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.models.state import Pause
 from tests.integration.admin_client import act

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError
 from django.utils import timezone
 
-from harbor_refresh.executions.access import api_tokens
+from harbor_refresh.executions.api import api_tokens
 from harbor_refresh.executions.models import ApiToken
 from tests.integration.command_output import data, failing, said
 from tests.integration.concurrency import in_background, transaction_held_open, wait_until

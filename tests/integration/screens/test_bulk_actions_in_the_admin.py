@@ -7,12 +7,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from harbor_refresh.executions.access.audit import Word
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import AuditEntry, Execution, Quarantine, Task
+from harbor_refresh.executions.news.audit import Word
 from harbor_refresh.tasks.admin import execution_actions
 from tests.integration.admin_client import act, signed_in, told
 from tests.integration.database_state import rows

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from harbor_refresh.executions.access.audit import Word
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -21,6 +20,7 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.management.command import age
 from harbor_refresh.executions.management.output import Misused
 from harbor_refresh.executions.models import AuditEntry, Execution
+from harbor_refresh.executions.news.audit import Word
 from harbor_refresh.tasks.operations import bulk
 from harbor_refresh.tasks.operations.bulk import VERBS
 from tests.integration.command_output import data, failing, manage, said

@@ -9,12 +9,13 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
-from harbor_refresh.executions.access import api_tokens, audit
-from harbor_refresh.executions.access.audit import Origin, Outcome, Person, Target, Word
+from harbor_refresh.executions.api import api_tokens
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import AuditEntry
+from harbor_refresh.executions.news import audit
+from harbor_refresh.executions.news.audit import Origin, Outcome, Person, Target, Word
 from tests.integration.admin_client import signed_in
 from tests.integration.command_output import said
 from tests.integration.executions.api.api_client import Program, token

@@ -12,7 +12,6 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from harbor_refresh.executions.access.audit import Origin, Person, Target, Word, note
 from harbor_refresh.executions.admin import filters
 from harbor_refresh.executions.lifecycle.creation import NewExecution
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
@@ -20,6 +19,7 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.vendor_keys import number_of
 from harbor_refresh.executions.models import AuditEntry, Delivery, Execution, Subscription, Task, VendorKey
+from harbor_refresh.executions.news.audit import Origin, Person, Target, Word, note
 from harbor_refresh.executions.queries import listing
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models.job import Job, JobEnd, JobState

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.test import Client
 
-from harbor_refresh.executions.access import api_tokens
+from harbor_refresh.executions.api import api_tokens
 from harbor_refresh.executions.api.access import Scope
 
 V1 = "/api/v1"

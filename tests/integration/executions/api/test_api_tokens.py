@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from harbor_refresh.executions.access import api_tokens
+from harbor_refresh.executions.api import api_tokens
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import ApiToken
 from tests.integration.admin_client import act, signed_in, told

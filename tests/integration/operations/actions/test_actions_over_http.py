@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.executions.access.audit import Origin, Person, Word
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.errors import Refused, TooManyActions
 from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.news.audit import Origin, Person, Word
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.tasks.broker.celery_queues import TICKS

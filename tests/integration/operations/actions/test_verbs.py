@@ -5,12 +5,12 @@ import json
 import pytest
 
 from examples.simulation.invariants import violations
-from harbor_refresh.executions.access.audit import Word
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
+from harbor_refresh.executions.news.audit import Word
 from harbor_refresh.executions.queries.filters import has_jobs
 from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.models.job import Job, JobState

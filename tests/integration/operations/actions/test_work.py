@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from harbor_refresh.executions.access.audit import Word
 from harbor_refresh.executions.models import AuditEntry, Execution
+from harbor_refresh.executions.news.audit import Word
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.broker.channels import waiting

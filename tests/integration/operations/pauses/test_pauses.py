@@ -6,9 +6,9 @@ import pytest
 from django.db import transaction
 from pytest_django import Settings
 
-from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import AuditEntry
+from harbor_refresh.executions.news.audit import Origin, Person
 from harbor_refresh.tasks import celery_tasks
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.models import Pause

@@ -11,13 +11,13 @@ from django.http.request import UnreadablePostError
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.csrf import csrf_exempt
 
+from harbor_refresh.executions.api import job_reports
 from harbor_refresh.executions.api.access import Scope, may
+from harbor_refresh.executions.api.job_reports import StatusChange, read
 from harbor_refresh.executions.api.problems import Problem, answer, unauthorized
 from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.errors import DatabaseAway, NoTaskYet, OwnedByHarbor, Refused, TaskDeleted
-from harbor_refresh.executions.hook import job_reports
-from harbor_refresh.executions.hook.job_reports import StatusChange, read
 from harbor_refresh.executions.lifecycle.reports import Refusal, Report, Source, count_refused
 from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.status import MAX_ID

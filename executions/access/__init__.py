@@ -1,1 +1,0 @@
-"""Who may do what, and who did it: tokens, and the log of actions."""

@@ -1,1 +1,0 @@
-"""Harbor's status hook: the job service reports here what it reports to Harbor's core, in the same words."""
