@@ -83,7 +83,7 @@ def main() -> None:
     options = parse()
     django.setup()
     from benchmarks import node_modes
-    from harbor_refresh.executions import crash_points
+    from harbor_refresh.executions.lifecycle import crash_points
 
     writer = MessageWriter()
     counter = RefreshCounter(writer)

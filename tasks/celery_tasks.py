@@ -15,11 +15,11 @@ from django.db import connections
 from django.utils.module_loading import import_string
 
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.deliveries.deliverer import LEASE_SECONDS, RUN_SECONDS, run_handler
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle import gates
-from harbor_refresh.executions.retention.lease import LEASE
-from harbor_refresh.executions.retention.sweep import sweep as sweep_executions
+from harbor_refresh.executions.lifecycle.lease import LEASE
+from harbor_refresh.executions.lifecycle.sweep import sweep as sweep_executions
+from harbor_refresh.executions.news.deliveries.deliverer import LEASE_SECONDS, RUN_SECONDS, run_handler
 from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, TICKS, WORK
 from harbor_refresh.tasks.broker.channels import batch_producer, waiting
 from harbor_refresh.tasks.conf.pacing import SWEEP_SECONDS

@@ -16,10 +16,10 @@ from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen, Show
 from benchmarks.servers import ROOT, Servers
 from benchmarks.unfinished_executions import prepare
-from harbor_refresh.executions.deliveries import subscriptions
-from harbor_refresh.executions.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Delivery, Execution, Subscription, Task
+from harbor_refresh.executions.news.deliveries import subscriptions
+from harbor_refresh.executions.news.deliveries.deliverer import write_deliveries
 from harbor_refresh.local.process import kill_tree
 
 COLUMNS: Sequence[Column] = (
@@ -40,7 +40,7 @@ POLL_SECONDS = 0.2
 ALLOWED = {"REFRESH_DELIVER_NETWORKS": "127.0.0.1/32"}
 DELIVERER = (
     "import django; django.setup()\n"
-    "from harbor_refresh.executions.deliveries.deliverer import deliver\n"
+    "from harbor_refresh.executions.news.deliveries.deliverer import deliver\n"
     "while True: deliver()"
 )
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import Statements
-from harbor_refresh.executions.retention.housekeeping import HISTORY_KEPT
+from harbor_refresh.executions.lifecycle.housekeeping import HISTORY_KEPT
 from harbor_refresh.executions.status import FINAL_CODE
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.conf.pacing import DANGLING_HOURS

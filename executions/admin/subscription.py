@@ -15,12 +15,16 @@ from harbor_refresh.executions.admin.base import Question, asks_first, may
 from harbor_refresh.executions.admin.formatters import NOTHING, column, delivery_label, label, moment, status_label
 from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
 from harbor_refresh.executions.admin.site_pages import admin_url, page
-from harbor_refresh.executions.deliveries import addresses, claims, subscriptions
-from harbor_refresh.executions.deliveries.subscriptions import FIELDS, MAX_OLD_SECRET_SECONDS, OLD_SECRET_SECONDS
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.news.audit import Outcome, Target, Word, noted, person_of
+from harbor_refresh.executions.news.deliveries import addresses, claims, subscriptions
+from harbor_refresh.executions.news.deliveries.subscriptions import (
+    FIELDS,
+    MAX_OLD_SECRET_SECONDS,
+    OLD_SECRET_SECONDS,
+)
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import plural
 

@@ -11,10 +11,10 @@ from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import PageIn, needs, page
 from harbor_refresh.executions.api.problems import Problem
 from harbor_refresh.executions.api.schemas import Given, Id, page_of
-from harbor_refresh.executions.deliveries import claims
 from harbor_refresh.executions.errors import NoSuchSubscription
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.news.audit import Target, Word, noted, person_of
+from harbor_refresh.executions.news.deliveries import claims
 
 router = Router(tags=["Subscriptions"])
 

@@ -1,1 +1,1 @@
-"""What happens to executions and tasks, a use case a module: creation, reports, refresh, stops, deletion."""
+"""What happens to executions and tasks, a use case a module: from creation to retention."""

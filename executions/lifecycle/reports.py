@@ -6,9 +6,9 @@ from enum import StrEnum
 
 from django.db import transaction
 
-from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.database import run
+from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.executions.lifecycle.rollup import refresh_at_once
 from harbor_refresh.executions.news import counters, signals
 from harbor_refresh.executions.news.after_commit import Member, tell_touched

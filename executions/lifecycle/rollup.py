@@ -8,7 +8,6 @@ from time import perf_counter
 
 from django.db import transaction
 
-from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import (
     LOCK_TIMEOUT,
     absence_translated,
@@ -19,7 +18,7 @@ from harbor_refresh.executions.database import (
     sqlstate,
 )
 from harbor_refresh.executions.errors import DatabaseAway, NoSuchExecution
-from harbor_refresh.executions.lifecycle import links
+from harbor_refresh.executions.lifecycle import crash_points, links
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.news import counters, signals
 from harbor_refresh.executions.news.after_commit import tell_changes_written_after_commit

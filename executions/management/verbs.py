@@ -10,6 +10,8 @@ from harbor_refresh.executions.api import api_tokens
 from harbor_refresh.executions.api.api_tokens import Scope
 from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
 from harbor_refresh.executions.database import violates
+from harbor_refresh.executions.lifecycle import retention
+from harbor_refresh.executions.lifecycle.sweep import sweep
 from harbor_refresh.executions.management.command import Subcommand, argument, count
 from harbor_refresh.executions.management.output import (
     Answer,
@@ -21,8 +23,6 @@ from harbor_refresh.executions.management.output import (
 )
 from harbor_refresh.executions.models import ApiToken
 from harbor_refresh.executions.news.audit import Target, Word, at_terminal, note, noted
-from harbor_refresh.executions.retention import rules
-from harbor_refresh.executions.retention.sweep import sweep
 from harbor_refresh.executions.text import is_text, plural, shown
 
 
@@ -55,7 +55,7 @@ def _sweep(options: dict[str, Any]) -> Answer:
 
 def _dry_run() -> Answer:
     with bar_shown("counting") as show:
-        found, passed = rules.count(rules.Retention.of_settings(), show)
+        found, passed = retention.count(retention.Retention.of_settings(), show)
     executions, tasks = (sum(one[what] for one in found.values()) for what in ("executions", "tasks"))
     doomed = f"{plural(executions, 'execution')} with {plural(tasks, 'task')}"
     shown: list[Any] = [f"Would delete {doomed}. Dry run: nothing was written."]

@@ -160,7 +160,7 @@ class StatusChange(models.Model):
 
     There is exactly one row for each revision from 1 to `execution.revision`, and `from_status` of a row is
     `to_status` of the row before it. The sweep deletes the oldest rows of a long history
-    (retention/housekeeping.py). If both statuses of a row are equal, the end time has changed: a task ran again
+    (lifecycle/housekeeping.py). If both statuses of a row are equal, the end time has changed: a task ran again
     between two refreshes.
     """
 
@@ -174,8 +174,8 @@ class StatusChange(models.Model):
     from_status = models.CharField("from", max_length=16, choices=Status)
     to_status = models.CharField("to", max_length=16, choices=Status)
     at = models.DateTimeField()
-    #: False until its deliveries are written (deliveries/deliverer.py). The writers set it to True at once while
-    #: there is no subscription. A writer that does not know the column leaves it False, which loses nothing.
+    #: False until its deliveries are written (news/deliveries/deliverer.py). The writers set it to True at once
+    #: while there is no subscription. A writer that does not know the column leaves it False, which loses nothing.
     told = models.BooleanField(default=False, db_default=False, editable=False)
 
     class Meta:

@@ -103,7 +103,7 @@ class Release(OwnRow):
 
 class Lease(OwnRow):
     """The right to do one kind of work, which one process has at a time: `holder`, until `held_until`
-    (executions/retention/lease.py)."""
+    (executions/lifecycle/lease.py)."""
 
     name = models.CharField(max_length=32, primary_key=True)
     holder = models.TextField(null=True)  # noqa: DJ001  # NULL and held_until NULL: the lease is free

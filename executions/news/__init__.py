@@ -1,1 +1,1 @@
-"""Who hears what changed: other apps, functions of a project, webhooks, the log, the log of actions, the counters."""
+"""Who hears what changed: other apps, functions of a project, webhooks, the log, the counters; and who did it."""

@@ -8,8 +8,8 @@ from django.db import connection
 
 from harbor_refresh.executions.conf.declarations import of_project
 from harbor_refresh.executions.errors import DatabaseRefused, PoolerRefused
+from harbor_refresh.executions.lifecycle.retention import Retention
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.retention.rules import Retention
 from harbor_refresh.executions.status import FINAL
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.facts import Facts, place_of, run

@@ -11,19 +11,19 @@ from typing import Any
 from celery import current_app
 
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.deliveries import answers
-from harbor_refresh.executions.deliveries.claims import with_due
-from harbor_refresh.executions.deliveries.deliverer import (
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle.lease import Lease
+from harbor_refresh.executions.models import StatusChange
+from harbor_refresh.executions.news import signals
+from harbor_refresh.executions.news.deliveries import answers
+from harbor_refresh.executions.news.deliveries.claims import with_due
+from harbor_refresh.executions.news.deliveries.deliverer import (
     deliver,
     due_handlers,
     go_on_with_handlers,
     keep_rows,
     write_deliveries,
 )
-from harbor_refresh.executions.errors import DatabaseAway
-from harbor_refresh.executions.models import StatusChange
-from harbor_refresh.executions.news import signals
-from harbor_refresh.executions.retention.lease import Lease
 from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES
 from harbor_refresh.tasks.broker.channels import waiting

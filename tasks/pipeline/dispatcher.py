@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import raise_if_away
 from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.conf.pacing import CHUNKS_TOGETHER, LEAST_CHUNK, SHRINK, SLOTS, SMALL
 from harbor_refresh.tasks.news import signals

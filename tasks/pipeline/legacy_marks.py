@@ -16,8 +16,8 @@ from itertools import chain, islice
 from time import monotonic, sleep
 from typing import cast
 
-from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.errors import QueueUnavailable, Refused
+from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.conf import pacing, refresh_settings
 from harbor_refresh.tasks.conf.pacing import EXPORT_PASSES, LOOK, LOOKS_A_TICK, ROUND_SECONDS

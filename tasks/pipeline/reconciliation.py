@@ -8,9 +8,9 @@ from time import monotonic
 
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.errors import LeaseLost, QueueUnavailable
+from harbor_refresh.executions.lifecycle.lease import Held, Lease
 from harbor_refresh.executions.lifecycle.quarantines import release_expired
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.retention.lease import Held, Lease
 from harbor_refresh.tasks.conf import pacing, refresh_settings
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.models.state import Watermark

@@ -1,7 +1,7 @@
 """Refresh the executions of a claim: take it over, refresh, complete."""
 
-from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from harbor_refresh.tasks.conf import refresh_settings

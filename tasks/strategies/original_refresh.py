@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from django.db import DatabaseError
 
-from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import Statements, absence_translated, first_line
+from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.executions.status import Status, is_final
 

@@ -24,9 +24,14 @@ from typing import Any, ParamSpec, TypeVar
 from celery import current_app
 from django.db import connection, transaction
 
-from harbor_refresh.executions.deliveries.deliverer import due_handlers, keep_rows, run_handler, write_deliveries
 from harbor_refresh.executions.lifecycle.rollup import refresh_at_once
 from harbor_refresh.executions.news import signals
+from harbor_refresh.executions.news.deliveries.deliverer import (
+    due_handlers,
+    keep_rows,
+    run_handler,
+    write_deliveries,
+)
 from harbor_refresh.executions.news.handlers import handlers
 from harbor_refresh.tasks.without_redis import mode
 

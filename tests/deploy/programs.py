@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from harbor_refresh.executions.deliveries.deliverer import RUN_SECONDS
+from harbor_refresh.executions.news.deliveries.deliverer import RUN_SECONDS
 from harbor_refresh.tasks.conf.pacing import SWEEP_SECONDS
 from harbor_refresh.tasks.jobs import report_target
 from harbor_refresh.tasks.jobs.running import writer

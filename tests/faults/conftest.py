@@ -9,7 +9,7 @@ import pytest
 from redis import Redis
 
 from examples.simulation.invariants import set_aside, violations
-from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task

@@ -1,6 +1,6 @@
 """Included by a worker that gives deliveries up after three attempts, and ends calls of handlers in seconds."""
 
-from harbor_refresh.executions.deliveries import claims
+from harbor_refresh.executions.news.deliveries import claims
 from harbor_refresh.tasks.celery_tasks import run_handlers
 
 claims.MAX_ATTEMPTS = 3

@@ -2,7 +2,7 @@
 
 Started as `celery -A tests.faults.sabotage worker`. SABOTAGE is a JSON object:
 
-    point   the point of `harbor_refresh.executions.crash_points` at which it acts
+    point   the point of `harbor_refresh.executions.lifecycle.crash_points` at which it acts
     act     kill_group | kill_process | stop_group | wait: stay at the point until the file `until` exists |
             note: write a line to the file `notes`
     once    path of a file that it creates when it acts; it acts only if the file does not exist
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harbor_refresh.celery import app
-from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.lifecycle import crash_points
 
 __all__ = ["app"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.local.redis import EmbeddedRedis
 from tests import servers
 from tests.faults.cluster import Cluster

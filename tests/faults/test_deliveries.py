@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.models import StatusChange
+from harbor_refresh.executions.news.deliveries import subscriptions
 from tests.faults.cluster import Cluster
 from tests.integration.executions.deliveries.changed_executions import ended, rerun, states
 from tests.integration.executions.deliveries.receiver import Receiver, receiver

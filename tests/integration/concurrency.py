@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from django.db import connection, transaction
 
-from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.lifecycle import crash_points
 from tests import servers
 from tests.integration.database_state import waiting_for_locks
 from tests.waiting import wait_for

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.dispatch import Signal
 
+from harbor_refresh.executions.lifecycle.lease import Held
 from harbor_refresh.executions.lifecycle.reports import Refusal, Report
 from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.executions.news import signals as signals_of_executions
-from harbor_refresh.executions.retention.lease import Held
 from harbor_refresh.tasks.jobs.reaper import Reaped
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.overview import events

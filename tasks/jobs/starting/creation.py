@@ -19,10 +19,9 @@ from typing import Any, TypeVar
 from celery import current_app
 from django.db import transaction
 
-from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import sized_pages
 from harbor_refresh.executions.errors import AlreadyUnderWay, Refused
-from harbor_refresh.executions.lifecycle import links
+from harbor_refresh.executions.lifecycle import crash_points, links
 from harbor_refresh.executions.lifecycle.creation import (
     BATCH,
     NewExecution,

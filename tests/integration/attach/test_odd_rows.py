@@ -9,13 +9,13 @@ from pytest_django import Settings
 
 from examples.simulation.invariants import violations
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.deliveries.claims import read_changes
-from harbor_refresh.executions.deliveries.messages import body_of, message
-from harbor_refresh.executions.deliveries.subscriptions import new_secret
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.models.notifications import Payload
+from harbor_refresh.executions.news.deliveries.claims import read_changes
+from harbor_refresh.executions.news.deliveries.messages import body_of, message
+from harbor_refresh.executions.news.deliveries.subscriptions import new_secret
 from harbor_refresh.executions.queries.error_groups import by_hour, by_vendor, newest_errors
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import examine

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pytest_django import Settings
 
+from harbor_refresh.executions.lifecycle import housekeeping
 from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.sweep import ORPHANS, sweep
 from harbor_refresh.executions.models import Quarantine, StatusChange
-from harbor_refresh.executions.retention import housekeeping
-from harbor_refresh.executions.retention.sweep import ORPHANS, sweep
 from tests.harbor.rows import NEVER, T1, asked, execution, task
 
 pytestmark = pytest.mark.usefixtures("attached")

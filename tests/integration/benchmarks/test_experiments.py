@@ -21,9 +21,9 @@ from benchmarks.screen import Screen
 from benchmarks.servers import ROOT, Servers, environment
 from benchmarks.unfinished_executions import prepare
 from benchmarks.watcher import Watcher
-from harbor_refresh.executions.deliveries.sender import CONNECTIONS
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.news.deliveries.sender import CONNECTIONS
 from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.queue import execution_queue
 from tests import servers

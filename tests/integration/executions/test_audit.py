@@ -9,19 +9,10 @@ from django.db import IntegrityError, transaction
 from django.test import RequestFactory
 
 from harbor_refresh.executions.api.access import Caller, Scope
+from harbor_refresh.executions.lifecycle.housekeeping import HOUSEKEEPING
 from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.news import audit
-from harbor_refresh.executions.news.audit import (
-    Origin,
-    Outcome,
-    Person,
-    Target,
-    Word,
-    note,
-    noted,
-    person_of,
-)
-from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING
+from harbor_refresh.executions.news.audit import Origin, Outcome, Person, Target, Word, note, noted, person_of
 from tests.integration.database_state import rows
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -4,18 +4,18 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution
+from harbor_refresh.executions.lifecycle import retention
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.deletion import delete_ended, delete_final
 from harbor_refresh.executions.lifecycle.gates import close
 from harbor_refresh.executions.lifecycle.links import by_level, family
 from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.retention import Retention
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import finish, stop, stop_many, stop_task
 from harbor_refresh.executions.models import Execution, Link, Quarantine, Task
 from harbor_refresh.executions.news.after_commit import Member
 from harbor_refresh.executions.queries.progress import progress
-from harbor_refresh.executions.retention import rules as retention
-from harbor_refresh.executions.retention.rules import Retention
 from harbor_refresh.executions.status import Status
 from tests.integration.concurrency import in_background, transaction_held_open, wait_until
 from tests.integration.database_state import rows, waiting_for_locks

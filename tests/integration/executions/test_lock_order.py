@@ -8,9 +8,6 @@ import psycopg
 import pytest
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.deliveries import claims, subscriptions
-from harbor_refresh.executions.deliveries.claims import Result, claim, record
-from harbor_refresh.executions.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create
 from harbor_refresh.executions.lifecycle.deletion import delete_ended, delete_final, delete_many_ended
@@ -20,6 +17,9 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import stop_many, stop_task
 from harbor_refresh.executions.models import Delivery, Execution, Gate, Link, StatusChange, Subscription, Task
 from harbor_refresh.executions.models.notifications import State
+from harbor_refresh.executions.news.deliveries import claims, subscriptions
+from harbor_refresh.executions.news.deliveries.claims import Result, claim, record
+from harbor_refresh.executions.news.deliveries.deliverer import write_deliveries
 from tests import servers
 from tests.created import create_many
 from tests.integration.concurrency import at_once, in_background, wait_until

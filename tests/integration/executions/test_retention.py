@@ -12,10 +12,10 @@ from pytest_django import Settings
 
 from harbor_refresh.executions import sql
 from harbor_refresh.executions.conf import DECLARED
+from harbor_refresh.executions.lifecycle import retention
+from harbor_refresh.executions.lifecycle.retention import Page, Retention, count
+from harbor_refresh.executions.lifecycle.sweep import sweep
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
-from harbor_refresh.executions.retention import rules as retention
-from harbor_refresh.executions.retention.rules import Page, Retention, count
-from harbor_refresh.executions.retention.sweep import sweep
 from harbor_refresh.executions.status import FINAL
 from settings import base, env
 from tests.integration.executions.old_executions import ended

@@ -17,9 +17,15 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle import housekeeping, retention
+from harbor_refresh.executions.lifecycle import sweep as sweeping
 from harbor_refresh.executions.lifecycle.deletion import delete_final
+from harbor_refresh.executions.lifecycle.housekeeping import Chore
+from harbor_refresh.executions.lifecycle.lease import Lease
 from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.retention import Retention
 from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.sweep import sweep
 from harbor_refresh.executions.models import (
     DeletedTask,
     Delivery,
@@ -30,13 +36,6 @@ from harbor_refresh.executions.models import (
     Task,
 )
 from harbor_refresh.executions.models import Lease as LeaseRow
-from harbor_refresh.executions.retention import housekeeping
-from harbor_refresh.executions.retention import rules as retention
-from harbor_refresh.executions.retention import sweep as sweeping
-from harbor_refresh.executions.retention.housekeeping import Chore
-from harbor_refresh.executions.retention.lease import Lease
-from harbor_refresh.executions.retention.rules import Retention
-from harbor_refresh.executions.retention.sweep import sweep
 from tests import servers
 from tests.integration.concurrency import Pause, in_background, statement_held_open
 from tests.integration.executions.old_executions import ended
@@ -155,9 +154,8 @@ def test_a_sweep_whose_lease_was_taken_over_deletes_nothing_more(
 KILLED_AT_THE_THIRD_BATCH = """
 import os, signal, django
 django.setup()
-from harbor_refresh.executions import crash_points
-from harbor_refresh.executions.retention import rules as retention
-from harbor_refresh.executions.retention.sweep import sweep
+from harbor_refresh.executions.lifecycle import crash_points, retention
+from harbor_refresh.executions.lifecycle.sweep import sweep
 retention.PAGE, retention.BATCH = 100, 50
 seen = []
 def die(point, ids):

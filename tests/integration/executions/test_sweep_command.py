@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
+from harbor_refresh.executions.lifecycle import sweep as sweeping
+from harbor_refresh.executions.lifecycle.housekeeping import Chore
+from harbor_refresh.executions.lifecycle.lease import Lease
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.retention import sweep as sweeping
-from harbor_refresh.executions.retention.housekeeping import Chore
-from harbor_refresh.executions.retention.lease import Lease
 from tests.integration.command_output import data, failing, said
 from tests.integration.executions.old_executions import ended
 

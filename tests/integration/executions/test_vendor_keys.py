@@ -11,11 +11,11 @@ from django.db.models import TextChoices
 from harbor_refresh.executions.lifecycle import vendor_keys
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.stops import finish
+from harbor_refresh.executions.lifecycle.sweep import sweep
 from harbor_refresh.executions.lifecycle.vendor_keys import key_of, number_of
 from harbor_refresh.executions.models import Execution, VendorKey
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.queries.listing import page
-from harbor_refresh.executions.retention.sweep import sweep
 from harbor_refresh.executions.status import Status
 from tests.created import create_many
 from tests.integration.database_state import rows

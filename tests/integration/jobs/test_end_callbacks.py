@@ -7,12 +7,12 @@ import pytest
 from celery import Task, chain, group, shared_task
 from django.db import transaction
 
-from harbor_refresh.executions.deliveries import subscriptions
-from harbor_refresh.executions.deliveries.deliverer import due_handlers, run_handler, write_deliveries
 from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.lifecycle.housekeeping import HOUSEKEEPING
 from harbor_refresh.executions.models import Callback, Delivery, Execution, StatusChange, Subscription
 from harbor_refresh.executions.models.notifications import Kind
-from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING
+from harbor_refresh.executions.news.deliveries import subscriptions
+from harbor_refresh.executions.news.deliveries.deliverer import due_handlers, run_handler, write_deliveries
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, start
 from harbor_refresh.tasks.jobs.terms import carry_out
 from tests.integration.concurrency import (

@@ -7,8 +7,8 @@ import pytest
 from django.db import connection, transaction
 from pytest_django import Settings
 
-from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.lifecycle.stops import stop
+from harbor_refresh.executions.news.deliveries import subscriptions
 from harbor_refresh.tasks.jobs.again import retry_failed
 from tests.integration.jobs.sample_jobs import ends, recorded
 from tests.integration.sample_executions import delete

@@ -13,13 +13,13 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from harbor_refresh.executions.admin.lists import with_task_counts
-from harbor_refresh.executions.deliveries.claims import read_changes
 from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused, StillRunning
 from harbor_refresh.executions.lifecycle.gates import close_overdue
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Addition, Delivery, Execution, Gate, Quarantine, Subscription, Task
+from harbor_refresh.executions.news.deliveries.claims import read_changes
 from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, sender, start
 from harbor_refresh.tasks.jobs.nodes import this_worker

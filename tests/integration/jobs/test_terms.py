@@ -14,12 +14,12 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.utils import timezone
 
-from harbor_refresh.executions.deliveries.deliverer import due_handlers, run_handler, write_deliveries
 from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Callback, Execution
 from harbor_refresh.executions.news import callbacks
+from harbor_refresh.executions.news.deliveries.deliverer import due_handlers, run_handler, write_deliveries
 from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, start, terms
 from harbor_refresh.tasks.jobs.terms import FAILED, OVERDUE, carry_out

@@ -8,10 +8,10 @@ import pytest
 from django.db import connection
 
 from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.lifecycle.lease import LEASE, Held, Lease
 from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.models import Lease as LeaseRow
 from harbor_refresh.executions.models import Quarantine, Release
-from harbor_refresh.executions.retention.lease import LEASE, Held, Lease
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline.reconciliation import Reconciled, reconcile
 from tests.integration.concurrency import at_once, statement_held_open

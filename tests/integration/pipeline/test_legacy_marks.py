@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.news.audit import Word, at_terminal
 from harbor_refresh.tasks.celery_tasks import claim_batch

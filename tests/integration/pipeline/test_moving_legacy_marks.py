@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.pipeline import legacy_marks
 from harbor_refresh.tasks.pipeline.legacy_marks import LegacyMarks

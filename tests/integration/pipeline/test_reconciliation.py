@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from harbor_refresh.executions.lifecycle.lease import Lease
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Quarantine, Task
-from harbor_refresh.executions.retention.lease import Lease
 from harbor_refresh.executions.sql import text
 from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.models import Watermark

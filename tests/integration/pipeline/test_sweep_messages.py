@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from harbor_refresh.executions.lifecycle import retention
+from harbor_refresh.executions.lifecycle.housekeeping import HOUSEKEEPING
+from harbor_refresh.executions.lifecycle.lease import LEASE, Lease
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.retention import rules as retention
-from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING
-from harbor_refresh.executions.retention.lease import LEASE, Lease
 from harbor_refresh.tasks import celery_tasks
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from tests.integration.concurrency import transaction_held_open

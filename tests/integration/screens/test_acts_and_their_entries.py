@@ -11,7 +11,6 @@ from django.test import Client
 
 from harbor_refresh.executions.api import api_tokens
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.reports import Report, report
@@ -29,6 +28,7 @@ from harbor_refresh.executions.models import (
 from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.models.operations import Outcome
 from harbor_refresh.executions.news.audit import at_terminal
+from harbor_refresh.executions.news.deliveries import subscriptions
 from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.models.state import Pause
 from tests.integration.admin_client import act

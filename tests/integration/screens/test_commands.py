@@ -10,11 +10,11 @@ from redis import Redis
 
 from harbor_refresh.executions.errors import LeaseLost
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
+from harbor_refresh.executions.lifecycle.lease import Lease
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.management.output import printable
 from harbor_refresh.executions.models import Execution, Quarantine, Task
-from harbor_refresh.executions.retention.lease import Lease
 from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.queue import execution_queue

@@ -7,9 +7,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.deliveries import deliverer, subscriptions
 from harbor_refresh.executions.models import AuditEntry, Callback, Delivery, Subscription
 from harbor_refresh.executions.news.callbacks import record
+from harbor_refresh.executions.news.deliveries import deliverer, subscriptions
 from tests.integration.admin_client import act, signed_in, told
 from tests.integration.concurrency import in_background, statement_held_open, wait_until
 from tests.integration.database_state import waiting_for_locks

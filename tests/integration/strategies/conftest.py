@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from benchmarks.designs import STRATEGIES
-from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.tasks.conf import pacing
 from tests.integration.strategies.marked_executions import OLD
 

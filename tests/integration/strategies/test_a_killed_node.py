@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 DIES = """
 import os, django
 django.setup()
-from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.lifecycle import crash_points
 from benchmarks.designs import strategy
 reached = []
 def die(point, ids):

@@ -12,8 +12,8 @@ from pytest_django import Settings
 
 from benchmarks.designs import STRATEGIES, strategy
 from examples.simulation.invariants import violations
-from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from benchmarks.designs import strategy
 from examples.simulation.invariants import violations
-from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, StatusChange, Task

@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from benchmarks.designs import strategy
-from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.lifecycle import crash_points
 from tests.integration.strategies.marked_executions import marked, refuse
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

@@ -8,9 +8,9 @@ from django.db import transaction
 from django.db.models.signals import post_save
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.deliveries import claims, deliverer, subscriptions
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import AuditEntry, Delivery, Subscription
+from harbor_refresh.executions.news.deliveries import claims, deliverer, subscriptions
 from tests.integration.database_state import rows
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.executions.deliveries.changed_executions import ended, states
@@ -150,7 +150,7 @@ def test_deliveries_are_listed_in_pages_and_dead_ones_sent_again(program: Progra
 
 
 def test_all_dead_letters_are_sent_again_page_by_page(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harbor_refresh.executions.deliveries.claims.PAGE", 2)
+    monkeypatch.setattr("harbor_refresh.executions.news.deliveries.claims.PAGE", 2)
     with receiver(status=410) as one:
         program.post("/subscriptions", {"name": "pager", "url": one.url}, 201)
         ended(5)

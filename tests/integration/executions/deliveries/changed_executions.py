@@ -5,11 +5,11 @@ from typing import Any
 
 from django.db.models import F
 
-from harbor_refresh.executions.deliveries.deliverer import due_handlers, run_handler, write_deliveries
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Delivery, Execution, Subscription, Task
+from harbor_refresh.executions.news.deliveries.deliverer import due_handlers, run_handler, write_deliveries
 from tests.created import create_many
 
 

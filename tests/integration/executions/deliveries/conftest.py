@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harbor_refresh.executions.deliveries import deliverer, subscriptions
 from harbor_refresh.executions.models import Subscription
 from harbor_refresh.executions.news import handlers as registry
+from harbor_refresh.executions.news.deliveries import deliverer, subscriptions
 from tests.integration.executions.deliveries.receiver import Receiver, receiver
 
 

@@ -5,11 +5,11 @@ from ipaddress import ip_address
 import pytest
 from pytest_django import Settings
 
-from harbor_refresh.executions.deliveries import subscriptions
-from harbor_refresh.executions.deliveries.addresses import is_allowed, networks, refuse_unusable
-from harbor_refresh.executions.deliveries.answers import Answer
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.news.deliveries import subscriptions
+from harbor_refresh.executions.news.deliveries.addresses import is_allowed, networks, refuse_unusable
+from harbor_refresh.executions.news.deliveries.answers import Answer
 from tests.integration.executions.deliveries.receiver import Receiver
 
 PUBLIC = ["8.8.8.8", "93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:8.8.8.8", "64:ff9b::808:808"]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from harbor_refresh.executions.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.models import Delivery, Subscription
+from harbor_refresh.executions.news.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.sql import text
 from tests.integration.executions.deliveries.changed_executions import ended
 

@@ -4,16 +4,16 @@ from collections.abc import Callable
 
 import pytest
 
-from harbor_refresh.executions.deliveries.deliverer import (
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import Delivery, Subscription
+from harbor_refresh.executions.news import handlers as registry
+from harbor_refresh.executions.news.deliveries.deliverer import (
     due_handlers,
     go_on_with_handlers,
     keep_rows,
     run_handler,
     write_deliveries,
 )
-from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.models import Delivery, Subscription
-from harbor_refresh.executions.news import handlers as registry
 from harbor_refresh.executions.news.handlers import Change, Failure, on_execution
 from tests.integration.concurrency import at_once
 from tests.integration.executions.deliveries.changed_executions import (

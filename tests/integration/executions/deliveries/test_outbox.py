@@ -7,14 +7,14 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.executions.deliveries import deliverer
-from harbor_refresh.executions.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.models import Delivery, StatusChange, Subscription, Task
 from harbor_refresh.executions.news.after_commit import changes_written
+from harbor_refresh.executions.news.deliveries import deliverer
+from harbor_refresh.executions.news.deliveries.deliverer import write_deliveries
 from harbor_refresh.executions.status import Status
 from tests import servers
 from tests.integration.concurrency import at_once, in_background, statement_held_open, wait_until

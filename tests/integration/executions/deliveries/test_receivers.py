@@ -14,11 +14,11 @@ from pytest_django import Settings
 from standardwebhooks import Webhook
 
 from harbor_refresh.executions.conf import pacing
-from harbor_refresh.executions.deliveries import answers, claims, deliverer, sender
-from harbor_refresh.executions.deliveries.deliverer import write_deliveries
-from harbor_refresh.executions.deliveries.sender import CONNECTIONS, tls
+from harbor_refresh.executions.lifecycle.sweep import sweep
 from harbor_refresh.executions.models import Delivery, Execution, Subscription
-from harbor_refresh.executions.retention.sweep import sweep
+from harbor_refresh.executions.news.deliveries import answers, claims, deliverer, sender
+from harbor_refresh.executions.news.deliveries.deliverer import write_deliveries
+from harbor_refresh.executions.news.deliveries.sender import CONNECTIONS, tls
 from tests.integration.concurrency import in_background, wait_until
 from tests.integration.executions.deliveries.changed_executions import end, ended, move_clock, rerun, states
 from tests.integration.executions.deliveries.receiver import Receiver, free_port, receiver

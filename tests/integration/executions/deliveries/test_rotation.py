@@ -8,9 +8,9 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from harbor_refresh.executions.deliveries import deliverer, subscriptions
-from harbor_refresh.executions.deliveries.subscriptions import rotate
 from harbor_refresh.executions.models import Delivery, Subscription
+from harbor_refresh.executions.news.deliveries import deliverer, subscriptions
+from harbor_refresh.executions.news.deliveries.subscriptions import rotate
 from tests.integration.concurrency import Pause, at_once, in_background
 from tests.integration.executions.deliveries.changed_executions import ended, move_clock, states
 from tests.integration.executions.deliveries.receiver import Received, Receiver, receiver

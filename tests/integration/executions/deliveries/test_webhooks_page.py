@@ -14,9 +14,9 @@ from pytest_django import Settings
 from standardwebhooks import Webhook
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.deliveries.deliverer import keep_rows
-from harbor_refresh.executions.deliveries.subscriptions import new_secret
 from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.news.deliveries.deliverer import keep_rows
+from harbor_refresh.executions.news.deliveries.subscriptions import new_secret
 from tests import pages
 from tests.integration.executions.api.api_client import token
 from tests.integration.executions.deliveries.changed_executions import end, ended, tell

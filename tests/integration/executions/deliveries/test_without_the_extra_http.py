@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from harbor_refresh.executions.deliveries import answers, deliverer, subscriptions
 from harbor_refresh.executions.errors import ExtraMissing
 from harbor_refresh.executions.models import Delivery, Subscription
+from harbor_refresh.executions.news.deliveries import answers, deliverer, subscriptions
 from tests.integration.admin_client import signed_in
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import Receiver

@@ -9,7 +9,7 @@ PATCHES = {"gevent": "from gevent import monkey; monkey.patch_all()", "threads":
 PROGRAM = """
 import django
 django.setup()
-from harbor_refresh.executions.deliveries import answers
+from harbor_refresh.executions.news.deliveries import answers
 print(answers.can_send())
 """
 

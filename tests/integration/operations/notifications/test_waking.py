@@ -8,15 +8,15 @@ import pytest
 from django.db.models.functions import Now
 from pytest_django import Settings
 
-from harbor_refresh.executions.deliveries import deliverer, subscriptions
-from harbor_refresh.executions.deliveries.claims import with_due
-from harbor_refresh.executions.deliveries.deliverer import due_handlers
 from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle.lease import Lease
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.news.after_commit import changes_written
 from harbor_refresh.executions.news.audit import Origin, Person
+from harbor_refresh.executions.news.deliveries import deliverer, subscriptions
+from harbor_refresh.executions.news.deliveries.claims import with_due
+from harbor_refresh.executions.news.deliveries.deliverer import due_handlers
 from harbor_refresh.executions.news.handlers import Change, on_execution
-from harbor_refresh.executions.retention.lease import Lease
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES
 from harbor_refresh.tasks.broker.channels import waiting
 from harbor_refresh.tasks.celery_tasks import deliver, recover_stale, run_handlers

@@ -20,13 +20,13 @@ from urllib.parse import urlsplit
 import httpcore2
 
 from harbor_refresh.executions.conf import pacing
-from harbor_refresh.executions.deliveries import addresses, answers, claims
-from harbor_refresh.executions.deliveries.addresses import Network, is_allowed, mask
-from harbor_refresh.executions.deliveries.answers import Answer
-from harbor_refresh.executions.deliveries.claims import Result, read_changes
-from harbor_refresh.executions.deliveries.messages import Message, message, trial
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.models.notifications import Kind, State
+from harbor_refresh.executions.news.deliveries import addresses, answers, claims
+from harbor_refresh.executions.news.deliveries.addresses import Network, is_allowed, mask
+from harbor_refresh.executions.news.deliveries.answers import Answer
+from harbor_refresh.executions.news.deliveries.claims import Result, read_changes
+from harbor_refresh.executions.news.deliveries.messages import Message, message, trial
 
 #: How long results wait to be recorded together, while requests are under way.
 WAIT_SECONDS = 0.1

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 from django.db import IntegrityError, OperationalError, transaction
 from django.db.models.functions import Now
 
-from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import LOCK_TIMEOUT, REFERENCE, absence_translated, run, sqlstate
-from harbor_refresh.executions.deliveries import answers
-from harbor_refresh.executions.deliveries.answers import MAX_ERROR, backoff
-from harbor_refresh.executions.deliveries.claims import Result, claim, read_changes, record, with_due
+from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.models.notifications import Kind, State
 from harbor_refresh.executions.news import callbacks, signals
+from harbor_refresh.executions.news.deliveries import answers
+from harbor_refresh.executions.news.deliveries.answers import MAX_ERROR, backoff
+from harbor_refresh.executions.news.deliveries.claims import Result, claim, read_changes, record, with_due
 from harbor_refresh.executions.news.handlers import Change, handlers
 from harbor_refresh.executions.text import made_storable, said_by
 
 if TYPE_CHECKING:
-    from harbor_refresh.executions.deliveries.sender import Sender
+    from harbor_refresh.executions.news.deliveries.sender import Sender
 
 #: Changes in one transaction. It is short, and 200 subscriptions write 200 rows for each.
 BATCH = 1_000
@@ -79,7 +79,7 @@ def deliver(
 def _sender() -> "AbstractContextManager[Sender | None]":
     if not answers.can_send():
         return nullcontext()
-    from harbor_refresh.executions.deliveries.sender import Sender
+    from harbor_refresh.executions.news.deliveries.sender import Sender
 
     return Sender()
 

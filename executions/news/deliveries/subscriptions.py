@@ -14,12 +14,12 @@ from django.utils import timezone
 
 from harbor_refresh.executions.conf import pacing
 from harbor_refresh.executions.database import allow_long_statements, violates
-from harbor_refresh.executions.deliveries import addresses, answers, deliverer
-from harbor_refresh.executions.deliveries.answers import Answer
 from harbor_refresh.executions.errors import ExtraMissing, NoSuchSubscription, Refused
 from harbor_refresh.executions.models import Callback, Delivery, Subscription
 from harbor_refresh.executions.models.notifications import Kind, State
 from harbor_refresh.executions.news import callbacks
+from harbor_refresh.executions.news.deliveries import addresses, answers, deliverer
+from harbor_refresh.executions.news.deliveries.answers import Answer
 from harbor_refresh.executions.text import shown
 
 #: Each change is compared with each subscription.
@@ -116,7 +116,7 @@ def test(row: Subscription) -> Answer:
     """Send a test to a webhook, in this process, and return the answer. It changes no row."""
     if not answers.is_installed():
         return Answer(None, str(ExtraMissing()))
-    from harbor_refresh.executions.deliveries.sender import Sender
+    from harbor_refresh.executions.news.deliveries.sender import Sender
 
     with Sender() as sender:
         return sender.test(row, min(TEST_SECONDS, pacing.DELIVER_TIMEOUT_SECONDS))

@@ -19,7 +19,6 @@ from django.db.models.functions import Now
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.conf import pacing
 from harbor_refresh.executions.database import among, delete_first
-from harbor_refresh.executions.deliveries.claims import expire
 from harbor_refresh.executions.models import (
     Callback,
     DeletedTask,
@@ -32,6 +31,7 @@ from harbor_refresh.executions.models import (
 )
 from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.news import audit
+from harbor_refresh.executions.news.deliveries.claims import expire
 
 #: Rows that one transaction deletes.
 BATCH = 1_000

@@ -9,17 +9,16 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.database import absence_translated, first_line, in_halves
 from harbor_refresh.executions.errors import LeaseLost, RefreshError
+from harbor_refresh.executions.lifecycle import crash_points, retention
 from harbor_refresh.executions.lifecycle.deletion import delete_final
+from harbor_refresh.executions.lifecycle.housekeeping import HOUSEKEEPING, forget_orphans, shorten_histories
+from harbor_refresh.executions.lifecycle.lease import Held, Lease
+from harbor_refresh.executions.lifecycle.retention import Position, Retention
 from harbor_refresh.executions.news import signals
-from harbor_refresh.executions.retention import rules as retention
-from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING, forget_orphans, shorten_histories
-from harbor_refresh.executions.retention.lease import Held, Lease
-from harbor_refresh.executions.retention.rules import Position, Retention
 
 #: After each transaction the sweep rests as long as it took, at most so long. So reports and refreshes have the
 #: database to themselves for half of the time.
@@ -63,7 +62,7 @@ def sweep(
     """Sweep, page by page; each page commits by itself.
 
     1. Take the lease, which each transaction extends before it deletes.
-    2. Delete the executions that retention does not keep (rules.py), in short transactions that wait for no
+    2. Delete the executions that retention does not keep (retention.py), in short transactions that wait for no
        lock. One that the database refuses to delete, because a row of the project names it, is passed.
     3. Shorten long histories, and delete the old rows of other tables (housekeeping.py).
 

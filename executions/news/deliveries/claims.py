@@ -12,9 +12,9 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
-from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.conf import pacing
 from harbor_refresh.executions.database import absence_translated, run
+from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.news import counters, signals

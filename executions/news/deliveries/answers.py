@@ -10,9 +10,9 @@ from types import BuiltinFunctionType
 
 from django.utils.http import parse_http_date_safe
 
-from harbor_refresh.executions.deliveries.claims import Result
 from harbor_refresh.executions.models import Delivery
 from harbor_refresh.executions.models.notifications import State
+from harbor_refresh.executions.news.deliveries.claims import Result
 from harbor_refresh.executions.text import made_storable
 
 NEEDED = ("httpcore2", "standardwebhooks")

@@ -1,1 +1,0 @@
-"""What is deleted in time: executions, their history, and old rows of other tables."""
