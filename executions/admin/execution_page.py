@@ -26,11 +26,11 @@ from harbor_refresh.executions.admin.formatters import (
 )
 from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
 from harbor_refresh.executions.admin.site_pages import page
-from harbor_refresh.executions.durations import duration
 from harbor_refresh.executions.models import Execution, StatusChange, Task
 from harbor_refresh.executions.queries.error_groups import Group, by_message, newest_errors
 from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.executions.status import Status, is_final
+from harbor_refresh.executions.text import duration
 
 CHANGES, TASKS = 6, 20
 #: Milliseconds between two questions of an open page. An ended execution may be tried again.

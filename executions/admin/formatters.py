@@ -12,10 +12,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.admin.site_pages import admin_url
-from harbor_refresh.executions.durations import duration
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.text import duration
 
 COLOURS: dict[str, str] = {
     Status.PENDING: "default",

@@ -4,11 +4,10 @@ from typing import Any
 
 from django import template
 
-from harbor_refresh.executions.durations import duration
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.queries.progress import progress
 from harbor_refresh.executions.status import MAX_ID
-from harbor_refresh.executions.text import is_whole
+from harbor_refresh.executions.text import duration, is_whole
 
 register = template.Library()
 

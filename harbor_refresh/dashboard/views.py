@@ -12,8 +12,7 @@ from django.urls import reverse
 
 from harbor_refresh.dashboard.latest import CHARTS, SERIES, Overview, all_data, data, latest, told
 from harbor_refresh.executions.admin.site_pages import live_view
-from harbor_refresh.executions.durations import age, ago
-from harbor_refresh.executions.text import plural
+from harbor_refresh.executions.text import age, ago, plural
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.checks.registry import told as told_of
 from harbor_refresh.tasks.conf import refresh_settings

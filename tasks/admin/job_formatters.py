@@ -14,9 +14,8 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from harbor_refresh.executions.admin.formatters import COLOURS, NOTHING, status_label, task_link, task_url
-from harbor_refresh.executions.durations import duration
 from harbor_refresh.executions.status import is_final
-from harbor_refresh.executions.text import plural
+from harbor_refresh.executions.text import duration, plural
 from harbor_refresh.tasks.jobs.queries import check_in_of
 from harbor_refresh.tasks.jobs.running.handle import JobCheckIn
 from harbor_refresh.tasks.models.job import Job, JobEnd, JobState, Need, Node

@@ -20,10 +20,9 @@ from django.utils.safestring import SafeString
 from harbor_refresh.executions.admin.base import ModelAdmin, Question, ask, is_confirmed, never
 from harbor_refresh.executions.admin.formatters import NOTHING, execution_link, label, table
 from harbor_refresh.executions.admin.site_pages import admin_url, live_view, page
-from harbor_refresh.executions.durations import age, ago
 from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.executions.news.audit import Target, Word, note, person_of
-from harbor_refresh.executions.text import plural
+from harbor_refresh.executions.text import age, ago, plural
 from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.celery_queues import TICKS, WORK
 from harbor_refresh.tasks.jobs.limits import MOST_COUNTED, in_use

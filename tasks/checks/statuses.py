@@ -6,8 +6,7 @@ from itertools import islice
 
 from django.core.checks import CheckMessage, Error, Warning
 
-from harbor_refresh.executions.durations import age
-from harbor_refresh.executions.text import plural
+from harbor_refresh.executions.text import age, plural
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import Need, Shown, check

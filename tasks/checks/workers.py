@@ -7,9 +7,8 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.db.models import Count
 
 from harbor_refresh.executions.conf.declarations import is_service
-from harbor_refresh.executions.durations import age, ago
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.executions.text import plural
+from harbor_refresh.executions.text import age, ago, plural
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
 from harbor_refresh.tasks.checks.celery_options import jobs
 from harbor_refresh.tasks.checks.facts import Facts, celery_command

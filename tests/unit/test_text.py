@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.executions.durations import age, ago, duration
-from harbor_refresh.executions.text import MAX_JSON, json_text, plural, shown
+from harbor_refresh.executions.text import MAX_JSON, age, ago, duration, json_text, plural, shown
 
 
 def deep(levels: int) -> Any:

@@ -5,12 +5,11 @@ from dataclasses import asdict
 from typing import Any
 
 from harbor_refresh.executions.conf.checks_at_start import bad_settings
-from harbor_refresh.executions.durations import age, ago
 from harbor_refresh.executions.errors import NoSuchTask
 from harbor_refresh.executions.management.command import Subcommand, argument, one_of, positive_integer
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.models import Task
-from harbor_refresh.executions.text import plural
+from harbor_refresh.executions.text import age, ago, plural
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.output import problem_text
 from harbor_refresh.tasks.checks.registry import Shown, problems, told
