@@ -17,8 +17,8 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import sender
-from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.report_target import next_revision
+from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.jobs.starting.fairness import MOST_LINES, Turns
 from harbor_refresh.tasks.jobs.starting.unique_keys import lock_and_release, retry_on_conflict
 from harbor_refresh.tasks.models.job import Job

@@ -24,9 +24,9 @@ from harbor_refresh.executions.news import counters
 from harbor_refresh.executions.status import CODES, MAX_ID, Status, is_final
 from harbor_refresh.executions.text import is_whole
 from harbor_refresh.tasks.jobs import report_target
-from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.report_target import JobReport
 from harbor_refresh.tasks.jobs.running import kept_ends
+from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.models.job import JobEnd
 
 log = logging.getLogger("harbor_refresh")

@@ -4,8 +4,8 @@ from collections import Counter
 from typing import Any
 
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.running.handle import JobCheckIn
+from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.models.job import Job, JobState, Node
 
 

@@ -34,7 +34,6 @@ from harbor_refresh.executions.queries.chosen_pages import BULK, highest_id, pag
 from harbor_refresh.executions.queries.filters import MAX_IDS, Filter
 from harbor_refresh.executions.status import FINAL_CODE, Status
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.execution import TrackedExecution
 from harbor_refresh.tasks.jobs.running.handle import Handle
@@ -44,6 +43,7 @@ from harbor_refresh.tasks.jobs.starting.creation import start_or_find
 from harbor_refresh.tasks.jobs.stops import stop_jobs_of
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.queue.connection import absence_remembered
+from harbor_refresh.tasks.sql import run
 
 
 @dataclass

@@ -22,14 +22,14 @@ from harbor_refresh.executions.news.audit import Person, Target, Word, noted
 from harbor_refresh.executions.text import is_text
 from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.database import run
-from harbor_refresh.tasks.jobs.database import run as run_of_jobs
 from harbor_refresh.tasks.jobs.sender import queues_with_jobs
+from harbor_refresh.tasks.jobs.sql import run as run_of_jobs
 from harbor_refresh.tasks.models import Pause
 from harbor_refresh.tasks.models.job import Node
 from harbor_refresh.tasks.models.state import MAX_REASON
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.pipeline import wakeup
+from harbor_refresh.tasks.sql import run
 
 #: With `lasts`: how long each has been paused, by the clock of the database.
 LASTS = ExpressionWrapper(Now() - F("at"), DurationField())

@@ -21,9 +21,9 @@ from harbor_refresh.executions.errors import DatabaseAway, NotMigrated, RefreshE
 from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.celery_queues import QUEUES
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.queue import brief_queue
 from harbor_refresh.tasks.schedule import ROWS, has_rows
+from harbor_refresh.tasks.sql import run
 from harbor_refresh.tasks.strategies import strategy
 
 #: A count stops here; it means "so many or more".

@@ -12,12 +12,12 @@ from harbor_refresh.executions.lifecycle.lease import Held, Lease
 from harbor_refresh.executions.lifecycle.quarantines import release_expired
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.conf import pacing, refresh_settings
-from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.models.state import Watermark
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.pipeline.marks import mark
 from harbor_refresh.tasks.queue.members import member
 from harbor_refresh.tasks.queue.sets import pages
+from harbor_refresh.tasks.sql import run
 from harbor_refresh.tasks.strategies import strategy
 
 #: The ids of executions, and how many rows were looked at for them. A change between two pages is later than the

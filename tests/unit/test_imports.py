@@ -185,7 +185,7 @@ def test_only_the_stores_import_redis() -> None:
 
 
 def test_the_queue_imports_neither_the_database_nor_the_layers_above_it() -> None:
-    above = ("tasks.pipeline", "tasks.jobs", "tasks.strategies", "tasks.database", "tasks.models")
+    above = ("tasks.pipeline", "tasks.jobs", "tasks.strategies", "tasks.sql", "tasks.models")
     below = ("django.db", "psycopg", "executions.models", "executions.sql", "executions.database")
     assert forbidden(modules("tasks/queue"), *above, *below) == []
 

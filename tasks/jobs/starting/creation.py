@@ -38,9 +38,9 @@ from harbor_refresh.executions.news.callbacks import make_subscriptions
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import said_by, shown
 from harbor_refresh.tasks.jobs import limits, sender, terms
-from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.outcomes import report_scheduled
 from harbor_refresh.tasks.jobs.report_target import first_revision
+from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, Part, stored
 from harbor_refresh.tasks.jobs.starting.fairness import MOST_LINES, Turns, shared
 from harbor_refresh.tasks.jobs.starting.options import moment_of, refuse_options

@@ -7,7 +7,7 @@ from typing import Any
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.text import is_text, shown
-from harbor_refresh.tasks.jobs.database import run
+from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.models.terms import MAX_KEY, Terms
 
 #: A turn of an execution of weight 1.

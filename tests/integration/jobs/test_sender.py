@@ -13,7 +13,7 @@ from django.utils import timezone
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.news.audit import Origin, Person
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import database, sender
+from harbor_refresh.tasks.jobs import sender, sql
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
@@ -236,7 +236,7 @@ def test_jobs_of_a_task_with_a_rate_limit_are_sent_again_when_nothing_has_begun_
         send_all()
         assert bool(outbox.take()) == comes, seconds
     runs: dict[str, list[int]] = {name: [] for name in ("task_ids", "runs", "are_heard", "check_ins")}
-    database.run("look_at_runs", **runs, node=NODE, process=1, begun=[QUEUE])
+    sql.run("look_at_runs", **runs, node=NODE, process=1, begun=[QUEUE])
     for seconds, comes in ((4 * sender.LONG_SECONDS, False), (49 * 3_600, True)):
         sent_before(seconds, "j")
         send_all()

@@ -36,9 +36,9 @@ from harbor_refresh.executions.news.audit import Origin, Person
 from harbor_refresh.executions.status import Status, is_final
 from harbor_refresh.tasks.jobs import nodes, sender
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
-from harbor_refresh.tasks.jobs.database import run
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, begin, take
+from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.jobs.starting.creation import add
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.jobs.stops import stop_jobs

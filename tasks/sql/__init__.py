@@ -2,4 +2,4 @@
 
 from harbor_refresh.executions.database import Statements
 
-run = Statements(__package__)
+run = Statements(__package__.removesuffix(".sql"))
