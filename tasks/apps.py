@@ -27,8 +27,8 @@ class TasksConfig(AppConfig):
             workers,
         )
         from harbor_refresh.tasks.jobs import end_callbacks, report_target, sender
+        from harbor_refresh.tasks.news import events
         from harbor_refresh.tasks.operations import delivery_runs
-        from harbor_refresh.tasks.overview import events
         from harbor_refresh.tasks.pipeline import marks
 
         for check in (settings.check_settings, celery_options.check_celery, settings.check_project):

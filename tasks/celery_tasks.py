@@ -28,10 +28,10 @@ from harbor_refresh.tasks.jobs.reaper import reap as reap_jobs
 from harbor_refresh.tasks.jobs.report_target import fire_again
 from harbor_refresh.tasks.jobs.running.handle import Handle
 from harbor_refresh.tasks.jobs.running.tracked import TrackedJob
+from harbor_refresh.tasks.news import events, samples
+from harbor_refresh.tasks.news.state import look
 from harbor_refresh.tasks.operations import bulk, delivery_runs
 from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
-from harbor_refresh.tasks.overview import events, samples
-from harbor_refresh.tasks.overview.state import look
 from harbor_refresh.tasks.pipeline import reconciliation
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.recovery import recover

@@ -19,10 +19,10 @@ from harbor_refresh.monitoring.flights import Flight
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import Shown, problems
 from harbor_refresh.tasks.jobs.limits import in_use
-from harbor_refresh.tasks.overview import events, samples
-from harbor_refresh.tasks.overview.events import Told
-from harbor_refresh.tasks.overview.samples import Point
-from harbor_refresh.tasks.overview.state import ServiceState, look
+from harbor_refresh.tasks.news import events, samples
+from harbor_refresh.tasks.news.events import Told
+from harbor_refresh.tasks.news.samples import Point
+from harbor_refresh.tasks.news.state import ServiceState, look
 
 FRESH_SECONDS = 1.5
 HANGS = "PostgreSQL: it does not answer"

@@ -16,7 +16,7 @@ from harbor_refresh.executions.text import age, ago, plural
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.checks.registry import told as told_of
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.overview.state import MOST, ServiceState
+from harbor_refresh.tasks.news.state import MOST, ServiceState
 
 PERMISSION = "harbor_executions.view_execution"
 PARTS = "harbor_refresh/admin/dashboard"

@@ -14,7 +14,7 @@ from harbor_refresh.executions.api.problems import COUNTED
 from harbor_refresh.executions.lifecycle.reports import Source
 from harbor_refresh.executions.news.counters import REFRESH_SECONDS, REPORT_TO_TRUE_SECONDS
 from harbor_refresh.executions.status import CODES
-from harbor_refresh.tasks.overview.state import ServiceState
+from harbor_refresh.tasks.news.state import ServiceState
 
 PREFIX = "harbor_refresh_"
 

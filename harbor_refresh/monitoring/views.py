@@ -31,7 +31,7 @@ from harbor_refresh.monitoring.catalogue import COUNTERS, GAUGES, HISTOGRAMS
 from harbor_refresh.monitoring.flights import SECONDS, Flight
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import what_is_wrong
-from harbor_refresh.tasks.overview.state import ServiceState, look
+from harbor_refresh.tasks.news.state import ServiceState, look
 
 OF_A_PROXY = ("X-Forwarded-For", "X-Forwarded-Proto", "Forwarded", "X-Real-Ip", "Via")
 

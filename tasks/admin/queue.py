@@ -28,8 +28,8 @@ from harbor_refresh.tasks.broker.celery_queues import TICKS, WORK
 from harbor_refresh.tasks.jobs.limits import MOST_COUNTED, in_use
 from harbor_refresh.tasks.models import Pause
 from harbor_refresh.tasks.models.state import MAX_REASON
+from harbor_refresh.tasks.news.state import LATELY_SECONDS
 from harbor_refresh.tasks.operations.pauses import known_queues, name_of, pause, paused, resume, what_of
-from harbor_refresh.tasks.overview.state import LATELY_SECONDS
 from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Stats

@@ -14,7 +14,7 @@ from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.redis_address import Address, BadAddress, read_address
 from harbor_refresh.tasks.checks.registry import Need
 from harbor_refresh.tasks.conf import Refresh, refresh_settings
-from harbor_refresh.tasks.overview.state import ServiceState, look
+from harbor_refresh.tasks.news.state import ServiceState, look
 from harbor_refresh.tasks.queue.connection import connect
 
 run = Statements(__package__)

@@ -21,7 +21,7 @@ class Kind(models.TextChoices):
 
 
 class Event(OwnRow):
-    """What went wrong or healed, one row for each kind, subject and minute (tasks/overview/events.py). `count`
+    """What went wrong or healed, one row for each kind, subject and minute (tasks/news/events.py). `count`
     adds up executions, jobs or deliveries. The subject is a node, or empty."""
 
     pk = models.CompositePrimaryKey("minute", "kind", "subject")
@@ -37,7 +37,7 @@ class Event(OwnRow):
 
 
 class Sample(OwnRow):
-    """The state of the service at one moment, for the charts (tasks/overview/samples.py). `backlog` is NULL if
+    """The state of the service at one moment, for the charts (tasks/news/samples.py). `backlog` is NULL if
     Redis was away. The counters only grow: `refreshed`, `failed` and `recovered` executions; and `latency`, the
     buckets of the histogram `report_to_true_seconds` (executions/news/counters.py)."""
 

@@ -15,7 +15,7 @@ from harbor_refresh.tasks.checks.output import problem_text
 from harbor_refresh.tasks.checks.registry import Shown, problems, told
 from harbor_refresh.tasks.jobs import queries
 from harbor_refresh.tasks.models.job import Job
-from harbor_refresh.tasks.overview.state import ServiceState
+from harbor_refresh.tasks.news.state import ServiceState
 from harbor_refresh.tasks.pipeline.diagnosis import diagnose
 from harbor_refresh.tasks.strategies import strategy
 

@@ -9,9 +9,8 @@ from django.db.models import F
 from harbor_refresh.executions.news import signals as of_executions
 from harbor_refresh.tasks.models import Event
 from harbor_refresh.tasks.models.state import Kind
-from harbor_refresh.tasks.news import signals
-from harbor_refresh.tasks.overview import events
-from harbor_refresh.tasks.overview.state import SeenNode
+from harbor_refresh.tasks.news import events, signals
+from harbor_refresh.tasks.news.state import SeenNode
 from harbor_refresh.tasks.pipeline.reconciliation import Reconciled
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

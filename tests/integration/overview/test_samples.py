@@ -14,9 +14,9 @@ from harbor_refresh.executions.news import counters
 from harbor_refresh.executions.news.counters import REPORT_TO_TRUE_SECONDS
 from harbor_refresh.tasks.celery_tasks import sample
 from harbor_refresh.tasks.models import Event, Sample
-from harbor_refresh.tasks.overview import samples
-from harbor_refresh.tasks.overview.samples import Point
-from harbor_refresh.tasks.overview.state import ServiceState
+from harbor_refresh.tasks.news import samples
+from harbor_refresh.tasks.news.samples import Point
+from harbor_refresh.tasks.news.state import ServiceState
 from harbor_refresh.tasks.queue import execution_queue
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

@@ -25,8 +25,8 @@ from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, TICKS
 from harbor_refresh.tasks.conf import pacing, refresh_settings
 from harbor_refresh.tasks.management.verbs.status import _counts
 from harbor_refresh.tasks.models import Watermark
-from harbor_refresh.tasks.overview import state as state_module
-from harbor_refresh.tasks.overview.state import look
+from harbor_refresh.tasks.news import state as state_module
+from harbor_refresh.tasks.news.state import look
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from harbor_refresh.tasks.queue.connection import absence_remembered, connect
 from harbor_refresh.tasks.queue.queue import ExecutionQueue

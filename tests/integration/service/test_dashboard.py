@@ -24,8 +24,8 @@ from harbor_refresh.monitoring import flights
 from harbor_refresh.monitoring.flights import Flight
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models import Limit, Sample
-from harbor_refresh.tasks.overview import events, samples
-from harbor_refresh.tasks.overview.state import SeenNode, ServiceState
+from harbor_refresh.tasks.news import events, samples
+from harbor_refresh.tasks.news.state import SeenNode, ServiceState
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import signed_in
 from tests.integration.query_counts import queries
@@ -215,7 +215,7 @@ def test_an_open_page_says_that_the_database_is_away(
 
 def test_the_page_opens_while_redis_is_away(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     from harbor_refresh.tasks.conf import refresh_settings
-    from harbor_refresh.tasks.overview import state
+    from harbor_refresh.tasks.news import state
     from tests.integration.redis_state import absent_redis
 
     client = absent_redis()

@@ -20,7 +20,7 @@ from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, TICKS
 from harbor_refresh.tasks.broker.channels import AWAY, waiting
 from harbor_refresh.tasks.broker.connecting import PUBLISHERS
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.overview.state import look
+from harbor_refresh.tasks.news.state import look
 from tests import servers
 from tests.elsewhere import uses
 from tests.integration.checks.examined import found

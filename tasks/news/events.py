@@ -23,7 +23,7 @@ from harbor_refresh.executions.news.counters import add
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.models.state import Event, Kind
 from harbor_refresh.tasks.news import signals
-from harbor_refresh.tasks.overview.state import SeenNode
+from harbor_refresh.tasks.news.state import SeenNode
 from harbor_refresh.tasks.sql import run
 
 #: What happened: to one, to many, and the rest of the sentence.
