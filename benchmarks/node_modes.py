@@ -18,9 +18,8 @@ from redis import Redis
 
 from benchmarks.designs import strategy
 from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
-from harbor_refresh.tasks import heartbeat
 from harbor_refresh.tasks.conf import pacing
-from harbor_refresh.tasks.pipeline import recovery
+from harbor_refresh.tasks.pipeline import heartbeat, recovery
 from harbor_refresh.tasks.queue.connection import patient, single
 
 Work = Callable[[], dict[str, int]]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harbor_refresh.executions.news.handlers import Change as Change
     from harbor_refresh.executions.news.handlers import on_execution as on_execution
     from harbor_refresh.executions.queries.host_views import execution_urls as execution_urls
-    from harbor_refresh.tasks.host import connect as connect
+    from harbor_refresh.tasks.broker.celery_app import connect as connect
     from harbor_refresh.tasks.jobs import EndedExecution as EndedExecution
     from harbor_refresh.tasks.jobs import Handle as Handle
     from harbor_refresh.tasks.jobs import JobResult as JobResult
@@ -42,7 +42,7 @@ _MODULES = {
     "NotCommitted RefreshError Refused StillRunning",
     "harbor_refresh.executions.news.handlers": "Change on_execution",
     "harbor_refresh.executions.queries.host_views": "execution_urls",
-    "harbor_refresh.tasks.host": "connect",
+    "harbor_refresh.tasks.broker.celery_app": "connect",
     "harbor_refresh.tasks.jobs": "EndedExecution Handle JobResult TrackedExecution TrackedJob "
     "astart job needs start",
 }

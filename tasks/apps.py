@@ -17,7 +17,6 @@ class TasksConfig(AppConfig):
         from harbor_refresh.executions.conf.checks_at_start import OURS
         from harbor_refresh.executions.news import callbacks
         from harbor_refresh.executions.news.after_commit import changes_written, executions_touched
-        from harbor_refresh.tasks import schedule
         from harbor_refresh.tasks.checks import (  # noqa: F401  # they register
             celery_options,
             postgres,
@@ -29,7 +28,7 @@ class TasksConfig(AppConfig):
         from harbor_refresh.tasks.jobs import end_callbacks, report_target, sender
         from harbor_refresh.tasks.news import events
         from harbor_refresh.tasks.operations import delivery_runs
-        from harbor_refresh.tasks.pipeline import marks
+        from harbor_refresh.tasks.pipeline import marks, schedule
 
         for check in (settings.check_settings, celery_options.check_celery, settings.check_project):
             register(check, OURS)
@@ -45,10 +44,12 @@ class TasksConfig(AppConfig):
     def _listen_to_celery(self) -> None:
         from celery import signals
 
-        from harbor_refresh.tasks import celery_tasks, heartbeat, host, schedule
+        from harbor_refresh.tasks import celery_tasks
+        from harbor_refresh.tasks.broker import celery_app
         from harbor_refresh.tasks.jobs import dropped_messages, nodes, report_target, sender
         from harbor_refresh.tasks.jobs.running import writer
         from harbor_refresh.tasks.operations import delivery_runs
+        from harbor_refresh.tasks.pipeline import heartbeat, schedule
         from harbor_refresh.tasks.strategies import strategy
         from harbor_refresh.tasks.without_redis import mode
 
@@ -62,7 +63,7 @@ class TasksConfig(AppConfig):
         signals.worker_ready.connect(delivery_runs.on_worker_ready)
         signals.beat_init.connect(schedule.follow_setting)
         for starting in (signals.import_modules, signals.celeryd_init):
-            starting.connect(host.add_step)
+            starting.connect(celery_app.add_step)
         dropped_messages.connect()
         # after the writer of a pool without processes
         signals.worker_shutdown.connect(nodes.this_worker.stop)

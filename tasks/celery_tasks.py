@@ -1,7 +1,7 @@
 """Every Celery task of ours but the jobs of a project, each with the call that does the work.
 
-Beat sends most of them (tasks/schedule.py). A wakeup sends `claim_batch`, too; a worker that starts, or notices a
-silent node, sends `recover_stale`, and a commit with notifications `deliver`.
+Beat sends most of them (pipeline/schedule.py). A wakeup sends `claim_batch`, too; a worker that starts, or notices
+a silent node, sends `recover_stale`, and a commit with notifications `deliver`.
 """
 
 from collections.abc import Callable, Iterator, Sequence

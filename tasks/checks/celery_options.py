@@ -14,7 +14,7 @@ from django.utils.module_loading import autodiscover_modules
 
 from harbor_refresh.tasks.broker.celery_queues import ROUTES
 from harbor_refresh.tasks.jobs.running.tracked import TrackedJob
-from harbor_refresh.tasks.schedule import ROWS, has_rows
+from harbor_refresh.tasks.pipeline.schedule import ROWS, has_rows
 from harbor_refresh.tasks.without_redis import mode
 
 PACKAGE = "harbor_refresh.tasks"

@@ -12,8 +12,8 @@ from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import Need, Shown, check
 from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.pipeline.reconciliation import LONG_QUEUE, look_for_drift
+from harbor_refresh.tasks.pipeline.schedule import interval_of
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.schedule import interval_of
 
 #: How long to look for drift. A longer search is `reconcile --dry-run`.
 LOOK_SECONDS = 3.0

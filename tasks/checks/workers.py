@@ -16,8 +16,8 @@ from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
 from harbor_refresh.tasks.conf.pacing import SLACK_SECONDS, longest_silence
 from harbor_refresh.tasks.models.job import Job, JobState
 from harbor_refresh.tasks.news.state import ServiceState
+from harbor_refresh.tasks.pipeline.schedule import ROWS
 from harbor_refresh.tasks.queue.node import host_of
-from harbor_refresh.tasks.schedule import ROWS
 
 #: A node that died within this time is shown.
 LATELY_SECONDS = 600

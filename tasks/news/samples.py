@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from harbor_refresh.executions.news import counters
 from harbor_refresh.executions.news.counters import REPORT_TO_TRUE_SECONDS, Histogram
 from harbor_refresh.tasks.news.state import ServiceState
-from harbor_refresh.tasks.schedule import interval_of
+from harbor_refresh.tasks.pipeline.schedule import interval_of
 from harbor_refresh.tasks.sql import run
 
 #: How far each chart goes back, and the width of its points.

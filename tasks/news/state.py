@@ -21,8 +21,8 @@ from harbor_refresh.executions.errors import DatabaseAway, NotMigrated, RefreshE
 from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.celery_queues import QUEUES
 from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pipeline.schedule import ROWS, has_rows
 from harbor_refresh.tasks.queue import brief_queue
-from harbor_refresh.tasks.schedule import ROWS, has_rows
 from harbor_refresh.tasks.sql import run
 from harbor_refresh.tasks.strategies import strategy
 

@@ -23,7 +23,7 @@ from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.tasks.conf.pacing import WRONG_CLOCK_US
-from harbor_refresh.tasks.schedule import restore_rows
+from harbor_refresh.tasks.pipeline.schedule import restore_rows
 
 log = logging.getLogger("harbor_refresh")
 

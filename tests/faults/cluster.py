@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 
 from harbor_refresh.local.process import spawn
-from harbor_refresh.tasks.schedule import as_interval
+from harbor_refresh.tasks.pipeline.schedule import as_interval
 from tests import servers
 from tests.waiting import wait_for
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from harbor_refresh.tasks.broker.celery_queues import ROUTES
-from harbor_refresh.tasks.schedule import ROWS
+from harbor_refresh.tasks.pipeline.schedule import ROWS
 from tests import pages
 from tests.hosts.host import Host
 
 JOINED = """
-from harbor_refresh.tasks.host import connect
+from harbor_refresh.tasks.broker.celery_app import connect
 
 connect(app)
 """

@@ -9,7 +9,7 @@ from tests.hosts.host import GUESTS, LOOK, Host
 from tests.variants import variants
 
 JOINED = """
-from harbor_refresh.tasks.host import connect
+from harbor_refresh.tasks.broker.celery_app import connect
 
 connect(app)
 """

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from redis import Redis
 
-from harbor_refresh.tasks.schedule import ROWS
+from harbor_refresh.tasks.pipeline.schedule import ROWS
 from tests import pages, servers, terminal
 from tests.hosts.host import Host
 from tests.hosts.test_a_celery_app_is_joined import JOINED

@@ -9,7 +9,7 @@ from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import Shown, problems, told
 from harbor_refresh.tasks.conf import DECLARED, Refresh
 from harbor_refresh.tasks.news.state import Scheduled, SeenNode, ServiceState
-from harbor_refresh.tasks.schedule import ROWS
+from harbor_refresh.tasks.pipeline.schedule import ROWS
 
 CONF = Refresh(redis_url="redis://localhost", **{field: one.default for field, one in DECLARED.items()})
 SCHEDULE = tuple(Scheduled(row.name, row.task, True, row.seconds, 1.0) for row in ROWS)

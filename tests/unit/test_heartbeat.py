@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks import heartbeat
 from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.conf import pacing
+from harbor_refresh.tasks.pipeline import heartbeat
 from tests.waiting import wait_for
 
 

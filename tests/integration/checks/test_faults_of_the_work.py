@@ -9,9 +9,9 @@ from django.db import connection
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from pytest_django import Settings
 
-from harbor_refresh.tasks import schedule
 from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.models import Watermark
+from harbor_refresh.tasks.pipeline import schedule
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from tests.integration.checks.examined import E, W, found
 from tests.integration.redis_state import Redis

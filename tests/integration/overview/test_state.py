@@ -28,9 +28,9 @@ from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.news import state as state_module
 from harbor_refresh.tasks.news.state import look
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
+from harbor_refresh.tasks.pipeline.schedule import ROWS
 from harbor_refresh.tasks.queue.connection import absence_remembered, connect
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
-from harbor_refresh.tasks.schedule import ROWS
 from settings.base import STATEMENT_TIMEOUTS
 from tests import servers
 from tests.elsewhere import uses

@@ -25,9 +25,9 @@ from harbor_refresh.tasks.celery_tasks import publish as publish_claims
 from harbor_refresh.tasks.celery_tasks import run_handlers, sweep
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.pipeline import wakeup
+from harbor_refresh.tasks.pipeline.schedule import ROWS
 from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.queue.members import Token, member, readable
-from harbor_refresh.tasks.schedule import ROWS
 from tests.integration.redis_state import Redis, queue_with_clock, whole_redis
 
 GOLDEN = Path(__file__).with_name("formats.json")

@@ -24,7 +24,7 @@ from harbor_refresh.tasks.broker.channels import waiting
 from harbor_refresh.tasks.celery_tasks import claim_batch, reap, reconcile, recover_stale, sweep
 from harbor_refresh.tasks.pipeline import beat
 from harbor_refresh.tasks.pipeline.beat import PatientScheduler
-from harbor_refresh.tasks.schedule import follow_setting, restore_rows
+from harbor_refresh.tasks.pipeline.schedule import follow_setting, restore_rows
 from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
 from tests.integration.database_state import waiting_for_locks
 from tests.integration.redis_state import Redis

@@ -3,7 +3,7 @@
 It adds what the project lacks, and changes nothing that the project has set:
 
 1. our Celery tasks, and the route of each, before the project's own routes, which may match every name;
-2. beat's schedule, if the project has no django-celery-beat, whose rows `migrate` makes (tasks/schedule.py);
+2. beat's schedule, if the project has no django-celery-beat, whose rows `migrate` makes (pipeline/schedule.py);
 3. kombu's transports, mended, for the connections of this app alone (tasks/broker/amqp_connection.py);
 4. a step of its workers, which has them beat (tasks/jobs/nodes.py).
 
@@ -20,7 +20,7 @@ from celery import signals
 from harbor_refresh.executions.conf.checks_at_start import bad_settings
 from harbor_refresh.tasks.broker.amqp_connection import mend_connections
 from harbor_refresh.tasks.broker.celery_queues import NODE, ROUTES
-from harbor_refresh.tasks.schedule import ROWS, has_rows
+from harbor_refresh.tasks.pipeline.schedule import ROWS, has_rows
 
 log = logging.getLogger("harbor_refresh")
 
@@ -28,7 +28,7 @@ log = logging.getLogger("harbor_refresh")
 def connect(app: Any) -> Any:
     """Add the Celery tasks of Harbor Refresh, their routes and their schedule to an app, and return the app."""
     mend_connections(app)
-    app.autodiscover_tasks([__package__], related_name="celery_tasks")
+    app.autodiscover_tasks(["harbor_refresh.tasks"], related_name="celery_tasks")
     if app.configured:
         _add_to(app.conf)
     else:

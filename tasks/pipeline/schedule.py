@@ -4,7 +4,7 @@ them, and disables a row that is not wanted: a deleted row comes back.
 Only one interval is a setting, because it is Harbor's: EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS. If it is set,
 beat writes it to its row at each start. The other rows stay as the administrator wrote them.
 
-A project without django-celery-beat has no rows: tasks/host.py puts the same schedule into its Celery app.
+A project without django-celery-beat has no rows: broker/celery_app.py puts the same schedule into its Celery app.
 """
 
 from dataclasses import dataclass
