@@ -46,8 +46,8 @@ class TasksConfig(AppConfig):
 
         from harbor_refresh.tasks import celery_tasks
         from harbor_refresh.tasks.broker import celery_app
-        from harbor_refresh.tasks.jobs import dropped_messages, nodes, report_target, sender
-        from harbor_refresh.tasks.jobs.running import writer
+        from harbor_refresh.tasks.jobs import nodes, report_target, sender
+        from harbor_refresh.tasks.jobs.running import dropped_messages, writer
         from harbor_refresh.tasks.operations import delivery_runs
         from harbor_refresh.tasks.pipeline import heartbeat, schedule
         from harbor_refresh.tasks.strategies import strategy

@@ -24,9 +24,9 @@ from harbor_refresh.tasks.broker.celery_queues import CYCLES, DELIVERIES, TICKS,
 from harbor_refresh.tasks.broker.channels import batch_producer, waiting
 from harbor_refresh.tasks.conf.pacing import SWEEP_SECONDS
 from harbor_refresh.tasks.jobs import terms
-from harbor_refresh.tasks.jobs.reaper import reap as reap_jobs
 from harbor_refresh.tasks.jobs.report_target import fire_again
 from harbor_refresh.tasks.jobs.running.handle import Handle
+from harbor_refresh.tasks.jobs.running.reaper import reap as reap_jobs
 from harbor_refresh.tasks.jobs.running.tracked import TrackedJob
 from harbor_refresh.tasks.news import events, samples
 from harbor_refresh.tasks.news.state import look

@@ -19,12 +19,12 @@ A stop ends a job in any state.
 """
 
 from harbor_refresh.tasks.jobs.end_callbacks import EndedExecution
-from harbor_refresh.tasks.jobs.execution import TrackedExecution
 from harbor_refresh.tasks.jobs.running.handle import Handle
 from harbor_refresh.tasks.jobs.running.kept_ends import JobResult
 from harbor_refresh.tasks.jobs.running.tracked import TrackedJob
 from harbor_refresh.tasks.jobs.starting.canvas import PlannedJob, job, needs
 from harbor_refresh.tasks.jobs.starting.start import astart, start
+from harbor_refresh.tasks.jobs.tracked_execution import TrackedExecution
 
 __all__ = [
     "EndedExecution",

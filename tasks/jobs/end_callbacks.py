@@ -18,14 +18,9 @@ from harbor_refresh.executions.news.callbacks import MAX_HANDLER, Call
 from harbor_refresh.executions.news.handlers import Change
 from harbor_refresh.executions.status import FINAL, Status
 from harbor_refresh.executions.text import shown
-from harbor_refresh.tasks.jobs.execution import TrackedExecution
 from harbor_refresh.tasks.jobs.starting.celery_json import native
-from harbor_refresh.tasks.jobs.starting.declarations import (
-    JobTask,
-    refuse_generator,
-    registered,
-    stored_arguments,
-)
+from harbor_refresh.tasks.jobs.starting.declarations import JobTask, refuse_generator, registered, stored_arguments
+from harbor_refresh.tasks.jobs.tracked_execution import TrackedExecution
 
 #: When each is called, by its name in `start`: at these ends. Without one, at the first failed job.
 STATUSES: dict[str, Sequence[Status]] = {

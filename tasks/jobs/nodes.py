@@ -34,7 +34,7 @@ from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.tasks.jobs import limits, sender, terms
 from harbor_refresh.tasks.jobs.outcomes import HEADER, run_of
-from harbor_refresh.tasks.jobs.reaper import release, release_runs_without_node, running
+from harbor_refresh.tasks.jobs.running.reaper import release, release_runs_without_node, running
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.models.job import Job, JobState, Node
 from harbor_refresh.tasks.news import signals

@@ -5,4 +5,4 @@ from harbor_refresh.tasks.models.state import Event, Pause, Sample, Watermark
 from harbor_refresh.tasks.models.terms import Failure, Limit, LimitPace, Terms
 
 # last, because its module imports the tables above
-from harbor_refresh.tasks.jobs.execution import TrackedExecution  # isort: skip
+from harbor_refresh.tasks.jobs.tracked_execution import TrackedExecution  # isort: skip

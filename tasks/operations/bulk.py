@@ -35,12 +35,12 @@ from harbor_refresh.executions.queries.filters import MAX_IDS, Filter
 from harbor_refresh.executions.status import FINAL_CODE, Status
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
-from harbor_refresh.tasks.jobs.execution import TrackedExecution
 from harbor_refresh.tasks.jobs.running.handle import Handle
 from harbor_refresh.tasks.jobs.running.kept_ends import results_of
 from harbor_refresh.tasks.jobs.starting.canvas import parts_of
 from harbor_refresh.tasks.jobs.starting.creation import start_or_find
 from harbor_refresh.tasks.jobs.stops import stop_jobs_of
+from harbor_refresh.tasks.jobs.tracked_execution import TrackedExecution
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.queue.connection import absence_remembered
 from harbor_refresh.tasks.sql import run

@@ -191,4 +191,4 @@ def test_a_type_checker_sees_the_types(environment: Make, tmp_path: Path) -> Non
         "Found 3 errors in 1 file (checked 1 source file)",
     ]
     assert revealed.startswith('4: note: Revealed type is "def (vendor_type: str, ')
-    assert revealed.endswith('-> harbor_refresh.tasks.jobs.execution.TrackedExecution"')
+    assert revealed.endswith('-> harbor_refresh.tasks.jobs.tracked_execution.TrackedExecution"')

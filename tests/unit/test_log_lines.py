@@ -11,7 +11,7 @@ from harbor_refresh.executions.lifecycle.lease import Held
 from harbor_refresh.executions.lifecycle.reports import Refusal, Report
 from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.executions.news import signals as signals_of_executions
-from harbor_refresh.tasks.jobs.reaper import Reaped
+from harbor_refresh.tasks.jobs.running.reaper import Reaped
 from harbor_refresh.tasks.news import events, signals
 from harbor_refresh.tasks.pipeline.reconciliation import Reconciled
 from harbor_refresh.tasks.queue.claim import Claim

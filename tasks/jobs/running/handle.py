@@ -10,11 +10,11 @@ from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_whole, made_storable, shown
 from harbor_refresh.tasks.jobs import sender
-from harbor_refresh.tasks.jobs.execution import TrackedExecution
 from harbor_refresh.tasks.jobs.limits import is_limited
 from harbor_refresh.tasks.jobs.outcomes import MAX_MESSAGE, Begun, Outcome, Run, take
 from harbor_refresh.tasks.jobs.running import writer
 from harbor_refresh.tasks.jobs.running.coroutines import outside_of_the_loop
+from harbor_refresh.tasks.jobs.tracked_execution import TrackedExecution
 from harbor_refresh.tasks.models.job import Job, JobState
 from harbor_refresh.tasks.without_redis import mode
 

@@ -16,11 +16,11 @@ from harbor_refresh.executions.text import json_text, said_by
 from harbor_refresh.tasks.jobs.limits import refuse_limit
 from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import HEADER, Begun, Run, begin, end_unbegun, exhausted, run_of
-from harbor_refresh.tasks.jobs.reaper import EAGER
 from harbor_refresh.tasks.jobs.running import writer
 from harbor_refresh.tasks.jobs.running.coroutines import make_plain
 from harbor_refresh.tasks.jobs.running.handle import Handle, Untracked
 from harbor_refresh.tasks.jobs.running.kept_ends import kept_result, kept_traceback
+from harbor_refresh.tasks.jobs.running.reaper import EAGER
 from harbor_refresh.tasks.jobs.starting.celery_json import as_json, native
 from harbor_refresh.tasks.jobs.starting.declarations import (
     JobTask,
@@ -51,7 +51,7 @@ class TrackedJob(JobTask):
     """
 
     abstract = True
-    Request = "harbor_refresh.tasks.jobs.dropped_messages:TrackedRequest"
+    Request = "harbor_refresh.tasks.jobs.running.dropped_messages:TrackedRequest"
     # Fixed for every setting of the app: a message that is acknowledged before its run has begun may be lost.
     acks_late = True
     reject_on_worker_lost = True

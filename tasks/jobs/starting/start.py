@@ -9,11 +9,11 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.text import shown
 from harbor_refresh.tasks.jobs.end_callbacks import callbacks_of
-from harbor_refresh.tasks.jobs.execution import TrackedExecution, asynchronous
 from harbor_refresh.tasks.jobs.starting import creation
 from harbor_refresh.tasks.jobs.starting.canvas import Given, parts_of
 from harbor_refresh.tasks.jobs.starting.fairness import turns_of
 from harbor_refresh.tasks.jobs.terms import terms_of
+from harbor_refresh.tasks.jobs.tracked_execution import TrackedExecution, asynchronous
 from harbor_refresh.tasks.strategies import strategy
 
 if TYPE_CHECKING:

@@ -239,7 +239,7 @@ def test_many_wait_and_hold_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """While 200 tasks wait, the loop and its one thread for the database are free: nothing sleeps in either, and
     no thread was added."""
     without_sleep = SimpleNamespace(monotonic=time.monotonic)
-    monkeypatch.setattr("harbor_refresh.tasks.jobs.execution.time", without_sleep)
+    monkeypatch.setattr("harbor_refresh.tasks.jobs.tracked_execution.time", without_sleep)
 
     async def main() -> None:
         execution = await astart("SCAN", jobs=[copy.s(1)])

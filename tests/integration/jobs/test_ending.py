@@ -9,10 +9,10 @@ from celery.utils.objects import Bunch
 from celery.worker.request import Request
 
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import dropped_messages
-from harbor_refresh.tasks.jobs.dropped_messages import TrackedRequest
 from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, header_of, take
+from harbor_refresh.tasks.jobs.running import dropped_messages
+from harbor_refresh.tasks.jobs.running.dropped_messages import TrackedRequest
 from harbor_refresh.tasks.models.job import Job
 from tests.integration.jobs.sample_jobs import (
     Outbox,

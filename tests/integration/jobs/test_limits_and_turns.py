@@ -24,7 +24,7 @@ from harbor_refresh.tasks.jobs import TrackedExecution, TrackedJob, limits, send
 from harbor_refresh.tasks.jobs.nodes import ThisWorker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
-from harbor_refresh.tasks.jobs.reaper import reap, release_runs_without_node
+from harbor_refresh.tasks.jobs.running.reaper import reap, release_runs_without_node
 from harbor_refresh.tasks.models import Limit, LimitPace
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.operations.pauses import pause, resume

@@ -15,7 +15,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import nodes
 from harbor_refresh.tasks.jobs.nodes import delete_dead_nodes, release_runs_without_node
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
-from harbor_refresh.tasks.jobs.reaper import Reaped, reap
+from harbor_refresh.tasks.jobs.running.reaper import Reaped, reap
 from harbor_refresh.tasks.models.job import Job, Node
 from tests.integration.concurrency import transaction_held_open
 from tests.integration.jobs.sample_jobs import (

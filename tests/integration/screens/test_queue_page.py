@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from harbor_refresh.executions.models import AuditEntry
-from harbor_refresh.tasks.admin.queue import queue_tables
+from harbor_refresh.tasks.admin.queue_page import queue_tables
 from harbor_refresh.tasks.broker.celery_queues import JOBS, TICKS, WORK
 from harbor_refresh.tasks.operations.pauses import paused
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
@@ -139,7 +139,7 @@ def test_with_redis_away_the_page_shows_what_the_database_knows(
     act(admin, "pause", JOBS, reason="upgrade")
     client = absent_redis()
     away = ExecutionQueue(queue.conf, client, client)
-    monkeypatch.setattr("harbor_refresh.tasks.admin.queue.execution_queue", lambda: away)
+    monkeypatch.setattr("harbor_refresh.tasks.admin.queue_page.execution_queue", lambda: away)
     shown = text_of(admin.get(PAGE))
     assert "Redis: " in shown
     assert "was paused by operator" in shown

@@ -1,5 +1,5 @@
 """The reaper: every way in which a run is ended or released that does not end by itself. The first is called by
-nodes, within seconds (nodes.py); the others are an hourly pass (`reap`).
+nodes, within seconds (jobs/nodes.py); the others are an hourly pass (`reap`).
 
 | its job                                            | then                                                  |
 | -------------------------------------------------- | ----------------------------------------------------- |
