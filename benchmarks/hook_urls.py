@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 
-from harbor_refresh.urls import urlpatterns as of_the_product
+from harbor_refresh.web.urls import urlpatterns as of_the_product
 
 
 @csrf_exempt

@@ -21,7 +21,6 @@ import django
 django.setup()
 
 from harbor_refresh import client
-from harbor_refresh.api import ERRORS, GROUPS, MAX_MARKS, api
 from harbor_refresh.executions.api.answers import MAX_ITEMS, MAX_KEY, PageIn
 from harbor_refresh.executions.api.schemas import MAX_REPORTS, MAX_TASKS
 from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
@@ -32,7 +31,6 @@ from harbor_refresh.executions.queries.progress import SECONDS_OF_A_STREAM
 from harbor_refresh.executions.status import CODES, is_final
 from harbor_refresh.executions.text import MAX_DEPTH, MAX_JSON
 from harbor_refresh.management.commands import alive, attach, doctor  # attach registers its checks
-from harbor_refresh.monitoring.catalogue import METRICS
 from harbor_refresh.tasks.broker.connecting import TAKES as BROKER_TAKES
 from harbor_refresh.tasks.broker.redis_address import TAKES as REDIS_TAKES
 from harbor_refresh.tasks.checks.registry import GROUPS as CHECKED
@@ -41,6 +39,8 @@ from harbor_refresh.tasks.conf import DECLARED as OF_TASKS
 from harbor_refresh.tasks.management.commands import harbor
 from harbor_refresh.tasks.management.verbs.executions import FILTER
 from harbor_refresh.tasks.queue.keys import CATALOGUE, queue_key
+from harbor_refresh.web.api import ERRORS, GROUPS, MAX_MARKS, api
+from harbor_refresh.web.metrics import METRICS
 from settings import base, env
 
 if TYPE_CHECKING:

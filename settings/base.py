@@ -53,11 +53,11 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     # first: probes and Prometheus know neither our host name nor HTTPS
-    "harbor_refresh.monitoring.views.Probes",
+    "harbor_refresh.web.probes.Probes",
     "harbor_refresh.logs.context.RequestIds",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "harbor_refresh.html_pages.CompressedPages",
+    "harbor_refresh.web.html_pages.CompressedPages",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -67,13 +67,13 @@ MIDDLEWARE = [
     "harbor_refresh.tasks.queue.connection.WaitsOnce",
 ]
 
-ROOT_URLCONF = "harbor_refresh.urls"
+ROOT_URLCONF = "harbor_refresh.web.urls"
 WSGI_APPLICATION = "harbor_refresh.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         # before the templates of the apps, of which these replace a few
-        "DIRS": [BASE_DIR / "harbor_refresh" / "replaced_templates", NINJA / "templates"],
+        "DIRS": [BASE_DIR / "harbor_refresh/web/replaced_templates", NINJA / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -186,7 +186,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024**2
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"},
     "harbor_refresh": {
-        "BACKEND": "harbor_refresh.redis_cache.RedisCache",
+        "BACKEND": "harbor_refresh.web.redis_cache.RedisCache",
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": f"{declared['REFRESH_KEY_PREFIX']}api",
     },

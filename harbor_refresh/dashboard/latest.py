@@ -15,7 +15,6 @@ from django.core.checks import CheckMessage
 
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
-from harbor_refresh.monitoring.flights import Flight
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import Shown, problems
 from harbor_refresh.tasks.jobs.limits import in_use
@@ -23,6 +22,7 @@ from harbor_refresh.tasks.news import events, samples
 from harbor_refresh.tasks.news.events import Told
 from harbor_refresh.tasks.news.samples import Point
 from harbor_refresh.tasks.news.state import ServiceState, look
+from harbor_refresh.web.flights import Flight
 
 FRESH_SECONDS = 1.5
 HANGS = "PostgreSQL: it does not answer"

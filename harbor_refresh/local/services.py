@@ -46,7 +46,7 @@ def services(web_port: int, flower_port: int) -> list[Service]:
             (
                 *("-m", "gunicorn", "harbor_refresh.wsgi:application"),
                 *("--bind", f"{LOOPBACK}:{web_port}", "--workers", "2", "--threads", "4"),
-                *("--worker-class", "harbor_refresh.web_worker.WebWorker"),
+                *("--worker-class", "harbor_refresh.web.worker.WebWorker"),
                 *("--graceful-timeout", "3", "--no-control-socket", "--access-logfile", "-"),
             ),
             environ={"REFRESH_FLOWER_URL": f"http://{LOOPBACK}:{flower_port}/"},

@@ -11,7 +11,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
 
 from django.conf import settings  # it reads the variable above
 
-worker_class = "harbor_refresh.web_worker.WebWorker"
+worker_class = "harbor_refresh.web.worker.WebWorker"
 access_log_format = "%(h)s %(m)s %(U)s %(s)s %(B)s bytes %(M)s ms %({x-request-id}o)s"
 logconfig_dict: dict[str, Any] = {
     **settings.LOGGING,

@@ -1,1 +1,1 @@
-"""The HTTP API of this app: what needs the queue or the jobs. The service mounts it (harbor_refresh/api.py)."""
+"""The HTTP API of this app: what needs the queue or the jobs. The service mounts it (web/api.py)."""

@@ -7,7 +7,7 @@ from harbor_refresh.executions.news.deliveries.deliverer import RUN_SECONDS
 from harbor_refresh.tasks.conf.pacing import SWEEP_SECONDS
 from harbor_refresh.tasks.jobs import report_target
 from harbor_refresh.tasks.jobs.running import writer
-from harbor_refresh.web_worker import IN_MEMORY
+from harbor_refresh.web.worker import IN_MEMORY
 from settings.base import DATA_UPLOAD_MAX_MEMORY_SIZE, SESSION_OPTIONS
 from tests.deploy.dockerfile import DOCKERFILE
 from tests.unit.test_docs import variables

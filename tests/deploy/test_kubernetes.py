@@ -11,12 +11,12 @@ import kubernetes_validate
 import pytest
 from redis import Redis
 
-from harbor_refresh.monitoring.views import VIEWS
 from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.keys import Keys
 from harbor_refresh.tasks.strategies.older import this_instance
+from harbor_refresh.web.probes import VIEWS
 from tests.deploy.container import HEALTH, SERVICE
 from tests.deploy.dockerfile import ROOT
 from tests.deploy.manifests import OVERLAYS, built, one, pods

@@ -21,13 +21,13 @@ OF_THE_SERVICE = (
     "attach",
     "celery",
     "dashboard",
-    "html_pages",
     "logs",
     "management",
-    "redis_cache",
     "roles",
-    "urls",
-    "web_worker",
+    "web.html_pages",
+    "web.redis_cache",
+    "web.urls",
+    "web.worker",
     "wsgi",
 )
 HIDDEN = set(json.loads(sys.argv[1]))
@@ -70,7 +70,7 @@ settings.configure(
 django.setup()
 lacking = {}
 for found in pkgutil.walk_packages(harbor_refresh.__path__, "harbor_refresh.", onerror=lambda name: None):
-    if found.name.split(".")[1] in OF_THE_SERVICE:
+    if found.name.removeprefix("harbor_refresh.").startswith(OF_THE_SERVICE):
         continue
     try:
         importlib.import_module(found.name)

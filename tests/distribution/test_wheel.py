@@ -24,17 +24,18 @@ EXTRAS = {
     "http": (
         {"ninja", "pydantic", "httpx2", "httpcore2", "standardwebhooks"},
         (
-            "api",
             "client",
             "executions.api",
             "executions.news.deliveries.messages",
             "executions.news.deliveries.sender",
-            "monitoring",
             "tasks.api",
             "tasks.jobs.report_target",
+            "web.api",
+            "web.metrics",
+            "web.probes",
         ),
     ),
-    "prometheus": ({"prometheus_client"}, ("monitoring",)),
+    "prometheus": ({"prometheus_client"}, ("web.probes",)),
 }
 #: Modules for a project that has the package anyway: fixtures for its tests, and a backend of its framework, which
 #: is in Django from 6.0 on.

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-OF_PAGES = ("ninja", "pydantic", "harbor_refresh.api", "harbor_refresh.urls")
+OF_PAGES = ("ninja", "pydantic", "harbor_refresh.web.api", "harbor_refresh.web.urls")
 STARTS = {
     "worker": """
 from celery import signals

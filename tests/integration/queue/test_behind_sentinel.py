@@ -15,12 +15,12 @@ from benchmarks.errors import BenchError
 from benchmarks.existing_servers import own_redis
 from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
 from harbor_refresh.local.ports import LOOPBACK, choose_port
-from harbor_refresh.redis_cache import RedisCache
 from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.conf.pacing import REDIS_TIMEOUT_SECONDS
 from harbor_refresh.tasks.queue.connection import PATIENCE, SENTINEL_SHARE, connect
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from harbor_refresh.web.redis_cache import RedisCache
 from tests.elsewhere import uses
 from tests.integration.checks.examined import CHECKS_OF_REDIS, sound_checks_of_redis
 from tests.integration.concurrency import at_once

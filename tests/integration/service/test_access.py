@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from harbor_refresh.api import api
 from harbor_refresh.executions.api import api_tokens
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import ApiToken
+from harbor_refresh.web.api import api
 from tests.integration.executions.api.api_client import V1, Program, token
 
 SCOPES = {

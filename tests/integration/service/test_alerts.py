@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from harbor_refresh.monitoring.catalogue import COUNTERS, GAUGES, HISTOGRAMS
+from harbor_refresh.web.metrics import COUNTERS, GAUGES, HISTOGRAMS
 from tests.programs import needs
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -24,13 +24,13 @@ from django.db import connection
 from schemathesis.checks import positive_data_acceptance
 from schemathesis.config import SchemathesisConfig
 
-from harbor_refresh.api import api
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.stops import finish
 from harbor_refresh.executions.models import Execution, Subscription, Task
 from harbor_refresh.executions.news.deliveries import subscriptions
 from harbor_refresh.executions.status import MAX_ID, Status
+from harbor_refresh.web.api import api
 from tests.integration.service.web import Web
 
 DEEP = "FUZZ_EXAMPLES" in os.environ

@@ -20,13 +20,13 @@ from harbor_refresh.dashboard import views
 from harbor_refresh.dashboard.latest import CHARTS, Overview, latest, take
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
-from harbor_refresh.monitoring import flights
-from harbor_refresh.monitoring.flights import Flight
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models import Limit, Sample
 from harbor_refresh.tasks.news import events, samples
 from harbor_refresh.tasks.news.state import SeenNode, ServiceState
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from harbor_refresh.web import flights
+from harbor_refresh.web.flights import Flight
 from tests.integration.admin_client import signed_in
 from tests.integration.query_counts import queries
 from tests.started import start

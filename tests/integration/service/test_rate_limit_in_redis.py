@@ -11,7 +11,7 @@ from pytest_django import Settings
 from harbor_refresh.executions.api import access
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import ApiToken
-from harbor_refresh.redis_cache import RedisCache
+from harbor_refresh.web.redis_cache import RedisCache
 from settings import base
 from tests import servers
 from tests.integration.executions.api.api_client import Program, token

@@ -7,12 +7,12 @@ import pytest
 from kombu import Connection
 
 from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
-from harbor_refresh.redis_cache import RedisCache
 from harbor_refresh.tasks.broker import redis_transport
 from harbor_refresh.tasks.broker.redis_address import for_celery
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue.connection import connect
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from harbor_refresh.web.redis_cache import RedisCache
 from tests.redis_with_tls import Certificates, RedisWithTLS, SentinelWithTLS
 
 LOGIN = "refresh:a%20secret@"

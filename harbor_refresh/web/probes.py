@@ -27,11 +27,11 @@ from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.news.counters import Histogram, Totals, totals
-from harbor_refresh.monitoring.catalogue import COUNTERS, GAUGES, HISTOGRAMS
-from harbor_refresh.monitoring.flights import SECONDS, Flight
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import what_is_wrong
 from harbor_refresh.tasks.news.state import ServiceState, look
+from harbor_refresh.web.flights import SECONDS, Flight
+from harbor_refresh.web.metrics import COUNTERS, GAUGES, HISTOGRAMS
 
 OF_A_PROXY = ("X-Forwarded-For", "X-Forwarded-Proto", "Forwarded", "X-Real-Ip", "Via")
 

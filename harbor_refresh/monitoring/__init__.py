@@ -1,1 +1,0 @@
-"""Monitoring: /metrics for Prometheus, /healthz and /readyz for load balancers and probes."""

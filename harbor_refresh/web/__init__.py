@@ -1,0 +1,1 @@
+"""What the web process serves: the API, /metrics for Prometheus, and /healthz and /readyz for probes."""
