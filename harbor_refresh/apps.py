@@ -14,8 +14,9 @@ class HarborRefreshConfig(AppConfig):
         `migrate` make the ready roles."""
         if not is_service():
             return
-        from harbor_refresh import celery, roles  # noqa: F401
+        from harbor_refresh import celery  # noqa: F401
         from harbor_refresh.logs import context
+        from harbor_refresh.management import roles
 
         context.connect()
         roles.connect()

@@ -271,7 +271,7 @@ UNFOLD = {
     "SITE_URL": None,
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
-    "DASHBOARD_CALLBACK": "harbor_refresh.dashboard.views.index_context",
+    "DASHBOARD_CALLBACK": "harbor_refresh.admin.dashboard.index_context",
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("executions/favicon.svg")}
     ],

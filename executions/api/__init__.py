@@ -1,1 +1,1 @@
-"""The HTTP API of this app, one router a noun; its tokens; Harbor's status hook. harbor_refresh/web/ mounts them."""
+"""The HTTP API of this app, one router a noun; its tokens; Harbor's status hook. The service mounts them."""

@@ -6,8 +6,8 @@ from django.urls import path, re_path
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
 
-from harbor_refresh.dashboard.latest import SERIES
-from harbor_refresh.dashboard.views import chart_data, live
+from harbor_refresh.admin.dashboard import chart_data, live
+from harbor_refresh.admin.latest import SERIES
 from harbor_refresh.executions.api.hook import status_hook
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.web.api import unknown_path, urls

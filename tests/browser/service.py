@@ -8,7 +8,7 @@ import redis as redis_library
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from harbor_refresh.roles import ROLES
+from harbor_refresh.management.roles import ROLES
 from tests import servers
 from tests.faults.cluster import SHORT, Cluster, Member
 from tests.integration.service.web import WebProcess

@@ -18,12 +18,9 @@ import harbor_refresh
 #: Only our own service imports these, with its settings.
 OF_THE_SERVICE = (
     "admin",
-    "attach",
     "celery",
-    "dashboard",
     "logs",
     "management",
-    "roles",
     "web.html_pages",
     "web.redis_cache",
     "web.urls",

@@ -16,7 +16,7 @@ PACKAGES = (
     "harbor_refresh.tasks.checks",
     "harbor_refresh.tasks.strategies",
     "examples.simulation",
-    "harbor_refresh.attach",
+    "harbor_refresh.management.attach",
 )
 #: Statements that make something, which a migration runs, and those that set something.
 NOT_PLANNED = ("CREATE ", "ALTER ", "SET ")

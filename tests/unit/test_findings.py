@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harbor_refresh.dashboard.latest import findings
+from harbor_refresh.admin.latest import findings
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.registry import Shown, problems, told
 from harbor_refresh.tasks.conf import DECLARED, Refresh

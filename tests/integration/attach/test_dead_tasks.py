@@ -8,9 +8,9 @@ import pytest
 from pytest_django import Settings
 from redis import Redis
 
-from harbor_refresh.attach import dead_tasks
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import AuditEntry
+from harbor_refresh.management.attach import dead_tasks
 from tests.harbor import rows
 from tests.harbor.samples import everything
 from tests.integration.command_output import data, failing
@@ -182,7 +182,7 @@ def test_pages_find_every_task_and_read_a_bounded_number_of_rows(
     job_service: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Final tasks fill whole pages, and ids have gaps. Progress is told after each page."""
-    monkeypatch.setattr("harbor_refresh.attach.dead_tasks.PAGE", 2)
+    monkeypatch.setattr("harbor_refresh.management.attach.dead_tasks.PAGE", 2)
     for number in range(5):
         task(job_id=f"job-{number}")
         for _ in range(3):

@@ -12,7 +12,7 @@ from tests.harbor.managed import ADMINISTRATOR, managed
 from tests.harbor.restricted import ROLE, run_file
 
 NAME = "harbor_of_a_cloud"
-MISSING = files("harbor_refresh.attach").joinpath("sql", "rights.sql").read_text(encoding="utf-8")
+MISSING = files("harbor_refresh.management.attach").joinpath("sql", "rights.sql").read_text(encoding="utf-8")
 #: Who may do what, and which roles are there. A right that was given and taken back is written as none.
 RIGHTS = """
     SELECT 'table', relname, acl::text

@@ -12,10 +12,10 @@ from django.test import Client
 from django.urls import reverse
 from django_celery_beat.models import CrontabSchedule, PeriodicTask
 
-from harbor_refresh import roles
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Quarantine
+from harbor_refresh.management import roles
 from harbor_refresh.tasks.models import Limit, Pause
 from tests.browser.samples import make_samples
 from tests.integration.admin_client import act

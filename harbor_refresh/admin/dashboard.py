@@ -1,4 +1,6 @@
-"""The dashboard's page with its cards, and the two addresses that it asks while it is open."""
+"""The dashboard: the first page of the admin, with its cards, and the two addresses that it asks every two seconds
+while it is open (executions/admin/site_pages.py). `latest` reads the state once for all open pages of a process.
+All that it reads is bounded, and the page opens while Redis hangs."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,7 +12,7 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from harbor_refresh.dashboard.latest import CHARTS, SERIES, Overview, all_data, data, latest, told
+from harbor_refresh.admin.latest import CHARTS, SERIES, Overview, all_data, data, latest, told
 from harbor_refresh.executions.admin.site_pages import live_view
 from harbor_refresh.executions.text import age, ago, plural
 from harbor_refresh.tasks.broker.celery_queues import WORK
