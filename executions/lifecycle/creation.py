@@ -105,7 +105,7 @@ def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -
     """
     if not is_text(once, MAX_KEY):
         raise Refused(f"once takes text of at most {MAX_KEY} characters, and got {shown(once)}")
-    rows = run("hold_execution", execution_id=execution_id)
+    rows = run("locks/hold_execution", execution_id=execution_id)
     if not rows:
         raise NoSuchExecution(execution_id)
     [(vendor_type, status, has_gate)] = rows
@@ -113,7 +113,7 @@ def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -
     if once and not Addition.objects.get_or_create(execution_id=execution_id, kind=adds, key=once)[1]:
         return None
     if has_gate:
-        if not run("hold_gate", execution_id=execution_id)[0][0]:
+        if not run("locks/hold_gate", execution_id=execution_id)[0][0]:
             raise ExecutionClosed(f"execution {execution_id} is closed: start another one")
     elif is_final(status):
         raise AlreadyFinal(f"execution {execution_id} is {status} already: create another one")

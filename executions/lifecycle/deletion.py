@@ -85,7 +85,7 @@ def delete_final(execution_ids: Sequence[int]) -> tuple[int, int]:
     with transaction.atomic():
         final = Execution.objects.filter(pk__in=execution_ids, status__in=FINAL).order_by("pk")
         locked = list(final.select_for_update(skip_locked=True).values_list("pk", flat=True))
-        free, tasks = run("lock_final_tasks", ids=locked)[0] if locked else ([], 0)
+        free, tasks = run("locks/lock_final_tasks", ids=locked)[0] if locked else ([], 0)
         _delete_locked(free)
     return len(free), tasks
 
@@ -96,7 +96,7 @@ def _lock(execution_ids: Iterable[int]) -> dict[int, bool]:
     rows = Execution.objects.select_for_update().filter(pk__in=list(execution_ids)).order_by("pk")
     codes = {pk: CODES.get(status, FINAL_CODE) for pk, status in rows.values_list("pk", "status")}
     ids = list(codes)
-    codes |= dict(run("lock_tasks", ids=ids))
+    codes |= dict(run("locks/lock_tasks", ids=ids))
     for others in (StatusChange.objects.filter(told=False), Quarantine.objects.all()):
         list(others.select_for_update().filter(execution_id__in=ids).order_by("pk").values_list("pk"))
     return {pk: code == FINAL_CODE for pk, code in codes.items()}

@@ -53,9 +53,9 @@ def close(execution_id: int) -> bool:
     already, or the execution has none. Waits for additions that have begun, and those that come later are refused.
     """
     with transaction.atomic():
-        if not run("hold_execution", execution_id=execution_id):
+        if not run("locks/hold_execution", execution_id=execution_id):
             raise NoSuchExecution(execution_id)
-        if not (locked := run("lock_gates", execution_ids=[execution_id])):
+        if not (locked := run("locks/lock_gates", execution_ids=[execution_id])):
             return False
         ended = report(Report(pk, Status.SUCCESS, revision, CLOSED) for pk, revision in locked)
         Gate.objects.filter(pk=execution_id).update(closes_at=None)

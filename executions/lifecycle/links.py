@@ -85,7 +85,7 @@ def lock_family(execution_ids: Sequence[int]) -> list[Execution]:
         if not (found := _lock(ids - locked.keys())):
             return [one for one in locked.values() if one.pk in ids]
         locked |= {one.pk: one for one in found}
-        run("lock_gates", execution_ids=[one.pk for one in found])
+        run("locks/lock_gates", execution_ids=[one.pk for one in found])
 
 
 def _lock(execution_ids: Collection[int]) -> list[Execution]:

@@ -65,7 +65,7 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
 def _write(ids: Sequence[int], wait: bool) -> Refreshed:
     began = perf_counter()
     with transaction.atomic():
-        count, held = run("lock_executions", ids=ids, wait=wait)[0]
+        count, held = run("locks/lock_executions", ids=ids, wait=wait)[0]
         waited = perf_counter() - began
         changed, untold, nested = run("refresh_executions", ids=held, count=count, waited=waited)[0]
         if nested:

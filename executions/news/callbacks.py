@@ -77,7 +77,7 @@ def tell_first_failure(execution_id: int) -> None:
 
 def _held(handlers: set[str]) -> set[str]:
     """Those that have a subscription, which is not deleted before the end of the transaction."""
-    return {handler for (handler,) in run("hold_callback_subscriptions", handlers=sorted(handlers))}
+    return {handler for (handler,) in run("deliveries/hold_callback_subscriptions", handlers=sorted(handlers))}
 
 
 def function_of(handler: str) -> Callable[[Change], None] | None:

@@ -6,9 +6,9 @@
 | has its time come? | `not_before`, of a countdown or a retry                                                  |
 | is its limit full? | fewer jobs of its key have a place, and its rate is kept (sql/schema/admit_function.sql) |
 | is it the next?    | the lowest priority number, then executions in turns (sql/schema/turn_functions.sql)     |
-| is there room?     | fewer jobs of its queue are sent than its workers take soon (sql/pick.sql)               |
+| is there room?     | fewer jobs of its queue are sent than its workers take soon (sql/sending/pick.sql)       |
 | is it paused?      | a queue that is paused is left out                                                       |
-| was it lost?       | it was overtaken, or messages do not flow (sql/resend.sql)                               |
+| was it lost?       | it was overtaken, or messages do not flow (sql/sending/resend.sql)                       |
 
 Each message is sent after the commit that notes it, to the queue that its row names. In workers a thread of its
 own publishes, so that a broker that hangs holds up no heartbeat and no end. If the process dies in between, or the
@@ -65,7 +65,7 @@ Publish = Callable[[Sequence[Row]], object]
 def admit(task_ids: Sequence[int] | None = None) -> set[str]:
     """Admit jobs with a limit: those of the keys of these tasks, or of all keys. Returns their queues."""
     with absence_translated():
-        return {queue for (queue,) in run("admit", task_ids=None if task_ids is None else list(task_ids))}
+        return {queue for (queue,) in run("sending/admit", task_ids=None if task_ids is None else list(task_ids))}
 
 
 def send(
@@ -76,7 +76,7 @@ def send(
     count = 0
     for queue in {*queues, *(admit(limited) if limited else ())}:
         with absence_translated():
-            rows = run("pick", queue=queue, floor=FLOOR, each=EACH, most=most)
+            rows = run("sending/pick", queue=queue, floor=FLOOR, each=EACH, most=most)
         if rows:
             (publish or _publish)(rows)
         count += len(rows)
@@ -87,7 +87,7 @@ def send_due(queues: Collection[str], publish: Publish | None = None) -> None:
     """Send the jobs of these queues whose time has come, and those that their limits let run now."""
     for _ in range(PAGES_OF_DUE):
         with absence_translated():
-            found = run("due", queues=list(queues), most=MOST)
+            found = run("sending/due", queues=list(queues), most=MOST)
         if not found:
             break
         send({queue for (queue,) in found}, publish)
@@ -107,10 +107,10 @@ def send_all(queues: Collection[str], publish: Publish | None = None) -> None:
     limited = [name for name, task in current_app.tasks.items() if task.rate_limit]
     often = {"patience": PATIENCE_SECONDS, "long": LONG_SECONDS, "limited": limited}
     with absence_translated():
-        run("unsend")
+        run("sending/unsend")
     for queue in queues:
         with absence_translated():
-            rows = run("resend", queue=queue, most=EACH, **often)
+            rows = run("sending/resend", queue=queue, most=EACH, **often)
         if rows:
             (publish or _publish)(rows)
 

@@ -1,7 +1,7 @@
 """Pause a queue, resume it, and say which queues are paused.
 
 A pause is a row in PostgreSQL, because it must outlive a worker's restart and an emptied Redis. It is read before
-work begins: by a tick that claims executions, by the sender of jobs (tasks/jobs/sql/pick.sql), and by a run of
+work begins: by a tick that claims executions, by the sender of jobs (pick.sql), and by a run of
 deliveries or handlers. Work that has begun goes on. Plain Celery tasks are not paused, nor are *Refresh now*, a
 report that stops a task, a status that is set by hand, and the sweep: these refresh in their own process.
 """
@@ -59,7 +59,7 @@ def pause(queue: str, person: Person, reason: str = "") -> bool:
         written = run("pause_queue", queue=queue, by=by, reason=reason)
         entry.skip, entry.detail = not written, reason
         if written:
-            run_of_jobs("unsend")
+            run_of_jobs("sending/unsend")
             transaction.on_commit(partial(signals.queue_paused.send, pause, queue=queue, by=by, reason=reason))
     return bool(written)
 

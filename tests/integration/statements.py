@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from django.db import connection
@@ -24,10 +25,10 @@ NOT_PLANNED = ("CREATE ", "ALTER ", "SET ")
 
 def names(package: str) -> list[str]:
     """The statements that run on the tables of this database."""
-    folder = files(package).joinpath("sql")
-    folders = [folder, folder.joinpath("attached")] if is_attached() else [folder]
-    found = {one.name for each in folders if each.is_dir() for one in each.iterdir() if one.name.endswith(".sql")}
-    return sorted(name.removesuffix(".sql") for name in found)
+    folder = Path(str(files(package).joinpath("sql")))
+    paths = {one.relative_to(folder).with_suffix("") for one in folder.rglob("*.sql")}
+    found = {str(one) for one in paths if not {"attached", "schema"}.intersection(one.parts)}
+    return sorted(found | {one.stem for one in folder.glob("attached/*.sql") if is_attached()})
 
 
 def statement(package: str, name: str) -> str:

@@ -80,7 +80,7 @@ def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence
     while True:
         with absence_translated():
             values = {"only": only, "room": room, "sending": list(sending), "opens": CIRCUIT_OPENS, "lease": lease}
-            tokens = dict(run("claim_deliveries", longest=LONGEST_LEASE, **values))
+            tokens = dict(run("deliveries/claim_deliveries", longest=LONGEST_LEASE, **values))
             rows = Delivery.objects.filter(pk__in=list(tokens)).select_related("subscription").order_by("pk")
             claimed = [one for one in rows if one.attempts == tokens[one.pk]]
             probed = {one.subscription_id for one in claimed if one.subscription.failures >= CIRCUIT_OPENS}
@@ -121,7 +121,7 @@ def record(results: Sequence[Result]) -> list[Delivery]:
                 row.last_error = one.error
                 counts["retried" if row.state == State.PENDING else str(row.state)] += 1
         run(
-            "record_results",
+            "deliveries/record_results",
             ids=[row.pk for row in recorded],
             states=[str(row.state) for row in recorded],
             attempts=[row.attempts if given[row.pk].is_attempt else row.attempts - 1 for row in recorded],
@@ -187,7 +187,7 @@ def read_changes(claimed: Sequence[Delivery]) -> dict[int, Change]:
         return {}
     with absence_translated():
         rows = run(
-            "read_changes",
+            "deliveries/read_changes",
             ids=sorted({one.execution_id for one in claimed}),
             most=MAX_FAILURES,
             most_text=MAX_MESSAGE,

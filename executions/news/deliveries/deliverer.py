@@ -95,7 +95,7 @@ def write_deliveries() -> int:
     while True:
         try:
             with absence_translated(), transaction.atomic():
-                told: int = run("write_deliveries", most=BATCH)[0][0]
+                told: int = run("deliveries/write_deliveries", most=BATCH)[0][0]
                 if told:
                     crash_points.reach("listed", ())
         except (OperationalError, IntegrityError) as exc:

@@ -194,7 +194,7 @@ def _row_of(job: NewJob, task_id: int, revision: int) -> dict[str, Any]:
     """Return the row of a new job. It expires at a moment, because it may wait here before it is sent; and the row
     has the time before which it does not run. If it needs others, its countdown begins with its turn
     (sql/schema/end_with_their_tasks.sql), and the seconds after which it expires begin when it is sent first
-    (sql/pick.sql). The moment of an `eta` stays for people to read; the sender leaves it out."""
+    (sending/pick.sql). The moment of an `eta` stays for people to read; the sender leaves it out."""
     queue, options = destination(job.name, job.options, job.args, job.kwargs)
     refuse_options(f"job {job.name}", options)  # a route of the project may have set some
     now = datetime.now(UTC)

@@ -34,7 +34,7 @@ def test_a_claim_reads_few_rows_of_many(subscribed: Callable[..., Subscription],
         if is_analyzed:
             cursor.execute("ANALYZE execution_delivery")
         cursor.execute(
-            f"EXPLAIN (ANALYZE, FORMAT JSON) {text('harbor_refresh.executions', 'claim_deliveries')}",
+            f"EXPLAIN (ANALYZE, FORMAT JSON) {text('harbor_refresh.executions', 'deliveries/claim_deliveries')}",
             {"only": None, "sending": [], "room": ROOM, "opens": 5, "lease": 60.0, "longest": 10},
         )
         (answer,) = cursor.fetchone()
