@@ -2,7 +2,7 @@
 
 KILLS and SEED in the environment say how often and which. It tells what each kill costs:
 
-    KILLS=50 SEED=7 make test ARGS="-n 0 -s tests/faults/test_jobs_and_kills.py"
+    KILLS=50 SEED=7 make slow ARGS="-n 0 -s tests/faults/test_jobs_and_kills.py"
 """
 
 import os

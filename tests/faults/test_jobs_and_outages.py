@@ -2,7 +2,7 @@
 
 JOBS and AWAY (seconds) in the environment make it larger; the issue of it asks for
 
-    JOBS=1000 AWAY=60 make test ARGS="-n 0 -s tests/faults/test_jobs_and_outages.py"
+    JOBS=1000 AWAY=60 make slow ARGS="-n 0 -s tests/faults/test_jobs_and_outages.py"
 """
 
 import os

@@ -74,7 +74,7 @@ class TrackedJob(JobTask):
         If the process dies on any line, the row says that it runs here, and its worker releases it. If the
         database is away at the beginning, the message goes back; at the end, the end waits in this process.
         """
-        header = self.request.get(HEADER)
+        header = (self.request.headers or {}).get(HEADER)
         if self.request.called_directly or header is None or self.request.get(HANDLE):  # it may call itself
             return self.run(Untracked(self), *args, **kwargs)
         found = run_of(header)
@@ -160,6 +160,7 @@ class TrackedJob(JobTask):
         throws = options.pop("throw", True)
         again = super().retry(args, kwargs, exc, throw=False, **options)
         again.sig.apply_async()  # type: ignore[attr-defined]  # celery-types does not know it
+        again.sig = None  # type: ignore[attr-defined]  # `apply` would run it once more
         if throws:
             raise again
         return again

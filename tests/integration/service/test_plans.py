@@ -108,6 +108,23 @@ def test_a_retry_is_not_compiled_before_the_first_needs_are_analyzed(cursor: Any
     assert trouble("\n".join(line for (line,) in cursor.fetchall()), limit(cursor)) == ""
 
 
+@pytest.mark.slow
+def test_the_progress_of_a_large_family_is_not_compiled(cursor: Any) -> None:
+    cursor.execute("""
+        INSERT INTO task (execution_id, vendor_type, job_id, status, status_code, status_revision, status_message,
+            run_count, extra_attrs)
+        SELECT 1 + n % 1000, 'A', '', 'Running', 2, 1, '', 1, '{}' FROM generate_series(1, 200000) n;
+        INSERT INTO execution_link (child_id, parent_id, task_id, key)
+        SELECT id, 1, id, '' FROM execution WHERE id > 1
+    """)
+    cursor.execute("VACUUM ANALYZE task, execution_link")
+    given = {"execution_id": 1, "deep": True, "recent": "1 hour", "now": None}
+    cursor.execute(f"EXPLAIN ANALYZE {statement('harbor_refresh.executions', 'progress')}", given)
+    plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert re.search(r"rows=1000[ .]", plan)
+    assert trouble(plan, limit(cursor)) == ""
+
+
 @contextmanager
 def plans(cursor: Any) -> Iterator[list[str]]:
     """The plans of all statements that run meanwhile, those inside of functions included."""
