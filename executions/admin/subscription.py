@@ -77,7 +77,7 @@ class RotationForm(forms.Form):
 class SubscriptionAdmin(ReadOnlyAdmin):
     form = SubscriptionForm
     list_display = ("name", "kind", "target", "chooses", "state", "since")
-    fields = (("state", "since"), ("waits_until", "last_error"), *FIELDS, "secrets")
+    fields = (("state", "waits_until"), "since", "last_error", *FIELDS, "secrets")
     readonly_fields = ("target", "secrets", "state", "since", "waits_until", "last_error")
     search_fields = ("name__icontains",)
     search_help_text = "Name"

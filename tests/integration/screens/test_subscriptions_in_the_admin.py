@@ -148,7 +148,7 @@ def test_the_page_of_a_webhook_has_its_state_and_its_last_error_and_sends_a_test
 
     with receiver(status=500) as one:
         row = subscriptions.create("pager", one.url)
-        assert re.search("State Works .*Failing since - .*Waits until - .*Last error -", shown(admin))
+        assert re.search("State Works .*Waits until - .*Failing since - .*Last error -", shown(admin))
         ended(1)
         deliverer.deliver()
         began, retry_at = timezone.now() - timedelta(minutes=4), timezone.now() + timedelta(minutes=2)
