@@ -37,20 +37,12 @@ CHANGES, TASKS = 6, 20
 WHILE_GOING_MS, AFTER_THE_END_MS = 2_000, 15_000
 
 
-def sections(execution: Any) -> dict[str, Any]:
-    """What the templates of the page show above its form and below it."""
-    return {
-        "panel": panel(execution),
-        "its_tasks": _tasks(execution),
-        "its_errors": _errors(execution),
-    }
-
-
 def panel(execution: Any) -> dict[str, Any]:
     """What changes while the execution makes progress. The time that it takes comes after its end: before, each
     answer would differ from the last one."""
     made, quarantine = execution.made, getattr(execution, "quarantine", None)
     has_ended = is_final(execution.status)
+    errors = by_message(newest_errors(execution_id=execution.pk)[0]) if made.counts.get(Status.ERROR) else []
     context = {
         "made": made,
         "status": status_label(execution.status),
@@ -60,6 +52,7 @@ def panel(execution: Any) -> dict[str, Any]:
         "bar": status_bar(made.counts),
         "counts": task_labels(execution.pk, made.counts),
         "tasks_url": tasks_url(execution.pk),
+        "errors": error_table("Errors by message", "Message", errors, height=300),
         "changes": _changes(execution),
         "history_url": list_url("executions_statuschange", q=execution.pk),
         "quarantine": quarantine,
@@ -98,14 +91,7 @@ def _changes(execution: Execution) -> list[dict[str, Any]]:
     ]
 
 
-def _errors(execution: Any) -> dict[str, Any] | None:
-    if not execution.made.counts.get(Status.ERROR):
-        return None
-    found = by_message(newest_errors(execution_id=execution.pk)[0])
-    return error_table("Errors by message", "Message", found) if found else None
-
-
-def _tasks(execution: Execution) -> dict[str, Any]:
+def first_tasks(execution: Execution) -> dict[str, Any]:
     """Its first tasks, unfinished ones first, which is the order of the index task_rollup."""
     rows = Task.objects.defer("extra_attrs").filter(execution_id=execution.pk).order_by("status_code", "-pk")
     cells = (
@@ -124,12 +110,12 @@ def _tasks(execution: Execution) -> dict[str, Any]:
     return table("Its tasks, unfinished ones first", headers, cells, footer=footer)
 
 
-def error_table(title: str, by: str, groups: Sequence[Group]) -> dict[str, Any]:
+def error_table(title: str, by: str, groups: Sequence[Group], **more: int) -> dict[str, Any]:
     def cells(one: Group) -> list[Any]:
         known = moment(one.key) if isinstance(one.key, datetime) else Truncator(one.key).chars(160)
         return [known or "(no message)", f"{one.count:,}", moment(one.last_end), task_link(one.task_id)]
 
-    return table(title, [by, "Errors", "Last", "Newest task"], map(cells, groups))
+    return table(title, [by, "Errors", "Last", "Newest task"], map(cells, groups), **more)
 
 
 @page(StatusChange)

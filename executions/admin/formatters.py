@@ -31,7 +31,6 @@ BAR = (Status.SUCCESS, Status.STOPPED, Status.ERROR, Status.RUNNING)
 NOTHING = "-"
 #: The parameter that narrows a list to a status.
 STATUS_PARAMETER = "status__exact"
-BREAK = SafeString("_<wbr>")
 #: The parameters that narrow the list of tasks, and that of jobs, to those of one execution.
 TASK_EXECUTION_PARAMETER = "execution__id__exact"
 JOB_EXECUTION_PARAMETER = "task__execution__id__exact"
@@ -148,7 +147,7 @@ def moment(at: datetime | None) -> str | SafeString:
 
 def name_in_column(name: str) -> SafeString:
     """A name such as GARBAGE_COLLECTION, which a narrow column may break after an underscore."""
-    return format_html_join(BREAK, "{}", ((part,) for part in name.split("_")))
+    return format_html_join(SafeString("_<wbr>"), "{}", ((part,) for part in name.split("_")))
 
 
 def elapsed(begin: datetime | None, end: datetime | None) -> str | SafeString:
@@ -161,7 +160,7 @@ def elapsed(begin: datetime | None, end: datetime | None) -> str | SafeString:
 
 
 def status_bar(counts: Mapping[str, int]) -> SafeString | str:
-    """A progress bar with a part for each status. The rest, which is not finished, is left empty."""
+    """A progress bar with a part for each final status, and a hatched one for what runs. The rest is empty."""
     total = sum(counts.values())
     if not total:
         return ""

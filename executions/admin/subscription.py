@@ -12,12 +12,21 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.admin.base import Question, asks_first, may
-from harbor_refresh.executions.admin.formatters import NOTHING, column, delivery_label, label, moment, status_label
+from harbor_refresh.executions.admin.formatters import (
+    NOTHING,
+    column,
+    delivery_label,
+    label,
+    link,
+    list_url,
+    moment,
+    status_label,
+)
 from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Delivery, Subscription
-from harbor_refresh.executions.models.notifications import Kind
+from harbor_refresh.executions.models.notifications import Kind, State
 from harbor_refresh.executions.news.audit import Outcome, Target, Word, noted, person_of
 from harbor_refresh.executions.news.deliveries import addresses, claims, subscriptions
 from harbor_refresh.executions.news.deliveries.subscriptions import (
@@ -72,13 +81,13 @@ class RotationForm(forms.Form):
 class SubscriptionAdmin(ReadOnlyAdmin):
     form = SubscriptionForm
     list_display = ("name", "kind", "target", "chooses", "state", "since")
-    fields = (*FIELDS, "secrets")
-    readonly_fields = ("target", "secrets")
+    fields = (("state", "waits_until"), "since", "last_error", *FIELDS, "secrets")
+    readonly_fields = ("target", "secrets", "state", "since", "waits_until", "last_error")
     search_fields = ("name__icontains",)
     search_help_text = "Name"
     ordering = ("name",)
     actions = ("send_test", "delete_chosen")
-    page_actions = ("rotate",)
+    page_actions = ("send_test", "rotate")
 
     has_add_permission = may("harbor_executions.add_subscription")
     has_remove_permission = may("harbor_executions.delete_subscription")
@@ -88,13 +97,12 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         return not is_function and request.user.has_perm("harbor_executions.change_subscription")
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Show the receiver instead of the whole address to users who may not change it. Before the subscription
-        is made, there are no secrets to tell of."""
+        """Show the receiver instead of the whole address to users who may not change it."""
         if obj is None:
-            return [name for name in self.fields if name != "secrets"]
-        if self.has_change_permission(request, obj):
-            return self.fields
-        return [name if name != "url" else "target" for name in self.fields]
+            return FIELDS
+        left_out = () if request.user.has_perm("harbor_executions.view_delivery") else ("last_error",)
+        url = "url" if self.has_change_permission(request, obj) else "target"
+        return [url if name == "url" else name for name in self.fields if name not in left_out]
 
     def changeform_view(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
         try:
@@ -128,7 +136,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         )
 
     def useful(self, request: HttpRequest, row: Subscription) -> dict[str, bool]:
-        return {"rotate": row.kind == Kind.WEBHOOK}  # a handler has no secret
+        return dict.fromkeys(self.page_actions, row.kind == Kind.WEBHOOK)
 
     @admin.action(description="Rotate the secret", permissions=["act"])
     @asks_first(
@@ -157,6 +165,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         return self._secret(request, row, use)
 
     @admin.action(description="Send a test", permissions=["act"])
+    @asks_first(Question("Send a test to {}", "Sends a signed request at once, and shows the answer."))
     def send_test(self, request: HttpRequest, queryset: QuerySet[Subscription]) -> None:
         chosen = list(queryset.filter(kind=Kind.WEBHOOK)[: MAX_TESTED + 1])
         if not chosen or len(chosen) > MAX_TESTED:
@@ -213,22 +222,24 @@ class SubscriptionAdmin(ReadOnlyAdmin):
             return label("Waits" if waits else "Failing", "danger", title=f"{row.failures:,} failures in a row")
         return label("Works", "success")
 
+    @admin.display(description="Last error")
+    def last_error(self, row: Subscription) -> str | SafeString:
+        """That of a delivery which is tried again, or else of the last dead letter. What was tried is due last."""
+        tried = Delivery.objects.filter(subscription=row, state=State.PENDING).order_by("-next_at")[:20]
+        dead = Delivery.objects.filter(subscription=row, state=State.DEAD).order_by("-pk")[:1]
+        error = next((one.last_error for one in (*tried, *dead) if one.last_error), NOTHING)
+        return link(list_url("executions_delivery", subscription__id__exact=row.pk), error)
+
     target = column(lambda row: addresses.origin(row.url) or row.handler, "Receiver")
     since = column("failing_since", "Failing since")
+    waits_until = column(lambda row: moment(row.retry_at if row.failures else None), "Waits until")
 
 
 @page(Delivery)
 class DeliveryAdmin(ReadOnlyAdmin):
     list_display = (
-        "id",
-        "subscription",
-        "execution_number",
-        "revision",
-        "became",
-        "shown_state",
-        "attempts",
-        "next_try",
-        "last_error",
+        *("id", "subscription", "execution_number", "revision", "became"),
+        *("shown_state", "attempts", "next_try", "last_error"),
     )
     list_filter = ("state", "subscription")
     list_select_related = ("subscription",)

@@ -27,6 +27,7 @@ QUARANTINED = "harbor_executions_execution?quarantined=yes"
 PLACES = {
     "status.quarantine": QUARANTINED,
     "status.deliveries": "harbor_executions_delivery",
+    "status.webhooks": "harbor_executions_subscription",
     "beat.rows": "django_celery_beat_periodictask",
     "beat.alive": "django_celery_beat_periodictask",
     "status.waiting": "harbor_executions_execution",
@@ -117,19 +118,21 @@ def cards(overview: Overview) -> list[dict[str, str]]:
     failures = f"{sum(failed):,}" if failed else UNKNOWN
     lately = f"in the last two minutes; {_count(state.failed_before)} that wait have failed before"
     workers = _count(None if state.nodes is None else len(state.nodes))
-    died = "Redis is away" if state.dead is None else f"{len(state.dead)} died within the last hour"
+    died = "Redis is away" if state.dead is None else f"worker processes; {len(state.dead)} died in the last hour"
     drift = "no pass has ended yet" if state.drifted is None else f"{plural(state.drifted, 'lost mark')} found"
     jobs = "the broker is away" if "broker" in state.absent else "run now"
     if state.messages is not None:
         jobs += f"; {plural(sum(state.messages.values()), 'message waits', 'messages wait')} with the broker"
+    oldest = state.oldest_waiting  # 0 if none waits
+    waited = UNKNOWN if oldest is None else age(oldest) if oldest else "-"
     held, letters = _limited(state.quarantined), _limited(state.dead_letters)
     return [
         card("backlog", "Waiting", _count(state.backlog), "executions to be refreshed", PLACES["status.waiting"]),
         card("in_flight", "In flight", _count(state.in_flight), "claimed by a worker, and not refreshed yet"),
-        card("oldest", "Oldest waiting", _waited(state.oldest_waiting), _waiting_note(state)),
+        card("oldest", "Oldest waiting", waited, _waiting_note(state)),
         card("refreshes", "Refreshed", refreshed, "executions a second, in the last minute"),
         card("lateness", "Report to status", lateness, "95 of 100 statuses followed their report within this"),
-        card("workers", "Worker processes", workers, died),
+        card("workers", "Live nodes", workers, died),
         card("ticks", "Last tick", ago(state.last_tick), f"beat sent something {ago(state.beat_silent)}"),
         card("reconcile", "Last reconcile", ago(state.last_reconcile), drift),
         card("jobs", "Jobs", _count(state.jobs_in_progress), jobs),
@@ -160,8 +163,3 @@ def _count(number: int | None) -> str:
 
 def _limited(number: int | None) -> str:
     return f"{MOST:,}+" if number is not None and number >= MOST else _count(number)
-
-
-def _waited(seconds: float | None) -> str:
-    """How long the oldest execution has waited; 0 if none waits."""
-    return UNKNOWN if seconds is None else age(seconds) if seconds else "-"

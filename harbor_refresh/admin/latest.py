@@ -1,9 +1,5 @@
-"""The latest overview of this process, one look for all pages that are open; and the points of the charts.
-
-A page gets an answer that is at most FRESH_SECONDS old. If fifty pages ask at once, then one thread looks, and the
-requests wait for its answer. If PostgreSQL hangs, then the first requests wait for three seconds; later requests
-are told at once that it does not answer, until the look comes back.
-"""
+"""The latest overview of this process: one look for all open pages, at most FRESH_SECONDS old (a flight, see
+monitoring/flights.py); and the points of the charts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

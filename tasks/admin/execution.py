@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.admin.base import may
-from harbor_refresh.executions.admin.execution_page import panel, sections
+from harbor_refresh.executions.admin.execution_page import first_tasks, panel
 from harbor_refresh.executions.admin.filters import FILTERS, STARTED_PARAMETER, add_bound, filter_of, parse_id
 from harbor_refresh.executions.admin.formatters import (
     column,
@@ -133,7 +133,8 @@ class ExecutionAdmin(LegendAdmin):
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **options: Any) -> Any:
         execution = options["obj"]
         execution.has_jobs = Execution.objects.filter(has_jobs(), pk=execution.pk).exists()
-        context |= sections(execution) | {"shows_jobs": execution.has_jobs and may_view_jobs(request)}
+        context |= {"panel": panel(execution), "its_tasks": first_tasks(execution)}
+        context["shows_jobs"] = execution.has_jobs and may_view_jobs(request)
         return super().render_change_form(request, context, *args, **options)
 
     def panel(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
@@ -214,7 +215,6 @@ class ExecutionAdmin(LegendAdmin):
         "Tasks, jobs and history are deleted with them, for good. Executions that have not ended are not "
         "deleted: stop them first.",
     )
-
     release = execution_action(
         Word.RELEASE,
         "Release from quarantine",

@@ -90,14 +90,8 @@ class NameFilter(admin.SimpleListFilter):
 @page(Job)
 class JobAdmin(LegendAdmin):
     list_display = (
-        "number",
-        "name",
-        "execution_number",
-        "shown_status",
-        "attempt",
-        "waits",
-        "state",
-        "short_message",
+        *("number", "name", "execution_number", "shown_status"),
+        *("attempt", "waits", "state", "short_message"),
     )
     list_select_related = ("task",)
     large = ("args", "kwargs", "result", "task__extra_attrs")

@@ -180,11 +180,12 @@ def _queues(known: Mapping[str, Pause], *, may_change: bool) -> dict[str, Any]:
             what_of(name),
             f"{lengths[name]:,}" if name in lengths else NOTHING,
             label("Paused", "warning") if name in known else label("Running", "success"),
-            _button("resume" if name in known else "pause", name) if may_change and name != TICKS else "",
+            *[_button("resume" if name in known else "pause", name) if name != TICKS else NOTHING] * may_change,
         ]
         for name in names
     )
-    return table("Queues of the broker", ["Queue", "Work", "Messages that wait", "State", ""], rows)
+    columns = ("Queue", "Work", "Messages that wait", "State", *["Action"] * may_change)
+    return table("Queues of the broker", columns, rows)
 
 
 def _limits(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

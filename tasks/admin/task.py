@@ -71,15 +71,8 @@ class TaskStatusFilter(StatusFilter):
 @page(Task)
 class TaskAdmin(LegendAdmin):
     list_display = (
-        "id",
-        "execution_number",
-        "shown_status",
-        "vendor_type",
-        "job_id",
-        "runs",
-        "started",
-        "duration",
-        "short_message",
+        *("id", "execution_number", "shown_status", "vendor_type", "job_id"),
+        *("runs", "started", "duration", "short_message"),
     )
     list_filter = (TaskStatusFilter,)
     lookups_of_links = (TASK_EXECUTION_PARAMETER,)

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from django.core.checks import CheckMessage
 from rich.text import Text
@@ -20,11 +19,7 @@ def answer_of(results: Sequence[Result], level: str = "error") -> Answer:
     found = [problem for result in results for problem in result.problems]
     failing = [one for one in found if one.is_serious() or level == "warning"]
     shown: list[Text | str] = [*map(problem_text, found), _summary(results)]
-    return Answer(_as_data(results), shown, plural(len(failing), "problem") if failing else "")
-
-
-def _as_data(results: Sequence[Result]) -> dict[str, Any]:
-    return {
+    data = {
         "sound": not any(result.problems or result.not_made for result in results),
         "checks": [
             {
@@ -37,6 +32,7 @@ def _as_data(results: Sequence[Result]) -> dict[str, Any]:
             for result in results
         ],
     }
+    return Answer(data, shown, plural(len(failing), "problem") if failing else "")
 
 
 def problem_text(problem: CheckMessage) -> Text:

@@ -60,8 +60,7 @@ def old_claims(facts: Facts) -> Iterator[CheckMessage]:
 
 @check("status.reconcile", "reconcile runs", Need.DATABASE, shown=SEEN)
 def reconcile_runs(facts: Facts) -> Iterator[CheckMessage]:
-    state = facts.state
-    since = state.last_reconcile
+    state, since = facts.state, facts.state.last_reconcile
     is_postponed = (state.backlog or 0) > LONG_QUEUE
     interval = next((row.interval for row in state.schedule or () if row.task == "tasks.reconcile"), None)
     if since is not None and since > 3 * (interval or 60) + pacing.SLACK_SECONDS and not is_postponed:
@@ -118,4 +117,14 @@ def deliveries(facts: Facts) -> Iterator[CheckMessage]:
             f"{plural(count, 'notification')} could not be delivered and {'was' if count == 1 else 'were'} given "
             "up.\nThe receivers do not know of these status changes.",
             "Read the reasons under Deliveries in the admin, then send them again.",
+        )
+
+
+@check("status.webhooks", "no webhook waits after failures", Need.DATABASE, shown=SEEN)
+def webhooks(facts: Facts) -> Iterator[CheckMessage]:
+    for name in facts.state.waiting_webhooks or ():
+        yield Warning(
+            f"Nothing is sent to the webhook {name} for a while, because requests to it failed.\nNotifications "
+            "wait, and are given up when they are too old.",
+            "Read the last error on its page, under Subscriptions in the admin, and send a test from there.",
         )

@@ -19,6 +19,8 @@ from harbor_refresh.tasks.news.state import ServiceState
 from harbor_refresh.tasks.pipeline.schedule import ROWS
 from harbor_refresh.tasks.queue.node import host_of
 
+#: Workers that are alive for so long would have taken the first sample, if beat was started with them.
+FIRST_SAMPLE_SECONDS = 20
 #: A node that died within this time is shown.
 LATELY_SECONDS = 600
 #: A row that runs so much less often than the default does not do its work any more.
@@ -71,13 +73,17 @@ def rows_of_beat(facts: Facts) -> Iterator[CheckMessage]:
 
 @check("beat.alive", "a beat sends ticks", Need.DATABASE, shown=PRESENT)
 def beat_alive(facts: Facts) -> Iterator[CheckMessage]:
-    schedule = facts.state.schedule or ()
-    shortest = min((row.interval for row in schedule if row.is_enabled and row.interval), default=None)
-    silent = facts.state.beat_silent
-    if shortest is None or (silent is not None and silent <= 3 * shortest + SLACK_SECONDS):
+    state, silent = facts.state, facts.state.beat_silent
+    if state.schedule is None:  # it is Celery's own: the first thing that workers do for it is a sample
+        may_be_there = state.last_sample is not None or "database" in state.absent
+        is_alive = may_be_there or (state.first_heartbeat or 0) <= FIRST_SAMPLE_SECONDS
+    else:
+        shortest = min((row.interval for row in state.schedule if row.is_enabled and row.interval), default=None)
+        is_alive = shortest is None or (silent is not None and silent <= 3 * shortest + SLACK_SECONDS)
+    if is_alive:
         return
     what = "Beat has never sent anything." if silent is None else f"Beat has sent nothing for {age(silent)}."
-    yield Error(
+    yield (Warning if state.schedule is None else Error)(
         f"{what}\nNew reports are still refreshed. Scheduled work does not run: recovery from crashes, "
         "reconcile, the sweep, and retries of notifications.",
         f"Start one with: {celery_command('beat --pidfile=' if is_service() else 'beat')}",
@@ -114,15 +120,15 @@ def ticks_come(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("workers.died", "no worker process died recently", Need.REDIS, shown=(Shown.DOCTOR, Shown.DASHBOARD))
+@check("workers.died", "no node died recently", Need.REDIS, shown=(Shown.DOCTOR, Shown.DASHBOARD))
 def died_lately(facts: Facts) -> Iterator[CheckMessage]:
     state = facts.state
     dead = [node for node in state.dead or () if node.silent <= LATELY_SECONDS]
     if dead and state.nodes:
         yield Warning(
-            f"{plural(len(dead), 'worker process', 'worker processes')} died within the last ten minutes. "
+            f"{plural(len(dead), 'node')} died within the last ten minutes. "
             f"The last heartbeat of {dead[0].name} came {ago(dead[0].silent)}.\n"
-            f"Its claims and jobs go back on their queues, for the other processes: {_alive(state)}.",
+            f"Its claims and jobs go back on their queues, for the other nodes: {_alive(state)}.",
             "Do nothing if you killed it. If not, read its log, and look for the kernel's out-of-memory "
             "killer: dmesg",
         )
@@ -130,7 +136,7 @@ def died_lately(facts: Facts) -> Iterator[CheckMessage]:
 
 def _alive(state: ServiceState) -> str:
     number = len(state.nodes or ())
-    return f"{plural(number, 'worker process', 'worker processes')} {'is' if number == 1 else 'are'} alive"
+    return f"{plural(number, 'node')} {'is' if number == 1 else 'are'} alive"
 
 
 @check("workers.answer", "workers answer, and send heartbeats", *BOTH, shown=COMMANDS)
@@ -139,9 +145,8 @@ def remote_control(facts: Facts) -> Iterator[CheckMessage]:
     if nodes and not names:
         hosts = sorted({host_of(node.name) for node in nodes})[:3]
         yield Error(
-            f"Heartbeats come from {plural(len(nodes), 'worker process', 'worker processes')}, but no worker "
-            "answers Celery's remote control: the main process of each worker hangs, was killed, or waits for "
-            "the broker.",
+            f"Heartbeats come from {plural(len(nodes), 'node')}, but no worker answers Celery's remote control: "
+            "the main process of each worker hangs, was killed, or waits for the broker.",
             f"Restart the workers on {', '.join(hosts)}",
         )
     elif names and not nodes and not facts.conf.in_process:

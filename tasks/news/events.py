@@ -54,7 +54,7 @@ def latest(count: int) -> list[Told]:
 
 def _sentence(row: Event) -> str:
     if row.kind == Kind.NODE_DIED:
-        return f"Worker process {row.subject} died"
+        return f"Node {row.subject} died"
     one, many, rest = SENTENCES[Kind(row.kind)]
     return f"{plural(row.count, one, many)} {rest}"
 

@@ -65,11 +65,11 @@ class ServiceState:
     silent node may also have lost its way to Redis. While no heartbeat comes at all, none is known to be dead, and
     `last_heartbeat` says for how long. They have come without a gap since the `first_heartbeat`.
     `oldest_waiting` is at least the age of the oldest execution on the queue. `last_tick`: how long ago a worker
-    looked for work.
-    `last_reconcile`: how long ago the last complete pass of reconcile began; it found `drifted` executions whose
-    mark was lost. `pause`: for how long no node claims yet, because the database was away. `paused`: the queues
-    that an operator has paused. `messages`: how many wait with the broker, by queue; a broker that is neither
-    Redis nor RabbitMQ is not asked. `beat_silent`: how long ago beat sent anything.
+    looked for work. `last_reconcile`: how long ago the last complete pass of reconcile began; it found `drifted`
+    executions whose mark was lost. `last_sample`: how long ago a worker ran `tasks.sample`. `pause`: for how long
+    no node claims yet, because the database was away. `paused`: the queues that an operator has paused.
+    `waiting_webhooks`: nothing is sent to them for a while, because requests failed. `messages`: how many wait
+    with the broker, by queue; only Redis and RabbitMQ are asked. `beat_silent`: how long ago beat sent anything.
     """
 
     absent: Mapping[str, str] = field(default_factory=dict)
@@ -97,7 +97,9 @@ class ServiceState:
     drifted: int | None = None
     schedule: tuple[Scheduled, ...] | None = None
     paused: tuple[str, ...] | None = None
+    waiting_webhooks: tuple[str, ...] | None = None
     jobs_in_progress: int | None = None
+    last_sample: float | None = None
 
     @property
     def beat_silent(self) -> float | None:
@@ -154,10 +156,10 @@ def _database() -> dict[str, Any]:
     except (DatabaseError, InterfaceError) as exc:
         kind = NotMigrated if sqlstate(exc) in MISSING else DatabaseAway
         raise kind(f"PostgreSQL: {first_line(exc)}") from exc
-    *counted, paused, jobs = seen
-    names = ("quarantined", "dead_letters", "open_actions", "last_reconcile", "drifted")
-    known = dict(zip(names, counted, strict=True))
-    return known | {"schedule": schedule, "paused": tuple(json.loads(paused)), "jobs_in_progress": jobs}
+    *counted, paused, webhooks = seen
+    names = ("quarantined", "dead_letters", "open_actions", "last_reconcile", "drifted", "jobs_in_progress")
+    known = dict(zip((*names, "last_sample"), counted, strict=True)) | {"schedule": schedule}
+    return known | {"paused": tuple(json.loads(paused)), "waiting_webhooks": tuple(json.loads(webhooks))}
 
 
 def _schedule() -> tuple[Scheduled, ...] | None:

@@ -93,10 +93,13 @@ class Shop:
         """Start a worker, beat or web server by its line of the page."""
         return self.cluster.start(f"shop-{line.split()[3]}", ["/bin/sh", "-c", f"exec {line}"])
 
-    def has_nothing_missing(self) -> bool:
+    def checked(self) -> str:
         with suppress(AssertionError):  # the command ended with what is missing
-            return self.typed(CHECK) == "Nothing is missing.\n"
-        return False
+            return self.typed(CHECK)
+        return ""
+
+    def has_nothing_missing(self) -> bool:
+        return self.checked() == "Nothing is missing.\n"
 
     def add(self, name: str, text: str) -> None:
         path = self.root / "shop" / name
@@ -161,7 +164,9 @@ def test_the_tutorial_is_followed(shop: Shop, cluster: Cluster, redis: Redis) ->
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     *of_celery, web = PROGRAMS
-    worker, refresh, beat = (shop.start(one) for one in of_celery)
+    worker, refresh = (shop.start(one) for one in of_celery[:-1])
+    wait_for(lambda: "Beat has never sent anything" in shop.checked(), "the missing beat to be told")
+    beat = shop.start(of_celery[-1])
     shop.start(f"{web} {port}")
     wait_for(shop.has_nothing_missing, "beat to have sent its first tick", log=beat.log)
 

@@ -230,4 +230,4 @@ def test_a_person_signs_in_and_sees_the_dashboard(open_page: OpenPage) -> None:
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("heading", name="Dashboard")).to_be_visible()
-    expect(page.get_by_text("Worker processes").first).to_be_visible()
+    expect(page.get_by_text("Live nodes").first).to_be_visible()

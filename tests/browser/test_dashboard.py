@@ -53,6 +53,12 @@ def test_an_open_page_says_within_a_round_that_the_database_is_away(open_page: O
     expect(page.locator("[data-trouble]")).to_have_text("")
 
 
+def test_the_number_of_findings_is_read_out_and_takes_no_place(open_page: OpenPage) -> None:
+    number = open_page("/admin/").get_by_role("status")
+    expect(number).to_have_text(re.compile("finding"))
+    assert number.evaluate("one => [one.offsetWidth, one.offsetHeight]") == [1, 1]
+
+
 def test_the_charts_change_from_the_hour_to_the_day(open_page: OpenPage) -> None:
     page = open_page("/admin/")
     hour, day = (page.get_by_role("button", name=f"Last {span}") for span in ("hour", "day"))

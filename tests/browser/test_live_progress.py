@@ -31,6 +31,18 @@ def test_the_bar_of_an_execution_grows_without_a_reload(open_page: OpenPage) -> 
     assert Task.objects.filter(execution=execution, status="Success").count() == 10
 
 
+def test_what_runs_is_hatched_in_a_bar_and_what_has_ended_is_not(open_page: OpenPage) -> None:
+    _, tasks = made(3, "HATCHED")
+    report([Report(tasks[0], "Success", 1), Report(tasks[1], "Running", 1)])
+    page = open_page("/admin/harbor_executions/execution/?vendor=HATCHED")
+    bar = page.locator("#result_list .harbor-progress")
+    look = "part => [part.title, getComputedStyle(part).backgroundImage.split('(')[0]]"
+    assert bar.evaluate(f"bar => [...bar.children].map({look})") == [
+        ["Success: 33.33%", "none"],
+        ["Running: 33.33%", "repeating-linear-gradient"],
+    ]
+
+
 NAME = "layers of a browser"
 
 

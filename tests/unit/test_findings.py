@@ -38,7 +38,11 @@ SILENT_BEAT = tuple(replace(row, sent=None if row.sent is None else 95.0) for ro
 FAULTS: dict[str, tuple[ServiceState, list[str]]] = {
     "database_away": (ServiceState(absent={"database": "PostgreSQL: refused"}), ["database.reachable"]),
     "not_migrated": (
-        ServiceState(absent={"database": 'PostgreSQL: relation "execution" does not exist'}, is_migrated=False),
+        ServiceState(
+            absent={"database": 'PostgreSQL: relation "execution" does not exist'},
+            is_migrated=False,
+            first_heartbeat=99.0,
+        ),
         ["tables.migrations"],
     ),
     "redis_away": (
@@ -55,6 +59,10 @@ FAULTS: dict[str, tuple[ServiceState, list[str]]] = {
         replace(SOUND, schedule=tuple(replace(row, sent=None) for row in SCHEDULE)),
         ["beat.alive"],
     ),
+    "Celery's own beat never ran": (
+        replace(SOUND, schedule=None, first_heartbeat=21.0),
+        ["beat.alive"],
+    ),
     "a row is gone": (replace(SOUND, schedule=SCHEDULE[1:]), ["beat.rows"]),
     "a row is disabled": (
         replace(SOUND, schedule=(replace(SCHEDULE[0], is_enabled=False), *SCHEDULE[1:])),
@@ -63,6 +71,7 @@ FAULTS: dict[str, tuple[ServiceState, list[str]]] = {
     "the database was away": (replace(SOUND, pause=1.5), ["status.paused"]),
     "an execution waits": (replace(SOUND, oldest_waiting=61.0), ["status.waiting"]),
     "quarantine": (replace(SOUND, quarantined=1), ["status.quarantine"]),
+    "a webhook waits": (replace(SOUND, waiting_webhooks=("pager",)), ["status.webhooks"]),
     "dead letters": (replace(SOUND, dead_letters=2), ["status.deliveries"]),
     "reconcile is late": (replace(SOUND, last_reconcile=300.0), ["status.reconcile"]),
     "paused": (
@@ -103,6 +112,10 @@ BORDERS = {
     "beat sends every five seconds, and may be late": replace(
         SOUND, schedule=tuple(replace(row, sent=45.0) for row in SCHEDULE)
     ),
+    "Celery's own beat has just started": replace(SOUND, schedule=None, first_heartbeat=20.0),
+    "what Celery's own beat sends is done": replace(
+        SOUND, schedule=None, first_heartbeat=9_999.0, last_sample=12.0
+    ),
     "an execution waits for the interval": replace(SOUND, oldest_waiting=60.0),
     "a backlog": replace(SOUND, backlog=1_000_000),
     "reconcile runs each minute": replace(SOUND, last_reconcile=210.0),
@@ -133,5 +146,8 @@ def test_the_sentences_name_numbers_and_the_command() -> None:
     (one,) = found(replace(SOUND, nodes=(), last_heartbeat=90.0))
     assert one["what"] == "No worker is alive; the last heartbeat came 1 min 30 s ago."
     assert one["todo"] == "Start one with: celery -A harbor_refresh worker --concurrency 2"
+    (one,) = found(replace(SOUND, schedule=None, first_heartbeat=21.0))
+    assert (one["level"], one["what"]) == ("warning", "Beat has never sent anything.")
+    assert one["todo"] == "Start one with: celery -A harbor_refresh beat --pidfile="
     (one,) = found(replace(SOUND, quarantined=1))
     assert one["what"] == "1 execution could not be refreshed and is in quarantine."

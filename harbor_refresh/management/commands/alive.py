@@ -110,11 +110,11 @@ def _idle(names: Sequence[str], seconds: float) -> str:
 
 
 def judge_beat() -> Verdict:
-    """Judge beat as the doctor does, by when it last sent a task. Several beats are judged together."""
+    """Judge beat as the doctor does, silenced or not, by when it last sent a task, and several beats together."""
     facts = Facts()
     if away := facts.state.absent.get("database"):
         return Verdict(True, f"the database is away, so nothing is known of beat: {away}")
-    trouble = " ".join(told(one)["what"] for one in beat_alive(facts)).rstrip(".")  # whether it is silenced or not
+    trouble = " ".join(told(one)["what"] for one in beat_alive(facts) if one.is_serious()).rstrip(".")
     return Verdict(not trouble, trouble or "beat sends what its schedule has")
 
 

@@ -149,7 +149,7 @@ def job_of(signature: Any, takes: JobInput = JobInput.NOTHING, needs: Sequence[N
     try:
         refuse_arguments(task, (*first, *signature.args), signature.kwargs)
     except TypeError as exc:
-        raise Refused(f"job {task.name}: {exc}; the job itself is its first argument, and is not given") from exc
+        raise Refused(f"job {task.name}: {exc}") from exc
     meta = signature.options.get(META)
     if meta is not None and not isinstance(meta, dict):
         raise Refused(f"{task.name}: meta takes a dict, as in .set(meta={{'layer': 7}}), and got {shown(meta)}")
@@ -209,4 +209,9 @@ def refuse_arguments(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     """Raise TypeError if the function does not take these arguments after the handle. It is Celery's own check, so
     `typing=False` on the task, and `strict_typing=False` on the app, switch it off."""
     if task.checks_arguments and (check := getattr(task, "__header__", None)):
-        check(None, *args, **kwargs)
+        try:
+            check(None, *args, **kwargs)
+        except TypeError as exc:
+            is_bound = not isinstance(inspect.getattr_static(task, "run"), staticmethod)
+            way_out = ", instead of self: remove bind=True" if is_bound else ", and is not given"
+            raise TypeError(f"{exc}; the job itself is its first argument{way_out}") from None

@@ -22,6 +22,7 @@ from harbor_refresh.executions.management.output import Answer, Failed, Misused,
 from harbor_refresh.executions.models import Execution, Quarantine
 from harbor_refresh.executions.news.audit import Outcome, Target, Word, at_terminal, note
 from harbor_refresh.executions.queries.chosen_pages import count, span
+from harbor_refresh.executions.queries.error_groups import by_message, newest_errors
 from harbor_refresh.executions.queries.filters import Filter, by_path
 from harbor_refresh.executions.queries.progress import progress
 from harbor_refresh.executions.status import Status
@@ -37,8 +38,8 @@ FIELDS = (
     *("id", "vendor_type", "vendor_id", "vendor_key", "status", "status_message", "trigger", "extra_attrs"),
     *("start_time", "update_time", "end_time", "revision"),
 )
-#: At most so many running jobs, and ids that are unknown, are shown.
-MOST_RUNNING, SHOWN = 50, 20
+#: At most so many running jobs, messages of errors, and ids that are unknown, are shown.
+MOST_RUNNING, MOST_MESSAGES, SHOWN = 50, 4, 20
 COUNT_SECONDS = 60
 
 
@@ -107,13 +108,16 @@ def _show(options: dict[str, Any]) -> Answer:
         return _running(execution.pk)
     found = progress(execution.pk)
     reason = Quarantine.objects.filter(pk=execution.pk).values_list("reason", flat=True).first()
+    errors = by_message(newest_errors(execution_id=execution.pk)[0])[:MOST_MESSAGES]
     data = {"counts": found.counts, "tasks": found.total, "progress": found.share, "quarantine": reason}
+    data["errors"] = [{"message": one.key, "count": one.count, "task_id": one.task_id} for one in errors]
     counts = ", ".join(f"{count:,} {status}" for status, count in sorted(found.counts.items()))
     rows = [
         ("execution", str(execution.pk)),
         ("vendor", f"{execution.vendor_type} {execution.vendor_key}"),
         ("status", execution.status),
         ("message", execution.status_message),
+        *((plural(one.count, "error"), one.key or "(no message)") for one in errors),
         ("trigger", execution.trigger),
         ("attributes", json.dumps(execution.extra_attrs, ensure_ascii=False)),
         ("started", execution.start_time),
@@ -213,7 +217,7 @@ HELP = {
     Word.DELETE: "delete executions that have ended, with their tasks and their history",
 }
 LIST = "list the executions that match the options, the newest first"
-SHOW = "show one execution, its tasks by status, and the share that has ended"
+SHOW = "show one execution, its most frequent errors, its tasks by status, and the share that has ended"
 RUNNING = "list its running jobs instead, with the progress and the last message of each"
 KILL = "after this time, kill the processes of jobs that still run; only with IDs of executions"
 LIMIT = argument("--limit", type=positive_integer, default=50, metavar="N", help="show the N newest (50)")

@@ -9,6 +9,8 @@ from django.db import connection
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from pytest_django import Settings
 
+from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.news.deliveries import subscriptions
 from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline import schedule
@@ -126,3 +128,13 @@ def test_claims_that_no_recovery_has_released(redis: Redis) -> None:
     assert found("status.claims") == [
         (E, "Recovery has not released 1 claim, although more than 600 s have passed.")
     ]
+
+
+def test_a_webhook_that_waits_after_failures() -> None:
+    row = subscriptions.create("pager", "https://example.com/")
+    now = datetime.now(UTC)
+    away = {"failures": 5, "failing_since": now - timedelta(minutes=4), "retry_at": now + timedelta(minutes=2)}
+    for change, count in ((away, 1), ({"enabled": False}, 0), ({"enabled": True, "retry_at": now}, 0)):
+        Subscription.objects.filter(pk=row.pk).update(**change)
+        told = found("status.webhooks")
+        assert [(level, "the webhook pager for a while" in what) for level, what in told] == [(W, True)] * count

@@ -70,7 +70,7 @@ def test_a_worker_whose_main_process_stands_still(cluster: Cluster) -> None:
         ((level, what),) = found_at_last("workers.answer")
     finally:
         os.kill(worker.process.pid, signal.SIGCONT)
-    assert (level, what.split(",")[0]) == (E, "Heartbeats come from 1 worker process")
+    assert (level, what.split(",")[0]) == (E, "Heartbeats come from 1 node")
 
 
 def test_a_worker_of_another_app_that_takes_our_messages(cluster: Cluster) -> None:

@@ -279,6 +279,21 @@ def test_arguments_are_checked_against_the_function_and_by_delay_too(task: Any) 
     assert Execution.objects.count() == 1
 
 
+def takes_itself(self: Any, artifact: str) -> None:
+    pass
+
+
+def test_a_bound_task_without_a_handle_is_told_to_remove_its_bind() -> None:
+    task = app.task(base=TrackedJob, name="bound, no handle", shared=False, bind=True)(takes_itself)
+    todo = r"the job itself is its first argument, instead of self: remove bind=True$"
+    with pytest.raises(Refused, match=todo):
+        start_signatures("SCAN", jobs=[task.s("a")])
+    with pytest.raises(TypeError, match=todo):
+        task.delay("a")
+    with pytest.raises(TypeError, match=r"the job itself is its first argument, and is not given$"):
+        TWO["plain"].delay()
+
+
 def test_in_a_chain_the_result_of_the_job_before_is_counted_as_an_argument() -> None:
     task = TWO["plain"]
     start_signatures("SCAN", jobs=[chain(a_job.s(), task.s()), chain(a_job.s(), task.s(2), task.si("a"))])

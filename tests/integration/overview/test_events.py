@@ -77,7 +77,7 @@ def test_a_death_is_told_once_however_often_it_is_seen() -> None:
     events.note_deaths([SeenNode("a", 10.0), SeenNode("b", 50.0)])
     events.note_deaths([SeenNode("a", 200.0), SeenNode("b", 60.0), SeenNode("c", 0.5)])
     assert rows() == [("node_died", "a", 1), ("node_died", "b", 1), ("node_died", "c", 1)]
-    assert [one.sentence for one in events.latest(2)] == ["Worker process c died", "Worker process a died"]
+    assert [one.sentence for one in events.latest(2)] == ["Node c died", "Node a died"]
 
 
 def test_events_of_more_than_two_days_are_deleted_with_the_next() -> None:

@@ -188,6 +188,24 @@ def test_show_names_the_tasks_by_status_and_the_share_that_has_ended() -> None:
     }
 
 
+def test_show_says_why_an_execution_failed_the_most_frequent_message_first() -> None:
+    execution, tasks = made(6)
+    messages = ["the registry answered 503", "timeout", "the registry answered 503", "a", "b", "c"]
+    report([Report(task, "Error", 1, message) for task, message in zip(tasks, messages, strict=True)])
+    refresh([execution.pk])
+    assert re.findall(r"^\d errors? .*", said("harbor", "show", execution.pk), re.MULTILINE) == [
+        "2 errors    the registry answered 503",
+        "1 error     a",
+        "1 error     b",
+        "1 error     c",
+    ]
+    assert data("harbor", "show", execution.pk)["errors"][0] == {
+        "message": "the registry answered 503",
+        "count": 2,
+        "task_id": tasks[2],
+    }
+
+
 def test_show_names_an_unknown_execution() -> None:
     assert failing("harbor", "show", 7) == ("", "there is no execution 7.")
 

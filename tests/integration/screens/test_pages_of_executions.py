@@ -271,7 +271,9 @@ def test_the_page_groups_its_errors_and_shows_its_first_tasks(admin: Client) -> 
     shown = admin.get(page_of(execution))
     page = text(shown)
 
-    assert re.search(r"Errors by message .* it is Error 3 20", page)
+    grouped = r"Errors by message .* it is Error 3 20"
+    assert re.search(rf"{grouped}.* History: ", page), "they stand at the status"
+    assert re.search(grouped, part(admin.get(panel_of(execution)))), "an open page follows them"
     assert page.count("it is Success") == 20
     all_tasks = f"{TASKS}?execution__id__exact={execution.pk}"
     assert {f'href="{all_tasks}"', f'href="{all_tasks}&amp;status__exact=Error"'} <= set(

@@ -114,6 +114,9 @@ def test_a_viewers_open_page_gets_no_buttons_beside_an_operators(queue: Executio
     viewer = signed_in("view_pause")
     shown = [live(client).json()["parts"]["queues"] for client in (operator, viewer, operator)]
     assert ["?verb=" in part for part in shown] == [True, False, True]
+    headers = [re.findall("<th scope=.col.>([^<]+)<", part)[4:] for part in shown]
+    assert headers == [["Action"], [], ["Action"]]
+    assert all(part.count("<td>") == 4 * (5 if "Action" in part else 4) for part in shown)
 
 
 def test_without_the_permission_there_is_no_page_and_an_open_one_is_refused(queue: ExecutionQueue) -> None:

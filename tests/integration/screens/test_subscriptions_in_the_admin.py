@@ -1,16 +1,20 @@
 """The screens of subscriptions and deliveries."""
 
+import re
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import AuditEntry, Callback, Delivery, Subscription
 from harbor_refresh.executions.news.callbacks import record
 from harbor_refresh.executions.news.deliveries import deliverer, subscriptions
-from tests.integration.admin_client import act, signed_in, told
+from tests.integration.admin_client import act, signed_in, text, told
 from tests.integration.concurrency import in_background, statement_held_open, wait_until
 from tests.integration.database_state import waiting_for_locks
 from tests.integration.executions.api.api_client import Program, token
@@ -136,6 +140,28 @@ def test_a_webhook_is_tested_and_deleted(admin: Client) -> None:
     assert told(act(admin, SUBSCRIPTIONS, "delete_chosen", [row.pk]))[-1] == "success: pager is deleted."
     assert not Subscription.objects.exists()
     assert not Delivery.objects.exists()
+
+
+def test_the_page_of_a_webhook_has_its_state_and_its_last_error_and_sends_a_test(admin: Client) -> None:
+    def shown(client: Client) -> str:
+        return text(client.get(f"{SUBSCRIPTIONS}{row.pk}/change/").content.decode())
+
+    with receiver(status=500) as one:
+        row = subscriptions.create("pager", one.url)
+        assert re.search("State Works .*Waits until - .*Failing since - .*Last error -", shown(admin))
+        ended(1)
+        deliverer.deliver()
+        began, retry_at = timezone.now() - timedelta(minutes=4), timezone.now() + timedelta(minutes=2)
+        Subscription.objects.update(failures=5, failing_since=began, retry_at=retry_at)
+        until = f"Waits until {retry_at:%Y-%m-%d %H:%M:%S} UTC"
+        assert re.search(f"State Waits .*{until} .*Last error it answered 500", shown(admin))
+        send = f"{SUBSCRIPTIONS}{row.pk}/send_test/"
+        assert "Send a test to subscription" in text(admin.get(send).content.decode())
+        one.status = 204
+        assert told(admin.post(send, {"confirmed": "yes"}))[-1] == "success: pager answered 204."
+    assert admin.get(f"{DELIVERIES}?subscription__id__exact={row.pk}").context["cl"].result_count == 1
+    User.objects.update(username="another")
+    assert "Last error" not in shown(signed_in("view_subscription")), "it is of a delivery"
 
 
 def test_the_subscription_of_a_callback_that_executions_have_is_not_deleted(admin: Client) -> None:

@@ -12,6 +12,7 @@ import pytest
 import redis.exceptions
 from django.utils import timezone
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
+from harbor_refresh.tasks.overview import samples, state
 from redis import Redis
 
 from harbor_refresh.executions.errors import QueueUnavailable
@@ -21,6 +22,7 @@ from harbor_refresh.management.commands.alive import Verdict, Worker, judge_beat
 from harbor_refresh.tasks.broker.celery_queues import JOBS, TICKS
 from harbor_refresh.tasks.celery_tasks import MAX_WAITING
 from harbor_refresh.tasks.checks import workers
+from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.pipeline import wakeup
 from tests import servers
 from tests.faults.cluster import ROOT, Cluster, Member
@@ -132,6 +134,17 @@ def test_a_beat_whose_broker_is_away_is_alive_and_sends_as_soon_as_it_is_there(
 def test_a_beat_with_nothing_to_send_is_alive() -> None:
     PeriodicTask.objects.update(enabled=False, last_run_at=None)
     assert judge_beat().is_alive
+
+
+def test_a_beat_with_the_schedule_of_celery_is_not_blamed_for_what_no_worker_has_done_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(state, "has_rows", lambda: False)
+    monkeypatch.setattr(workers, "FIRST_SAMPLE_SECONDS", -1)
+    assert [one.is_serious() for one in workers.beat_alive(Facts())] == [False]
+    assert judge_beat().is_alive
+    samples.record(state.look())
+    assert list(workers.beat_alive(Facts())) == []
 
 
 def test_the_command_exits_with_1_and_one_line(database: str) -> None:

@@ -130,7 +130,7 @@ def test_what_went_wrong_and_how_it_healed_is_told(admin: Client) -> None:
     events.note_deaths([SeenNode("host-7-x", 5.0)])
     events.note(events.Kind.RECOVERED, 3)
     told = live(admin).json()["parts"]["events"]
-    assert "Worker process host-7-x died" in told
+    assert "Node host-7-x died" in told
     assert "3 executions were taken back from dead workers" in told
 
 
