@@ -12,7 +12,6 @@ import pytest
 import redis.exceptions
 from django.utils import timezone
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
-from harbor_refresh.tasks.overview import samples, state
 from redis import Redis
 
 from harbor_refresh.executions.errors import QueueUnavailable
@@ -23,6 +22,7 @@ from harbor_refresh.tasks.broker.celery_queues import JOBS, TICKS
 from harbor_refresh.tasks.celery_tasks import MAX_WAITING
 from harbor_refresh.tasks.checks import workers
 from harbor_refresh.tasks.checks.facts import Facts
+from harbor_refresh.tasks.news import samples, state
 from harbor_refresh.tasks.pipeline import wakeup
 from tests import servers
 from tests.faults.cluster import ROOT, Cluster, Member
