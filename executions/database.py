@@ -128,16 +128,6 @@ def delete_first(rows: QuerySet[Any], at_most: int) -> int:
     return rows.model._default_manager.filter(pk__in=ids)._raw_delete(using=DEFAULT_DB_ALIAS) if ids else 0
 
 
-def raise_if_away() -> None:
-    """Check the database before work for it begins. A database that takes no writes counts as away, too."""
-    with absence_translated(), connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('transaction_read_only')")
-        (read_only,) = cursor.fetchone()
-    if read_only == "on":
-        connection.close()
-        raise DatabaseAway("PostgreSQL: it takes no writes; it is a standby, or read-only")
-
-
 @contextmanager
 def absence_translated() -> Iterator[None]:
     """Raise DatabaseAway if the database is away; an error about the work itself passes unchanged. DatabaseRefused

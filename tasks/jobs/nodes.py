@@ -3,10 +3,9 @@
 The main process of a worker beats for the processes below it: in a pool of processes, a job that holds the
 interpreter for a minute is no dead job. Two threads share the work:
 
-1. One beats once a second (sql/beat.sql).
-2. The other releases what processes of its pool ran that are gone; deletes the rows of dead nodes, and releases
-   what a node ran that has no row; sends jobs; and kills what was stopped and does not listen. The pool wakes it
-   when a process dies.
+1. One beats once a second, and when the pool says that a process died. So it learns what is to do (sql/beat.sql).
+2. The other does it: it releases what processes of its pool ran that are gone; deletes the rows of dead nodes, and
+   releases what a node ran that has no row; sends jobs; and kills what was stopped and does not listen.
 
 Processes of a pool die with their worker, by the kernel: Celery sees to that. If a server is away, nothing is
 released, and no job begins or ends. A node that was frozen and comes back has lost its runs.
@@ -18,10 +17,11 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from functools import cache
+from itertools import count
 from typing import Any
 
 from celery import bootsteps
@@ -76,8 +76,8 @@ class ThisWorker:
 
     def __init__(self) -> None:
         self.id = int(os.environ.get(ID) or secrets.randbits(62))
-        self._wake = threading.Event()
-        self._ending = threading.Event()
+        self._wake, self._has_found, self._ending = threading.Event(), threading.Event(), threading.Event()
+        self._found: Any = [(), False, False, False, ()]
         self._threads: list[threading.Thread] = []
         self._is_logged = self._has_limits = False
         #: Since when it beats without a gap, and when it last did.
@@ -116,11 +116,10 @@ class ThisWorker:
         """Leave, after the pool has ended: what its processes ran, and did not end, is released now."""
         if not self._threads:
             return
-        self._ending.set()
-        self._wake.set()
-        for one in self._threads:
-            one.join(TTL_SECONDS)
-        self._threads = []
+        for event in (self._ending, self._wake, self._has_found):
+            event.set()
+        while self._threads:
+            self._threads.pop().join(TTL_SECONDS)
         try:
             with absence_translated():
                 Node.objects.filter(pk=self.id).delete()
@@ -130,28 +129,32 @@ class ThisWorker:
         connection.close()
 
     def _beat_on(self) -> None:
-        while not self._ending.wait(BEAT_SECONDS):
+        while not self._ending.is_set():
             self._beat()
+            self._wake.wait(BEAT_SECONDS)
+            self._wake.clear()
         connection.close()
 
     def _pass_on(self) -> None:
-        passes, next_at = 0, time.monotonic() + BEAT_SECONDS
+        passes = count(1)
         while not self._ending.is_set():
-            is_woken = self._wake.wait(LIMIT_SECONDS if self._has_limits else BEAT_SECONDS)
-            self._wake.clear()
+            is_due = self._has_found.wait(LIMIT_SECONDS if self._has_limits else None)
+            self._has_found.clear()
             if self._has_limits:
                 self._guarded(sender.send_admitted, self._queues(), sender.publisher.get().put)
-            if is_woken or time.monotonic() >= next_at:
-                passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
-                self._guarded(self._look_after_jobs, passes)
+            if is_due:
+                self._guarded(self._look_after_jobs, next(passes))
         connection.close()
 
     def _beat(self) -> None:
-        self._measure()
+        now, ended = time.monotonic(), _ended()
+        if ended > self._ended or active_requests:  # it was not idle
+            self._rates.append((ended - self._ended) / max(now - self._counted_at, 0.1))
+        self._ended, self._counted_at = ended, now
         pool, controller = self._consumer.pool, self._consumer.controller
         try:
             with absence_translated():
-                run(
+                [self._found] = run(
                     "beat",
                     id=self.id,
                     node=self._name,
@@ -159,6 +162,7 @@ class ThisWorker:
                     busy=len(active_requests),
                     queues=self._queues(),
                     rate=max(self._rates, default=None),
+                    ttl=TTL_SECONDS,
                 )
         except (RefreshError, DatabaseError) as exc:
             if not self._is_logged:
@@ -169,25 +173,20 @@ class ThisWorker:
             if now - self._beat_at > TTL_SECONDS:
                 self._since = now
             self._beat_at, self._is_logged = now, False
-
-    def _measure(self) -> None:
-        """Note how many tasks a second have ended since the last beat, unless it was idle."""
-        now, ended = time.monotonic(), _ended()
-        if ended > self._ended or active_requests:
-            self._rates.append((ended - self._ended) / max(now - self._counted_at, 0.1))
-        self._ended, self._counted_at = ended, now
+            self._has_found.set()
 
     def _look_after_jobs(self, passes: int) -> None:
-        queues, publish = self._queues(), sender.publisher.get().put
-        with absence_translated():
-            [found] = run("to_do", node=self.id, queues=queues, ttl=TTL_SECONDS)
-        processes, is_one_silent, has_consequences, may_send = found
-        self._release_dead_processes(processes)
+        publish = sender.publisher.get().put
+        processes, is_one_silent, has_consequences, may_send, with_jobs = self._found
+        # A run that the table has was begun by a process of this pool. If it is not in the pool after that, it is
+        # gone. A pool of threads is one process, this one.
+        if dead := set(processes) - {os.getpid(), *(one.pid for one in self._processes())}:
+            release(running(Q(node=self.id, process__in=dead)))
         if (is_one_silent and self._delete_dead_nodes()) or passes % BEATS_A_PASS == 0:
             release_runs_without_node()
-            sender.send_all(queues, publish)
-        elif may_send:
-            sender.send_due(queues, publish)
+            sender.send_all(with_jobs or (), publish)
+        if may_send:
+            sender.send_due(self._queues(), publish)
         with suppress(RuntimeError):  # another thread changes the set of requests
             self._kill_stopped()
         if has_consequences:
@@ -229,12 +228,6 @@ class ThisWorker:
 
     def _queues(self) -> list[str]:
         return list(self._consumer.app.amqp.queues.consume_from)
-
-    def _release_dead_processes(self, processes: Sequence[int]) -> None:
-        """A run that the table has was begun by a process of this pool. If it is not in the pool after that, it is
-        gone. A pool of threads is one process, this one."""
-        if dead := set(processes) - {os.getpid(), *(one.pid for one in self._processes())}:
-            release(running(Q(node=self.id, process__in=dead)))
 
 
 def _ended() -> int:

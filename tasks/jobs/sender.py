@@ -76,9 +76,8 @@ def send(
     count = 0
     for queue in {*queues, *(admit(limited) if limited else ())}:
         with absence_translated():
-            rows = run("sending/pick", queue=queue, floor=FLOOR, each=EACH, most=most)
-        if rows:
-            (publish or _publish)(rows)
+            if rows := run("sending/pick", queue=queue, floor=FLOOR, each=EACH, most=most):
+                (publish or _publish)(rows)
         count += len(rows)
     return count
 
@@ -101,18 +100,15 @@ def send_admitted(queues: Collection[str], publish: Publish | None = None) -> No
 
 
 def send_all(queues: Collection[str], publish: Publish | None = None) -> None:
-    """Send whatever may run, and what is overdue: the pass of each node, for its queues."""
-    send_due(queues, publish)
+    """Send the next jobs of these queues, and what is overdue: the pass of each node, for its queues."""
     send(queues, publish)
     limited = [name for name, task in current_app.tasks.items() if task.rate_limit]
     often = {"patience": PATIENCE_SECONDS, "long": LONG_SECONDS, "limited": limited}
     with absence_translated():
         run("sending/unsend")
-    for queue in queues:
-        with absence_translated():
-            rows = run("sending/resend", queue=queue, most=EACH, **often)
-        if rows:
-            (publish or _publish)(rows)
+        for queue in queues:
+            if rows := run("sending/resend", queue=queue, most=EACH, **often):
+                (publish or _publish)(rows)
 
 
 def queues_with_jobs() -> list[str]:

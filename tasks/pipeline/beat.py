@@ -6,17 +6,19 @@
   for 50 minutes, and then ends. Here each message connects by itself. One that cannot be sent is logged and left
   out until its row is due again;
 - goes on if the clock goes back by more than a minute. The original waits until the clock reaches its noted times;
+- keeps a run that it could not write: the original forgets it, and sends the row again;
 - only ends the process on SIGTERM. Celery's handler writes the rows, and if it interrupts a statement of this
-  process, neither ever ends. It has nothing to write: beat writes each run as it sends it. If the
-  database is away then, the row may be sent again.
+  process, neither ever ends. Beat writes a run as it sends it; if it cannot, the next beat sends it again.
 """
 
 import logging
 import signal
 import time
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
+from django.db import DatabaseError
 from django.utils import timezone
 from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 
@@ -33,24 +35,24 @@ WRONG_CLOCK = timedelta(microseconds=WRONG_CLOCK_US)
 HANDLERS = "celery.apps.beat"
 
 
-def _end(*_: Any) -> NoReturn:
-    raise SystemExit
-
-
-def replace_handlers() -> None:
+def replace_handlers(scheduler: "PatientScheduler") -> None:
     """Replace the handlers that Celery's beat has installed; in a program that is no beat, do nothing."""
+
+    def end(*_: Any) -> NoReturn:
+        scheduler._dirty = set()
+        raise SystemExit
+
     for number in (signal.SIGTERM, signal.SIGINT):
         if getattr(signal.getsignal(number), "__module__", None) == HANDLERS:
-            signal.signal(number, _end)
+            signal.signal(number, end)
 
 
 class Entry(ModelEntry):
     def save(self) -> None:
-        """Write when the row was last due, and how often. The original reads the row and writes all of it, so a
-        person who disabled it in between would find it enabled again."""
+        """Write when the row was last due, and how often, if it is still there. The original reads the row and
+        writes all of it, so a person who disabled it in between would find it enabled again."""
         of_beat = {"last_run_at": self.model.last_run_at, "total_run_count": self.model.total_run_count}
-        if not type(self.model).objects.filter(pk=self.model.pk).update(**of_beat):
-            raise self.model.DoesNotExist
+        type(self.model).objects.filter(pk=self.model.pk).update(**of_beat)
 
 
 class PatientScheduler(DatabaseScheduler):
@@ -58,7 +60,7 @@ class PatientScheduler(DatabaseScheduler):
     _looked_at = datetime.min
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        replace_handlers()
+        replace_handlers(self)
         kwargs.setdefault("sync_every_tasks", 1)
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
 
@@ -69,24 +71,31 @@ class PatientScheduler(DatabaseScheduler):
                 with absence_translated():
                     restore_rows()
                     super().setup_schedule()  # type: ignore[no-untyped-call]
+                    return
             except DatabaseAway as exc:
                 self._initial_read = True  # nothing has been read
                 if not logged:
                     log.warning("Beat waits for its schedule: %s", exc)
                 logged = True
                 time.sleep(PAUSE_SECONDS)
-            else:
-                return
 
     def schedule_changed(self) -> bool:
         """Have the rows read as well if the clock has gone back: then all planned times are too late."""
         before, self._looked_at = self._looked_at, datetime.now()
         return before > self._looked_at or bool(super().schedule_changed())  # type: ignore[no-untyped-call]
 
+    def sync(self) -> None:
+        with suppress(DatabaseAway, DatabaseError), absence_translated():
+            for name in [*self._dirty]:
+                self._schedule[name].save()  # type: ignore[index]  # it was read
+                self._dirty.remove(name)
+
     def all_as_schedule(self) -> Any:
         """Read the rows. A run far in the future comes from a clock that was ahead, and counts as a run of now. If
         the database is away, the known rows stay, and the next look reads them."""
         try:
+            if self._dirty:
+                raise DatabaseAway("a run is not written")
             with absence_translated():
                 now, rows = timezone.now(), self.Model.objects
                 rows.filter(last_run_at__gt=now + WRONG_CLOCK).update(last_run_at=now)

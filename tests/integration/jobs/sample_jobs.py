@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any, Self
 
 from celery import Celery
@@ -20,6 +21,7 @@ from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Link, Task
 from harbor_refresh.executions.status import CODES, is_final
 from harbor_refresh.tasks.jobs import Handle, TrackedJob, sender
+from harbor_refresh.tasks.jobs.nodes import ThisWorker
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, Run, begin, header_of, take
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
@@ -126,12 +128,22 @@ def beats(
     rate: float | None = 1_000,
 ) -> None:
     """This node gives a sign of life."""
-    run("beat", id=node, node=name, slots=slots, busy=busy, queues=list(queues), rate=rate)
+    run("beat", id=node, node=name, slots=slots, busy=busy, queues=list(queues), rate=rate, ttl=5)
+
+
+def worker_of_jobs() -> ThisWorker:
+    """The main process of a worker of the jobs' queue."""
+    queues, found = SimpleNamespace(consume_from=[QUEUE]), ThisWorker()
+    app, controller = SimpleNamespace(amqp=SimpleNamespace(queues=queues)), SimpleNamespace(concurrency=1)
+    found._consumer = SimpleNamespace(app=app, pool=None, controller=controller)
+    return found
 
 
 def send_all() -> None:
     """The nodes of all queues do a pass."""
-    sender.send_all(queues=[*set(Job.objects.values_list("queue", flat=True))])
+    queues = [*set(Job.objects.values_list("queue", flat=True))]
+    sender.send_due(queues)
+    sender.send_all(queues)
 
 
 def nothing_has_begun_for(seconds: float) -> None:

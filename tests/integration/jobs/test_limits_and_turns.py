@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +20,6 @@ from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.news.audit import Origin, Person
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import TrackedExecution, TrackedJob, limits, sender, start
-from harbor_refresh.tasks.jobs.nodes import ThisWorker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
 from harbor_refresh.tasks.jobs.running.reaper import reap, release_runs_without_node
@@ -30,7 +28,7 @@ from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.operations.pauses import pause, resume
 from tests.integration.admin_client import act, signed_in
 from tests.integration.concurrency import at_once
-from tests.integration.jobs.sample_jobs import QUEUE, Outbox, Sent, beats, begun, send_all
+from tests.integration.jobs.sample_jobs import QUEUE, Outbox, Sent, beats, begun, send_all, worker_of_jobs
 from tests.integration.statements import plan
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -242,9 +240,8 @@ def test_a_worker_whose_code_declares_no_limit_admits_jobs_each_second(declare: 
     assert different(outbox) == 1
     limits.change("a.copy", {"concurrency": 2}, "ann")
     a_second_passes()
-    worker = ThisWorker()
-    queues = SimpleNamespace(consume_from=[QUEUE])
-    worker._consumer = SimpleNamespace(app=SimpleNamespace(amqp=SimpleNamespace(queues=queues)), pool=None)
+    worker = worker_of_jobs()
+    worker._beat()
     worker._look_after_jobs(1)
     assert different(outbox) == 1
 

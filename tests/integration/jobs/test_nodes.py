@@ -1,7 +1,9 @@
 """Nodes: which workers are dead, and what becomes of the jobs that they ran. A silent job fails after
 a day; what it does for reports is in test_the_report_target.py."""
 
+import itertools
 import logging
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -30,6 +32,7 @@ from tests.integration.jobs.sample_jobs import (
     silent,
     tasks,
     tasks_refuse,
+    worker_of_jobs,
 )
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -194,18 +197,37 @@ def test_a_sign_of_life_is_one_of_the_job_and_not_of_its_worker(three: None) -> 
     assert rows()["b"] == ("running", 1)
 
 
-def test_a_node_asks_the_database_one_question_until_a_job_is_due(
-    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def look(outbox: Outbox) -> Callable[[], int]:
+    """Have a worker beat and look after its jobs. It returns how many statements it asked."""
+    worker, passes = worker_of_jobs(), itertools.count(1)
+
+    def beat_and_look() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            worker._beat()
+            worker._look_after_jobs(next(passes))
+        return len(asked)
+
+    return beat_and_look
+
+
+def test_an_idle_node_asks_one_question_a_second_and_two_more_in_five(
+    look: Callable[[], int], outbox: Outbox
 ) -> None:
-    node = nodes.ThisWorker()
     recorded("j", options={"countdown": 3600})
-    outbox.take()
-    queue = Job.objects.get().queue
-    monkeypatch.setattr(node, "_queues", lambda: [queue])
-    monkeypatch.setattr(node, "_processes", list)
-    with CaptureQueriesContext(connection) as asked:
-        node._look_after_jobs(1)
-    assert len(asked) == 1
+    assert [look() for _ in range(10)] == [1, 1, 1, 1, 3] * 2
     Job.objects.update(not_before=Now())
-    node._look_after_jobs(1)
+    look()
+    assert outbox.taken() == [("j", 0)]
+
+
+@pytest.mark.parametrize("state", ["waiting", "sent"])
+def test_a_job_that_was_left_behind_is_sent_within_five_beats(
+    look: Callable[[], int], outbox: Outbox, state: str
+) -> None:
+    recorded("j")
+    outbox.take()
+    Job.objects.update(state=state, sent_at=Now() - timedelta(days=1))
+    for _ in range(5):
+        look()
     assert outbox.taken() == [("j", 0)]

@@ -99,7 +99,7 @@ class Jobs(RuleBasedStateMachine):
 
     @rule(worker=workers)
     def beat(self, worker: int) -> None:
-        run("beat", id=worker, node=f"worker {worker}", slots=1, busy=0, queues=[QUEUE], rate=None)
+        run("beat", id=worker, node=f"worker {worker}", slots=1, busy=0, queues=[QUEUE], rate=None, ttl=5)
 
     @rule(worker=workers)
     def die(self, worker: int) -> None:

@@ -6,8 +6,6 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from harbor_refresh.executions.database import raise_if_away
-from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.tasks.conf import refresh_settings
@@ -67,16 +65,13 @@ def test_a_table_that_a_migration_holds_counts_no_attempt(redis: Redis, told: li
 def test_a_server_that_takes_no_writes_is_away(database: str, redis: Redis, told: list[Any]) -> None:
     execution, tasks = made(1)
     report([Report(tasks[0], "Success")])
-    raise_if_away()
     told.clear()
     with connection.cursor() as cursor:
         cursor.execute(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
     connection.close()
-    with pytest.raises(DatabaseAway, match=r"^PostgreSQL: it takes no writes; it is a standby, or read-only$"):
-        raise_if_away()
-    assert connection.connection is None
     published: list[Any] = []
     assert dispatch(published.extend, 0) == 0
+    assert connection.connection is None, "the next one may find a server that takes writes"
     assert (published, names(told), marked(redis)) == ([], ["database_away"], {member(execution)})
     assert redis.exists(execution_queue().keys.pause)
     assert redis.exists(execution_queue().keys.wake), "the next mark sends no tick, which could do nothing either"
@@ -84,4 +79,5 @@ def test_a_server_that_takes_no_writes_is_away(database: str, redis: Redis, told
         cursor.execute("SET default_transaction_read_only = off")
         cursor.execute(f"ALTER DATABASE {database} RESET default_transaction_read_only")
     connection.close()
-    raise_if_away()
+    redis.delete(execution_queue().keys.pause)
+    assert dispatch(published.extend, 0) == 1

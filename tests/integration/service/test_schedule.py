@@ -2,7 +2,8 @@
 
 import json
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
 from types import SimpleNamespace
 from typing import Any
@@ -235,6 +236,17 @@ def test_rows_that_were_made_while_the_clock_was_ahead_are_sent(
     assert "tasks.recover_stale" in sent_by(scheduler, redis)
 
 
+@contextmanager
+def database_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def refuse() -> None:
+        raise OperationalError("connection refused")
+
+    connection.close()
+    with monkeypatch.context() as patch:
+        patch.setattr(connection, "connect", refuse)
+        yield
+
+
 @pytest.mark.parametrize("is_clock_wrong", [False, True], ids=["a row has changed", "the clock has gone back"])
 def test_a_row_is_sent_once_although_the_database_goes_away_when_the_rows_are_read_again(
     clock_of_beat: Callable[[timedelta], None], redis: Redis, monkeypatch: pytest.MonkeyPatch, is_clock_wrong: bool
@@ -248,21 +260,27 @@ def test_a_row_is_sent_once_although_the_database_goes_away_when_the_rows_are_re
         changes = iter([True])
         monkeypatch.setattr(schedulers.DatabaseScheduler, "schedule_changed", lambda _: next(changes, False))
 
-    def refuse() -> None:
-        raise OperationalError("connection refused")
-
-    connection.close()
-    with monkeypatch.context() as patch:
-        patch.setattr(connection, "connect", refuse)
+    with database_away(monkeypatch):
         assert "tasks.sweep" not in sent_by(scheduler, redis)
+
+
+def test_a_row_that_was_due_while_the_database_was_away_is_sent_once(
+    clock_of_beat: Callable[[timedelta], None], redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scheduler = beat_of_two_rows()
+    clock_of_beat(timedelta(days=2))
+    with database_away(monkeypatch):
+        assert "tasks.sweep" in sent_by(scheduler, redis)
+    PeriodicTasks.update_changed()
+    assert "tasks.sweep" not in sent_by(scheduler, redis)
+    assert PeriodicTask.objects.get(name="Sweep").total_run_count == 1
 
 
 def test_beat_writes_nothing_of_a_row_that_a_person_deleted() -> None:
     scheduler = PatientScheduler(app=celery_app)
     ran = next(scheduler.schedule["Sweep"])
     PeriodicTask.objects.filter(name="Sweep").delete()
-    with pytest.raises(PeriodicTask.DoesNotExist):
-        ran.save()
+    ran.save()
     assert not PeriodicTask.objects.filter(name="Sweep").exists()
 
 
@@ -346,12 +364,15 @@ def test_beat_replaces_celerys_handler_whose_statements_may_wait_for_one_that_it
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         Beat(app=celery_app).install_sync_handler(Service(celery_app))
-        PatientScheduler(app=celery_app)
+        scheduler = PatientScheduler(app=celery_app)
         for number in before:
             handler: Any = signal.getsignal(number)
             assert handler.__module__ == "harbor_refresh.tasks.pipeline.beat"
+            scheduler.reserve(scheduler.schedule["Sweep"])
             with pytest.raises(SystemExit):
                 handler(number, None)
+            scheduler.sync()
+            assert PeriodicTask.objects.get(name="Sweep").last_run_at is None, "a statement now might never end"
     finally:
         for number, earlier in before.items():
             signal.signal(number, earlier)
