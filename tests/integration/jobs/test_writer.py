@@ -113,6 +113,11 @@ def ends(outbox: Outbox, this_writer: Writer, *names: str) -> None:
         this_writer.end(Outcome(found.run, Status.SUCCESS, queue=QUEUE))
 
 
+def is_sent_while_ends_come(outbox: Outbox, this_writer: Writer, end: Outcome) -> bool:
+    this_writer.end(end)
+    return bool(outbox.messages)
+
+
 def are_written(*names: str) -> None:
     def ended() -> int:
         return Job.objects.filter(task__job_id__in=names, state="ended").count()
@@ -158,8 +163,8 @@ def test_while_ends_keep_coming_the_next_jobs_are_sent_before_these_are_written(
     for following in ("b", "c"):  # the second while it rests
         found = begun(outbox.take()[0], node=this_worker.id)
         assert found is not None
-        end = partial(this_writer.end, Outcome(found.run, Status.SUCCESS, queue=QUEUE))
-        wait_for(lambda end=end: (end(), outbox.messages)[1], f"{following} to be sent")  # type: ignore[misc]
+        end = Outcome(found.run, Status.SUCCESS, queue=QUEUE)
+        wait_for(partial(is_sent_while_ends_come, outbox, this_writer, end), f"{following} to be sent")
 
 
 def test_while_the_database_is_away_ends_wait_and_one_line_says_so(
