@@ -24,6 +24,7 @@ from typing import Any
 
 from celery import current_app
 from celery.app.routes import Router
+from celery.app.task import extract_exec_options  # type: ignore[attr-defined]  # the stubs lack it
 from celery.exceptions import QueueNotFound, SoftTimeLimitExceeded
 from kombu.exceptions import EncodeError
 
@@ -42,8 +43,7 @@ log = logging.getLogger("harbor_refresh")
 
 #: The broker holds so many jobs of a queue whose workers are not known.
 FLOOR = 200
-#: Of another one it holds what the workers do in 1.5 seconds, at most so many for each slot, or FLOOR: a slot that
-#: does short jobs takes some hundred a second, and its ends are written within a second.
+#: Of another one it holds what the workers do in 1.5 seconds, at most so many for each slot, or FLOOR.
 EACH = 100
 #: The most jobs of a queue that are sent at once, and by a process that starts some.
 MOST, MOST_STARTED = 1_000, 200
@@ -134,7 +134,7 @@ def send_started(queues: Collection[str], execution_ids: Sequence[int], limited:
     except SoftTimeLimitExceeded:  # it is that of a job that starts others
         raise
     except Exception as exc:  # any error of the broker's client
-        _log_late(exc)
+        log.warning(LATE, said_by(exc))
 
 
 def send_behind(queues: Iterable[str], ended: Sequence[Outcome] = (), **_: Any) -> None:
@@ -150,11 +150,7 @@ def send_behind(queues: Iterable[str], ended: Sequence[Outcome] = (), **_: Any) 
         limited = [*(one.run.task_id for one in ended), *behind]
         send({*queues, *behind.values()}, publisher.get().put, limited=limited)
     except Exception as exc:
-        _log_late(exc)
-
-
-def _log_late(exc: Exception) -> None:
-    log.warning(LATE, said_by(exc))
+        log.warning(LATE, said_by(exc))
 
 
 class Publisher(BatchThread[Row]):
@@ -173,31 +169,33 @@ publisher = PerProcess(Publisher)
 
 
 def _publish(rows: Sequence[Row]) -> None:
-    """Publish in one batch. A message that cannot be made ends its job."""
-    impossible: list[Outcome] = []
-    router = Router((), current_app.amqp.queues, app=current_app)  # each row names its queue
+    """Publish in one batch what Celery's `send_task` would send. It looks up for each message what is the same for
+    all, which takes longer than the rest. A message that cannot be made ends its job."""
+    impossible, declared = list[Outcome](), set[str]()
+    app, amqp = current_app, current_app.amqp
+    router = Router((), amqp.queues, app=app)  # each row names its queue
+    same = {"ignore_result": None, "reply_to": app.thread_oid, "create_sent_event": app.conf.task_send_sent_event}
     with batch_producer() as producer:
         for task_id, job, number, name, queue, given, retries, args, kwargs in rows:
-            its, options = Run(task_id, job, number), json.loads(given)
+            options = _options(name) | json.loads(given) | {"queue": queue}
+            says = {"argsrepr": args, "kwargsrepr": kwargs, "retries": retries, "root_id": job, **same}
             try:
-                current_app.send_task(
-                    name,
-                    task_id=job,
-                    root_id=job,
-                    add_to_parent=False,
-                    headers=header_of(task_id, number),
-                    argsrepr=args,
-                    kwargsrepr=kwargs,
-                    retries=retries,
-                    producer=producer,
-                    router=router,
-                    retry=False,
-                    # a job expires by its row; without `expires` Celery takes that of the task
-                    **{"expires": None, **options, "queue": queue},
-                )
+                route = router.expand_destination(options)
+                says |= {limit: route.pop(limit, None) for limit in ("time_limit", "soft_time_limit")}
+                app.backend.on_task_call(producer, job)
+                message = amqp.create_task_message(job, name, **says)
+                route |= {"headers": header_of(task_id, number), "declare": [] if queue in declared else None}
+                amqp.send_task_message(producer, name, message, retry=False, **route)
+                declared.add(queue)
             except QueueNotFound as exc:  # a KeyError: another Celery app of the project has the queue
-                _log_late(exc)
+                log.warning(LATE, said_by(exc))
             except OF_A_MESSAGE as exc:
                 why = f"its message cannot be made: {said_by(exc)}"
-                impossible.append(Outcome(its, Status.ERROR, why))
+                impossible.append(Outcome(Run(task_id, job, number), Status.ERROR, why))
     take(impossible)
+
+
+def _options(name: str) -> dict[str, Any]:
+    """Return the options that the task declares, if it is known here. A job expires by its row."""
+    found = extract_exec_options(current_app.tasks.get(name))
+    return {option: value for option, value in found.items() if value is not None and option != "expires"}

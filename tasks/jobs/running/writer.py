@@ -118,9 +118,11 @@ class Writer:
         self._is_logged = True
 
     def _rest(self, seconds: float) -> None:
-        """Wait while ends keep coming, until they fill a transaction."""
+        """Wait while ends keep coming, until they fill a transaction. Send meanwhile: no queue is to run dry."""
         until, before = time.monotonic() + seconds, -1
         while before < len(self._ends) < TOGETHER and time.monotonic() < until and not self._ending:
+            if before > 0:
+                sender.send_behind({one.queue for one in self._ends.copy()})
             before = len(self._ends)
             time.sleep(min(MOMENT, seconds))
 

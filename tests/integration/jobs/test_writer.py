@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -112,6 +113,11 @@ def ends(outbox: Outbox, this_writer: Writer, *names: str) -> None:
         this_writer.end(Outcome(found.run, Status.SUCCESS, queue=QUEUE))
 
 
+def is_sent_while_ends_come(outbox: Outbox, this_writer: Writer, end: Outcome) -> bool:
+    this_writer.end(end)
+    return bool(outbox.messages)
+
+
 def are_written(*names: str) -> None:
     def ended() -> int:
         return Job.objects.filter(task__job_id__in=names, state="ended").count()
@@ -144,6 +150,21 @@ def test_after_the_ends_the_next_jobs_are_sent(
     are_written("a", "b")
     wait_for(lambda: outbox.messages, "the next jobs")
     assert outbox.taken() == [("c", 0), ("d", 0)]
+
+
+def test_while_ends_keep_coming_the_next_jobs_are_sent_before_these_are_written(
+    outbox: Outbox, this_writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"MOMENT": 0.5, "EACH": 900.0, "LONGEST": 900.0, "TOGETHER": 10**6}.items():
+        monkeypatch.setattr(writer, name, value)
+    monkeypatch.setattr(sender, "FLOOR", 1)
+    monkeypatch.setattr(sender, "EACH", 0)
+    recorded("a", "b", "c")
+    for following in ("b", "c"):  # the second while it rests
+        found = begun(outbox.take()[0], node=this_worker.id)
+        assert found is not None
+        end = Outcome(found.run, Status.SUCCESS, queue=QUEUE)
+        wait_for(partial(is_sent_while_ends_come, outbox, this_writer, end), f"{following} to be sent")
 
 
 def test_while_the_database_is_away_ends_wait_and_one_line_says_so(
