@@ -264,6 +264,11 @@ class Jobs(RuleBasedStateMachine):
         assert not Job.objects.alias(unmet=unmet).exclude(waits_for=F("unmet")).exists()
 
     @invariant()
+    def a_job_that_waits_for_some_waits_for_all_that_have_not_ended(self) -> None:
+        met = Need.objects.filter(is_met=True, job__state=JobState.WAITING, job__waits_for__gt=0)
+        assert not met.exclude(needed__state=JobState.ENDED).exists()
+
+    @invariant()
     def a_job_waits_for_none_that_has_ended(self) -> None:
         assert not Need.objects.filter(
             is_met=False, job__state=JobState.WAITING, needed__state=JobState.ENDED
