@@ -133,7 +133,9 @@ def _locked_for_another_run(execution_ids: list[int], status: Status, first: int
     free = [pk for pk in locked if pk not in keys or first_of.get(keys[pk]) == pk]
     of_its_task = ("task__execution", "task__status_revision")
     jobs = Job.objects.select_related("task").only("revision", *OF_A_TURN, *of_its_task)
-    behind = Need.objects.filter(among(free, "needed"), is_met=True, job__state=JobState.WAITING, job__waits_for__gt=0)
+    behind = Need.objects.filter(
+        among(free, "needed"), is_met=True, job__state=JobState.WAITING, job__waits_for__gt=0
+    )
     held = {*free, *behind.values_list("job", flat=True)}  # run_again.sql
     rows = list(jobs.select_for_update(no_key=True, of=("self",)).filter(among(held)).order_by("pk"))
     chosen = set(found(free))  # under these locks too: the end of any job that they need takes them

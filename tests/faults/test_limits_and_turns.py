@@ -98,7 +98,9 @@ def test_graphs_and_a_limit_by_key_are_kept_while_a_worker_is_killed(
     for key in keys:
         its = [one for one in effects(log) if one.name.startswith(key)]
         assert most_at_once(with_a_kill(its, killed)) == 1
-        assert {one.name for one in its} == {f"{key}/{name}" for name in ("a", "b", "c", "broken", "d", "clean-up")}
+        assert {one.name for one in its} == {
+            f"{key}/{name}" for name in ("a", "b", "c", "broken", "d", "clean-up")
+        }
     holds()
 
 

@@ -202,7 +202,7 @@ def test_a_clean_up_whose_turn_has_not_come_waits_for_a_job_that_runs_again(stat
     second = run_of(*outbox.take()).run
     take([Outcome(b, Status.SUCCESS, result='"b"')])
     send_all()
-    assert (outbox.take(), rows()["c"]) == ([], ("waiting", 0)), "it would run beside `a`, with None for its result"
+    assert (outbox.take(), rows()["c"]) == ([], ("waiting", 0)), "it would run beside `a`"
     take([Outcome(second, Status.SUCCESS, result='"a"')])
     send_all()
     assert run_of(*outbox.take()).args == [["a", "b"]]
