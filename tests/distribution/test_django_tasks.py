@@ -1,4 +1,4 @@
-"""docs/howto/django_tasks.md, word for word: in Django 5.2 with django-tasks, and in the newest Django. The tasks are
+"""docs/howto/django_tasks.md, word for word: in Django 5.2 with django-tasks, and in the newest Django. Tasks are
 rows of the database, as those of django-ox are."""
 
 from pathlib import Path

@@ -2,9 +2,9 @@
 --
 -- :task_ids bigint[]  :revisions bigint[]  :turns bigint[]
 --
--- The jobs are locked, with those that need them, and wait for others. One that has expired is asked for all the same. A need
--- is met if that job has succeeded, or need not. A limit admits them once more. A job that still waits for others, and runs
--- even if these fail, waits for these once more.
+-- The jobs are locked. One that has expired is asked for all the same. A need is met if that job has succeeded, or need not.
+-- A limit admits them once more. A job that runs even if these have failed, and still waits for others, is locked as well,
+-- and waits for these again.
 WITH needs AS (
     UPDATE execution_need n
     SET is_met = (t.status_code = 3 AND (n.even_if_failed OR t.status = 'Success'))
