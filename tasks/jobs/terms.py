@@ -183,10 +183,10 @@ def _after_failures(execution_id: int) -> None:
         callbacks.tell_first_failure(execution_id)
         its.update(first_failed_at=Now())
     if terms.stops_on_failure and Task.objects.filter(execution_id=execution_id, status=Status.ERROR).exists():
-        stop_many([execution_id], FAILED, _clean_ups)
+        stop_many([execution_id], FAILED, clean_ups)
 
 
-def _clean_ups(execution_ids: list[int]) -> list[int]:
+def clean_ups(execution_ids: list[int]) -> list[int]:
     return [pk for (pk,) in run("find_clean_ups", execution_ids=execution_ids)]
 
 

@@ -31,10 +31,11 @@ from hypothesis.stateful import (
 
 from harbor_refresh.executions.errors import AlreadyUnderWay
 from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.stops import stop_many
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news.audit import Origin, Person
 from harbor_refresh.executions.status import Status, is_final
-from harbor_refresh.tasks.jobs import nodes, sender
+from harbor_refresh.tasks.jobs import nodes, sender, terms
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, begin, take
@@ -183,6 +184,12 @@ class Jobs(RuleBasedStateMachine):
     def stop(self) -> None:
         stop_jobs(self.execution)
         assert not Task.objects.filter(execution=self.execution, status_code__lt=3).exists()
+
+    @rule()
+    def stop_all_but_clean_ups(self) -> None:
+        stop_many([self.execution], terms.FAILED, terms.clean_ups)
+        going = Need.objects.filter(job__task__status_code__lt=3)
+        assert not going.filter(even_if_failed=False, is_met=False, needed__task__status="Stopped").exists()
 
     @rule()
     def retry(self) -> None:
