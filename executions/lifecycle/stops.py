@@ -1,7 +1,7 @@
 """Stop executions, or one task: what is unfinished becomes Stopped, and each status is refreshed at once. And set
 the final status of an execution without tasks by hand."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -41,9 +41,14 @@ def stop(execution_id: int) -> int:
 
 
 @harbors(Operation.STOP)
-def stop_many(execution_ids: Sequence[int], message: str | None = None) -> Stopped:
+def stop_many(
+    execution_ids: Sequence[int],
+    message: str | None = None,
+    spared: Callable[[list[int]], list[int]] = lambda _: [],
+) -> Stopped:
     """Stop the tasks that are not final, and refresh in the same transaction. Unknown ids are left out. `message`
-    says why, in the tasks that are stopped and in those of the executions that had not ended.
+    says why, in the tasks that are stopped and in those of the executions that had not ended. `spared` returns the
+    tasks of these executions, which are locked, that go on.
 
     An execution without tasks that is not final becomes Stopped itself. A later report changes a stopped task only
     if its revision is newer. Executions are locked before tasks, each in id order, as in `delete_ended`. Their
@@ -59,7 +64,8 @@ def stop_many(execution_ids: Sequence[int], message: str | None = None) -> Stopp
         family = {one.pk: one for one in links.lock_family(execution_ids)}
         going = [one.pk for one in family.values() if not is_final(one.status)]
         release(family)
-        stopped: dict[int, int] = dict(run("stop_tasks", execution_ids=list(family), message=message))
+        words = {"execution_ids": list(family), "message": message, "spared": spared(list(family))}
+        stopped: dict[int, int] = dict(run("stop_tasks", **words))
         tasks = Task.objects.filter(execution_id=OuterRef("pk"))
         empty = set(Execution.objects.filter(~Exists(tasks), pk__in=going).values_list("pk", flat=True))
         for ids in links.by_level(family):

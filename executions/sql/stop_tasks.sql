@@ -2,6 +2,7 @@
 -- child, which the caller stops as well.
 --
 -- :execution_ids bigint[]  :message text, why; NULL: their messages stay
+-- :spared bigint[]  tasks that are locked, and go on
 -- returns  execution_id, how many of its tasks were stopped; no row for an execution without such a task
 WITH waiting AS MATERIALIZED (
     SELECT id FROM task
@@ -16,7 +17,7 @@ stopped AS (
         status = 'Stopped', status_code = 3, update_time = now(), end_time = now(),
         status_message = coalesce(%(message)s, t.status_message)
     FROM waiting w
-    WHERE t.id = w.id
+    WHERE t.id = w.id AND NOT EXISTS (SELECT FROM unnest(%(spared)s::bigint[]) AS s (id) WHERE s.id = w.id)
     RETURNING t.execution_id
 )
 SELECT execution_id, count(*) FROM stopped GROUP BY execution_id

@@ -21,7 +21,7 @@ from harbor_refresh.tasks.jobs.report_target import next_revision
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.jobs.starting.fairness import MOST_LINES, Turns
 from harbor_refresh.tasks.jobs.starting.unique_keys import lock_and_release, retry_on_conflict
-from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.models.job import Job, JobState, Need
 from harbor_refresh.tasks.without_redis.agenda import at_once
 
 #: What says when a job has its turn.
@@ -128,11 +128,15 @@ def _locked_for_another_run(execution_ids: list[int], status: Status, first: int
     wanted = found(None)
     unique = Job.objects.filter(among(wanted), unique_key__isnull=False)
     keys = dict(unique.values_list("pk", "unique_key"))
-    locked, held = lock_and_release(keys.values(), wanted)
-    first_of = {key: pk for pk, key in sorted(keys.items(), reverse=True) if key not in held}
+    locked, taken = lock_and_release(keys.values(), wanted)
+    first_of = {key: pk for pk, key in sorted(keys.items(), reverse=True) if key not in taken}
     free = [pk for pk in locked if pk not in keys or first_of.get(keys[pk]) == pk]
     of_its_task = ("task__execution", "task__status_revision")
     jobs = Job.objects.select_related("task").only("revision", *OF_A_TURN, *of_its_task)
-    rows = list(jobs.select_for_update(no_key=True, of=("self",)).filter(among(free)).order_by("pk"))
+    behind = Need.objects.filter(
+        among(free, "needed"), is_met=True, job__state=JobState.WAITING, job__waits_for__gt=0
+    )
+    held = {*free, *behind.values_list("job", flat=True)}  # run_again.sql
+    rows = list(jobs.select_for_update(no_key=True, of=("self",)).filter(among(held)).order_by("pk"))
     chosen = set(found(free))  # under these locks too: the end of any job that they need takes them
     return [one for one in rows if one.pk in chosen]

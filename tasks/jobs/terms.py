@@ -8,9 +8,9 @@ its commit and find the execution.
 
 A trigger notes each failure in the transaction in which it happens (sql/schema/note_failures.sql). `carry_out`
 takes the notes: it has callbacks told of the first failure (`on_first_error`), and stops the rest
-(`on_failure="stop"`). It also stops what has a deadline that has passed. Each worker calls it that finds something
-due, and `tasks.recover_stale`. If the process dies before the commit, then the note, or the deadline, is still
-there. If two processes do it at once, then the second leaves the execution to the first.
+(`on_failure="stop"`), but for clean-ups. It also stops what has a deadline that has passed. Each worker calls it
+that finds something due, and `tasks.recover_stale`. If the process dies before the commit, then the note, or the
+deadline, is still there. If two processes do it at once, then the second leaves the execution to the first.
 """
 
 import logging
@@ -29,9 +29,11 @@ from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news import callbacks
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_text, shown
+from harbor_refresh.tasks.jobs.running import eager
+from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.jobs.starting.options import LIMIT, WITHIN_A_YEAR, Takes, moment_of, refuse
 from harbor_refresh.tasks.models.terms import Failure, Terms
-from harbor_refresh.tasks.without_redis import agenda
+from harbor_refresh.tasks.without_redis import agenda, mode
 
 log = logging.getLogger("harbor_refresh")
 
@@ -133,6 +135,8 @@ def carry_out() -> int:
                 count += 1
             else:
                 left.append(execution_id)
+    if count and mode.is_eager():
+        eager.put_next()  # a stop may be what a clean-up has waited for
     return count
 
 
@@ -179,7 +183,11 @@ def _after_failures(execution_id: int) -> None:
         callbacks.tell_first_failure(execution_id)
         its.update(first_failed_at=Now())
     if terms.stops_on_failure and Task.objects.filter(execution_id=execution_id, status=Status.ERROR).exists():
-        stop_many([execution_id], FAILED)
+        stop_many([execution_id], FAILED, clean_ups)
+
+
+def clean_ups(execution_ids: list[int]) -> list[int]:
+    return [pk for (pk,) in run("find_clean_ups", execution_ids=execution_ids)]
 
 
 def _after_deadline(execution_id: int) -> None:

@@ -187,8 +187,8 @@ class Job(models.Model):
 
 class Need(OwnRow):
     """A job needs another one: its turn has not come before that has succeeded; or has ended, if it is to run
-    `even_if_failed`. Then the need `is_met`, and stays so. The needed job has the lower id, as tasks are locked in
-    that order. `place` is that of its result in a list."""
+    `even_if_failed`. Then the need `is_met`, and stays so once the turn of the job has come. The needed job has
+    the lower id, as tasks are locked in that order. `place` is that of its result in a list."""
 
     # the constraints are in jobs/sql/schema/needs_go_with_their_jobs.sql: there they can say ON DELETE CASCADE
     pk = models.CompositePrimaryKey("job_id", "needed_id")

@@ -1,4 +1,5 @@
-"""docs/howto/django_tasks.md, word for word: in Django 5.2 with django-tasks, and in the newest Django."""
+"""docs/howto/django_tasks.md, word for word: in Django 5.2 with django-tasks, and in the newest Django. Tasks are
+rows of the database, as those of django-ox are."""
 
 from pathlib import Path
 

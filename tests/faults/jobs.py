@@ -109,6 +109,16 @@ def rated(job: Handle, name: str) -> None:
     effect(name, 0.0)
 
 
+@app.task(base=TrackedJob, name="tests.build", concurrency=1, key=lambda job: job.args[0], keep_result=True)
+def build(job: Handle, *given: Any) -> list[Any]:
+    """After the results that it takes come a registry, and a name."""
+    *taken, registry, name = given
+    effect(f"{registry}/{name}", 0.5)
+    if name == "broken":
+        raise ValueError
+    return [name, *taken]
+
+
 @app.task(base=TrackedJob, name="tests.grow")
 def grow(job: Handle, name: str, levels: int) -> None:
     note("grow", name)

@@ -1,5 +1,5 @@
-"""Callbacks of executions: whatever is killed at whichever point of their delivery, each is called at least once,
-and none for an execution that has not ended."""
+"""Callbacks of executions (solid_queue#142): whatever is killed at whichever point of their delivery, each is
+called at least once, and none for an execution that has not ended."""
 
 import time
 from collections.abc import Callable, Iterator

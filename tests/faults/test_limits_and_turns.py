@@ -2,13 +2,15 @@
 and the effects' own log."""
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from harbor_refresh.tasks.jobs import start
+from harbor_refresh.tasks.jobs import PlannedJob, job, needs, start
+from harbor_refresh.tasks.models.job import Job, Node
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import ends
@@ -37,6 +39,12 @@ def most_at_once(events: list[Event]) -> int:
     return most
 
 
+def with_a_kill(events: list[Event], killed: float) -> list[Event]:
+    """These events, and the ends at this moment of the effects that had no end."""
+    begun, ended = (Counter(one.name for one in events if one.by == by) for by in (1, -1))
+    return sorted([*events, *(Event(killed, -1, name) for name in begun - ended)])
+
+
 @pytest.fixture
 def workers(cluster: Cluster, worker: Callable[..., Member]) -> list[Member]:
     """Two, each of which alone has more processes than the limit lets run."""
@@ -54,12 +62,45 @@ def test_a_limit_of_all_workers_is_reached_and_never_exceeded_and_a_killed_worke
     killed = time.time()
     ends(execution, "Success", heir)
     events = effects(log)
-    begun, ended = ([one.name for one in events if one.by == by] for by in (1, -1))
-    lost = [name for name in begun if begun.count(name) > ended.count(name)]
-    events += [Event(killed, -1, name) for name in set(lost)]
-    assert most_at_once(sorted(events)) == LIMIT
-    assert most_at_once([one for one in sorted(events) if one.at > killed + 30]) <= LIMIT
-    assert set(ended) == {str(n) for n in range(60)}
+    assert most_at_once(with_a_kill(events, killed)) == LIMIT
+    assert most_at_once([one for one in events if one.at > killed + 30]) <= LIMIT
+    assert {one.name for one in events if one.by == -1} == {str(n) for n in range(60)}
+    holds()
+
+
+def graph(registry: str) -> PlannedJob:
+    """A diamond of a, b, c and d, and a clean-up that waits for it, and for a job behind a broken one."""
+    a = job(team.build.s(registry, "a"))
+    b, c, broken = (job(team.build.s(registry, name), needs=[a]) for name in ("b", "c", "broken"))
+    d = job(team.build.s(registry, "d"), needs=[b, c])
+    publish = job(team.build.s(registry, "publish"), needs=[broken])
+    return job(team.build.s(registry, "clean-up"), needs=needs(d, publish, even_if_failed=True))
+
+
+def test_graphs_and_a_limit_by_key_are_kept_while_a_worker_is_killed(
+    workers: list[Member], holds: Callable[..., None], log: Path
+) -> None:
+    """Diamonds (celery#893, procrastinate#1198), Oban's workflows, and River's concurrency limits by key."""
+    victim, heir = workers
+    keys = ("x", "y")
+    executions = [start("BUILD", jobs=[graph(key)]) for key in keys * 3]
+    its_node = Node.objects.get(name__startswith="one@").pk
+    its_runs = Job.objects.filter(state="running", node=its_node)
+    wait_for(lambda: len(effects(log)) > 6 and its_runs.exists(), "it to run a job", log=victim.log)
+    victim.kill()
+    killed = time.time()
+    for execution in executions:
+        ends(execution, "Error", heir)
+        a, d = ["a"], ["d", [["b", [["a"]]], ["c", [["a"]]]]]
+        results = [one.value for one in execution.results()]
+        assert [one for one in results if one[0] in ("a", "d", "clean-up")] == [a, d, ["clean-up", [d, None]]]
+        assert execution.progress().counts == {"Error": 1, "Stopped": 1, "Success": 5}
+    for key in keys:
+        its = [one for one in effects(log) if one.name.startswith(key)]
+        assert most_at_once(with_a_kill(its, killed)) == 1
+        assert {one.name for one in its} == {
+            f"{key}/{name}" for name in ("a", "b", "c", "broken", "d", "clean-up")
+        }
     holds()
 
 

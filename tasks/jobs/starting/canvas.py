@@ -16,7 +16,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple, TypeAlias
 
 from celery import chord, group
-from celery.canvas import Signature, _chain
+from celery.canvas import Signature, _chain, chunks, xmap, xstarmap
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.text import is_text, shown
@@ -80,24 +80,21 @@ def parts_of(jobs: Any) -> Iterator[Part]:
     """Yield the parts of these: signatures and jobs that need others, or one of them by itself. The members of a
     group by itself belong to no others. Raises Refused if any of them cannot be sent or run."""
     if isinstance(jobs, group):
-        jobs = _without_options(jobs).tasks
+        jobs = _bare(jobs).tasks
     elif isinstance(jobs, Signature | PlannedJob):
         jobs = [jobs]
     elif not isinstance(jobs, Iterable):
         raise Refused(f"{TAKES}, and got {shown(jobs)}")
     planned: list[PlannedJob] = []
-    try:
-        for one in jobs:
-            if isinstance(one, PlannedJob):
-                planned.append(one)
-            else:
-                part = _Jobs()
-                _put(part, one, _Before())
-                yield part
-        if planned:
-            yield _graph_of(planned)
-    except RecursionError:
-        raise Refused(f"{TAKES}, and these are nested too deep") from None
+    for one in jobs:
+        if isinstance(one, PlannedJob):
+            planned.append(one)
+        else:
+            part = _Jobs()
+            _put_all(part, one, _Before())
+            yield part
+    if planned:
+        yield _graph_of(planned)
 
 
 class _Jobs(list[NewJob]):
@@ -122,21 +119,34 @@ class _Before(NamedTuple):
     takes: JobInput = JobInput.NOTHING
 
 
-def _put(part: list[NewJob], signature: Any, before: _Before) -> _Before:
+def _put_all(part: list[NewJob], signature: Any, before: _Before) -> _Before:
     """Put the jobs of the signature into the part, behind these. Returns what comes behind it."""
+    try:
+        return _put(part, signature, before)
+    except RecursionError:
+        while tasks := getattr(signature, "tasks", None):
+            signature = tasks if isinstance(tasks, group) else next(iter(tasks))
+        raise Refused(f"{TAKES}, and those that begin with {signature} are nested too deep") from None
+
+
+def _put(part: list[NewJob], signature: Any, before: _Before) -> _Before:
     if isinstance(signature, _chain):
-        for step in _without_options(signature).tasks:
+        for step in _bare(signature).tasks:
             before = _put(part, step, before)
         return before
     if isinstance(signature, chord):
-        header = _without_options(signature).tasks
+        header = _bare(signature).tasks
         members = header if isinstance(header, group) else group(header)
         return _put(part, signature.body, _put(part, members, before))
     if isinstance(signature, group):
-        behind = [_put(part, one, before) for one in _without_options(signature).tasks]
+        behind = [_put(part, one, before) for one in _bare(signature).tasks]
         if not behind:
             raise Refused(f"{TAKES}, and got an empty group among them")
         return _Before([need for one in behind for need in one.needs], JobInput.LIST)
+    if isinstance(signature, xmap | xstarmap | chunks):
+        item = "item" if isinstance(signature, xmap) else "*item"
+        each = f"group({signature.kwargs['task'].task}.s({item}) for item in items)"
+        raise Refused(f"{signature.task}: write a job for each item, as in {each}")
     takes = JobInput.NOTHING if isinstance(signature, Signature) and signature.immutable else before.takes
     part.append(job_of(signature, takes, before.needs))
     return _Before([NewNeed(len(part) - 1)], JobInput.RESULT)
@@ -157,7 +167,7 @@ def _graph_of(planned: Sequence[PlannedJob]) -> list[NewJob]:
             for by, even_if_failed in needed[one]
             for need in behind[by].needs
         ]
-        behind[one] = _put(part, one.signature, _Before(its, JobInput.LIST if its else JobInput.NOTHING))
+        behind[one] = _put_all(part, one.signature, _Before(its, JobInput.LIST if its else JobInput.NOTHING))
     return part
 
 
@@ -193,8 +203,11 @@ def _needs_of(planned: Sequence[PlannedJob]) -> dict[PlannedJob, list[tuple[Plan
     return needed
 
 
-def _without_options(several: Any) -> Any:
-    """Return the chain, group or chord. Raises Refused if it has options: none of its jobs would get them."""
-    if options := several.options.keys() - {"task_id"}:
-        raise Refused(f"{several}: takes options on each of its jobs; got {', '.join(sorted(options))} on all")
+def _bare(several: Any) -> Any:
+    """Return the chain, group or chord. Raises Refused if it has options or arguments: no job would get them."""
+    given = sorted(several.options.keys() - {"task_id"})
+    if several.args or several.kwargs.keys() - {"tasks", "header", "body", "kwargs"}:
+        given.append("arguments")
+    if given:
+        raise Refused(f"{several}: takes options and arguments on each of its jobs; got {', '.join(given)} on all")
     return several

@@ -67,7 +67,8 @@ def start(
         weight: How many turns the execution gets for each turn of another one.
         fair_by: The name of a tenant. All executions of a tenant share the turns of one execution.
         deadline: Seconds from now, or a moment. Jobs that have not ended by then are stopped.
-        on_failure: `"continue"`, or `"stop"` to stop the other jobs when one has failed.
+        on_failure: `"continue"`, or `"stop"` to stop the other jobs when one has failed, except `even_if_failed`
+            jobs and those behind them.
         on_first_error: Plain Celery tasks that are called when the first job has failed.
         on_success: Plain Celery tasks that are called, at least once, after an end as Success.
         on_error: The same for Error.
@@ -89,13 +90,8 @@ def start(
         "on_first_error": on_first_error,
     }
     parts, turns = parts_of(() if jobs is None and open else jobs), turns_of(weight, fair_by)
-    terms = terms_of(
-        "" if parent else once,
-        on_failure,
-        deadline,
-        tells_first_failure=bool(on_first_error),
-        tenant=fair_by or "",
-    )
+    tells = bool(on_first_error)
+    terms = terms_of("" if parent else once, on_failure, deadline, tells_first_failure=tells, tenant=fair_by or "")
     new = NewExecution(
         vendor_type,
         vendor_id=vendor_id,

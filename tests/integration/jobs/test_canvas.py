@@ -87,7 +87,7 @@ def test_a_canvas_gives_what_celery_gives_and_the_page_says(text: str) -> None:
 
 
 def test_the_page_has_each_kind_of_canvas() -> None:
-    assert len(CANVASES) == 18
+    assert len(CANVASES) == 19
 
 
 def test_jobs_of_a_list_and_of_a_group_by_itself_need_each_other_not() -> None:
@@ -180,6 +180,11 @@ def nested(levels: int) -> Any:
     return found
 
 
+def with_arguments(several: Any) -> Any:
+    several.args = ("x",)
+    return several
+
+
 a, b = job(tracked.s("a"), name="a"), job(tracked.s("b"), name="b", needs=["a"])
 REFUSED: dict[str, tuple[Any, str]] = {
     "a circle": (
@@ -193,10 +198,18 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a signature": ([job(tracked.s("c"), needs=[tracked.s("d")])], "or names of jobs, and got canvas.tracked"),
     "one that is no list": ([job(tracked.s("c"), needs=a)], "needs takes a list of jobs, and got "),  # type: ignore[arg-type]
     "a number as a name": ([job(tracked.s("c"), name=5)], "name takes text of at most 200 characters, and got 5"),  # type: ignore[arg-type]
-    "a deep nest": (nested(5_000), "these are nested too deep"),
+    "a deep nest": (nested(5_000), r"those that begin with canvas.tracked\('a'\) are nested too deep"),
+    "a deep nest with a name": ([job(nested(5_000), name="deep")], "begin with canvas.tracked"),
     "a plain task": ([job(plain.s("c"))], "canvas.plain is no tracked job"),
     "an empty group": ([chord([], tracked.s("b"))], "got an empty group among them"),
     "options of a chord": ([chord([tracked.s("a")], tracked.s("b")).set(queue="x")], "got queue on all"),
+    "arguments of a chord": (chord([tracked.s("a")], tracked.s("b")).clone(("x",)), "got arguments on all"),
+    "arguments by name": (chord([tracked.s("a")], tracked.s("b"), kwargs={"x": 1}), "got arguments on all"),
+    "arguments of a chain": (with_arguments(tracked.s("a") | tracked.s("b")), "got arguments on all"),
+    "arguments of a group": (with_arguments(group(tracked.s("a"))), "got arguments on all"),
+    "a map": (tracked.map(["a"]), r"celery.map: .*, as in group\(canvas.tracked.s\(item\) for item in items\)"),
+    "a starmap": (tracked.starmap(["a"]), r"celery.starmap: .*canvas.tracked.s\(\*item\)"),
+    "chunks": ([tracked.chunks(["a"], 10)], r"celery.chunks: .*canvas.tracked.s\(\*item\)"),
     "too few arguments": ([group(alone.s("a"), alone.s("b")) | alone.si()], "job canvas.alone: "),
 }
 

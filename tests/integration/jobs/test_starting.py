@@ -144,7 +144,7 @@ REFUSED: list[tuple[str, Any]] = [
     ("and got 'a' among them$", "abc"),
     ("among them$", [a_job]),
     ("and got None among them$", [None]),
-    ("^celery.map is no tracked job", a_job.map([1, 2])),
+    ("^celery.map: write a job for each item", a_job.map([1, 2])),
     *(("^no task 'no' is registered here: import the", [odd("no")]) for odd in (app.signature, signature)),
     ("a job takes a name of at most 255 characters$", [job_with(note="n" * 256).s()]),
     (r"^a.task is no tracked job: write @app.task\(base=TrackedJob\)$", [no_job.s()]),
@@ -153,8 +153,11 @@ REFUSED: list[tuple[str, Any]] = [
     (r"; got headers; .* as in replicate.s\(1, tenant=7\)", [a_job.s().set(headers={"tenant": 7})]),
     ("; got exchange; exchange: queue or routing_key says where it waits$", [a_job.s().set(exchange="x")]),
     ("; got serializer, shadow$", [a_job.s().set(serializer="pickle", shadow="x")]),
-    ("options on each of its jobs; got queue on all", [chain(a_job.si(), a_job.si()).set(queue="slow")]),
-    ("options on each of its jobs; got queue on all", group([a_job.si()]).set(queue="slow")),
+    (
+        "on each of its jobs; got queue on all",
+        [chain(a_job.si(), a_job.si()).set(queue="slow")],
+    ),
+    ("on each of its jobs; got queue on all", group([a_job.si()]).set(queue="slow")),
     *(
         (f"^a.job: {name} takes {takes}.*, and got ", [a_job.s(), a_job.s().set(**{name: odd})])
         for (name, takes), several in NO_OPTIONS.items()

@@ -31,10 +31,11 @@ from hypothesis.stateful import (
 
 from harbor_refresh.executions.errors import AlreadyUnderWay
 from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.stops import stop_many
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news.audit import Origin, Person
 from harbor_refresh.executions.status import Status, is_final
-from harbor_refresh.tasks.jobs import nodes, sender
+from harbor_refresh.tasks.jobs import nodes, sender, terms
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, begin, take
@@ -185,6 +186,12 @@ class Jobs(RuleBasedStateMachine):
         assert not Task.objects.filter(execution=self.execution, status_code__lt=3).exists()
 
     @rule()
+    def stop_all_but_clean_ups(self) -> None:
+        stop_many([self.execution], terms.FAILED, terms.clean_ups)
+        going = Need.objects.filter(job__task__status_code__lt=3)
+        assert not going.filter(even_if_failed=False, is_met=False, needed__task__status="Stopped").exists()
+
+    @rule()
     def retry(self) -> None:
         retry_failed(self.execution)
 
@@ -262,6 +269,11 @@ class Jobs(RuleBasedStateMachine):
     def it_knows_for_how_many_it_waits(self) -> None:
         unmet = Count("needs", filter=Q(needs__is_met=False))
         assert not Job.objects.alias(unmet=unmet).exclude(waits_for=F("unmet")).exists()
+
+    @invariant()
+    def a_job_that_waits_for_some_waits_for_all_that_have_not_ended(self) -> None:
+        met = Need.objects.filter(is_met=True, job__state=JobState.WAITING, job__waits_for__gt=0)
+        assert not met.exclude(needed__state=JobState.ENDED).exists()
 
     @invariant()
     def a_job_waits_for_none_that_has_ended(self) -> None:

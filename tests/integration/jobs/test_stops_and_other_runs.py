@@ -185,6 +185,45 @@ def test_a_job_that_was_stopped_alone_waits_for_the_job_before_it(outbox: Outbox
     assert tasks()["b"][0] == "Stopped"
 
 
+def with_a_clean_up() -> Execution:
+    """Of four jobs, `c` runs when `a` and `b` have ended, whatever their statuses."""
+    a, b, d = (NewJob("a.job", job_id=name) for name in "abd")
+    needs = [NewNeed(0, even_if_failed=True), NewNeed(1, even_if_failed=True)]
+    return start("SCAN", [[a, b, NewJob("a.job", job_id="c", needs=needs, takes=JobInput.LIST)], [d]])
+
+
+@of_each_end
+def test_a_clean_up_whose_turn_has_not_come_waits_for_a_job_that_runs_again(status: str, outbox: Outbox) -> None:
+    execution = with_a_clean_up()
+    a, b, _ = (run_of(one).run for one in outbox.take())
+    take([Outcome(a, Status(status))])
+    again, _ = AGAIN[status]
+    assert again(execution.pk) == 1
+    second = run_of(*outbox.take()).run
+    take([Outcome(b, Status.SUCCESS, result='"b"')])
+    send_all()
+    assert (outbox.take(), rows()["c"]) == ([], ("waiting", 0)), "it would run beside `a`"
+    take([Outcome(second, Status.SUCCESS, result='"a"')])
+    send_all()
+    assert run_of(*outbox.take()).args == [["a", "b"]]
+
+
+def test_a_retry_locks_a_clean_up_and_the_jobs_that_run_again_in_id_order() -> None:
+    execution = with_a_clean_up()
+    failed(execution, "a", "d")
+    c, d = execution.tasks.filter(job_id__in="cd").order_by("pk").values_list("pk", flat=True)
+    with (
+        statement_held_open("SELECT FROM execution_job WHERE task_id = %s FOR NO KEY UPDATE", [c]) as other,
+        in_background(lambda: retry_failed(execution.pk)) as done,
+    ):
+        wait_until(lambda: waiting_for_locks() == 1, "it waits for the clean-up")
+        try:
+            other.execute("SELECT FROM execution_job WHERE task_id = %s FOR NO KEY UPDATE NOWAIT", [d])
+        finally:
+            other.rollback()
+        assert done() == 2
+
+
 @of_each_end
 def test_quarantine_ends_if_there_is_something_to_run_again_and_not_otherwise(status: str) -> None:
     some, none = recorded("a"), recorded("b")

@@ -21,7 +21,16 @@ from harbor_refresh.executions.models import Callback, Execution
 from harbor_refresh.executions.news import callbacks
 from harbor_refresh.executions.news.deliveries.deliverer import due_handlers, run_handler, write_deliveries
 from harbor_refresh.tasks.celery_tasks import recover_stale
-from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, start, terms
+from harbor_refresh.tasks.jobs import (
+    EndedExecution,
+    Handle,
+    TrackedExecution,
+    TrackedJob,
+    job,
+    needs,
+    start,
+    terms,
+)
 from harbor_refresh.tasks.jobs.terms import FAILED, OVERDUE, carry_out
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.models.terms import Failure, Terms
@@ -101,6 +110,34 @@ def test_the_rest_is_stopped_at_the_first_failure(outbox: Outbox) -> None:
     assert (carry_out(), Failure.objects.count()) == (0, 0)
 
 
+def test_a_clean_up_and_the_jobs_behind_it_go_on_unless_they_need_a_job_that_is_stopped(outbox: Outbox) -> None:
+    a, b = job(work.s("a"), name="a"), job(work.s("b"))
+    clean_up = job(chain(work.si("first"), work.si("last")), needs=needs("a", b, even_if_failed=True))
+    both = job(work.si("both"), needs=[clean_up, b])
+    execution = start("SCAN", jobs=[work.s("other"), a, both], on_failure="stop")
+    fails(execution, 1)
+    assert carry_out() == 1
+    assert {one.args[0]: one.task.status for one in Job.objects.select_related("task")} == {
+        "a": "Error",
+        "b": "Stopped",
+        "first": "Pending",
+        "last": "Pending",
+        "both": "Stopped",
+        "other": "Stopped",
+    }
+    assert Job.objects.get(args=["first"]).waits_for == 0
+    ends(execution)
+    assert (execution.status, execution.status_message) == ("Error", FAILED)
+
+
+def test_in_eager_mode_a_clean_up_runs_after_the_job_that_failed() -> None:
+    a, b = job(work.s("a", fails=True)), job(work.s("b"))
+    clean_up = job(work.si("c"), needs=needs(a, b, even_if_failed=True))
+    with eager():
+        execution = start("SCAN", jobs=[clean_up], on_failure="stop")
+    assert (execution.status, ran) == ("Error", ["a", "c"])
+
+
 def test_a_failure_is_noted_with_it_so_a_crash_before_the_stop_leaves_it_to_the_next_pass(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -128,10 +165,10 @@ def test_an_execution_that_cannot_be_stopped_holds_up_no_other(
         fails(one)
     stop = terms.stop_many
 
-    def stops(execution_ids: list[int], message: str) -> Any:
+    def stops(execution_ids: list[int], message: str, spared: Any) -> Any:
         if execution_ids == [broken.pk]:
             raise ValueError("no")
-        return stop(execution_ids, message)
+        return stop(execution_ids, message, spared)
 
     monkeypatch.setattr(terms, "stop_many", stops)
     assert carry_out() == 1
