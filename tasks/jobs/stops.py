@@ -1,9 +1,11 @@
 """Stops of jobs. The end of a task ends its job (sql/schema/end_with_their_tasks.sql): a job that waits begins no
 more, and the process of one that runs finds so within a second (writer.py), and `should_stop` says it."""
 
+from collections.abc import Collection
 from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import Case, F, IntegerField, Q, When
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.lifecycle import links
@@ -42,6 +44,14 @@ def stop_jobs(execution_id: int, *, kill_after: float | None = None) -> int:
             )
             stopped.update(kill_at=Now() + timedelta(seconds=kill_after))
     return running
+
+
+def runs_to_kill(task_ids: Collection[int]) -> dict[int, int]:
+    """Return which of these jobs have runs that are to be killed now, and the last run of each. Those before it are
+    over. If the job runs again, they are the runs before that, and the new one is not killed."""
+    is_stopped = Q(task__status=Status.STOPPED, kill_at__gt=F("begun_at"))
+    last = Case(When(is_stopped, then=F("run")), default=F("runs_before"), output_field=IntegerField())
+    return dict(Job.objects.filter(pk__in=task_ids, kill_at__lte=Now()).values_list("pk", last))
 
 
 stop_jobs_of = at_once(stop_many)
