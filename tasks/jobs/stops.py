@@ -1,7 +1,6 @@
 """Stops of jobs. The end of a task ends its job (sql/schema/end_with_their_tasks.sql): a job that waits begins no
 more, and the process of one that runs finds so within a second (writer.py), and `should_stop` says it."""
 
-from collections.abc import Collection
 from datetime import timedelta
 
 from django.db import transaction
@@ -36,19 +35,13 @@ def stop_jobs(execution_id: int, *, kill_after: float | None = None) -> int:
         stop(execution_id)
         if kill_after is not None:
             # the family is locked, so none of these jobs begins again meanwhile; their workers kill (nodes.py)
-            stopped = Job.objects.filter(
-                task__execution_id__in=links.family([execution_id]),
-                task__status=Status.STOPPED,
-                state=JobState.ENDED,
-                run__gte=1,
-            )
-            stopped.update(kill_at=Now() + timedelta(seconds=kill_after))
+            begun = Job.objects.filter(task__execution_id__in=links.family([execution_id]), run__gte=1)
+            begun.filter(task__status=Status.STOPPED).update(kill_at=Now() + timedelta(seconds=kill_after))
     return running
 
 
-def runs_to_kill(task_ids: Collection[int]) -> dict[int, int]:
-    """Return which of these jobs have runs that are to be killed now, and the last run of each. Those before it are
-    over. If the job runs again, they are the runs before that, and the new one is not killed."""
+def runs_to_kill(task_ids: list[int]) -> dict[int, int]:
+    """Return the last run of each of these jobs that is to be killed now: no run that has begun after the stop."""
     is_stopped = Q(task__status=Status.STOPPED, kill_at__gt=F("begun_at"))
     last = Case(When(is_stopped, then=F("run")), default=F("runs_before"), output_field=IntegerField())
     return dict(Job.objects.filter(pk__in=task_ids, kill_at__lte=Now()).values_list("pk", last))

@@ -16,7 +16,6 @@ there. If two processes do it at once, then the second leaves the execution to t
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now

@@ -87,4 +87,4 @@ def release(lost: Sequence[Job]) -> int:
 
 def _outcome(job: Job, status: Status, why: str) -> Outcome:
     its = Run(job.pk, "", job.run, 0, job.node, job.process)
-    return Outcome(its, status, why, is_needed=True, queue=job.queue)  # it may be needed
+    return Outcome(its, status, why, is_needed=True, queue=job.queue)  # perhaps it is

@@ -418,7 +418,7 @@ def test_only_runs_that_were_stopped_are_to_be_killed(outbox: Outbox) -> None:
 def to_kill() -> list[int]:
     """The last runs that are to be killed, when the moment of each stop has come."""
     Job.objects.filter(kill_at__gt=Now()).update(kill_at=Now())
-    return sorted(runs_to_kill(Job.objects.values_list("pk", flat=True)).values())
+    return sorted(runs_to_kill([*Job.objects.values_list("pk", flat=True)]).values())
 
 
 def all_run_again(execution: TrackedExecution, outbox: Outbox) -> None:
