@@ -16,7 +16,6 @@ deadline, is still there. If two processes do it at once, then the second leaves
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
@@ -43,15 +42,9 @@ FAILED, OVERDUE = "a job of its execution has failed", "its deadline passed"
 MAX_ONCE = Terms._meta.get_field("once").max_length or 0
 
 
-def _is_deadline(value: Any) -> bool:
-    if isinstance(value, str | datetime):
-        return WITHIN_A_YEAR.accepts(value) and moment_of(value) > datetime.now(UTC)
-    return LIMIT.accepts(value)
-
-
 DEADLINE = Takes(
     f"{LIMIT.what}, or a moment that is still to come, at most a year from now, as a datetime or ISO 8601 text",
-    _is_deadline,
+    lambda value: LIMIT.accepts(value) or WITHIN_A_YEAR.accepts(value),
 )
 
 
@@ -69,10 +62,11 @@ def terms_of(
     if not is_text(once, MAX_ONCE):
         raise Refused(f"once takes text of at most {MAX_ONCE} characters, and got {shown(once)}")
     refuse("start", "deadline", deadline, DEADLINE)
+    now = datetime.now(UTC)
     if isinstance(deadline, str | datetime):
         moment: datetime | None = moment_of(deadline)
     else:
-        moment = None if deadline is None else datetime.now(UTC) + timedelta(seconds=deadline)
+        moment = None if deadline is None else now + timedelta(seconds=deadline)
     stops = on_failure == "stop"
     if not (once or moment or stops or tells_first_failure or tenant):
         return None
@@ -82,17 +76,21 @@ def terms_of(
         tells_first_failure=tells_first_failure,
         tenant=tenant,
         deadline=moment,
+        is_over=moment is not None and moment <= now,
     )
 
 
 def create_with(terms: Terms | None, vendor_type: str, make: Callable[[], Execution]) -> tuple[Execution, bool]:
     """Make an execution with these terms, in the caller's transaction. Return it, and whether it is new: if there
-    is one of this vendor type with the same key, return that one and make nothing."""
+    is one of this vendor type with the same key, return that one and make nothing. Raises Refused for a new one
+    whose deadline has passed."""
     if terms is None:
         return make(), True
     with_key = Execution.objects.filter(terms__vendor_type=vendor_type, terms__once=terms.once)
     if terms.once and (found := with_key.first()):
         return found, False
+    if terms.is_over:
+        raise Refused(f"start: deadline takes {DEADLINE.what}, and got {shown(terms.deadline)}")
     try:
         with transaction.atomic():
             terms.execution, terms.vendor_type = make(), vendor_type

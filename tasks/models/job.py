@@ -29,8 +29,9 @@ class Node(models.Model):
 
     It runs `slots` tasks at a time, and so many are `busy`, with jobs or with plain tasks. `rate` of them end in a
     second; NULL: that is not known yet. `began` has the unix seconds at which a run of each of its queues has last
-    begun (jobs/sql/look_at_runs.sql). A node that was not heard for the ttl is suspected, and dead if it is silent
-    for another ttl. Then its row is deleted, and the jobs that it ran are released.
+    begun, and under "", which is no queue, the tasks of these runs (jobs/sql/look_at_runs.sql). A node that was
+    not heard for the ttl is suspected, and dead if it is silent for another ttl. Then its row is deleted, and the
+    jobs that it ran are released.
     """
 
     id = models.BigIntegerField(primary_key=True)
@@ -71,7 +72,7 @@ class Job(models.Model):
     the same priority, or, until it is admitted, of its limit (jobs/sql/schema/turn_functions.sql). Executions of
     one `tenant` share their turns.
 
-    At `kill_at`, the process of a run that was stopped is killed (nodes.py).
+    At `kill_at`, the process of a run that was stopped is killed (jobs/nodes.py), even if the job runs again.
     """
 
     # the constraint is in migrations/sql/jobs_go_with_their_tasks.sql: there it can say ON DELETE CASCADE

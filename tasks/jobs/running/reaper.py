@@ -86,4 +86,5 @@ def release(lost: Sequence[Job]) -> int:
 
 
 def _outcome(job: Job, status: Status, why: str) -> Outcome:
-    return Outcome(Run(job.pk, "", job.run, 0, job.node, job.process), status, why, queue=job.queue)
+    its = Run(job.pk, "", job.run, 0, job.node, job.process)
+    return Outcome(its, status, why, is_needed=True, queue=job.queue)  # perhaps it is

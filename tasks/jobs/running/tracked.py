@@ -87,9 +87,8 @@ class TrackedJob(JobTask):
         try:
             job = Handle(self, begun)
             if begun.has_expired:
-                job.take(
-                    Status.STOPPED, f"it expired before it {'began' if begun.run.number == 1 else 'ran again'}"
-                )
+                never = "began" if begun.run.number == 1 else "ran again"
+                job.take(Status.STOPPED, f"it expired before it {never}")
                 raise Ignore
             return self._run(job)
         except (SystemExit, KeyboardInterrupt):

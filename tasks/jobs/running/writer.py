@@ -62,8 +62,8 @@ class Writer:
         self._ending = self._is_idle = self._is_logged = False
         self._end_by = 0.0
         self._looked_at = time.monotonic()
-        #: Queues of which a run has begun here, since that was last noted.
-        self._begun: set[str] = set()
+        #: Queues of which a run has begun here, since that was last noted, and the task of the last one.
+        self._begun: dict[str, int] = {}
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
         self._thread.start()
 
@@ -71,7 +71,7 @@ class Writer:
         if before := self.current.get(job.run):  # PostgreSQL has lost its begin in a crash
             before.is_lost = True
         self.current[job.run] = job
-        self._begun.add(job.given.queue)
+        self._begun[job.given.queue] = job.run.task_id
         if self._is_idle:
             self._has_come.set()
 
@@ -164,7 +164,7 @@ class Writer:
 
     def _ask(self, current: Sequence[Any]) -> None:
         said = [(one, one.heard, one.said) for one in current]
-        begun, self._begun = self._begun, set()
+        begun, self._begun = self._begun, {}
         its = {"node": this_worker.id, "process": os.getpid()}
         with absence_translated():
             rows = run(
@@ -174,7 +174,7 @@ class Writer:
                 runs=[one.run.number for one in current],
                 are_heard=[heard > one.written for one, heard, _ in said],
                 check_ins=[text for _, _, text in said],
-                begun=sorted(begun),  # so that none of their messages counts as lost
+                begun=list(begun.values()),  # so that none of their messages counts as lost
             )
         standing = set(rows)
         for one, heard, _ in said:

@@ -1,10 +1,11 @@
 -- Notes what was heard of the runs of a process, and returns the runs that it has by the rows. Its others were stopped, or
--- given to another node. It also notes in the row of the node which queues have begun a run lately, for resend.sql.
+-- given to another node. It also notes in the row of the node which queues have begun a run lately, and the last of these, for
+-- resend.sql.
 --
 -- :node bigint  :process int
 -- :task_ids bigint[]  :runs int[]       its runs
 -- :are_heard bool[]  :check_ins text[]  JSON; NULL: nothing new
--- :begun text[]                         the queues
+-- :begun bigint[]                       the task of the last run of each of these queues
 -- returns  task_id, run
 --
 -- A job has a node and a process only while it runs (job_runs_in_a_process).
@@ -23,16 +24,19 @@ heard AS (
     FROM free f
     WHERE j.task_id = f.task_id
 ),
+begun AS MATERIALIZED (
+    SELECT queue, task_id FROM execution_job WHERE task_id = ANY(%(begun)s::bigint[])
+),
 noted AS (
     UPDATE execution_node
-    SET began = began || (
-        SELECT jsonb_object_agg(queue, extract(epoch FROM now())) FROM unnest(%(begun)s::text[]) AS b (queue)
+    SET began = (
+        SELECT
+            began || jsonb_object_agg(queue, extract(epoch FROM now()))
+            || jsonb_build_object('', coalesce(began -> '', '{}') || jsonb_object_agg(queue, task_id))
+        FROM begun
     )
     WHERE
         id = %(node)s
-        AND (
-            SELECT bool_or(coalesce((began ->> queue)::float8, 0) < extract(epoch FROM now()) - 1)
-            FROM unnest(%(begun)s::text[]) AS b (queue)
-        )
+        AND (SELECT bool_or(coalesce((began ->> queue)::float8, 0) < extract(epoch FROM now()) - 1) FROM begun)
 )
 SELECT task_id, run FROM execution_job WHERE state = 'running' AND node = %(node)s AND process = %(process)s

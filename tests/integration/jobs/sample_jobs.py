@@ -216,7 +216,7 @@ def its_process_looked(
     """The process of this run has looked, and written this. Returns its task if the run stands."""
     its = Job.objects.get(pk=task_id)
     looked = {"node": its.node, "process": its.process, "are_heard": [is_heard], "check_ins": [check_in]}
-    found = run("look_at_runs", task_ids=[task_id], runs=[number], **looked, begun=[its.queue])
+    found = run("look_at_runs", task_ids=[task_id], runs=[number], **looked, begun=[task_id])
     return [task_id] if (task_id, number) in found else []
 
 

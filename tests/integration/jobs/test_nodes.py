@@ -18,6 +18,7 @@ from harbor_refresh.tasks.jobs import nodes
 from harbor_refresh.tasks.jobs.nodes import delete_dead_nodes, release_runs_without_node
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.running.reaper import Reaped, reap
+from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.models.job import Job, Node
 from tests.integration.concurrency import transaction_held_open
 from tests.integration.jobs.sample_jobs import (
@@ -34,6 +35,7 @@ from tests.integration.jobs.sample_jobs import (
     tasks_refuse,
     worker_of_jobs,
 )
+from tests.started import start
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -138,6 +140,15 @@ def test_a_run_with_a_locked_job_behind_it_holds_up_no_other(outbox: Outbox) -> 
         commit()
     assert release_runs_without_node() == 1
     assert (tasks()["a"][0], tasks()["b"][0]) == ("Error", "Stopped")
+
+
+def test_the_job_behind_one_that_was_exhausted_is_sent_with_its_release(outbox: Outbox) -> None:
+    needs = [NewNeed(0, even_if_failed=True)]
+    start("SCAN", [[NewJob("a.job", job_id="a", max_attempts=1), NewJob("b.job", job_id="b", needs=needs)]])
+    ran_on_a_dead_node(outbox)
+    assert release_runs_without_node() == 1
+    assert tasks()["a"][0] == "Error"
+    assert outbox.taken() == [("b", 0)]
 
 
 def test_a_run_in_eager_mode_has_no_node_and_stays(outbox: Outbox) -> None:

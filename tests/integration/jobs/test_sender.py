@@ -222,6 +222,53 @@ def test_a_job_that_was_overtaken_is_sent_again_unless_by_a_more_urgent_one(
     assert outbox.taken() == ([("j", 0)] if comes else [])
 
 
+def has_begun_last(name: str) -> None:
+    """A process of the worker notes that this job was the last to begin."""
+    runs: dict[str, list[int]] = {name: [] for name in ("task_ids", "runs", "are_heard", "check_ins")}
+    sql.run("look_at_runs", **runs, node=NODE, process=1, begun=[job(name).pk])
+
+
+@pytest.mark.parametrize(
+    ("priority", "state", "comes"), [(0, "ended", True), (0, "waiting", True), (5, "ended", False)]
+)
+def test_a_lost_job_is_sent_again_once_although_other_jobs_come_and_end_at_once(
+    priority: int, state: str, comes: bool, outbox: Outbox
+) -> None:
+    """While the workers are idle: a queue with a few short jobs a minute."""
+    beats()
+    recorded("lost", options={"priority": priority})
+    outbox.take()
+    sent_before(sender.PATIENCE_SECONDS + 1, "lost")
+    recorded("later")
+    (run,) = map(begun, outbox.take())
+    assert run
+    status = Status.SUCCESS if state == "ended" else Status.SCHEDULED
+    take([Outcome(run.run, status, delay=3_600)])
+    has_begun_last("later")
+    assert rows()["later"] == (state, 1)
+    for expected in (comes, False):
+        send_all()
+        assert bool(outbox.take()) == expected
+        sent_before(sender.PATIENCE_SECONDS - 1, "lost")
+
+
+def test_a_job_that_was_sent_once_more_since_it_began_has_overtaken_none(outbox: Outbox) -> None:
+    beats()
+    recorded("waits")
+    outbox.take()
+    recorded("later")
+    (message,) = outbox.take()
+    run = begun(message)
+    assert run
+    take([Outcome(run.run, Status.PENDING)])
+    send_all()
+    assert outbox.taken() == [("later", 1)]
+    has_begun_last("later")
+    sent_before(sender.PATIENCE_SECONDS + 1, "waits")
+    send_all()
+    assert outbox.taken() == []
+
+
 def test_jobs_of_a_task_with_a_rate_limit_are_sent_again_when_nothing_has_begun_for_ten_minutes(
     outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,8 +282,7 @@ def test_jobs_of_a_task_with_a_rate_limit_are_sent_again_when_nothing_has_begun_
         sent_before(seconds, "j")
         send_all()
         assert bool(outbox.take()) == comes, seconds
-    runs: dict[str, list[int]] = {name: [] for name in ("task_ids", "runs", "are_heard", "check_ins")}
-    sql.run("look_at_runs", **runs, node=NODE, process=1, begun=[QUEUE])
+    has_begun_last("j")
     for seconds, comes in ((4 * sender.LONG_SECONDS, False), (49 * 3_600, True)):
         sent_before(seconds, "j")
         send_all()

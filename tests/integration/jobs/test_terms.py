@@ -425,6 +425,19 @@ def test_another_deadline_is_refused(given: Any) -> None:
     assert not Execution.objects.exists()
 
 
+def test_a_start_of_the_same_name_after_the_deadline_finds_its_execution() -> None:
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    execution = scanned(once="tonight", deadline=soon)
+    parent = scanned(0, open=True)
+    child = scanned(parent=parent, once="tonight", deadline=soon)
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    found = [scanned(once="tonight", deadline=past), scanned(parent=parent, once="tonight", deadline=past)]
+    assert [(one.pk, one.is_new) for one in found] == [(execution.pk, False), (child.pk, False)]
+    with pytest.raises(Refused, match="a moment that is still to come"):
+        scanned(once="tomorrow", deadline=past)
+    assert Execution.objects.count() == 3
+
+
 def test_in_eager_mode_no_job_begins_after_it() -> None:
     with eager():
         execution = start("SCAN", jobs=[work.s("a", seconds=0.6), work.s("b")], deadline=0.3)

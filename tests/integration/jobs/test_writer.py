@@ -3,6 +3,7 @@
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -235,6 +236,15 @@ def test_the_last_check_in_is_in_the_row_while_the_job_runs(outbox: Outbox) -> N
     delivered(one(outbox), work)
     becomes("a", "Success")
     assert job("a").check_in is None
+
+
+def test_the_last_run_that_has_begun_is_noted_in_the_row_of_the_node(outbox: Outbox) -> None:
+    recorded("j")
+    (message,) = outbox.take()
+    delivered(message, lambda _: None)
+    its = Node.objects.filter(pk=this_worker.id)
+    wait_for(lambda: its.get().began.get("") == {QUEUE: message.task_id}, "the run to be noted")
+    assert time.time() - its.get().began[QUEUE] < 600
 
 
 def test_a_job_that_asks_whether_it_should_stop_is_heard_of(outbox: Outbox) -> None:

@@ -7,8 +7,8 @@
 -- returns  what pick.sql returns
 --
 -- A job that was sent is with the broker, as a rule, and waits for its turn. It is overdue if
--- 1. a job that was sent later, and is not more urgent, runs. So this one was overtaken: its message was lost, or a busy
---    worker holds it; or
+-- 1. a job that was sent later, and is not more urgent, runs, or was the last to begin on a node. So this one was
+--    overtaken: its message was lost, or a busy worker holds it; or
 -- 2. its workers have idle slots, and none of them has begun a job of this queue lately: messages do not flow. The more
 --    often it was sent, and the longer this lasts, the less often it is sent again, because copies pile up if workers
 --    cannot reach the broker; or
@@ -17,14 +17,24 @@
 -- whose task has a rate limit uses up a part of that limit. So such a job waits for `long` instead of `patience`, for a
 -- day instead of `long`, and is not overdue because it was overtaken.
 WITH its_nodes AS MATERIALIZED (
-    SELECT id, slots, busy, greatest((began ->> %(queue)s::text)::float8, extract(epoch FROM started_at)) AS began
+    SELECT
+        id, slots, busy, greatest((began ->> %(queue)s::text)::float8, extract(epoch FROM started_at)) AS began,
+        (began -> '' ->> %(queue)s::text)::bigint AS last_begun
     FROM execution_node
     WHERE queues ? %(queue)s::text
 ),
-runs AS MATERIALIZED (
+begun AS MATERIALIZED (
     SELECT priority, max(sent_at) AS sent_at
-    FROM execution_job
-    WHERE state = 'running' AND node IN (SELECT id FROM its_nodes) AND queue = %(queue)s AND resent = 0
+    FROM (
+        SELECT priority, sent_at, resent
+        FROM execution_job
+        WHERE state = 'running' AND node IN (SELECT id FROM its_nodes) AND queue = %(queue)s
+        UNION ALL
+        SELECT priority, sent_at, resent
+        FROM execution_job
+        WHERE task_id = ANY(ARRAY(SELECT last_begun FROM its_nodes)) AND state <> 'sent'
+    ) one
+    WHERE resent = 0
     GROUP BY priority
 ),
 flow AS MATERIALIZED (
@@ -51,8 +61,8 @@ overdue AS MATERIALIZED (
         AND (
             (NOT is_limited AND EXISTS (
                 SELECT
-                FROM runs r
-                WHERE r.priority >= j.priority AND r.sent_at > j.sent_at + make_interval(secs => %(patience)s::float8)
+                FROM begun b
+                WHERE b.priority >= j.priority AND b.sent_at > j.sent_at + make_interval(secs => %(patience)s::float8)
             ))
             OR (
                 f.idle > 0 AND f.silent > its.patience
