@@ -6,10 +6,10 @@ The framework is `django.tasks` from Django 6.0 on, and the package django-tasks
 See docs/howto/django_tasks.md.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from traceback import format_exception
 from typing import Any
@@ -21,6 +21,7 @@ from django.utils.module_loading import import_string
 from harbor_refresh.executions.lifecycle.creation import NewExecution
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.text import is_whole
 from harbor_refresh.tasks.celery_tasks import run_task
 from harbor_refresh.tasks.jobs import Handle
 from harbor_refresh.tasks.jobs.running import kept_ends as kept
@@ -28,7 +29,8 @@ from harbor_refresh.tasks.jobs.running.coroutines import plain
 from harbor_refresh.tasks.jobs.starting import creation
 from harbor_refresh.tasks.jobs.starting.canvas import parts_of
 from harbor_refresh.tasks.jobs.starting.celery_json import native
-from harbor_refresh.tasks.jobs.starting.options import moment_of
+from harbor_refresh.tasks.jobs.starting.declarations import MAX_ATTEMPTS
+from harbor_refresh.tasks.jobs.starting.options import Takes, moment_of, refuse
 from harbor_refresh.tasks.models import Job
 
 PACKAGE = "django.tasks" if django.VERSION >= (6, 0) else "django_tasks"
@@ -37,7 +39,6 @@ backends: Any = import_module(f"{PACKAGE}.backends.base")
 exceptions: Any = import_module(f"{PACKAGE}.exceptions")
 signals: Any = import_module(f"{PACKAGE}.signals")
 
-VENDOR_TYPE = "TASK"
 #: Django's priorities are from -100 to 100, and higher goes first. Celery's are from 0 to 9, and 0 goes first.
 LEAST_URGENT = 9
 STATUSES = {
@@ -64,11 +65,30 @@ def within(execution: Execution) -> Iterator[None]:
         _execution.reset(token)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackedTask(base.Task):  # type: ignore[misc]  # the framework is imported by its name
+    """A task with the options that are proposed for Django itself: github.com/django/new-features/issues/142.
+
+    Attributes:
+        max_attempts: How often the task may begin, including after a crash of its worker.
+        backoff: A function of the exception and the result: the seconds until the next attempt, or None for none.
+    """
+
+    max_attempts: int | None = None
+    backoff: Callable[[Exception, Any], float | None] | None = None
+
+    def __post_init__(self) -> None:
+        base.Task.__post_init__(self)
+        attempts = Takes(f"a whole number from 1 to {MAX_ATTEMPTS:,}", lambda it: is_whole(it, 1, MAX_ATTEMPTS))
+        refuse(self.module_path, "max_attempts", self.max_attempts, attempts)
+        refuse(self.module_path, "backoff", self.backoff, Takes("a function", callable))
+
+
 class ReturnValueNotKept(ValueError):
     """The task has succeeded, but what it returned is too large, or is no JSON."""
 
 
-class TrackedResult(base.TaskResult):  # type: ignore[misc]  # the framework is imported by its name
+class TrackedResult(base.TaskResult):  # type: ignore[misc]
     @property
     def return_value(self) -> Any:
         value = super().return_value
@@ -78,14 +98,11 @@ class TrackedResult(base.TaskResult):  # type: ignore[misc]  # the framework is 
 
 
 class TrackedBackend(backends.BaseTaskBackend):  # type: ignore[misc]
+    task_class = TrackedTask
     supports_defer = True
     supports_async_task = True
     supports_get_result = True
     supports_priority = True
-
-    def __init__(self, alias: str, params: dict[str, Any]) -> None:
-        super().__init__(alias, params)
-        self.vendor_type = params.get("OPTIONS", {}).get("vendor_type", VENDOR_TYPE)
 
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> TrackedResult:
         """Record a job, and publish it after the commit, as `start` does."""
@@ -93,10 +110,12 @@ class TrackedBackend(backends.BaseTaskBackend):  # type: ignore[misc]
         using = {"backend": self.alias, "queue_name": task.queue_name, "priority": task.priority}
         signature = run_task.s(task.module_path, list(args), dict(kwargs), using).set(**_options_of(task))
         ((job,),) = parts_of([signature])
+        job = replace(job, max_attempts=getattr(task, "max_attempts", None) or job.max_attempts)
         result = _result(task, job.job_id, list(args), dict(kwargs), enqueued_at=timezone.now())
         execution_id = _execution.get()
         if execution_id is None:
-            creation.start_or_find(NewExecution(self.vendor_type, trigger="MANUAL"), [[job]])
+            vendor_type = self.options.get("vendor_type", "TASK")
+            creation.start_or_find(NewExecution(vendor_type, trigger="MANUAL"), [[job]])
         else:
             creation.add(execution_id, [[job]])
         signals.task_enqueued.send(sender=type(self), task_result=result)
@@ -129,15 +148,27 @@ class TrackedBackend(backends.BaseTaskBackend):  # type: ignore[misc]
         except Exception as exc:
             path = f"{type(exc).__module__}.{type(exc).__qualname__}"
             error = base.TaskError(exception_class_path=path, traceback="".join(format_exception(exc)))
-            self._finish(result, base.TaskResultStatus.FAILED, errors=[error])
+            failed = replace(result, status=base.TaskResultStatus.FAILED, errors=[error])
+            _retry(job, task, failed, exc)
+            self._finish(failed)
             raise
-        self._finish(result, base.TaskResultStatus.SUCCESSFUL, value)
+        self._finish(replace(result, status=base.TaskResultStatus.SUCCESSFUL), value)
         return value
 
-    def _finish(self, result: TrackedResult, status: Any, value: Any = None, **changes: Any) -> None:
-        finished = replace(result, status=status, finished_at=timezone.now(), **changes)
-        _set_return_value(finished, value)
+    def _finish(self, result: TrackedResult, value: Any = None) -> None:
+        finished = replace(result, finished_at=timezone.now())
+        object.__setattr__(finished, "_return_value", value)  # as the framework's own backends do
         signals.task_finished.send(sender=type(self), task_result=finished)
+
+
+def _retry(job: Handle, task: Any, failed: TrackedResult, exc: Exception) -> None:
+    """Raise Celery's Retry if the task has a retry policy that allows another attempt."""
+    # a task that was declared for another backend has neither
+    attempts, backoff = getattr(task, "max_attempts", None), getattr(task, "backoff", None)
+    if (attempts or backoff) and job.run.number < job.given.may_begin:
+        delay = backoff(exc, failed) if backoff else 0
+        if delay is not None:
+            job.retry(exc=exc, countdown=delay, max_retries=job.given.may_begin)
 
 
 def _options_of(task: Any) -> dict[str, Any]:
@@ -176,22 +207,13 @@ def _result_of(job: Job) -> TrackedResult:
         worker_ids=[SOME_WORKER] * runs,
     )
     if end:
-        _set_return_value(result, ReturnValueNotKept(end.why_not) if end.why_not else native(end.result))
+        value = ReturnValueNotKept(end.why_not) if end.why_not else native(end.result)
+        object.__setattr__(result, "_return_value", value)
     return result
-
-
-def _set_return_value(result: TrackedResult, value: Any) -> None:
-    object.__setattr__(result, "_return_value", value)  # as the framework's own backends do
 
 
 def _result(task: Any, job_id: str, args: list[Any], kwargs: dict[str, Any], **known: Any) -> TrackedResult:
     """Return a result of which this is known. Raises as the framework does for arguments that are no JSON."""
-    unknown: dict[str, Any] = {
-        "status": base.TaskResultStatus.READY,
-        "started_at": None,
-        "last_attempted_at": None,
-        "finished_at": None,
-        "errors": [],
-        "worker_ids": [],
-    }
+    unknown: dict[str, Any] = dict.fromkeys(("started_at", "last_attempted_at", "finished_at"))
+    unknown |= {"status": base.TaskResultStatus.READY, "errors": [], "worker_ids": []}
     return TrackedResult(task=task, id=job_id, args=args, kwargs=kwargs, backend=task.backend, **unknown | known)

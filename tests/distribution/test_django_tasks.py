@@ -16,7 +16,8 @@ IN_A_WORKER = """
 from django.tasks import TaskResultStatus
 from django.test import TransactionTestCase
 from django.tasks import task
-from harbor_refresh import TrackedExecution
+from django.tasks.signals import task_finished
+from harbor_refresh import Refused, TrackedExecution
 from harbor_refresh.tasks_backend import ReturnValueNotKept
 from harbor_refresh.testing import eager, worker
 from shop.tasks import send_later, send_mail, sent
@@ -25,6 +26,31 @@ from shop.tasks import send_later, send_mail, sent
 @task
 def long(size):
     return "x" * size
+
+
+told = []
+
+
+def patience(exception, task_result):
+    told.append((type(exception).__name__, task_result.status, len(task_result.errors), task_result.attempts))
+    return 0.01 if isinstance(exception, OSError) else None
+
+
+@task(max_attempts=3, backoff=patience, takes_context=True)
+def flaky(context, failures, error="OSError"):
+    if context.attempt <= failures:
+        raise (OSError if error == "OSError" else ValueError)(f"no {context.attempt}")
+    return context.attempt
+
+
+@task(max_attempts=2, takes_context=True)
+def hurried(context):
+    raise OSError(f"no {context.attempt}")
+
+
+@task(backoff=patience, takes_context=True)
+def patient(context):
+    raise OSError(f"no {context.attempt}")
 
 
 class WorkerTest(TransactionTestCase):
@@ -41,6 +67,43 @@ class WorkerTest(TransactionTestCase):
         self.assertCountEqual(sent, ["a@shop", ("b@shop", 1)])
         self.assertEqual(results[1].return_value, None)
         self.assertIn("no address: nobody", results[2].errors[0].traceback)
+
+    def test_each_task_has_a_retry_policy_of_its_own(self):
+        # django-ox has one for the whole backend; here each task declares it, as Django proposes
+        told.clear()
+        finished = []
+
+        def finish(task_result, **_):
+            finished.append(task_result.id)
+
+        task_finished.connect(finish)
+        with worker():
+            results = [flaky.enqueue(2), flaky.enqueue(9), flaky.enqueue(9, "ValueError")]
+            results.append(hurried.using(priority=1).enqueue())
+            for execution in TrackedExecution.objects.order_by("pk"):
+                execution.wait(timeout=300)
+        for one in results:
+            one.refresh()
+        ok, failed = TaskResultStatus.SUCCESSFUL, TaskResultStatus.FAILED
+        self.assertEqual([one.status for one in results], [ok, failed, failed, failed])
+        self.assertEqual([one.attempts for one in results], [3, 3, 1, 2])
+        self.assertEqual(results[0].return_value, 3)
+        self.assertIn("OSError: no 3", results[1].errors[0].traceback)
+        self.assertIn("OSError: no 2", results[3].errors[0].traceback)
+        again = [("OSError", failed, 1, 1), ("OSError", failed, 1, 2)]
+        self.assertCountEqual(told, [*again, *again, ("ValueError", failed, 1, 1)])
+        self.assertCountEqual(finished, [one.id for one in results])
+
+    def test_a_task_with_a_backoff_begins_five_times(self):
+        with eager():
+            result = patient.enqueue()
+        result.refresh()
+        self.assertEqual((result.status, result.attempts), (TaskResultStatus.FAILED, 5))
+
+    def test_options_are_checked_where_the_task_is_declared(self):
+        for name, value in {"max_attempts": 0, "backoff": 30}.items():
+            with self.assertRaisesRegex(Refused, f"shop.test_worker.patient: {name} takes a"):
+                task(**{name: value})(patient.func)
 
     def test_a_value_that_is_too_large_is_not_kept_and_the_reason_is_told(self):
         with eager():

@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from celery.exceptions import SoftTimeLimitExceeded
 from django.db import connection
 
 from harbor_refresh.celery import app
@@ -191,7 +190,7 @@ async def async_limited(job: Handle, name: str, hears: bool) -> None:
     while True:
         try:
             await asyncio.sleep(600)
-        except SoftTimeLimitExceeded:
+        except asyncio.CancelledError:
             note("limited", name)
             if hears:
                 raise

@@ -33,7 +33,7 @@ def test_each_pool_runs_them_and_they_hear_a_stop(
     assert not member.died()
 
 
-def test_a_soft_limit_is_raised_in_them_and_a_hard_limit_ends_their_process(
+def test_a_soft_limit_cancels_them_and_a_hard_limit_ends_their_process(
     worker: Callable[..., Member], log: Path, holds: Callable[..., None]
 ) -> None:
     member = worker()
@@ -43,10 +43,11 @@ def test_a_soft_limit_is_raised_in_them_and_a_hard_limit_ends_their_process(
     ]
     execution = start("SCAN", jobs=limited)
     assert execution.wait(timeout=120) == "Error"
-    assert sorted(one for one in log.read_text().splitlines() if one.startswith("limited")) == [
+    # the deaf one may hear of the end of its process as well
+    assert {one for one in log.read_text().splitlines() if one.startswith("limited")} == {
         "limited hard",
         "limited soft",
-    ]
+    }
     messages = execution.tasks.order_by("pk").values_list("status_message", flat=True)
     assert list(messages) == [
         "SoftTimeLimitExceeded: SoftTimeLimitExceeded()",

@@ -10,12 +10,9 @@ Green threads share one thread, where a second loop fails, so their pools are re
 import asyncio
 import signal
 import threading
-from collections.abc import Callable, Coroutine, Generator
-from concurrent.futures import Executor
-from contextvars import ContextVar
+from collections.abc import Callable, Coroutine
 from functools import wraps
 from inspect import getattr_static, iscoroutinefunction
-from types import coroutine
 from typing import Any, TypeVar
 
 from asgiref.sync import AsyncToSync, async_to_sync
@@ -25,9 +22,6 @@ from celery._state import _task_stack  # type: ignore[attr-defined]  # celery-ty
 from kombu.utils.compat import detect_environment
 
 Result = TypeVar("Result")
-
-#: What calls functions in the thread of the job, while its coroutine runs.
-_thread_of_the_job: ContextVar[Executor | None] = ContextVar("harbor_refresh_thread_of_the_job", default=None)
 
 
 def make_plain(task: type[Any]) -> None:
@@ -49,7 +43,7 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
         its = _Coroutine(function(*args, **kwargs))
         is_main = threading.current_thread() is threading.main_thread()
         has_limit = is_main and signal.getsignal(signal.SIGUSR1) is soft_timeout_sighandler
-        if has_limit:  # a soft limit is raised in the coroutine, and not in this thread, where its signal arrives
+        if has_limit:  # its signal arrives in this thread, and cancels the coroutine
             signal.signal(signal.SIGUSR1, its.strike)
         try:
             return async_to_sync(its.main, force_new_loop=True)()
@@ -70,7 +64,7 @@ def outside_of_the_loop(function: Callable[[], Result]) -> Result:
         asyncio.get_running_loop()
     except RuntimeError:
         return function()
-    thread = _thread_of_the_job.get()
+    thread = getattr(AsyncToSync.executors, "current", None)  # where `sync_to_async` looks for it
     return thread.submit(function).result() if thread else function()
 
 
@@ -84,19 +78,21 @@ class _Coroutine:
         self._request = self._celery_task.request_stack.top if self._celery_task else None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
-        self._struck: SoftTimeLimitExceeded | None = None
+        self._is_struck = False
 
     async def main(self) -> Any:
-        # where `sync_to_async` looks for it
-        _thread_of_the_job.set(getattr(AsyncToSync.executors, "current", None))
         self._task, self._loop = asyncio.current_task(), asyncio.get_running_loop()
-        if self._struck:
+        if self._is_struck:
             self.cancel()
         if task := self._celery_task:
             _task_stack.push(task)
             task.request_stack.push(self._request)
         try:
-            return await self._interruptible()
+            return await self._made
+        except asyncio.CancelledError as exc:
+            if self._is_struck:
+                raise SoftTimeLimitExceeded().with_traceback(exc.__traceback__) from None
+            raise
         finally:
             self._loop = None
             if task:
@@ -109,23 +105,5 @@ class _Coroutine:
             loop.call_soon_threadsafe(task.cancel)
 
     def strike(self, *_: Any) -> None:
-        self._struck = SoftTimeLimitExceeded()
+        self._is_struck = True
         self.cancel()
-
-    @coroutine
-    def _interruptible(self) -> Generator[Any, Any, Any]:
-        """Await the coroutine. A cancellation that stands for a soft limit is raised in it as that."""
-        thrown: BaseException | None = None
-        while True:
-            try:
-                waits_for = self._made.throw(thrown) if thrown else self._made.send(None)
-            except StopIteration as end:
-                return end.value
-            thrown = None
-            try:
-                yield waits_for
-            except BaseException as exc:
-                thrown = exc
-                if self._struck and isinstance(exc, asyncio.CancelledError) and self._task:
-                    thrown, self._struck = self._struck, None
-                    self._task.uncancel()

@@ -177,6 +177,45 @@ def test_a_soft_time_limit_is_raised_behind_a_query_of_the_job() -> None:
     assert said == []
 
 
+@pytest.mark.usefixtures("soft_limits")
+def test_a_soft_time_limit_ends_the_tasks_of_a_group_before_the_job_cleans_up() -> None:
+    async def child() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            said.append("child")
+
+    async def parent() -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(child())
+        finally:
+            await asyncio.sleep(0)
+            said.append("clean-up")
+
+    limit_strikes()
+    with pytest.raises(SoftTimeLimitExceeded) as raised:
+        coroutines.plain(parent)()
+    assert said == ["child", "clean-up"]
+    assert "parent" in [one.name for one in raised.traceback], "it says where the limit struck"
+
+
+def test_a_coroutine_below_a_plain_function_of_a_job_reads_the_database() -> None:
+    """The thread of the job waits for that coroutine, and runs what it asks for."""
+
+    async def inner() -> None:
+        said.append(coroutines.outside_of_the_loop(threading.get_ident))
+
+    async def outer() -> None:
+        await sync_to_async(async_to_sync(inner))()
+        said.append(coroutines.outside_of_the_loop(threading.get_ident))
+
+    thread = threading.Thread(target=coroutines.plain(outer), daemon=True)
+    thread.start()
+    thread.join(30)
+    assert said == [thread.ident] * 2
+
+
 def test_a_plain_function_is_not_wrapped() -> None:
     """The backend of Django's Tasks gives each function to it."""
     assert coroutines.plain(len) is len
