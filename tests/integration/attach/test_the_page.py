@@ -45,7 +45,7 @@ def steps() -> dict[str, tuple[list[str], list[str]]]:
     """Each step with its blocks, and with those of its way back."""
     found = {}
     for title, text in re.findall(r"^### (\d\..*?)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL):
-        forward, way_back, back = text.partition("*Way back:*")
+        forward, way_back, back = text.partition("*To undo:*")
         assert way_back, f"{title} has no way back"
         found[title] = pages.codes(forward, "sh"), pages.codes(back, "sh")
     return found
