@@ -1,13 +1,10 @@
-"""`python -m harbor_refresh.local up | forget`, for the Makefile.
-
-`up` runs everything until a signal. `forget` removes the data and logs. It exits with 0 on success, 1 on failure,
-2 on misuse.
-"""
+"""For the Makefile: `up` runs everything until a signal, `forget` removes the data and logs."""
 
 import os
 import shutil
 import signal
 import sys
+from argparse import ArgumentParser
 from collections.abc import Callable
 
 from harbor_refresh.local import LocalError
@@ -36,17 +33,14 @@ def forget(checkout: Checkout) -> None:
 COMMANDS: dict[str, Callable[[Checkout], None]] = {"up": up, "forget": forget}
 
 
-def main(arguments: list[str]) -> int:
-    if len(arguments) != 1 or arguments[0] not in COMMANDS:
-        sys.stderr.write(f"usage: python -m harbor_refresh.local {' | '.join(COMMANDS)}\n")
-        return 2
+def main(*arguments: str) -> None:
+    parser = ArgumentParser("python -m harbor_refresh.local", description=__doc__)
+    parser.add_argument("command", choices=COMMANDS)
     try:
-        COMMANDS[arguments[0]](Checkout(ROOT))
+        COMMANDS[parser.parse_args(arguments).command](Checkout(ROOT))
     except (LocalError, OSError) as exc:
-        sys.stderr.write(f"{exc}\n")
-        return 1
-    return 0
+        sys.exit(str(exc))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(*sys.argv[1:])

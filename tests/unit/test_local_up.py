@@ -123,5 +123,6 @@ def test_the_password_of_a_new_account_is_said_at_once(
 
 
 def test_an_unknown_command_is_misuse(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["down"]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        main("down")
     assert "usage:" in capsys.readouterr().err
