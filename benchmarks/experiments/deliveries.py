@@ -1,7 +1,8 @@
 """Notifications: changes of many executions are delivered to three webhooks, of which one hangs.
 
-The deliverers run in processes of their own, without Celery; `--nodes` says how many. First the executions are
-refreshed without and with subscriptions, which shows what the outbox costs a refresh.
+The deliverers run in processes of their own, without Celery; `--nodes` says how many. Workers have one run at a
+time. A run whose time is over waits for the receiver that hangs, and the next one begins, here in another thread.
+First the executions are refreshed without and with subscriptions, which shows what the outbox costs a refresh.
 """
 
 import subprocess
@@ -39,9 +40,11 @@ POLL_SECONDS = 0.2
 #: The receivers are on this machine.
 ALLOWED = {"REFRESH_DELIVER_NETWORKS": "127.0.0.1/32"}
 DELIVERER = (
-    "import django; django.setup()\n"
+    "import django, threading; django.setup()\n"
     "from harbor_refresh.executions.news.deliveries.deliverer import deliver\n"
-    "while True: deliver()"
+    "def run():\n"
+    "    while deliver(go_on=threading.Thread(target=run).start): pass\n"
+    "run()"
 )
 
 

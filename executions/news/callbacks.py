@@ -97,10 +97,8 @@ def function_of(handler: str) -> Callable[[Change], None] | None:
         if change.revision == 0:  # a first failure
             of_handler = of_handler.filter(statuses__len=0)
         else:
-            now = Execution.objects.filter(pk=change.execution_id).values_list("revision", flat=True).first()
-            if now is not None and now != change.revision:
-                return
-            of_handler = of_handler.filter(statuses__contains=[change.to_status])
+            changed = Execution.objects.filter(pk=change.execution_id).exclude(revision=change.revision)
+            of_handler = of_handler.filter(~Exists(changed), statuses__contains=[change.to_status])
         for one in of_handler:
             call(change, one)
 

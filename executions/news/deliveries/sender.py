@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -42,8 +42,7 @@ MAX_ANSWER = 65_536
 REST_SECONDS = 1.0
 MAX_SHOWN = 200
 #: Connections to one receiver, and how long an idle one is kept.
-CONNECTIONS = 20
-KEPT_SECONDS = 5.0
+CONNECTIONS, KEPT_SECONDS = 20, 5.0
 #: How many of the addresses of a name are tried.
 MAX_ADDRESSES = 4
 #: Threads that resolve names.
@@ -105,24 +104,23 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
 
 
 class _Receiver:
-    """The connections to one webhook, and how many are free: one that hangs takes nothing from the others."""
+    """The connections to one webhook, and how many are free: one that hangs takes nothing from the others. Each is
+    a pool of its own, because a pool compares each request with all its connections."""
 
     def __init__(self, network: CheckedNetwork) -> None:
-        self.connections = httpcore2.AsyncConnectionPool(
-            ssl_context=tls(),
-            max_connections=CONNECTIONS,
-            keepalive_expiry=KEPT_SECONDS,
-            network_backend=network,
-        )
+        options: dict[str, Any] = {"ssl_context": tls(), "max_connections": 1, "keepalive_expiry": KEPT_SECONDS}
+        self._connect = partial(httpcore2.AsyncConnectionPool, **options, network_backend=network)
+        self.idle: list[httpcore2.AsyncConnectionPool] = []
         self.free_connections = asyncio.Semaphore(CONNECTIONS)
         #: Whether a request of the last claim has failed. Then deliveries that wait for a connection are released.
         self.fails = False
 
     async def send(self, message: Message, timeout: float) -> Answer:
         """Send it and wait for the status of the answer, `timeout` seconds for everything together."""
+        connection = self.idle.pop() if self.idle else self._connect()
         try:
             async with asyncio.timeout(timeout):
-                return await self._send(message)
+                answer = await self._send(message, connection)
         except TimeoutError:
             return Answer(None, f"no answer within {timeout:g} s")
         except Forbidden:
@@ -131,11 +129,12 @@ class _Receiver:
             return Answer(None, f"{type(exc).__name__}: {exc}")
         except Exception as exc:  # a fault of the library must not stop the deliveries of others
             return Answer(None, type(exc).__name__)
+        self.idle.append(connection)
+        return answer
 
-    async def _send(self, message: Message) -> Answer:
-        async with self.connections.stream(
-            "POST", message.url, headers=message.headers, content=message.body
-        ) as response:
+    async def _send(self, message: Message, connection: httpcore2.AsyncConnectionPool) -> Answer:
+        sending = connection.stream("POST", message.url, headers=message.headers, content=message.body)
+        async with sending as response:
             status = response.status
             if 200 <= status < 300:
                 await _read(response)
@@ -221,7 +220,8 @@ class Sender:
 
     async def _end(self) -> None:
         for receiver in self._receivers.values():
-            await receiver.connections.aclose()
+            for connection in receiver.idle:
+                await connection.aclose()
 
 
 def _target(location: str) -> str:

@@ -18,6 +18,8 @@ class Received:
     path: str
     headers: dict[str, str]
     body: bytes
+    #: The port of the sender, which names the connection.
+    port: int
 
     @property
     def id(self) -> str:
@@ -58,7 +60,7 @@ def receiver(address: str = LOOPBACK, **told: object) -> Iterator[Receiver]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            got = Received(self.path, headers, body)
+            got = Received(self.path, headers, body, self.client_address[1])
             one.received.append(got)
             if one.manner == "hangs":
                 one.ended.wait(60)

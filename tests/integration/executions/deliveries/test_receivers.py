@@ -109,6 +109,17 @@ def test_slack_gets_text_in_which_nothing_is_markup(
     assert len(text) <= 3_000
 
 
+def test_the_requests_to_a_webhook_share_its_connections(
+    good: Receiver, subscribed: Subscribe, deliver: Deliver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sender, "CONNECTIONS", 1)
+    monkeypatch.setattr(sender, "KEPT_SECONDS", 60.0)
+    subscribed(good)
+    ended(5)
+    deliver()
+    assert (len(good.received), len({one.port for one in good.received})) == (5, 1)
+
+
 @pytest.mark.parametrize("manner", ["hangs", "drips"])
 def test_a_receiver_that_does_not_answer_delays_no_other_and_is_tried_again(
     good: Receiver, subscribed: Subscribe, manner: str, monkeypatch: pytest.MonkeyPatch
