@@ -206,9 +206,9 @@ class Jobs(RuleBasedStateMachine):
     def resume(self) -> None:
         resume_stopped(self.execution)
 
-    @rule(kill_after=st.sampled_from((None, 600)))
-    def stop_and_resume(self, kill_after: float | None) -> None:
-        self.stop(kill_after)
+    @rule()
+    def stop_and_resume(self) -> None:
+        self.stop()
         self.resume()
 
     @rule()
