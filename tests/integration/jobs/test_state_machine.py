@@ -6,9 +6,8 @@ step is one transaction, as it is in the program, so the order of the steps is e
 
 After every step, from a ledger that knows of begins and ends alone: no job has two runs that stand; none begins
 more often than it may, nor after it has succeeded; a job has ended if, and only if, its task is final; a key is
-held by one job; none is sent while its queue is paused; a limit has no more places than it may; a run that was
-stopped so that it is killed is killed, whatever happens to its job, and none that stands is; and each job that has
-not ended is somewhere: waiting, sent, or run by a node that is known or will be missed.
+held by one job; none is sent while its queue is paused; a limit has no more places than it may; and each job that
+has not ended is somewhere: waiting, sent, or run by a node that is known or will be missed.
 """
 
 from collections import Counter
@@ -43,7 +42,7 @@ from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, begin, take
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.jobs.starting.creation import add
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
-from harbor_refresh.tasks.jobs.stops import runs_to_kill, stop_jobs
+from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.models import Job, Limit, Need, Pause
 from harbor_refresh.tasks.models.job import JobInput, JobState
 from harbor_refresh.tasks.operations.pauses import pause, resume
@@ -83,7 +82,6 @@ class Jobs(RuleBasedStateMachine):
         self.runs: list[tuple[Begun, int]] = []
         self.begun: Counter[int] = Counter()
         self.succeeded: set[int] = set()
-        self.to_kill: set[tuple[int, int]] = set()
         with connection.cursor() as cursor:
             cursor.execute("TRUNCATE execution, execution_node, execution_pause, execution_limit CASCADE")
 
@@ -171,13 +169,10 @@ class Jobs(RuleBasedStateMachine):
     @rule()
     def an_hour_passes(self) -> None:
         with connection.cursor() as cursor:
-            for column in ("sent_at", "not_before", "begun_at", "kill_at"):
+            for column in ("sent_at", "not_before"):
                 cursor.execute(f"UPDATE execution_job SET {column} = {column} - interval '1 hour'")
             cursor.execute("UPDATE execution_node SET started_at = started_at - interval '1 hour'")
             cursor.execute("UPDATE execution_limit SET swept_at = swept_at - interval '1 hour'")
-        killed = self._killed()
-        assert all(number <= killed.get(pk, 0) for pk, number in self.to_kill)
-        self.to_kill.clear()
 
     @rule(is_paused=st.booleans())
     def pause(self, is_paused: bool) -> None:
@@ -185,11 +180,9 @@ class Jobs(RuleBasedStateMachine):
 
     # people, and other programs
 
-    @rule(kill_after=st.sampled_from((None, 600)))
-    def stop(self, kill_after: float | None = None) -> None:
-        if kill_after:
-            self.to_kill |= set(Job.objects.filter(state=JobState.RUNNING).values_list("pk", "run"))
-        stop_jobs(self.execution, kill_after=kill_after)
+    @rule()
+    def stop(self) -> None:
+        stop_jobs(self.execution)
         assert not Task.objects.filter(execution=self.execution, status_code__lt=3).exists()
 
     @rule()
@@ -228,15 +221,7 @@ class Jobs(RuleBasedStateMachine):
         rows = Job.objects.filter(pk=begun.run.task_id, run=begun.run.number, state=JobState.RUNNING)
         return rows.exists()
 
-    def _killed(self) -> dict[int, int]:
-        return runs_to_kill([*Job.objects.values_list("pk", flat=True)])
-
     # what must hold
-
-    @invariant()
-    def no_run_that_stands_is_killed(self) -> None:
-        for pk, number in self._killed().items():
-            assert not Job.objects.filter(pk=pk, state=JobState.RUNNING, run__lte=number).exists()
 
     @invariant()
     def a_job_has_ended_if_its_task_is_final(self) -> None:
