@@ -36,8 +36,7 @@ from harbor_refresh.tasks.jobs import limits, sender, terms
 from harbor_refresh.tasks.jobs.outcomes import HEADER, run_of
 from harbor_refresh.tasks.jobs.running.reaper import release, release_runs_without_node, running
 from harbor_refresh.tasks.jobs.sql import run
-from harbor_refresh.tasks.jobs.stops import runs_to_kill
-from harbor_refresh.tasks.models.job import Node
+from harbor_refresh.tasks.models.job import Job, JobState, Node
 from harbor_refresh.tasks.news import signals
 
 log = logging.getLogger("harbor_refresh")
@@ -213,9 +212,11 @@ class ThisWorker:
         """Kill the processes of runs that were stopped (`stop(kill_after=…)`) and go on, as Celery terminates a
         task: its message is acknowledged, and the pool starts another process."""
         tasks = {request: run_of(request.request_dict.get(HEADER)) for request in list(active_requests)}
+        ids = [found[0] for found in tasks.values() if found]
         with absence_translated():
-            last = runs_to_kill([found[0] for found in tasks.values() if found])
-        for request in [one for one, found in tasks.items() if found and found[1] < last.get(found[0], 0)]:
+            rows = Job.objects.filter(pk__in=ids, state=JobState.ENDED, kill_at__lte=Now())
+            due = set(rows.values_list("pk", flat=True)) if ids else set()
+        for request in [one for one, found in tasks.items() if found and found[0] in due]:
             if self._processes():  # in the thread that reads the results of the pool, and the broker
                 self._consumer.call_soon(_kill, request, self._consumer.pool)
             else:

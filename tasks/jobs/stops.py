@@ -4,7 +4,6 @@ more, and the process of one that runs finds so within a second (writer.py), and
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import Case, F, IntegerField, Q, When
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.lifecycle import links
@@ -38,13 +37,6 @@ def stop_jobs(execution_id: int, *, kill_after: float | None = None) -> int:
             begun = Job.objects.filter(task__execution_id__in=links.family([execution_id]), run__gte=1)
             begun.filter(task__status=Status.STOPPED).update(kill_at=Now() + timedelta(seconds=kill_after))
     return running
-
-
-def runs_to_kill(task_ids: list[int]) -> dict[int, int]:
-    """Return the last run of each of these jobs that is to be killed now: no run that has begun after the stop."""
-    is_stopped = Q(task__status=Status.STOPPED, kill_at__gt=F("begun_at"))
-    last = Case(When(is_stopped, then=F("run")), default=F("runs_before"), output_field=IntegerField())
-    return dict(Job.objects.filter(pk__in=task_ids, kill_at__lte=Now()).values_list("pk", last))
 
 
 stop_jobs_of = at_once(stop_many)

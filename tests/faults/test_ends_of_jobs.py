@@ -137,31 +137,11 @@ def test_the_process_of_a_run_that_does_not_listen_is_killed_and_the_job_does_no
     assert (runs(log, "deaf"), runs(log, "endless")) == (1, 1), "none has begun again"
     assert member.text().count("was stopped and did not end") == 1
     assert execution.resume_stopped() == 2
+    assert set(Job.objects.values_list("kill_at", flat=True)) >= {None}
     wait_for(lambda: runs(log, "deaf") == 3, "both to run", log=member.log)
     assert name in processes(log)
     execution.stop(kill_after=1)
     wait_for(lambda: not any(map(is_alive, processes(log).values())), "both to be killed", log=member.log)
-    holds()
-    assert not member.died()
-
-
-def test_the_process_of_a_stopped_run_is_killed_although_its_job_runs_again(
-    worker: Callable[..., Member], log: Path, holds: Callable[..., None]
-) -> None:
-    member = worker(concurrency=2)
-    execution = start("SCAN", jobs=[team.deaf.s("a")])
-    begun(execution, log)
-    (old,) = processes(log).values()
-    execution.stop(kill_after=4)
-    assert execution.resume_stopped() == 1
-    wait_for(lambda: runs(log, "deaf") == 2, "the new run to begin", log=member.log)
-    (new,) = processes(log).values()
-    assert is_alive(old), "it has its time"
-    wait_for(lambda: not is_alive(old), "its process to be killed", log=member.log)
-    assert start("SCAN", jobs=[team.copy.s("next")]).wait(timeout=60) == "Success"
-    assert (is_alive(new), states(execution), runs(log, "deaf")) == (True, {"running"}, 2)
-    execution.stop(kill_after=1)
-    wait_for(lambda: not is_alive(new), "the process of the new run to be killed", log=member.log)
     holds()
     assert not member.died()
 

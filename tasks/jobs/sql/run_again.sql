@@ -3,8 +3,8 @@
 -- :task_ids bigint[]  :revisions bigint[]  :turns bigint[]
 --
 -- The jobs are locked. One that has expired is asked for all the same. A need is met if that job has succeeded, or need not.
--- A limit admits them once more. A run that is to be killed is killed, although its job runs again. A job that runs even if
--- these have failed, and still waits for others, is locked as well, and waits for these again.
+-- A limit admits them once more. A job that runs even if these have failed, and still waits for others, is locked as well,
+-- and waits for these again.
 WITH needs AS (
     UPDATE execution_need n
     SET is_met = (t.status_code = 3 AND (n.even_if_failed OR t.status = 'Success'))
@@ -42,7 +42,7 @@ SET
         ELSE j.options
     END,
     report = NULL,
-    kill_at = CASE WHEN j.kill_at > j.begun_at THEN j.kill_at END,
+    kill_at = NULL,
     holds_key = j.unique_key IS NOT NULL,
     waits_for = coalesce(n.unmet, 0)
 FROM unnest(%(task_ids)s::bigint[], %(revisions)s::bigint[], %(turns)s::bigint[]) AS g (task_id, revision, turn)

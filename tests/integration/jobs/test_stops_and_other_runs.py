@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
-from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -25,7 +24,7 @@ from harbor_refresh.tasks.jobs import start as start_signatures
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed, run_job_again
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
-from harbor_refresh.tasks.jobs.stops import runs_to_kill, stop_job_of, stop_jobs
+from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.models.job import JobInput
 from tests.integration.command_output import misuse, said
@@ -454,45 +453,12 @@ def test_only_runs_that_were_stopped_are_to_be_killed(outbox: Outbox) -> None:
     assert other.progress().counts == {"Pending": 3}
 
 
-def to_kill() -> list[int]:
-    """The last runs that are to be killed, when the moment of each stop has come."""
-    Job.objects.filter(kill_at__gt=Now()).update(kill_at=Now())
-    return sorted(runs_to_kill([*Job.objects.values_list("pk", flat=True)]).values())
-
-
-def all_run_again(execution: TrackedExecution, outbox: Outbox) -> None:
-    execution.resume_stopped()
-    for message in outbox.take():
-        assert begun(message)
-
-
-def test_a_stopped_run_is_to_be_killed_although_its_job_runs_again_and_the_new_run_is_not(outbox: Outbox) -> None:
+def test_a_job_that_runs_again_is_not_to_be_killed_any_more(outbox: Outbox) -> None:
     execution = two_of_three_run(outbox)
     execution.stop(kill_after=30)
-    all_run_again(execution, outbox)
-    assert to_kill() == [1, 1]
-    assert ends(execution) == "Success"
-    assert to_kill() == [1, 1]
-
-
-def test_a_new_run_is_to_be_killed_if_it_is_stopped_so_as_well(outbox: Outbox) -> None:
-    execution = two_of_three_run(outbox)
-    execution.stop(kill_after=30)
-    all_run_again(execution, outbox)
-    execution.stop(kill_after=30)
-    assert to_kill() == [1, 2, 2]
-
-
-def test_a_stop_without_it_and_another_run_ask_for_no_further_kill(outbox: Outbox) -> None:
-    execution = two_of_three_run(outbox)
-    execution.stop(kill_after=30)
+    assert asked() == 2
     execution.resume_stopped()
-    assert to_kill() == [1, 1]
-    all_run_again(execution, outbox)
-    execution.stop()
-    assert to_kill() == [1, 1]
-    execution.resume_stopped()
-    assert to_kill() == []
+    assert asked() == 0
 
 
 def test_a_stop_without_it_asks_for_nothing_and_a_later_one_for_runs_that_were_stopped(outbox: Outbox) -> None:
