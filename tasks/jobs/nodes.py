@@ -3,9 +3,10 @@
 The main process of a worker beats for the processes below it: in a pool of processes, a job that holds the
 interpreter for a minute is no dead job. Two threads share the work:
 
-1. One beats once a second, and when the pool says that a process died. So it learns what is to do (sql/beat.sql).
-2. The other does it: it releases what processes of its pool ran that are gone; deletes the rows of dead nodes, and
-   releases what a node ran that has no row; sends jobs; and kills what was stopped and does not listen.
+1. One beats once a second (sql/beat.sql): nothing else may hold up a beat.
+2. The other asks once a second, and when the pool says that a process died, what is to do (sql/to_do.sql), and does
+   it: it releases what processes of its pool ran that are gone; deletes the rows of dead nodes, and releases what a
+   node ran that has no row; sends jobs; and kills what was stopped and does not listen.
 
 Processes of a pool die with their worker, by the kernel: Celery sees to that. If a server is away, nothing is
 released, and no job begins or ends. A node that was frozen and comes back has lost its runs.
@@ -76,8 +77,7 @@ class ThisWorker:
 
     def __init__(self) -> None:
         self.id = int(os.environ.get(ID) or secrets.randbits(62))
-        self._wake, self._has_found, self._ending = threading.Event(), threading.Event(), threading.Event()
-        self._found: Any = [(), False, False, False, ()]
+        self._wake, self._ending = threading.Event(), threading.Event()
         self._threads: list[threading.Thread] = []
         self._is_logged = self._has_limits = False
         #: Since when it beats without a gap, and when it last did.
@@ -116,8 +116,8 @@ class ThisWorker:
         """Leave, after the pool has ended: what its processes ran, and did not end, is released now."""
         if not self._threads:
             return
-        for event in (self._ending, self._wake, self._has_found):
-            event.set()
+        self._ending.set()
+        self._wake.set()
         while self._threads:
             self._threads.pop().join(TTL_SECONDS)
         try:
@@ -129,20 +129,19 @@ class ThisWorker:
         connection.close()
 
     def _beat_on(self) -> None:
-        while not self._ending.is_set():
+        while not self._ending.wait(BEAT_SECONDS):
             self._beat()
-            self._wake.wait(BEAT_SECONDS)
-            self._wake.clear()
         connection.close()
 
     def _pass_on(self) -> None:
-        passes = count(1)
+        passes, next_at = count(1), time.monotonic() + BEAT_SECONDS
         while not self._ending.is_set():
-            is_due = self._has_found.wait(LIMIT_SECONDS if self._has_limits else None)
-            self._has_found.clear()
+            is_woken = self._wake.wait(LIMIT_SECONDS if self._has_limits else BEAT_SECONDS)
+            self._wake.clear()
             if self._has_limits:
                 self._guarded(sender.send_admitted, self._queues(), sender.publisher.get().put)
-            if is_due:
+            if is_woken or time.monotonic() >= next_at:
+                next_at = time.monotonic() + BEAT_SECONDS
                 self._guarded(self._look_after_jobs, next(passes))
         connection.close()
 
@@ -154,7 +153,7 @@ class ThisWorker:
         pool, controller = self._consumer.pool, self._consumer.controller
         try:
             with absence_translated():
-                [self._found] = run(
+                run(
                     "beat",
                     id=self.id,
                     node=self._name,
@@ -162,7 +161,6 @@ class ThisWorker:
                     busy=len(active_requests),
                     queues=self._queues(),
                     rate=max(self._rates, default=None),
-                    ttl=TTL_SECONDS,
                 )
         except (RefreshError, DatabaseError) as exc:
             if not self._is_logged:
@@ -173,11 +171,12 @@ class ThisWorker:
             if now - self._beat_at > TTL_SECONDS:
                 self._since = now
             self._beat_at, self._is_logged = now, False
-            self._has_found.set()
 
     def _look_after_jobs(self, passes: int) -> None:
-        publish = sender.publisher.get().put
-        processes, is_one_silent, has_consequences, may_send, with_jobs = self._found
+        queues, publish = self._queues(), sender.publisher.get().put
+        with absence_translated():
+            [found] = run("to_do", node=self.id, queues=queues, ttl=TTL_SECONDS)
+        processes, is_one_silent, has_consequences, may_send, with_jobs = found
         # A run that the table has was begun by a process of this pool. If it is not in the pool after that, it is
         # gone. A pool of threads is one process, this one.
         if dead := set(processes) - {os.getpid(), *(one.pid for one in self._processes())}:
@@ -186,7 +185,7 @@ class ThisWorker:
             release_runs_without_node()
             sender.send_all(with_jobs or (), publish)
         if may_send:
-            sender.send_due(self._queues(), publish)
+            sender.send_due(queues, publish)
         with suppress(RuntimeError):  # another thread changes the set of requests
             self._kill_stopped()
         if has_consequences:

@@ -121,7 +121,7 @@ class Writer:
         """Wait while ends keep coming, until they fill a transaction. Send meanwhile: no queue is to run dry."""
         until, before = time.monotonic() + seconds, -1
         while before < len(self._ends) < TOGETHER and time.monotonic() < until and not self._ending:
-            if before > 0:
+            if before > 0 and not self._is_logged:
                 sender.send_behind({one.queue for one in self._ends.copy()})
             before = len(self._ends)
             time.sleep(min(MOMENT, seconds))

@@ -1,47 +1,8 @@
--- Notes that a node is alive, and finds what it has to look after, so that statements for it are asked only if there
--- is something to do. Each order keeps out a scan. A node that was taken for dead comes back: its runs were released.
+-- Notes that a node is alive. A node that was taken for dead comes back: its old runs have been released.
 --
--- :id bigint  :node text (its name)  :slots int  :busy int  :queues text[]  :rate float8  :ttl float8  seconds
--- returns  processes int[]     where its jobs run
---          is_one_silent bool  some node was not heard for the ttl (tasks/jobs/nodes.py)
---          has_consequences    a failure, or a deadline, has consequences (tasks/jobs/terms.py), or NULL
---          may_send            the time of a job of its queues has come, or a job waits for its limit, or NULL
---          with_jobs text[]    its queues that have jobs to send, or sent ones, or NULL
-WITH beat AS (
-    INSERT INTO execution_node (id, name, slots, busy, queues, rate)
-    VALUES (%(id)s::bigint, %(node)s, %(slots)s, %(busy)s, to_jsonb(%(queues)s::text[]), %(rate)s)
-    ON CONFLICT (id) DO UPDATE
-    SET heard_at = now(), suspected_at = NULL, slots = EXCLUDED.slots, busy = EXCLUDED.busy, queues = EXCLUDED.queues,
-        rate = EXCLUDED.rate
-)
-SELECT
-    ARRAY(SELECT DISTINCT process FROM execution_job WHERE state = 'running' AND node = %(id)s::bigint),
-    EXISTS (SELECT FROM execution_node WHERE heard_at < now() - make_interval(secs => %(ttl)s::float8)),
-    EXISTS (SELECT FROM execution_failure)
-    OR (SELECT TRUE FROM execution_terms WHERE deadline <= now() AND NOT is_over ORDER BY deadline LIMIT 1),
-    bool_or(of_queue.is_due) OR (
-        SELECT TRUE
-        FROM execution_job
-        WHERE state = 'waiting' AND waits_for = 0 AND not_before IS NULL AND NOT admitted
-        ORDER BY name, limit_key
-        LIMIT 1
-    ),
-    array_agg(g.queue) FILTER (WHERE of_queue.has_next OR of_queue.has_sent)
-FROM unnest(%(queues)s::text[]) AS g (queue)
-CROSS JOIN LATERAL (
-    SELECT (
-        SELECT TRUE
-        FROM execution_job
-        WHERE queue = g.queue AND state = 'waiting' AND waits_for = 0 AND not_before <= now()
-        ORDER BY not_before
-        LIMIT 1
-    ) AS is_due, (
-        SELECT TRUE
-        FROM execution_job
-        WHERE queue = g.queue AND state = 'waiting' AND waits_for = 0 AND not_before IS NULL AND admitted
-        ORDER BY priority, turn, task_id
-        LIMIT 1
-    ) AS has_next, (
-        SELECT TRUE FROM execution_job WHERE queue = g.queue AND state = 'sent' ORDER BY sent_at LIMIT 1
-    ) AS has_sent
-) of_queue
+-- :id bigint  :node text (its name)  :slots int  :busy int  :queues text[]  :rate float8
+INSERT INTO execution_node (id, name, slots, busy, queues, rate)
+VALUES (%(id)s, %(node)s, %(slots)s, %(busy)s, to_jsonb(%(queues)s::text[]), %(rate)s)
+ON CONFLICT (id) DO UPDATE
+SET heard_at = now(), suspected_at = NULL, slots = EXCLUDED.slots, busy = EXCLUDED.busy, queues = EXCLUDED.queues,
+    rate = EXCLUDED.rate

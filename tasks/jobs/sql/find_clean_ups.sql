@@ -6,7 +6,7 @@ WITH RECURSIVE anyway AS (
     SELECT n.job_id
     FROM task t
     JOIN execution_need n ON n.job_id = t.id
-    WHERE t.execution_id = ANY(%(execution_ids)s::bigint[]) AND t.status_code < 3 AND n.even_if_failed
+    WHERE t.execution_id = ANY(%(execution_ids)s::bigint[]) AND n.even_if_failed
     UNION
     SELECT n.job_id
     FROM anyway a

@@ -128,7 +128,7 @@ def beats(
     rate: float | None = 1_000,
 ) -> None:
     """This node gives a sign of life."""
-    run("beat", id=node, node=name, slots=slots, busy=busy, queues=list(queues), rate=rate, ttl=5)
+    run("beat", id=node, node=name, slots=slots, busy=busy, queues=list(queues), rate=rate)
 
 
 def worker_of_jobs() -> ThisWorker:
@@ -176,7 +176,9 @@ def delivered(message: Sent, work: Callable[[Handle], Any], **options: Any) -> A
     return delivered_to(carry_out, message, **options)
 
 
-def delivered_to(function: Work, message: Sent, arguments: Any = (), **options: Any) -> Any:
+def delivered_to(
+    function: Work, message: Sent, arguments: Any = (), headers: dict[str, str] | None = None, **options: Any
+) -> Any:
     """The same, for a function that takes the arguments of the job."""
     app = Celery("a team", set_as_current=False)
     task = app.task(base=TrackedJob, name=message.name, shared=False, **options)(function)
@@ -186,6 +188,7 @@ def delivered_to(function: Work, message: Sent, arguments: Any = (), **options: 
         args=arguments,
         kwargs={},
         delivery_info={},
+        headers=headers,
         **header_of(message.task_id, message.number),
     )
     try:

@@ -99,6 +99,14 @@ def test_a_job_that_returns_has_ended_and_its_task_has_succeeded(outbox: Outbox,
     assert at_once.current == {}
 
 
+def test_a_job_runs_as_well_if_a_tracer_has_put_headers_into_its_message(outbox: Outbox) -> None:
+    def carry_out(job: Handle) -> str:
+        return type(job).__name__
+
+    assert delivered_to(carry_out, one(outbox), headers={"x-trace-id": "1"}) == "Handle"
+    assert rows() == {"a": ("ended", 1)}
+
+
 def test_a_message_that_begins_no_run_is_ignored(outbox: Outbox) -> None:
     message = one(outbox)
     delivered(message, lambda job: None)

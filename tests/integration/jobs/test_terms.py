@@ -130,6 +130,20 @@ def test_a_clean_up_and_the_jobs_behind_it_go_on_unless_they_need_a_job_that_is_
     assert (execution.status, execution.status_message) == ("Error", FAILED)
 
 
+def test_the_jobs_behind_a_clean_up_that_has_ended_go_on(outbox: Outbox) -> None:
+    clean_up = chain(work.si("first"), work.si("last"), work.si("late"))
+    execution = start(
+        "SCAN",
+        jobs=[a := job(work.s("a"), name="a"), job(clean_up, needs=needs(a, even_if_failed=True))],
+        on_failure="stop",
+    )
+    fails(execution)
+    first = execution.tasks.get(job__args=["first"])
+    report([Report(first.pk, "Success", first.status_revision)])
+    assert carry_out() == 1
+    assert statuses(execution) == ("Running", ["Error", "Success", "Pending", "Pending"])
+
+
 def test_in_eager_mode_a_clean_up_runs_after_the_job_that_failed() -> None:
     a, b = job(work.s("a", fails=True)), job(work.s("b"))
     clean_up = job(work.si("c"), needs=needs(a, b, even_if_failed=True))
