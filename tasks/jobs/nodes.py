@@ -4,9 +4,9 @@ The main process of a worker beats for the processes below it: in a pool of proc
 interpreter for a minute is no dead job. Two threads share the work:
 
 1. One beats once a second (sql/beat.sql): nothing else may hold up a beat.
-2. The other asks once a second, and when the pool says that a process died, what is to do (sql/to_do.sql), and does
-   it: it releases what processes of its pool ran that are gone; deletes the rows of dead nodes, and releases what a
-   node ran that has no row; sends jobs; and kills what was stopped and does not listen.
+2. The other asks once a second, and when the pool says that a process died, what is to do (sql/to_do.sql), and
+   does it: it releases what processes of its pool ran that are gone; deletes the rows of dead nodes, and releases
+   what a node ran that has no row; sends jobs; and kills what was stopped and does not listen.
 
 Processes of a pool die with their worker, by the kernel: Celery sees to that. If a server is away, nothing is
 released, and no job begins or ends. A node that was frozen and comes back has lost its runs.
