@@ -42,7 +42,6 @@ def panel(execution: Any) -> dict[str, Any]:
     answer would differ from the last one."""
     made, quarantine = execution.made, getattr(execution, "quarantine", None)
     has_ended = is_final(execution.status)
-    errors = by_message(newest_errors(execution_id=execution.pk)[0]) if made.counts.get(Status.ERROR) else []
     context = {
         "made": made,
         "status": status_label(execution.status),
@@ -52,7 +51,7 @@ def panel(execution: Any) -> dict[str, Any]:
         "bar": status_bar(made.counts),
         "counts": task_labels(execution.pk, made.counts),
         "tasks_url": tasks_url(execution.pk),
-        "errors": error_table("Errors by message", "Message", errors, height=300),
+        "errors": _errors(execution.pk) if made.counts.get(Status.ERROR) else {},
         "changes": _changes(execution),
         "history_url": list_url("executions_statuschange", q=execution.pk),
         "quarantine": quarantine,
@@ -75,6 +74,11 @@ def _text(made: Progress) -> str:
         text += f", {stopped:,} stopped"
     left = f" About {duration(round(made.eta.total_seconds()))} left." if made.eta else ""
     return f"{text}.{left}"
+
+
+def _errors(execution_id: int) -> dict[str, Any]:
+    newest, bound = newest_errors(execution_id=execution_id)
+    return error_table("Errors by message", "Message", by_message(newest), height=300, footer=bound)
 
 
 def _changes(execution: Execution) -> list[dict[str, Any]]:
@@ -110,7 +114,7 @@ def first_tasks(execution: Execution) -> dict[str, Any]:
     return table("Its tasks, unfinished ones first", headers, cells, footer=footer)
 
 
-def error_table(title: str, by: str, groups: Sequence[Group], **more: int) -> dict[str, Any]:
+def error_table(title: str, by: str, groups: Sequence[Group], **more: Any) -> dict[str, Any]:
     def cells(one: Group) -> list[Any]:
         known = moment(one.key) if isinstance(one.key, datetime) else Truncator(one.key).chars(160)
         return [known or "(no message)", f"{one.count:,}", moment(one.last_end), task_link(one.task_id)]

@@ -1,5 +1,5 @@
 """The latest overview of this process: one look for all open pages, at most FRESH_SECONDS old (a flight, see
-monitoring/flights.py); and the points of the charts."""
+web/flights.py); and the points of the charts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -26,7 +26,7 @@ from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.news.audit import Target, Word, noted, person_of
-from harbor_refresh.executions.queries.error_groups import COMPARED, by_hour, by_message, by_vendor, newest_errors
+from harbor_refresh.executions.queries.error_groups import by_hour, by_message, by_vendor, newest_errors
 from harbor_refresh.executions.queries.listing import NEWEST, lowest_of_the_newest
 from harbor_refresh.executions.status import Status, is_final
 from harbor_refresh.tasks.admin.execution_actions import (
@@ -102,7 +102,7 @@ class TaskAdmin(LegendAdmin):
             raise PermissionDenied
         chosen = request.GET.get("since", "day")
         hours = SINCE.get(chosen, SINCE["day"])[1]
-        errors, is_capped = newest_errors(since=timezone.now() - timedelta(hours=hours) if hours else None)
+        errors, bound = newest_errors(since=timezone.now() - timedelta(hours=hours) if hours else None)
         messages = by_message(errors)
         tables = [
             error_table("By message", "Message", messages),
@@ -114,7 +114,7 @@ class TaskAdmin(LegendAdmin):
             "executions/admin/errors.html",
             "Errors",
             choices=[(f"?since={name}", title, name == chosen) for name, (title, _) in SINCE.items()],
-            bound=f"The errors of the newest {COMPARED:,} tasks that failed." if is_capped else "",
+            bound=bound,
             tables=tables if messages else [],
         )
 

@@ -83,10 +83,14 @@ def beat_alive(facts: Facts) -> Iterator[CheckMessage]:
     if is_alive:
         return
     what = "Beat has never sent anything." if silent is None else f"Beat has sent nothing for {age(silent)}."
+    start = "Start one with"
+    if state.schedule is None:
+        what = "No worker has run anything that a beat sends."
+        start = f"If a beat runs, start a worker that takes the queue {TICKS}. If none runs, start one with"
     yield (Warning if state.schedule is None else Error)(
         f"{what}\nNew reports are still refreshed. Scheduled work does not run: recovery from crashes, "
         "reconcile, the sweep, and retries of notifications.",
-        f"Start one with: {celery_command('beat --pidfile=' if is_service() else 'beat')}",
+        f"{start}: {celery_command('beat --pidfile=' if is_service() else 'beat')}",
     )
 
 

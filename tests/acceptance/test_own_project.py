@@ -165,7 +165,7 @@ def test_the_tutorial_is_followed(shop: Shop, cluster: Cluster, redis: Redis) ->
         port = free.getsockname()[1]
     *of_celery, web = PROGRAMS
     worker, refresh = (shop.start(one) for one in of_celery[:-1])
-    wait_for(lambda: "Beat has never sent anything" in shop.checked(), "the missing beat to be told")
+    wait_for(lambda: "No worker has run anything" in shop.checked(), "the missing beat to be told")
     beat = shop.start(of_celery[-1])
     shop.start(f"{web} {port}")
     wait_for(shop.has_nothing_missing, "beat to have sent its first tick", log=beat.log)

@@ -147,7 +147,10 @@ def test_the_sentences_name_numbers_and_the_command() -> None:
     assert one["what"] == "No worker is alive; the last heartbeat came 1 min 30 s ago."
     assert one["todo"] == "Start one with: celery -A harbor_refresh worker --concurrency 2"
     (one,) = found(replace(SOUND, schedule=None, first_heartbeat=21.0))
-    assert (one["level"], one["what"]) == ("warning", "Beat has never sent anything.")
-    assert one["todo"] == "Start one with: celery -A harbor_refresh beat --pidfile="
+    assert (one["level"], one["what"]) == ("warning", "No worker has run anything that a beat sends.")
+    assert one["todo"] == (
+        "If a beat runs, start a worker that takes the queue harbor_refresh.ticks. "
+        "If none runs, start one with: celery -A harbor_refresh beat --pidfile="
+    )
     (one,) = found(replace(SOUND, quarantined=1))
     assert one["what"] == "1 execution could not be refreshed and is in quarantine."

@@ -108,7 +108,8 @@ def _show(options: dict[str, Any]) -> Answer:
         return _running(execution.pk)
     found = progress(execution.pk)
     reason = Quarantine.objects.filter(pk=execution.pk).values_list("reason", flat=True).first()
-    errors = by_message(newest_errors(execution_id=execution.pk)[0])[:MOST_MESSAGES]
+    newest, bound = newest_errors(execution_id=execution.pk)
+    errors = by_message(newest)[:MOST_MESSAGES]
     data = {"counts": found.counts, "tasks": found.total, "progress": found.share, "quarantine": reason}
     data["errors"] = [{"message": one.key, "count": one.count, "task_id": one.task_id} for one in errors]
     counts = ", ".join(f"{count:,} {status}" for status, count in sorted(found.counts.items()))
@@ -126,7 +127,8 @@ def _show(options: dict[str, Any]) -> Answer:
         ("progress", f"{int(found.share * 100)}%"),
         ("quarantine", reason),
     ]
-    return Answer(_fields(execution) | data, [table(("", ""), [row for row in rows if row[1]])])
+    shown: list[Any] = [table(("", ""), [row for row in rows if row[1]]), *([bound] if bound else [])]
+    return Answer(_fields(execution) | data, shown)
 
 
 def _fields(execution: Execution) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def test_errors_are_counted_by_message_vendor_and_hour_with_an_example_of_each()
     done = create(NewExecution("SCAN", tasks=[NewTask()]))
     report([Report(done.tasks.get().pk, "Success", 1)])
 
-    errors, is_capped = newest_errors()
+    errors, bound = newest_errors()
 
     later = NOON + timedelta(hours=1)
     assert [(one.key, one.count, one.last_end, one.task_id) for one in by_message(errors)] == [
@@ -43,7 +43,7 @@ def test_errors_are_counted_by_message_vendor_and_hour_with_an_example_of_each()
         (later.replace(minute=0), 2),
         (NOON.replace(minute=0), 3),
     ]
-    assert not is_capped
+    assert not bound
 
 
 def test_only_the_newest_errors_are_read_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +51,7 @@ def test_only_the_newest_errors_are_read_and_that_is_said(monkeypatch: pytest.Mo
     failed("SCAN", "old")
     failed("SCAN", "new", "new")
 
-    errors, is_capped = newest_errors()
+    errors, bound = newest_errors()
 
     assert [(one.key, one.count) for one in by_message(errors)] == [("new", 2)]
-    assert is_capped
+    assert bound == "The errors of the newest 2 tasks that failed."

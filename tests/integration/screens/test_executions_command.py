@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
@@ -21,8 +22,10 @@ from harbor_refresh.executions.management.command import age
 from harbor_refresh.executions.management.output import Misused
 from harbor_refresh.executions.models import AuditEntry, Execution
 from harbor_refresh.executions.news.audit import Word
+from harbor_refresh.executions.queries import error_groups
 from harbor_refresh.tasks.operations import bulk
 from harbor_refresh.tasks.operations.bulk import VERBS
+from tests.integration.admin_client import text
 from tests.integration.command_output import data, failing, manage, said
 from tests.integration.operations.actions.sample_bulk import reported, statuses, with_jobs
 from tests.integration.sample_executions import fails_with, made
@@ -204,6 +207,21 @@ def test_show_says_why_an_execution_failed_the_most_frequent_message_first() -> 
         "count": 2,
         "task_id": tasks[2],
     }
+
+
+def test_show_and_the_panel_count_the_newest_errors_of_an_execution_and_say_so(
+    monkeypatch: pytest.MonkeyPatch, admin: Client
+) -> None:
+    monkeypatch.setattr(error_groups, "OF_ONE", 2)
+    execution, tasks = made(3)
+    report([Report(task, "Error", 1, "old" if task == tasks[0] else "new") for task in tasks])
+    refresh([execution.pk])
+    shown = said("harbor", "show", execution.pk)
+    assert re.findall(r"^\d errors? .*", shown, re.MULTILINE) == ["2 errors    new"]
+    assert shown.endswith("The errors of the newest 2 tasks that failed.")
+    panel = admin.get(f"/admin/harbor_executions/execution/{execution.pk}/panel/").json()["parts"]["panel"]
+    assert re.search("Errors by message .* new 2 .* The errors of the newest 2 tasks that failed.", text(panel))
+    assert "old" not in panel
 
 
 def test_show_names_an_unknown_execution() -> None:

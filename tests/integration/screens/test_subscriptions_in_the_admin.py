@@ -160,6 +160,10 @@ def test_the_page_of_a_webhook_has_its_state_and_its_last_error_and_sends_a_test
         one.status = 204
         assert told(admin.post(send, {"confirmed": "yes"}))[-1] == "success: pager answered 204."
     assert admin.get(f"{DELIVERIES}?subscription__id__exact={row.pk}").context["cl"].result_count == 1
+    Delivery.objects.update(next_at=timezone.now())
+    ended(21)
+    deliverer.write_deliveries()
+    assert "Last error it answered 500" in shown(admin), "changes that came later are not tried yet"
     User.objects.update(username="another")
     assert "Last error" not in shown(signed_in("view_subscription")), "it is of a delivery"
 
