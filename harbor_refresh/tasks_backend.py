@@ -15,6 +15,7 @@ from traceback import format_exception
 from typing import Any
 
 import django
+from celery.exceptions import Retry
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
@@ -149,7 +150,12 @@ class TrackedBackend(backends.BaseTaskBackend):  # type: ignore[misc]
             path = f"{type(exc).__module__}.{type(exc).__qualname__}"
             error = base.TaskError(exception_class_path=path, traceback="".join(format_exception(exc)))
             failed = replace(result, status=base.TaskResultStatus.FAILED, errors=[error])
-            _retry(job, task, failed, exc)
+            try:
+                _retry(job, task, failed, exc)
+            except Retry:
+                raise
+            except Exception as of_backoff:
+                exc.add_note("".join(format_exception(of_backoff, chain=False)))
             self._finish(failed)
             raise
         self._finish(replace(result, status=base.TaskResultStatus.SUCCESSFUL), value)

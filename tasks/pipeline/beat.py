@@ -14,7 +14,6 @@
 import logging
 import signal
 import time
-from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
@@ -22,7 +21,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 
-from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.database import absence_translated, first_line
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.tasks.conf.pacing import WRONG_CLOCK_US
 from harbor_refresh.tasks.pipeline.schedule import restore_rows
@@ -54,10 +53,17 @@ class Entry(ModelEntry):
         of_beat = {"last_run_at": self.model.last_run_at, "total_run_count": self.model.total_run_count}
         type(self.model).objects.filter(pk=self.model.pk).update(**of_beat)
 
+    def ran_as(self, row: Any) -> None:
+        """Note the last run that this row of beat knows."""
+        self.last_run_at = self.model.last_run_at = row.last_run_at
+        self.total_run_count = self.model.total_run_count = row.total_run_count
+
 
 class PatientScheduler(DatabaseScheduler):
     Entry = Entry
     _looked_at = datetime.min
+    #: Rows whose run is not written, maybe because another transaction holds them: until they are due, or read.
+    _refused: frozenset[str] = frozenset()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         replace_handlers(self)
@@ -85,29 +91,38 @@ class PatientScheduler(DatabaseScheduler):
         return before > self._looked_at or bool(super().schedule_changed())  # type: ignore[no-untyped-call]
 
     def sync(self) -> None:
-        with suppress(DatabaseAway, DatabaseError), absence_translated():
-            for name in [*self._dirty]:
-                self._schedule[name].save()  # type: ignore[index]  # it was read
-                self._dirty.remove(name)
+        for name in [*self._dirty]:
+            self._refused -= {name}
+            try:
+                with absence_translated():
+                    self._schedule[name].save()  # type: ignore[index]  # it was read
+            except DatabaseAway:
+                return
+            except DatabaseError as exc:
+                log.warning("Beat could not write that %s has run: %s", name, first_line(exc))
+                self._refused |= {name}
+            self._dirty.remove(name)
 
     def all_as_schedule(self) -> Any:
         """Read the rows. A run far in the future comes from a clock that was ahead, and counts as a run of now. If
         the database is away, the known rows stay, and the next look reads them."""
         try:
-            if self._dirty:
-                raise DatabaseAway("a run is not written")
             with absence_translated():
                 now, rows = timezone.now(), self.Model.objects
                 rows.filter(last_run_at__gt=now + WRONG_CLOCK).update(last_run_at=now)
                 rows.filter(last_run_at=None, date_changed__gt=now + WRONG_CLOCK).update(date_changed=now)
-                return super().all_as_schedule()  # type: ignore[no-untyped-call]
+                read = super().all_as_schedule()  # type: ignore[no-untyped-call]
         except DatabaseAway:
             if self._schedule is None:
                 raise
             self._looked_at = datetime.max
             for entry in self._schedule.values():  # it has the times of when it was read, and its row those since
-                entry.last_run_at, entry.total_run_count = entry.model.last_run_at, entry.model.total_run_count
+                entry.ran_as(entry.model)
             return self._schedule
+        self._dirty, self._refused = (self._dirty | self._refused) & read.keys(), frozenset()
+        for name in self._dirty:
+            read[name].ran_as(self._schedule[name].model)  # type: ignore[index]  # it was read
+        return read
 
     def _ensure_connected(self) -> Any:
         return self.connection

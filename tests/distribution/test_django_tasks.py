@@ -13,6 +13,8 @@ pytestmark = pytest.mark.slow
 
 #: The page's tests run jobs at once. Here a worker has them.
 IN_A_WORKER = """
+from datetime import timedelta
+
 from django.tasks import TaskResultStatus
 from django.test import TransactionTestCase
 from django.tasks import task
@@ -51,6 +53,16 @@ def hurried(context):
 @task(backoff=patience, takes_context=True)
 def patient(context):
     raise OSError(f"no {context.attempt}")
+
+
+@task(max_attempts=3, backoff=lambda exception, task_result: timedelta(seconds=1))
+def wrongly_patient():
+    raise OSError("no") from KeyError("why")
+
+
+@task(max_attempts=3, backoff=lambda exception, task_result: {}["no such key"])
+def broken():
+    raise OSError("no") from KeyError("why")
 
 
 class WorkerTest(TransactionTestCase):
@@ -99,6 +111,26 @@ class WorkerTest(TransactionTestCase):
             result = patient.enqueue()
         result.refresh()
         self.assertEqual((result.status, result.attempts), (TaskResultStatus.FAILED, 5))
+
+    def test_a_task_with_a_broken_backoff_ends_with_its_own_error(self):
+        finished = []
+
+        def finish(task_result, **_):
+            finished.append((task_result.id, task_result.status))
+
+        task_finished.connect(finish)
+        with worker():
+            results = [wrongly_patient.enqueue(), broken.enqueue()]
+            for execution in TrackedExecution.objects.order_by("pk"):
+                execution.wait(timeout=300)
+        for result, why in zip(results, ("countdown takes a number", "no such key"), strict=True):
+            result.refresh()
+            self.assertEqual((result.status, result.attempts), (TaskResultStatus.FAILED, 1))
+            for said in ("KeyError: 'why'", "OSError: no", why):
+                self.assertIn(said, result.errors[0].traceback)
+        self.assertCountEqual(finished, [(one.id, one.status) for one in results])
+        messages = [row.status_message for one in TrackedExecution.objects.all() for row in one.tasks.all()]
+        self.assertEqual(messages, ["OSError: no"] * 2)
 
     def test_options_are_checked_where_the_task_is_declared(self):
         for name, value in {"max_attempts": 0, "backoff": 30}.items():
