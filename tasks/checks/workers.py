@@ -192,8 +192,8 @@ def queues_of_jobs(facts: Facts) -> Iterator[CheckMessage]:
         jobs_wait = "1 job waits: it does" if count == 1 else f"{count:,} jobs wait: they do"
         yield Error(
             f"No worker takes the queue {name}, in which {jobs_wait} not begin.",
-            f"Start one with: {celery_command('worker')} -n {name}@%h -Q {name}. If the name is a mistake, correct it "
-            "where the jobs are started, and stop or delete the executions of these jobs.",
+            f"Start one with: {celery_command('worker')} -n {name}@%h -Q {name}. If the name is a mistake, "
+            "correct it where the jobs are started, and stop or delete the executions of these jobs.",
         )
 
 
