@@ -6,9 +6,9 @@
   for 50 minutes, and then ends. Here each message connects by itself. One that cannot be sent is logged and left
   out until its row is due again;
 - goes on if the clock goes back by more than a minute. The original waits until the clock reaches its noted times;
-- keeps a run that it could not write: the original forgets it, and sends the row again;
 - only ends the process on SIGTERM. Celery's handler writes the rows, and if it interrupts a statement of this
-  process, neither ever ends. Beat writes a run as it sends it; if it cannot, the next beat sends it again.
+  process, neither ever ends. It has nothing to write: beat writes each run as it sends it. If the
+  database is away then, the row may be sent again.
 """
 
 import logging
@@ -17,11 +17,10 @@ import time
 from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
-from django.db import DatabaseError
 from django.utils import timezone
 from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 
-from harbor_refresh.executions.database import absence_translated, first_line
+from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.tasks.conf.pacing import WRONG_CLOCK_US
 from harbor_refresh.tasks.pipeline.schedule import restore_rows
@@ -34,39 +33,32 @@ WRONG_CLOCK = timedelta(microseconds=WRONG_CLOCK_US)
 HANDLERS = "celery.apps.beat"
 
 
-def replace_handlers(scheduler: "PatientScheduler") -> None:
+def _end(*_: Any) -> NoReturn:
+    raise SystemExit
+
+
+def replace_handlers() -> None:
     """Replace the handlers that Celery's beat has installed; in a program that is no beat, do nothing."""
-
-    def end(*_: Any) -> NoReturn:
-        scheduler._dirty = set()
-        raise SystemExit
-
     for number in (signal.SIGTERM, signal.SIGINT):
         if getattr(signal.getsignal(number), "__module__", None) == HANDLERS:
-            signal.signal(number, end)
+            signal.signal(number, _end)
 
 
 class Entry(ModelEntry):
     def save(self) -> None:
-        """Write when the row was last due, and how often, if it is still there. The original reads the row and
-        writes all of it, so a person who disabled it in between would find it enabled again."""
+        """Write when the row was last due, and how often. The original reads the row and writes all of it, so a
+        person who disabled it in between would find it enabled again."""
         of_beat = {"last_run_at": self.model.last_run_at, "total_run_count": self.model.total_run_count}
-        type(self.model).objects.filter(pk=self.model.pk).update(**of_beat)
-
-    def ran_as(self, row: Any) -> None:
-        """Note the last run that this row of beat knows."""
-        self.last_run_at = self.model.last_run_at = row.last_run_at
-        self.total_run_count = self.model.total_run_count = row.total_run_count
+        if not type(self.model).objects.filter(pk=self.model.pk).update(**of_beat):
+            raise self.model.DoesNotExist
 
 
 class PatientScheduler(DatabaseScheduler):
     Entry = Entry
     _looked_at = datetime.min
-    #: Rows whose run is not written, maybe because another transaction holds them: until they are due, or read.
-    _refused: frozenset[str] = frozenset()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        replace_handlers(self)
+        replace_handlers()
         kwargs.setdefault("sync_every_tasks", 1)
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
 
@@ -77,31 +69,19 @@ class PatientScheduler(DatabaseScheduler):
                 with absence_translated():
                     restore_rows()
                     super().setup_schedule()  # type: ignore[no-untyped-call]
-                    return
             except DatabaseAway as exc:
                 self._initial_read = True  # nothing has been read
                 if not logged:
                     log.warning("Beat waits for its schedule: %s", exc)
                 logged = True
                 time.sleep(PAUSE_SECONDS)
+            else:
+                return
 
     def schedule_changed(self) -> bool:
         """Have the rows read as well if the clock has gone back: then all planned times are too late."""
         before, self._looked_at = self._looked_at, datetime.now()
         return before > self._looked_at or bool(super().schedule_changed())  # type: ignore[no-untyped-call]
-
-    def sync(self) -> None:
-        for name in [*self._dirty]:
-            self._refused -= {name}
-            try:
-                with absence_translated():
-                    self._schedule[name].save()  # type: ignore[index]  # it was read
-            except DatabaseAway:
-                return
-            except DatabaseError as exc:
-                log.warning("Beat could not write that %s has run: %s", name, first_line(exc))
-                self._refused |= {name}
-            self._dirty.remove(name)
 
     def all_as_schedule(self) -> Any:
         """Read the rows. A run far in the future comes from a clock that was ahead, and counts as a run of now. If
@@ -111,18 +91,14 @@ class PatientScheduler(DatabaseScheduler):
                 now, rows = timezone.now(), self.Model.objects
                 rows.filter(last_run_at__gt=now + WRONG_CLOCK).update(last_run_at=now)
                 rows.filter(last_run_at=None, date_changed__gt=now + WRONG_CLOCK).update(date_changed=now)
-                read = super().all_as_schedule()  # type: ignore[no-untyped-call]
+                return super().all_as_schedule()  # type: ignore[no-untyped-call]
         except DatabaseAway:
             if self._schedule is None:
                 raise
             self._looked_at = datetime.max
             for entry in self._schedule.values():  # it has the times of when it was read, and its row those since
-                entry.ran_as(entry.model)
+                entry.last_run_at, entry.total_run_count = entry.model.last_run_at, entry.model.total_run_count
             return self._schedule
-        self._dirty, self._refused = (self._dirty | self._refused) & read.keys(), frozenset()
-        for name in self._dirty:
-            read[name].ran_as(self._schedule[name].model)  # type: ignore[index]  # it was read
-        return read
 
     def _ensure_connected(self) -> Any:
         return self.connection
