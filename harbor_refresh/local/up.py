@@ -52,17 +52,6 @@ def start_again(one: Service | EmbeddedServer) -> None:
             say(f"error {exc}")
 
 
-def environment(database_url: str, redis_url: str) -> dict[str, str]:
-    """The environment of every process: ours, and the two addresses."""
-    return {
-        **os.environ,
-        "PYTHONUNBUFFERED": "1",
-        "DJANGO_SETTINGS_MODULE": SETTINGS,
-        "DATABASE_URL": database_url,
-        "REDIS_URL": redis_url,
-    }
-
-
 def say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
@@ -87,7 +76,8 @@ class Up:
                 signal.signal(number, self._stop)
             try:
                 database_url, redis_url = self._database(), self._redis()
-                self._environ = environment(database_url, redis_url)
+                ours = {"PYTHONUNBUFFERED": "1", "DJANGO_SETTINGS_MODULE": SETTINGS}
+                self._environ = os.environ | ours | {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
                 self.run_to_end("migrate", "manage.py", "migrate", "--noinput")
                 login = self._make_admin_account()
                 web, flower = self._port("The web", WEB_PORT), self._port("Flower", FLOWER_PORT)
