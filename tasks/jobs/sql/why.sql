@@ -5,7 +5,11 @@
 SELECT CASE
     WHEN j.state = 'ended' AND j.report IS NOT NULL THEN
         'it has ended, and the target of the hook has not taken its report'
-    WHEN j.state = 'ended' THEN 'it has ended'
+    WHEN j.state = 'ended' THEN (
+        SELECT concat_ws(': ', 'it has ended as ' || status, nullif(left(status_message, 1000), ''))
+        FROM task
+        WHERE id = j.task_id
+    )
     WHEN j.state = 'running' THEN format(
         'it runs on %%s, process %%s, since %%s s',
         coalesce((SELECT name FROM execution_node WHERE id = j.node), 'a node that is dead; it is released in a few seconds'),

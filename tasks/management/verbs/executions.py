@@ -118,7 +118,7 @@ def _show(options: dict[str, Any]) -> Answer:
         ("vendor", f"{execution.vendor_type} {execution.vendor_key}"),
         ("status", execution.status),
         ("message", execution.status_message),
-        *((plural(one.count, "error"), one.key or "(no message)") for one in errors),
+        *((plural(one.count, "error"), f"{one.key or '(no message)'} (task {one.task_id})") for one in errors),
         ("trigger", execution.trigger),
         ("attributes", json.dumps(execution.extra_attrs, ensure_ascii=False)),
         ("started", execution.start_time),

@@ -93,7 +93,9 @@ def test_why_says_what_each_job_waits_for_or_where_it_runs(outbox: Outbox) -> No
     pause(QUEUE, Person("ada", Origin.ADMIN))
     assert why("a") == f"the queue {QUEUE} is paused by ada"
     failed(Execution.objects.get(tasks__job_id="a"), "a")
-    assert why("a") == "it has ended"
+    assert why("a") == "it has ended as Error"
+    Task.objects.filter(job_id="a").update(status_message="ValueError: broken")
+    assert why("a") == "it has ended as Error: ValueError: broken"
     Job.objects.filter(task__job_id="a").update(report={"since": 0})
     assert why("a") == "it has ended, and the target of the hook has not taken its report"
 

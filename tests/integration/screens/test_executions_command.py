@@ -197,10 +197,10 @@ def test_show_says_why_an_execution_failed_the_most_frequent_message_first() -> 
     report([Report(task, "Error", 1, message) for task, message in zip(tasks, messages, strict=True)])
     refresh([execution.pk])
     assert re.findall(r"^\d errors? .*", said("harbor", "show", execution.pk), re.MULTILINE) == [
-        "2 errors    the registry answered 503",
-        "1 error     a",
-        "1 error     b",
-        "1 error     c",
+        f"2 errors    the registry answered 503 (task {tasks[2]})",
+        f"1 error     a (task {tasks[3]})",
+        f"1 error     b (task {tasks[4]})",
+        f"1 error     c (task {tasks[5]})",
     ]
     assert data("harbor", "show", execution.pk)["errors"][0] == {
         "message": "the registry answered 503",
@@ -217,7 +217,7 @@ def test_show_and_the_panel_count_the_newest_errors_of_an_execution_and_say_so(
     report([Report(task, "Error", 1, "old" if task == tasks[0] else "new") for task in tasks])
     refresh([execution.pk])
     shown = said("harbor", "show", execution.pk)
-    assert re.findall(r"^\d errors? .*", shown, re.MULTILINE) == ["2 errors    new"]
+    assert re.findall(r"^\d errors? .*", shown, re.MULTILINE) == [f"2 errors    new (task {tasks[2]})"]
     assert shown.endswith("The errors of the newest 2 tasks that failed.")
     panel = admin.get(f"/admin/harbor_executions/execution/{execution.pk}/panel/").json()["parts"]["panel"]
     assert re.search("Errors by message .* new 2 .* The errors of the newest 2 tasks that failed.", text(panel))
