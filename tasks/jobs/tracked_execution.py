@@ -121,7 +121,9 @@ class TrackedExecution(Execution):
         while not mode.is_eager():
             left = pause if deadline is None else deadline - time.monotonic()
             if left <= 0:
-                raise StillRunning(f"{self} is {self.status} after {timeout:g} s")
+                raise StillRunning(
+                    f"{self} is {self.status} after {timeout:g} s; see: manage.py harbor why {self.pk}"
+                )
             yield min(pause, left)
             pause = min(pause * 1.5, LONGEST_PAUSE)
         raise StillRunning(f"{self} is {self.status}, and in eager mode nothing runs that could end it")

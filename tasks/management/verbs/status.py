@@ -9,6 +9,7 @@ from harbor_refresh.executions.errors import NoSuchTask
 from harbor_refresh.executions.management.command import Subcommand, argument, one_of, positive_integer
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.status import FINAL_CODE
 from harbor_refresh.executions.text import age, ago, plural
 from harbor_refresh.tasks.checks.facts import Facts
 from harbor_refresh.tasks.checks.output import problem_text
@@ -47,7 +48,7 @@ def _status(options: dict[str, Any]) -> Answer:
         shown.append("The interval is 0 or less: the reporting process refreshes, and the queue is not used.")
     if design.runs_cycles:
         shown.append(f"The strategy is {design.name}.")
-    shown += [problem_text(one) for one in found] or ["Nothing is wrong."]
+    shown += [problem_text(one) for one in found] or ["Nothing is wrong here. `harbor check` also asks workers."]
     failure = "; ".join(reason for server, reason in state.absent.items() if server != "broker")
     return Answer(data, shown, failure)
 
@@ -120,6 +121,11 @@ def _why(options: dict[str, Any]) -> Answer:
         ("status", row.status),
         ("by its tasks", row.true_status or "it has no tasks"),
     ]
+    unfinished = Task.objects.filter(execution_id=row.execution_id, status_code__lt=FINAL_CODE)
+    one = unfinished.order_by("-status_code").values("pk")[:1]  # one that runs, if any does
+    for job in Job.objects.filter(pk__in=one):
+        data |= {"task_id": job.pk, "why": queries.why(job)}
+        rows.append((f"task {job.pk}", str(data["why"])))
     return Answer(data, [table(("", ""), rows), *found.findings])
 
 

@@ -119,6 +119,17 @@ def test_why_shows_a_person_the_job_beside_the_reason() -> None:
     }
 
 
+def test_why_of_an_execution_says_why_one_of_its_jobs_does_not_run_or_where_it_runs(outbox: Outbox) -> None:
+    execution = recorded("a", "b")
+    assert data("harbor", "why", execution.pk)["why"] == f"no live worker takes the queue {QUEUE}"
+    beats(name="one")
+    for message in outbox.take():
+        if message.job == "b":
+            assert begun(message)
+    Task.objects.filter(job_id="b").update(status="Running", status_code=2)
+    assert f"\ntask {job('b').pk}        it runs on one, process " in said("harbor", "why", execution.pk)
+
+
 def test_why_of_a_task_without_a_job_or_of_none_says_so() -> None:
     task = create(NewExecution("SCAN", tasks=[NewTask(job_id="of a runner")])).tasks.get()
     found = data("harbor", "why", "--task", task.pk)
