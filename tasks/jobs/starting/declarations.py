@@ -138,7 +138,7 @@ def job_of(signature: Any, takes: JobInput = JobInput.NOTHING, needs: Sequence[N
         raise Refused(f"{TAKES}, and got {shown(signature)} among them")
     task = registered(signature)
     if not isinstance(task, JobTask):
-        raise Refused(f"{signature.task} is no tracked job: write @app.task(base=TrackedJob)")
+        raise Refused(f"{signature.task} is no tracked job: write @app.task(base=TrackedJob) and def NAME(job, ...)")
     refuse_options_of_task(task)
     if len(task.name) > MAX_NAME:
         raise Refused(f"job {shown(task.name)}: a job takes a name of at most {MAX_NAME} characters")
@@ -213,5 +213,5 @@ def refuse_arguments(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) 
             check(None, *args, **kwargs)
         except TypeError as exc:
             is_bound = not isinstance(inspect.getattr_static(task, "run"), staticmethod)
-            way_out = ", instead of self: remove bind=True" if is_bound else ", and is not given"
+            way_out = ", instead of self: remove bind=True" if is_bound else ", which is passed for you"
             raise TypeError(f"{exc}; the job itself is its first argument{way_out}") from None

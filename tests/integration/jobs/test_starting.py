@@ -147,7 +147,7 @@ REFUSED: list[tuple[str, Any]] = [
     ("^celery.map: write a job for each item", a_job.map([1, 2])),
     *(("^no task 'no' is registered here: import the", [odd("no")]) for odd in (app.signature, signature)),
     ("a job takes a name of at most 255 characters$", [job_with(note="n" * 256).s()]),
-    (r"^a.task is no tracked job: write @app.task\(base=TrackedJob\)$", [no_job.s()]),
+    (r"^a.task is no tracked job: write @app.task\(base=TrackedJob\) and def NAME\(job, ...\)$", [no_job.s()]),
     ("^a.job: .*; got link; link: a chain runs one job after the other$", [a_job.s().set(link=a_job.s())]),
     ("; got link_error; link_error: on_error= of the execution is", [a_job.s().set(link_error=a_job.s())]),
     (r"; got headers; .* as in replicate.s\(1, tenant=7\)", [a_job.s().set(headers={"tenant": 7})]),
@@ -293,7 +293,7 @@ def test_a_bound_task_without_a_handle_is_told_to_remove_its_bind() -> None:
         start_signatures("SCAN", jobs=[task.s("a")])
     with pytest.raises(TypeError, match=todo):
         task.delay("a")
-    with pytest.raises(TypeError, match=r"the job itself is its first argument, and is not given$"):
+    with pytest.raises(TypeError, match=r"the job itself is its first argument, which is passed for you$"):
         TWO["plain"].delay()
 
 
