@@ -138,7 +138,7 @@ def job_of(signature: Any, takes: JobInput = JobInput.NOTHING, needs: Sequence[N
         raise Refused(f"{TAKES}, and got {shown(signature)} among them")
     task = registered(signature)
     if not isinstance(task, JobTask):
-        raise Refused(f"{signature.task} is no tracked job: write @app.task(base=TrackedJob) and def NAME(job, ...)")
+        raise Refused(f"{signature.task} is no tracked job: write @app.task(base=TrackedJob) and def it(job, ...)")
     refuse_options_of_task(task)
     if len(task.name) > MAX_NAME:
         raise Refused(f"job {shown(task.name)}: a job takes a name of at most {MAX_NAME} characters")

@@ -147,7 +147,7 @@ REFUSED: list[tuple[str, Any]] = [
     ("^celery.map: write a job for each item", a_job.map([1, 2])),
     *(("^no task 'no' is registered here: import the", [odd("no")]) for odd in (app.signature, signature)),
     ("a job takes a name of at most 255 characters$", [job_with(note="n" * 256).s()]),
-    (r"^a.task is no tracked job: write @app.task\(base=TrackedJob\) and def NAME\(job, ...\)$", [no_job.s()]),
+    (r"^a.task is no tracked job: write @app.task\(base=TrackedJob\) and def it\(job, ...\)$", [no_job.s()]),
     ("^a.job: .*; got link; link: a chain runs one job after the other$", [a_job.s().set(link=a_job.s())]),
     ("; got link_error; link_error: on_error= of the execution is", [a_job.s().set(link_error=a_job.s())]),
     (r"; got headers; .* as in replicate.s\(1, tenant=7\)", [a_job.s().set(headers={"tenant": 7})]),
