@@ -1,6 +1,7 @@
 """Each page of the documentation, as `make docs` builds it: axe finds no serious violation, no page logs an error,
 and no request leaves the machine. Some pages are looked at in the dark and on a phone as well."""
 
+import itertools
 import subprocess
 import sys
 import threading
@@ -63,12 +64,14 @@ def test_each_page_can_be_used_by_everyone_and_loads_nothing_from_elsewhere(
         found += [f"{name} {one}" for one in told]
     page.goto(url)
     search = page.get_by_placeholder("Search")
+    #: A busy machine needs long, and begins anew with each try.
+    patience = (5_000 * 2**tries for tries in itertools.count())
 
     def is_found() -> bool:
         search.fill("")
         search.fill("quarantine")
-        with suppress(TimeoutError):  # a slow machine needs seconds for a result
-            page.locator(".md-search-result__item").first.wait_for(timeout=5_000)
+        with suppress(TimeoutError):
+            page.locator(".md-search-result__item").first.wait_for(timeout=next(patience))
             return True
         return False
 
