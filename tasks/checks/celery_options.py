@@ -17,6 +17,7 @@ from harbor_refresh.tasks.jobs.running.tracked import TrackedJob
 from harbor_refresh.tasks.pipeline.schedule import ROWS, has_rows
 from harbor_refresh.tasks.without_redis import mode
 
+PACKAGE = "harbor_refresh.tasks"
 #: Of the schedulers that read the rows of django-celery-beat, what their names have in them.
 OF_ROWS = ("PatientScheduler", "DatabaseScheduler")
 CONNECT = (
@@ -37,7 +38,7 @@ def _names() -> Iterator[CheckMessage]:
     a function `sweep` names it `tasks.sweep`, as ours is named."""
     for name in sorted(ROUTES):
         task = current_app.tasks.get(name)
-        is_ours = task is None or type(task).__module__.startswith("harbor_refresh.tasks.")
+        is_ours = task is None or type(task).__module__.startswith(f"{PACKAGE}.")
         theirs = set() if is_ours else {type(task).__module__}
         module, _, function = name.partition(".")
         # in a project's module `tasks`, Celery has dropped its task if it knew ours before

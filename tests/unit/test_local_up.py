@@ -13,7 +13,7 @@ from harbor_refresh.local.checkout import Checkout
 from harbor_refresh.local.process import end
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.local.services import Service
-from harbor_refresh.local.up import StopRequested, Up, environment, start_again
+from harbor_refresh.local.up import StopRequested, Up, start_again
 from tests.waiting import wait_for
 
 SLEEP = "import time; time.sleep(60)"  # a program that runs until it is ended
@@ -84,14 +84,6 @@ def checkout(tmp_path: Path) -> Checkout:
     made = Checkout(tmp_path)
     made.prepare()
     return made
-
-
-def test_the_processes_get_the_addresses() -> None:
-    environ = environment("postgresql://db", "redis://cache")
-
-    assert environ["DATABASE_URL"] == "postgresql://db"
-    assert environ["REDIS_URL"] == "redis://cache"
-    assert environ["DJANGO_SETTINGS_MODULE"] == "settings.dev"
 
 
 def test_a_step_that_fails_is_reported_with_the_end_of_its_log(checkout: Checkout) -> None:
