@@ -163,7 +163,7 @@ class TrackedBackend(backends.BaseTaskBackend):  # type: ignore[misc]
 
     def _finish(self, result: TrackedResult, value: Any = None) -> None:
         finished = replace(result, finished_at=timezone.now())
-        object.__setattr__(finished, "_return_value", value)  # as the framework's own backends do
+        _set_return_value(finished, value)
         signals.task_finished.send(sender=type(self), task_result=finished)
 
 
@@ -213,9 +213,12 @@ def _result_of(job: Job) -> TrackedResult:
         worker_ids=[SOME_WORKER] * runs,
     )
     if end:
-        value = ReturnValueNotKept(end.why_not) if end.why_not else native(end.result)
-        object.__setattr__(result, "_return_value", value)
+        _set_return_value(result, ReturnValueNotKept(end.why_not) if end.why_not else native(end.result))
     return result
+
+
+def _set_return_value(result: TrackedResult, value: Any) -> None:
+    object.__setattr__(result, "_return_value", value)  # as the framework's own backends do
 
 
 def _result(task: Any, job_id: str, args: list[Any], kwargs: dict[str, Any], **known: Any) -> TrackedResult:

@@ -23,10 +23,11 @@ from harbor_refresh.executions.news.audit import Target, Word, note, noted, pers
 COLOURS: dict[str, str] = {Outcome.DONE: "success", Outcome.UNCHANGED: "default", Outcome.FAILED: "danger"}
 #: The page of a target, if its kind has pages.
 PAGES: dict[str, str] = {
-    **dict.fromkeys(
-        (Target.EXECUTION, Target.EXECUTIONS, Target.QUARANTINE), "harbor_executions_execution_change"
-    ),
-    **dict.fromkeys((Target.TASK, Target.JOB), "harbor_executions_task_change"),
+    Target.EXECUTION: "harbor_executions_execution_change",
+    Target.QUARANTINE: "harbor_executions_execution_change",
+    Target.TASK: "harbor_executions_task_change",
+    Target.JOB: "harbor_executions_task_change",
+    Target.EXECUTIONS: "harbor_executions_execution_change",
     Target.SUBSCRIPTION: "harbor_executions_subscription_change",
     Target.DELIVERY: "harbor_executions_delivery_change",
     Target.SCHEDULE: "django_celery_beat_periodictask_change",

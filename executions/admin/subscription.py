@@ -240,8 +240,15 @@ class SubscriptionAdmin(ReadOnlyAdmin):
 @page(Delivery)
 class DeliveryAdmin(ReadOnlyAdmin):
     list_display = (
-        *("id", "subscription", "execution_number", "revision", "became"),
-        *("shown_state", "attempts", "next_try", "last_error"),
+        "id",
+        "subscription",
+        "execution_number",
+        "revision",
+        "became",
+        "shown_state",
+        "attempts",
+        "next_try",
+        "last_error",
     )
     list_filter = ("state", "subscription")
     list_select_related = ("subscription",)

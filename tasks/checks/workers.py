@@ -21,6 +21,11 @@ from harbor_refresh.tasks.queue.node import host_of
 
 #: Workers that are alive for so long would have taken the first sample, if beat was started with them.
 FIRST_SAMPLE_SECONDS = 20
+#: What no beat means.
+NOT_DONE = (
+    "New reports are still refreshed. Scheduled work does not run: recovery from crashes, reconcile, the sweep, "
+    "and retries of notifications."
+)
 #: A node that died within this time is shown.
 LATELY_SECONDS = 600
 #: A row that runs so much less often than the default does not do its work any more.
@@ -74,24 +79,21 @@ def rows_of_beat(facts: Facts) -> Iterator[CheckMessage]:
 @check("beat.alive", "a beat sends ticks", Need.DATABASE, shown=PRESENT)
 def beat_alive(facts: Facts) -> Iterator[CheckMessage]:
     state, silent = facts.state, facts.state.beat_silent
+    command = celery_command("beat --pidfile=" if is_service() else "beat")
     if state.schedule is None:  # it is Celery's own: the first thing that workers do for it is a sample
         may_be_there = state.last_sample is not None or "database" in state.absent
-        is_alive = may_be_there or (state.first_heartbeat or 0) <= FIRST_SAMPLE_SECONDS
-    else:
-        shortest = min((row.interval for row in state.schedule if row.is_enabled and row.interval), default=None)
-        is_alive = shortest is None or (silent is not None and silent <= 3 * shortest + SLACK_SECONDS)
-    if is_alive:
+        if not may_be_there and (state.first_heartbeat or 0) > FIRST_SAMPLE_SECONDS:
+            yield Warning(
+                f"No worker has run anything that a beat sends.\n{NOT_DONE}",
+                f"If a beat runs, start a worker that takes the queue {TICKS}. If none runs, start one with: "
+                f"{command}",
+            )
+        return
+    shortest = min((row.interval for row in state.schedule if row.is_enabled and row.interval), default=None)
+    if shortest is None or (silent is not None and silent <= 3 * shortest + SLACK_SECONDS):
         return
     what = "Beat has never sent anything." if silent is None else f"Beat has sent nothing for {age(silent)}."
-    start = "Start one with"
-    if state.schedule is None:
-        what = "No worker has run anything that a beat sends."
-        start = f"If a beat runs, start a worker that takes the queue {TICKS}. If none runs, start one with"
-    yield (Warning if state.schedule is None else Error)(
-        f"{what}\nNew reports are still refreshed. Scheduled work does not run: recovery from crashes, "
-        "reconcile, the sweep, and retries of notifications.",
-        f"{start}: {celery_command('beat --pidfile=' if is_service() else 'beat')}",
-    )
+    yield Error(f"{what}\n{NOT_DONE}", f"Start one with: {command}")
 
 
 @check("workers.alive", "workers are alive", Need.REDIS, shown=PRESENT)

@@ -22,7 +22,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from functools import cache
-from itertools import count
 from typing import Any
 
 from celery import bootsteps
@@ -134,15 +133,15 @@ class ThisWorker:
         connection.close()
 
     def _pass_on(self) -> None:
-        passes, next_at = count(1), time.monotonic() + BEAT_SECONDS
+        passes, next_at = 0, time.monotonic() + BEAT_SECONDS
         while not self._ending.is_set():
             is_woken = self._wake.wait(LIMIT_SECONDS if self._has_limits else BEAT_SECONDS)
             self._wake.clear()
             if self._has_limits:
                 self._guarded(sender.send_admitted, self._queues(), sender.publisher.get().put)
             if is_woken or time.monotonic() >= next_at:
-                next_at = time.monotonic() + BEAT_SECONDS
-                self._guarded(self._look_after_jobs, next(passes))
+                passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
+                self._guarded(self._look_after_jobs, passes)
         connection.close()
 
     def _beat(self) -> None:

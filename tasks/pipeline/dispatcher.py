@@ -3,18 +3,16 @@
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle import crash_points
-from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.conf.pacing import CHUNKS_TOGETHER, LEAST_CHUNK, SHRINK, SLOTS, SMALL
 from harbor_refresh.tasks.news import signals
+from harbor_refresh.tasks.operations.pauses import is_refreshing_paused
 from harbor_refresh.tasks.pipeline import legacy_marks, wakeup
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Batch, Claim
 from harbor_refresh.tasks.queue.node import this_node
-from harbor_refresh.tasks.sql import run
 
 Publish = Callable[[Sequence[Claim]], None]
 
@@ -36,8 +34,7 @@ def dispatch(publish: Publish, waiting: int, together: int = CHUNKS_TOGETHER) ->
     """
     queue = execution_queue()
     try:
-        with absence_translated():
-            is_paused = run("refreshing_is_paused", queue=WORK)
+        is_paused = is_refreshing_paused()
     except DatabaseAway as exc:
         queue.pause()
         signals.database_away.send(sender=dispatch, count=queue.stats().backlog, error=str(exc))

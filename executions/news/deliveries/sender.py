@@ -105,7 +105,7 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
 
 class _Receiver:
     """The connections to one webhook, and how many are free: one that hangs takes nothing from the others. Each is
-    a pool of its own, because a pool compares each request with all its connections."""
+    a pool with one connection, because a larger pool compares each request with all of its connections."""
 
     def __init__(self, network: CheckedNetwork) -> None:
         options: dict[str, Any] = {"ssl_context": tls(), "max_connections": 1, "keepalive_expiry": KEPT_SECONDS}

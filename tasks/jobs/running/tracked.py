@@ -87,8 +87,8 @@ class TrackedJob(JobTask):
         try:
             job = Handle(self, begun)
             if begun.has_expired:
-                never = "began" if begun.run.number == 1 else "ran again"
-                job.take(Status.STOPPED, f"it expired before it {never}")
+                what = "began" if begun.run.number == 1 else "ran again"
+                job.take(Status.STOPPED, f"it expired before it {what}")
                 raise Ignore
             return self._run(job)
         except (SystemExit, KeyboardInterrupt):

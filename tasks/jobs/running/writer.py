@@ -118,7 +118,7 @@ class Writer:
         self._is_logged = True
 
     def _rest(self, seconds: float) -> None:
-        """Wait while ends keep coming, until they fill a transaction. Send meanwhile: no queue is to run dry."""
+        """Wait while ends keep coming, until they fill a transaction; send, so that no queue runs dry."""
         until, before = time.monotonic() + seconds, -1
         while before < len(self._ends) < TOGETHER and time.monotonic() < until and not self._ending:
             if before > 0 and not self._is_logged:

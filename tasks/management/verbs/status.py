@@ -123,9 +123,10 @@ def _why(options: dict[str, Any]) -> Answer:
     ]
     unfinished = Task.objects.filter(execution_id=row.execution_id, status_code__lt=FINAL_CODE)
     one = unfinished.order_by("-status_code").values("pk")[:1]  # one that runs, if any does
-    for job in Job.objects.filter(pk__in=one):
-        data |= {"task_id": job.pk, "why": queries.why(job)}
-        rows.append((f"task {job.pk}", str(data["why"])))
+    if job := Job.objects.filter(pk__in=one).first():
+        reason = queries.why(job)
+        data |= {"task_id": job.pk, "why": reason}
+        rows.append((f"task {job.pk}", reason))
     return Answer(data, [table(("", ""), rows), *found.findings])
 
 
