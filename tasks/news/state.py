@@ -34,6 +34,11 @@ PATIENCE_MS = 2_000
 MISSING = ("42P01", "42703")
 #: A node that died before is not shown any more.
 LATELY_SECONDS = 3_600
+#: What PostgreSQL knows: the columns of look.sql, and beat's schedule.
+OF_DATABASE = (
+    *("quarantined", "dead_letters", "open_actions", "last_reconcile", "drifted", "jobs_in_progress"),
+    *("last_sample", "paused", "waiting_webhooks", "schedule"),
+)
 
 
 @dataclass(frozen=True)
@@ -156,10 +161,9 @@ def _database() -> dict[str, Any]:
     except (DatabaseError, InterfaceError) as exc:
         kind = NotMigrated if sqlstate(exc) in MISSING else DatabaseAway
         raise kind(f"PostgreSQL: {first_line(exc)}") from exc
-    *counted, paused, webhooks = seen
-    names = ("quarantined", "dead_letters", "open_actions", "last_reconcile", "drifted", "jobs_in_progress")
-    known = dict(zip((*names, "last_sample"), counted, strict=True)) | {"schedule": schedule}
-    return known | {"paused": tuple(json.loads(paused)), "waiting_webhooks": tuple(json.loads(webhooks))}
+    *numbers, paused, webhooks = seen
+    known = *numbers, tuple(json.loads(paused)), tuple(json.loads(webhooks)), schedule
+    return dict(zip(OF_DATABASE, known, strict=True))
 
 
 def _schedule() -> tuple[Scheduled, ...] | None:
