@@ -16,7 +16,7 @@ from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.database import absence_translated, first_line, sqlstate
+from harbor_refresh.executions.database import absence_translated, first_line, set_limit, sqlstate
 from harbor_refresh.executions.errors import DatabaseAway, NotMigrated, RefreshError
 from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.celery_queues import QUEUES
@@ -29,7 +29,7 @@ from harbor_refresh.tasks.strategies import strategy
 #: A count stops here; it means "so many or more".
 MOST = 10_000
 #: How long the statement may take.
-PATIENCE_MS = 2_000
+PATIENCE = "2s"
 #: A table or a column does not exist.
 MISSING = ("42P01", "42703")
 #: A node that died before is not shown any more.
@@ -154,8 +154,7 @@ def _database() -> dict[str, Any]:
         with absence_translated(), transaction.atomic():
             # inside a transaction of the caller the limit would outlive the look
             if not connection.savepoint_ids:
-                with connection.cursor() as cursor:
-                    cursor.execute(f"SET LOCAL statement_timeout = {PATIENCE_MS}")
+                set_limit("statement_timeout", PATIENCE)
             [seen] = run("look", most=MOST)
             schedule = _schedule()
     except (DatabaseError, InterfaceError) as exc:
