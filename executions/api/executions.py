@@ -42,7 +42,7 @@ from harbor_refresh.executions.lifecycle import creation, deletion, stops
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, StatusChange
-from harbor_refresh.executions.news.audit import Outcome, Target, Word, noted, person_of
+from harbor_refresh.executions.news.audit import Target, Word, noted, outcome_of, person_of
 from harbor_refresh.executions.queries import listing
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.queries.progress import stream
@@ -156,7 +156,7 @@ def refresh_now(request: HttpRequest, execution_id: ExecutionId) -> Any:
         if outcome.locked:
             raise Problem(503, "Try again", HELD, LATER)
         reason = outcome.failed.get(execution_id, "")
-        entry.outcome = Outcome.FAILED if reason else Outcome.DONE if outcome.changed else Outcome.UNCHANGED
+        entry.outcome = outcome_of(outcome.changed, failed=bool(reason))
         entry.detail = reason
     if reason:
         raise Problem(409, "It could not be refreshed", reason)

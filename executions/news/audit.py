@@ -22,7 +22,7 @@ from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.models.operations import MAX_DETAIL, MAX_NAME, MAX_TARGET, Origin, Outcome
 from harbor_refresh.executions.text import made_storable
 
-__all__ = ["Origin", "Outcome", "Person", "Target", "Word", "at_terminal", "note", "noted", "person_of"]
+__all__ = ["Origin", "Outcome"]
 
 #: The most entries that are kept, about 300 MB with their indexes.
 KEPT = 1_000_000
@@ -74,6 +74,10 @@ def at_terminal() -> Person:
     except (KeyError, OSError):  # in a container, the user may have no name
         name = ""
     return Person(name, Origin.TERMINAL, socket.gethostname())
+
+
+def outcome_of(changed: int, failed: bool = False) -> Outcome:
+    return Outcome.FAILED if failed else Outcome.DONE if changed else Outcome.UNCHANGED
 
 
 def note(person: Person, verb: str, kind: str, target: str | int = "", **known: Any) -> AuditEntry:
