@@ -21,13 +21,12 @@ from harbor_refresh.executions.errors import DatabaseAway, NotMigrated, RefreshE
 from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.celery_queues import QUEUES
 from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.limits import MOST_COUNTED
 from harbor_refresh.tasks.pipeline.schedule import ROWS, has_rows
 from harbor_refresh.tasks.queue import brief_queue
 from harbor_refresh.tasks.sql import run
 from harbor_refresh.tasks.strategies import strategy
 
-#: A count stops here; it means "so many or more".
-MOST = 10_000
 #: How long the statement may take.
 PATIENCE = "2s"
 #: A table or a column does not exist.
@@ -155,7 +154,7 @@ def _database() -> dict[str, Any]:
             # inside a transaction of the caller the limit would outlive the look
             if not connection.savepoint_ids:
                 set_limit("statement_timeout", PATIENCE)
-            [seen] = run("look", most=MOST)
+            [seen] = run("look", most=MOST_COUNTED)
             schedule = _schedule()
     except (DatabaseError, InterfaceError) as exc:
         kind = NotMigrated if sqlstate(exc) in MISSING else DatabaseAway
