@@ -47,10 +47,7 @@ Function = Callable[[Change], object]
 Around = Callable[[], AbstractContextManager[None]]
 
 
-def deliver(
-    ask_handlers: Callable[[], object] = lambda: None,
-    go_on: Callable[[], object] = lambda: None,
-) -> bool:
+def deliver(ask_handlers: Callable[[], object] = lambda: None, go_on: Callable[[], object] = lambda: None) -> bool:
     """Deliver what is due, until nothing is left to do, or until RUN_SECONDS are over: then `go_on` is called, and
     the result is false. Two runs at once have different deliveries.
 
