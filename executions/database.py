@@ -105,12 +105,17 @@ def among(ids: Iterable[int], column: str = "pk") -> Q:
     return Q(Func(F(column), Value(array(ids)), output_field=BooleanField(), **words))
 
 
+def set_limit(setting: str, limit: str) -> None:
+    """Set a limit of PostgreSQL for the rest of this transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config(%s, %s, TRUE)", [setting, limit])
+
+
 def allow_long_statements() -> None:
     """Give the rest of this transaction the time of a worker, also in a web process: a stop, a retry or a deletion
     writes each task of an execution, and there may be a million. A project's limits are its own."""
     if limit := getattr(settings, "LONG_STATEMENT_TIMEOUT", ""):
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT set_config('statement_timeout', %s, TRUE)", [limit])
+        set_limit("statement_timeout", limit)
 
 
 def distinct(rows: QuerySet[Any], column: str) -> Iterator[str]:

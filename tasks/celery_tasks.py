@@ -154,14 +154,15 @@ def recover_stale() -> int:
     PostgreSQL alone: a Redis that is away does not hold it up. A deadline may stop a million jobs; a time limit of
     the project would roll that back each time."""
     with ExitStack() as then:  # which calls the last one first, and each of them although another one fails
-        for look in (delivery_runs.recover, fire_again, terms.carry_out, gates.close_overdue):
-            then.callback(_unless_away, look)
+        # fire_again is called last, because the report target may be slow
+        for work in (fire_again, delivery_runs.recover, terms.carry_out, gates.close_overdue):
+            then.callback(_unless_away, work)
         return recover(idle=not waiting(WORK))
 
 
-def _unless_away(look: Callable[[], object]) -> None:
+def _unless_away(work: Callable[[], object]) -> None:
     with suppress(DatabaseAway), absence_translated():
-        look()
+        work()
 
 
 @shared_task(

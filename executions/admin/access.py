@@ -26,7 +26,6 @@ PAGES: dict[str, str] = {
     Target.EXECUTION: "harbor_executions_execution_change",
     Target.QUARANTINE: "harbor_executions_execution_change",
     Target.TASK: "harbor_executions_task_change",
-    Target.JOB: "harbor_executions_task_change",
     Target.EXECUTIONS: "harbor_executions_execution_change",
     Target.SUBSCRIPTION: "harbor_executions_subscription_change",
     Target.DELIVERY: "harbor_executions_delivery_change",

@@ -129,6 +129,4 @@ class StatusChangeAdmin(ReadOnlyAdmin):
     search_fields = ("execution_id",)
     search_help_text = "Execution id"
 
-    was = column("from_status", "From", status_label)
-    became = column("to_status", "To", status_label)
     when = column("at", "When")

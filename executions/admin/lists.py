@@ -17,14 +17,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from harbor_refresh.executions.admin.base import DeclaredChangeList, ModelAdmin, never
 from harbor_refresh.executions.admin.filters import bounds, parse_id
-from harbor_refresh.executions.admin.formatters import (
-    NOTHING,
-    column,
-    elapsed,
-    execution_link,
-    once,
-    status_label,
-)
+from harbor_refresh.executions.admin.formatters import NOTHING, column, elapsed, execution_link, once, status_label
 from harbor_refresh.executions.attached.ownership import page_context
 from harbor_refresh.executions.models import Execution, Gate, Task
 from harbor_refresh.executions.status import Status
@@ -129,6 +122,8 @@ class ReadOnlyAdmin(ModelAdmin):
     # those of more than one list or page
     attributes = column(once("_attributes", _attributes), "Extra attrs")
     execution_number = column("execution_id", "Execution", execution_link)
+    was = column("from_status", "From", status_label)
+    became = column("to_status", "To", status_label)
     ended = column("end_time", "Ended")
     updated = column("update_time", "Updated")
     duration = column(lambda row: elapsed(row.start_time, row.end_time), "Took")

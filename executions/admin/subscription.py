@@ -20,7 +20,6 @@ from harbor_refresh.executions.admin.formatters import (
     link,
     list_url,
     moment,
-    status_label,
 )
 from harbor_refresh.executions.admin.lists import ReadOnlyAdmin
 from harbor_refresh.executions.admin.site_pages import admin_url, page
@@ -290,8 +289,6 @@ class DeliveryAdmin(ReadOnlyAdmin):
         more = " There may be more." if count >= claims.MOST else ""
         messages.success(request, f"{_letters(count)} sent again.{more}")
 
-    was = column("from_status", "From", status_label)
-    became = column("to_status", "To", status_label)
     shown_state = column("state", "State", delivery_label)
     changed = column("changed_at", "Changed")
     made = column("created_at", "Listed")

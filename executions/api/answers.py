@@ -22,11 +22,7 @@ from harbor_refresh.executions.queries.progress import progress
 
 
 def needs(
-    scope: Scope,
-    summary: str,
-    good: type[BaseModel] | None,
-    *problems: int,
-    status: int = 200,
+    scope: Scope, summary: str, good: type[BaseModel] | None, *problems: int, status: int = 200
 ) -> dict[str, Any]:
     """What an operation needs: a token with the scope; its summary; and its answers: the good one, and the
     problems, each of the one shape."""

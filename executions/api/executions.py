@@ -42,17 +42,18 @@ from harbor_refresh.executions.lifecycle import creation, deletion, stops
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, StatusChange
-from harbor_refresh.executions.news.audit import Outcome, Target, Word, noted, person_of
+from harbor_refresh.executions.news.audit import Target, Word, noted, outcome_of, person_of
 from harbor_refresh.executions.queries import listing
-from harbor_refresh.executions.queries.filters import Filter
+from harbor_refresh.executions.queries.filters import MAX_TRIGGER, Filter
 from harbor_refresh.executions.queries.progress import stream
+from harbor_refresh.executions.status import MAX_VENDOR
 
 
 class ListIn(PageIn):
-    vendor_type: str = Field("", max_length=64)
+    vendor_type: str = Field("", max_length=MAX_VENDOR)
     vendor_id: VendorId | None = Field(None, description="A number, or text such as a UUID.")
     status: list[StatusName] = Field([], max_length=6, description="One or several; any of them matches.")
-    trigger: str = Field("", max_length=16)
+    trigger: str = Field("", max_length=MAX_TRIGGER)
     started_after: Moment | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")
     started_before: Moment | None = None
     attribute: AttributePairs = Field([])
@@ -156,7 +157,7 @@ def refresh_now(request: HttpRequest, execution_id: ExecutionId) -> Any:
         if outcome.locked:
             raise Problem(503, "Try again", HELD, LATER)
         reason = outcome.failed.get(execution_id, "")
-        entry.outcome = Outcome.FAILED if reason else Outcome.DONE if outcome.changed else Outcome.UNCHANGED
+        entry.outcome = outcome_of(outcome.changed, failed=bool(reason))
         entry.detail = reason
     if reason:
         raise Problem(409, "It could not be refreshed", reason)

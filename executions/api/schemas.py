@@ -24,6 +24,8 @@ from pydantic import (
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle import vendor_keys
+from harbor_refresh.executions.lifecycle.creation import MAX_JOB_ID
+from harbor_refresh.executions.queries.filters import MAX_TRIGGER
 from harbor_refresh.executions.status import MAX_EARLIER_RUNS, MAX_ID, MAX_REVISION, MAX_VENDOR, Status
 
 MAX_TASKS = 10_000
@@ -104,7 +106,7 @@ class Body(Given):
 class NewTaskIn(Body):
     job_id: Annotated[
         str,
-        StringConstraints(max_length=64, pattern=NO_NUL),
+        StringConstraints(max_length=MAX_JOB_ID, pattern=NO_NUL),
         Field(examples=["5f2c"], description="The runner's own name for the job."),
     ] = ""
     extra_attrs: Attributes = Field(default_factory=dict)
@@ -125,9 +127,9 @@ class NewExecutionIn(Body):
         examples=[7],
         description='The object of the work, such as the id of a policy: a number or text. `"7"` counts as 7.',
     )
-    trigger: Annotated[str, StringConstraints(max_length=16, pattern=NO_NUL), Field(examples=["MANUAL"])] = (
-        "MANUAL"
-    )
+    trigger: Annotated[
+        str, StringConstraints(max_length=MAX_TRIGGER, pattern=NO_NUL), Field(examples=["MANUAL"])
+    ] = "MANUAL"
     extra_attrs: Attributes = Field(default_factory=dict)
     tasks: Annotated[list[NewTaskIn], Field(default_factory=list, max_length=MAX_TASKS)]
 

@@ -11,12 +11,12 @@ from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import PageIn, needs, page
 from harbor_refresh.executions.api.schemas import NO_NUL, Body, Id, StatusName, Whole, page_of
 from harbor_refresh.executions.errors import NoSuchSubscription
-from harbor_refresh.executions.lifecycle.creation import MAX_TRIGGER
 from harbor_refresh.executions.models import Subscription
 from harbor_refresh.executions.news import audit
 from harbor_refresh.executions.news.deliveries import addresses, subscriptions
 from harbor_refresh.executions.news.deliveries.deliverer import MAX_NAME
 from harbor_refresh.executions.news.deliveries.subscriptions import OLD_SECRET_SECONDS
+from harbor_refresh.executions.queries.filters import MAX_TRIGGER
 from harbor_refresh.executions.status import MAX_VENDOR
 
 router = Router(tags=["Subscriptions"])

@@ -7,15 +7,7 @@ from ninja import Query, Router, Status
 from pydantic import Field
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.api.answers import (
-    AttributePairs,
-    Key,
-    PageIn,
-    needs,
-    once,
-    page_of_tasks,
-    pairs,
-)
+from harbor_refresh.executions.api.answers import AttributePairs, Key, PageIn, needs, once, page_of_tasks, pairs
 from harbor_refresh.executions.api.schemas import (
     AttributesIn,
     CreatedTasks,

@@ -15,12 +15,12 @@ from harbor_refresh.executions.models import Addition, Callback, Execution, Task
 from harbor_refresh.executions.models.structure import Added
 from harbor_refresh.executions.news import callbacks
 from harbor_refresh.executions.queries.chosen_pages import BULK
+from harbor_refresh.executions.queries.filters import MAX_TRIGGER
 from harbor_refresh.executions.status import MAX_VENDOR, is_final
 from harbor_refresh.executions.text import MAX_JSON, is_text, json_text, shown
 
 #: Rows, and characters of JSON, in one statement: the database's driver holds some five copies of it.
 BATCH, BATCH_SIZE = 5_000, 4_000_000
-MAX_TRIGGER = Execution._meta.get_field("trigger").max_length or 0
 MAX_JOB_ID = Task._meta.get_field("job_id").max_length or 0
 MAX_KEY = Addition._meta.get_field("key").max_length or 0
 #: An execution is open for a year at most.

@@ -30,8 +30,7 @@ def quarantine(execution_ids: Sequence[int], attempts: int, reasons: Mapping[int
             update_fields=["reason", "attempts"],
         )
         counters.add({("quarantines", ""): len(there)})
-    for pk in there:
-        signals.quarantined.send(sender=quarantine, execution_ids=[pk], reason=for_each[pk])
+    signals.quarantined.send(sender=quarantine, execution_ids=there, reasons=for_each)
 
 
 def release(execution_ids: Iterable[int]) -> list[int]:

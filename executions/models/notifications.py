@@ -123,7 +123,7 @@ class State(models.TextChoices):
 class Delivery(models.Model):
     """One status change, for one subscription. It outlives its execution.
 
-    A claim moves `next_at` to the end of its lease and counts an attempt, whose number is the claim's token.
+    A claim moves `next_at` to the end of its lease and counts an attempt (claims.py).
     """
 
     id = models.BigAutoField(primary_key=True)

@@ -22,7 +22,7 @@ from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.models.operations import MAX_DETAIL, MAX_NAME, MAX_TARGET, Origin, Outcome
 from harbor_refresh.executions.text import made_storable
 
-__all__ = ["Origin", "Outcome", "Person", "Target", "Word", "at_terminal", "note", "noted", "person_of"]
+__all__ = ["Origin", "Outcome"]
 
 #: The most entries that are kept, about 300 MB with their indexes.
 KEPT = 1_000_000
@@ -32,14 +32,14 @@ KEPT = 1_000_000
 Word = StrEnum(
     "Word",
     "STOP RETRY RESUME REFRESH DELETE FINISH SWEEP RELEASE RECOVER RECONCILE PAUSE CREATE CHANGE REVOKE ROTATE "
-    "RESEND TEST RUN IMPORT EXPORT",
+    "RESEND TEST RUN EXPORT",
 )
 
 
 #: The kind of the target. `target` is its id, or its name if it has no id; empty: all of them.
 Target = StrEnum(
     "Target",
-    "EXECUTION EXECUTIONS TASK JOB QUARANTINE QUEUE LIMIT TOKEN SUBSCRIPTION DELIVERY SCHEDULE INTERVAL CRONTAB "
+    "EXECUTION EXECUTIONS TASK QUARANTINE QUEUE LIMIT TOKEN SUBSCRIPTION DELIVERY SCHEDULE INTERVAL CRONTAB "
     "USER GROUP",
 )
 
@@ -74,6 +74,10 @@ def at_terminal() -> Person:
     except (KeyError, OSError):  # in a container, the user may have no name
         name = ""
     return Person(name, Origin.TERMINAL, socket.gethostname())
+
+
+def outcome_of(changed: int, failed: bool = False) -> Outcome:
+    return Outcome.FAILED if failed else Outcome.DONE if changed else Outcome.UNCHANGED
 
 
 def note(person: Person, verb: str, kind: str, target: str | int = "", **known: Any) -> AuditEntry:

@@ -7,7 +7,7 @@ Operators grep for these lines and docs/reference/log.md lists them, so their wo
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from logging import ERROR, INFO, WARNING
 from typing import Any
 
@@ -35,10 +35,7 @@ def logged(level: int, text: str, *names: str) -> Signal:
     def signal(execution_ids: Sequence[int] = (), **values: Any) -> None:
         values.setdefault("count", len(execution_ids))
         shown = (", ".join(one) if isinstance(one, list | tuple) else one for one in map(values.get, names))
-        extra: dict[str, Any] = {"task_id": values["task_id"]} if "task_id" in values else {}
-        if execution_ids:
-            extra["execution_ids"] = execution_ids[:MAX_IDS]
-        log.log(level, text, *shown, extra=extra)
+        log.log(level, text, *shown, extra={"execution_ids": execution_ids[:MAX_IDS]} if execution_ids else {})
 
     return signal
 
@@ -70,12 +67,12 @@ def refreshed(outcome: Any, **_: Any) -> None:
 
 
 @logged_by
-def quarantined(execution_ids: Sequence[int], reason: str, **_: Any) -> None:
+def quarantined(execution_ids: Sequence[int], reasons: Mapping[int, str], **_: Any) -> None:
     for execution_id in execution_ids:
         log.error(
             "Quarantined execution %d: %s. Release it with: manage.py harbor quarantine --release %d",
             execution_id,
-            reason,
+            reasons[execution_id],
             execution_id,
             extra={"execution_id": execution_id},
         )

@@ -17,7 +17,7 @@ from harbor_refresh.executions.models import Execution, Link, Task
 from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR, Status
 from harbor_refresh.executions.text import is_text, is_whole, shown
 
-MAX_TRIGGER = 16
+MAX_TRIGGER = Execution._meta.get_field("trigger").max_length or 0
 MAX_ATTRIBUTES = 5
 MAX_PATH = 200
 MAX_VALUE = 1_000

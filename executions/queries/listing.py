@@ -40,17 +40,15 @@ def page(chosen: Filter, limit: int, below: int | None = None) -> Page:
     rows = Execution.objects.order_by("-pk").defer("extra_attrs")
     if below is not None:
         rows = rows.filter(pk__lt=below)
-    floor = None
-    if not _has_index(chosen):
-        # the planner reads the ids alone here, backwards from `below`
-        floor = lowest_of_the_newest(rows, COMPARED)
-        if floor is not None:
-            rows = rows.filter(pk__gte=floor)
+    # the planner reads the ids alone here, backwards from `below`
+    floor = 0 if _has_index(chosen) else lowest_of_the_newest(rows, COMPARED)
+    if floor:
+        rows = rows.filter(pk__gte=floor)
     items = list(chosen.apply(rows)[:limit])
     vendor_keys.read_for(items)
     if len(items) == limit:
         return Page(items, items[-1].pk)
-    return Page(items, floor)
+    return Page(items, floor or None)
 
 
 def _has_index(chosen: Filter) -> bool:
@@ -82,10 +80,10 @@ def bounded(chosen: Filter, rows: QuerySet[Execution]) -> tuple[QuerySet[Executi
     if chosen == by_index and not chosen.quarantined:
         return left, None
     compared = NEWEST if chosen.has_jobs is None else NEWEST_WITH_JOBS
-    floor = None if chosen == by_index else lowest_of_the_newest(left, compared)
-    newest = left if floor is None else left.filter(pk__gte=floor)
+    floor = 0 if chosen == by_index else lowest_of_the_newest(left, compared)
+    newest = left.filter(pk__gte=floor) if floor else left
     ids = list(chosen.apply(newest).order_by("-pk").values_list("pk", flat=True)[:MOST])
-    return rows.filter(among(ids)), None if floor is None and len(ids) < MOST else compared
+    return rows.filter(among(ids)), compared if floor or len(ids) == MOST else None
 
 
 def tasks_after(execution_id: int, after: int | None, most: int, statuses: Sequence[str] = ()) -> list[int]:
@@ -105,7 +103,7 @@ def tasks_after(execution_id: int, after: int | None, most: int, statuses: Seque
     return list(ids.filter(execution_id=execution_id).order_by(F("pk") + 0)[:most])
 
 
-def lowest_of_the_newest(rows: QuerySet[Any], count: int) -> int | None:
-    """Return the id of the last of the newest `count` rows; None if there are fewer."""
+def lowest_of_the_newest(rows: QuerySet[Any], count: int) -> int:
+    """Return the id of the last of the newest `count` rows; 0 if there are fewer."""
     pks = rows.order_by("-pk").values_list("pk", flat=True)
-    return next(iter(pks[count - 1 : count]), None)
+    return next(iter(pks[count - 1 : count]), 0)

@@ -15,10 +15,11 @@ from django.urls import reverse
 from harbor_refresh.admin.latest import CHARTS, SERIES, Overview, all_data, data, latest, told
 from harbor_refresh.executions.admin.site_pages import live_view
 from harbor_refresh.executions.text import age, ago, plural
+from harbor_refresh.tasks.admin.queue_page import at_least
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.checks.registry import told as told_of
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.news.state import MOST, ServiceState
+from harbor_refresh.tasks.news.state import ServiceState
 
 PERMISSION = "harbor_executions.view_execution"
 PARTS = "harbor_refresh/admin/dashboard"
@@ -162,4 +163,4 @@ def _count(number: int | None) -> str:
 
 
 def _limited(number: int | None) -> str:
-    return f"{MOST:,}+" if number is not None and number >= MOST else _count(number)
+    return UNKNOWN if number is None else at_least(number)

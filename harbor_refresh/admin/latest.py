@@ -2,7 +2,7 @@
 web/flights.py); and the points of the charts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from harbor_refresh.tasks.jobs.limits import in_use
 from harbor_refresh.tasks.news import events, samples
 from harbor_refresh.tasks.news.events import Told
 from harbor_refresh.tasks.news.samples import Point
-from harbor_refresh.tasks.news.state import ServiceState, look
+from harbor_refresh.tasks.news.state import OF_DATABASE, ServiceState, look
 from harbor_refresh.web.flights import Flight
 
 FRESH_SECONDS = 1.5
@@ -55,7 +55,8 @@ def take() -> Overview:
                     samples.record(state)
                 known = {"points": points, "told": events.latest(EVENTS), "limits": in_use()}
         except DatabaseAway as exc:
-            state = ServiceState(absent={**state.absent, "database": str(exc)})
+            unknown: dict[str, Any] = dict.fromkeys(OF_DATABASE)
+            state = replace(state, absent={**state.absent, "database": str(exc)}, **unknown)
     return Overview(datetime.now(UTC), state, findings(state), **known)
 
 

@@ -109,7 +109,10 @@ class ExecutionAdmin(LegendAdmin):
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         execution = super().get_object(request, object_id, from_field)
         if execution is not None and self.has_view_permission(request, execution):  # it reads each task
-            execution.made = progress_of(execution.pk)
+            try:
+                execution.made = progress_of(execution.pk)
+            except NoSuchExecution:  # it was deleted at this moment
+                return None
         return execution
 
     def get_fieldsets(self, request: HttpRequest, obj: Execution | None = None) -> Any:

@@ -28,7 +28,7 @@ from harbor_refresh.executions.errors import (
 )
 from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.news.audit import Outcome, Target, Word, noted, person_of
+from harbor_refresh.executions.news.audit import Target, Word, noted, outcome_of, person_of
 from harbor_refresh.executions.queries.chosen_pages import BULK, Counted, chooses_bulk, count, highest_id
 from harbor_refresh.executions.text import id_list, plural
 from harbor_refresh.tasks.operations import bulk
@@ -136,9 +136,7 @@ def act_now(request: HttpRequest, verb: str, ids: Sequence[int]) -> None:
                 one = [execution.pk]
                 done = done_of(len(release(one)), one) if is_release else VERBS[verb].act(one)
                 entry.detail = done.failed.get(execution.pk, "")
-                entry.outcome = (
-                    Outcome.FAILED if done.failed else Outcome.DONE if done.changed else Outcome.UNCHANGED
-                )
+                entry.outcome = outcome_of(done.changed, failed=bool(done.failed))
             total += done
             left += [execution.pk] * done.skipped
     if total.changed:

@@ -26,6 +26,7 @@ from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.database import among
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.news.audit import Target, Word, noted, person_of
+from harbor_refresh.executions.queries.listing import lowest_of_the_newest
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.admin.job_formatters import attempt_of, waits_for
@@ -46,8 +47,8 @@ def is_narrow(request: HttpRequest) -> bool:
 
 
 def newest(jobs: QuerySet[Job], count: int) -> QuerySet[Job]:
-    pks = Job.objects.order_by("-pk").values_list("pk", flat=True)
-    return jobs.filter(pk__gt=next(iter(pks[count : count + 1]), 0))
+    """Return those of these jobs that are among the newest `count` of all."""
+    return jobs.filter(pk__gte=lowest_of_the_newest(Job.objects.all(), count))
 
 
 class JobStatusFilter(StatusFilter):

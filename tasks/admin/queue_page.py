@@ -194,16 +194,16 @@ def _limits(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             format_html('<a href="{}">{}</a>', admin_url("harbor_tasks_limit_change", one["name"]), one["name"]),
             NOTHING if one["concurrency"] is None else f"{one['concurrency']:,}",
             one["rate"] or NOTHING,
-            _at_least(one["admitted"]),
-            _at_least(one["waiting"]),
+            at_least(one["admitted"]),
+            at_least(one["waiting"]),
         ]
         for one in found
     )
     return table("Limits of jobs", ["Task", "At once", "Rate", "Have a place", "Wait for the limit"], rows)
 
 
-def _at_least(count: int) -> str:
-    return f"{count:,}{'+' if count == MOST_COUNTED else ''}"
+def at_least(count: int) -> str:
+    return f"{MOST_COUNTED:,}+" if count >= MOST_COUNTED else f"{count:,}"
 
 
 def _button(verb: str, target: object) -> SafeString:

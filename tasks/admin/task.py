@@ -64,7 +64,7 @@ class TaskStatusFilter(StatusFilter):
         has_index = status != Status.SUCCESS and not is_attached()
         if not has_index and TASK_EXECUTION_PARAMETER not in request.GET:
             add_bound(request, f"{status}: of the newest {NEWEST:,} tasks.")
-            queryset = queryset.filter(pk__gte=lowest_of_the_newest(queryset, NEWEST) or 0)
+            queryset = queryset.filter(pk__gte=lowest_of_the_newest(queryset, NEWEST))
         return queryset.filter(status=status)
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.answers import detail, needs
 from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionId, TaskId
-from harbor_refresh.executions.news.audit import Outcome, Target, Word, noted, person_of
+from harbor_refresh.executions.news.audit import Target, Word, noted, outcome_of, person_of
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed, run_job_again
 from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
 
@@ -66,7 +66,7 @@ def resume_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
 def stop_one_task(request: HttpRequest, task_id: TaskId) -> Any:
     with noted(person_of(request), Word.STOP, Target.TASK, task_id) as entry:
         is_stopped = stop_job_of(task_id)
-        entry.outcome = Outcome.DONE if is_stopped else Outcome.UNCHANGED
+        entry.outcome = outcome_of(is_stopped)
     return {"stopped": is_stopped}
 
 
@@ -84,5 +84,5 @@ def _run_again(request: HttpRequest, word: Word, of: Target, target: int, run_ag
     """Run the jobs of this execution or task again, with an entry in the log of actions. Returns how many."""
     with noted(person_of(request), word, of, target) as entry:
         entry.count = count = run_again(target)
-        entry.outcome = Outcome.DONE if count else Outcome.UNCHANGED
+        entry.outcome = outcome_of(count)
     return count

@@ -23,11 +23,7 @@ MASK = "***"
 #: A shorter word would be masked in the middle of other words.
 SHORTEST = 6
 #: The settings that are secret as a whole.
-SECRET_SETTINGS = (
-    "SECRET_KEY",
-    "REFRESH_HARBOR_SECRET",
-    "REFRESH_REPORT_AUTHORIZATION",
-)
+SECRET_SETTINGS = ("SECRET_KEY", "REFRESH_HARBOR_SECRET", "REFRESH_REPORT_AUTHORIZATION")
 #: The settings that hold a password in an address.
 ADDRESSES = ("REDIS_URL", "CELERY_BROKER_URL")
 #: The passwords of an address, also of one with several servers.

@@ -26,8 +26,8 @@ NOT_DONE = (
     "New reports are still refreshed. Scheduled work does not run: recovery from crashes, reconcile, the sweep, "
     "and retries of notifications."
 )
-#: A node that died within this time is shown.
-LATELY_SECONDS = 600
+#: A death is a finding for this time. The overview shows it for longer (news/state.py).
+FINDING_SECONDS = 600
 #: A row that runs so much less often than the default does not do its work any more.
 RARE = 20
 #: So many jobs are named that no worker knows.
@@ -129,7 +129,7 @@ def ticks_come(facts: Facts) -> Iterator[CheckMessage]:
 @check("workers.died", "no node died recently", Need.REDIS, shown=(Shown.DOCTOR, Shown.DASHBOARD))
 def died_lately(facts: Facts) -> Iterator[CheckMessage]:
     state = facts.state
-    dead = [node for node in state.dead or () if node.silent <= LATELY_SECONDS]
+    dead = [node for node in state.dead or () if node.silent <= FINDING_SECONDS]
     if dead and state.nodes:
         yield Warning(
             f"{plural(len(dead), 'node')} died within the last ten minutes. "

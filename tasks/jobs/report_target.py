@@ -15,11 +15,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from django.db import DatabaseError, transaction
-from django.db.models import Max, Min
+from django.db.models import Max, Min, QuerySet
 from django.dispatch import Signal
 
 from harbor_refresh.executions.conf.declarations import value
 from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.lifecycle.lease import Lease
 from harbor_refresh.executions.lifecycle.reports import Report, Source
 from harbor_refresh.executions.lifecycle.reports import report as report_tasks
 from harbor_refresh.executions.status import CODES, is_final
@@ -114,18 +115,27 @@ def note(reports: Sequence[JobReport]) -> None:
 def fire_again() -> int:
     """Fire again reports that were not taken, unless their task says by now that they were. Returns how many the
     target has taken. They begin at a random one, so that no report that is refused holds up the others. If no
-    target is set any more, apply them here."""
+    target is set any more, apply them here. One process at a time does so, or a slow target would take them all.
+    """
     noted = Job.objects.filter(report__isnull=False).select_related("task").order_by("pk")
-    with absence_translated(), transaction.atomic():
+    lease = Lease("reports")
+    with absence_translated():
         first, last = noted.aggregate(Min("pk"), Max("pk")).values()
-        if first is None:
+        if first is None or lease.take():
             return 0
+    try:
+        return _fire(noted, random.randint(first, last))  # noqa: S311  # no secret
+    finally:
+        lease.release()
+
+
+def _fire(noted: QuerySet[Job], begin: int) -> int:
+    with absence_translated(), transaction.atomic():
         if not is_set():
             reports = [JobReport.of(one) for one in noted[:PAGE]]
             _apply(reports)
             _forget(reports)
             return len(reports)
-        begin = random.randint(first, last)  # noqa: S311  # no secret
         late = noted.filter(report__since__lt=time.time() - LATE_SECONDS)
         page = [*late.filter(pk__gte=begin)[:PAGE], *late.filter(pk__lt=begin)[:PAGE]][:PAGE]
         found = [(JobReport.of(job), job.task) for job in page]

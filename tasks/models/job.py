@@ -72,7 +72,7 @@ class Job(models.Model):
     the same priority, or, until it is admitted, of its limit (jobs/sql/schema/turn_functions.sql). Executions of
     one `tenant` share their turns.
 
-    At `kill_at`, the process of a run that was stopped is killed (jobs/nodes.py), even if the job runs again.
+    At `kill_at`, the process of a run that was stopped is killed (jobs/nodes.py), unless the job runs again.
     """
 
     # the constraint is in migrations/sql/jobs_go_with_their_tasks.sql: there it can say ON DELETE CASCADE

@@ -52,7 +52,6 @@ class Sample(OwnRow):
         db_table = "service_sample"
 
 
-#: As in tasks/jobs/starting/options.py.
 MAX_QUEUE = 255
 MAX_REASON = 500
 

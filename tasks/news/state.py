@@ -16,24 +16,28 @@ from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.database import absence_translated, first_line, sqlstate
+from harbor_refresh.executions.database import absence_translated, first_line, set_limit, sqlstate
 from harbor_refresh.executions.errors import DatabaseAway, NotMigrated, RefreshError
 from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.celery_queues import QUEUES
 from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.limits import MOST_COUNTED
 from harbor_refresh.tasks.pipeline.schedule import ROWS, has_rows
 from harbor_refresh.tasks.queue import brief_queue
 from harbor_refresh.tasks.sql import run
 from harbor_refresh.tasks.strategies import strategy
 
-#: A count stops here; it means "so many or more".
-MOST = 10_000
 #: How long the statement may take.
-PATIENCE_MS = 2_000
+PATIENCE = "2s"
 #: A table or a column does not exist.
 MISSING = ("42P01", "42703")
 #: A node that died before is not shown any more.
 LATELY_SECONDS = 3_600
+#: What PostgreSQL knows: the columns of look.sql, and beat's schedule.
+OF_DATABASE = (
+    *("quarantined", "dead_letters", "open_actions", "last_reconcile", "drifted", "jobs_in_progress"),
+    *("last_sample", "paused", "waiting_webhooks", "schedule"),
+)
 
 
 @dataclass(frozen=True)
@@ -149,17 +153,15 @@ def _database() -> dict[str, Any]:
         with absence_translated(), transaction.atomic():
             # inside a transaction of the caller the limit would outlive the look
             if not connection.savepoint_ids:
-                with connection.cursor() as cursor:
-                    cursor.execute(f"SET LOCAL statement_timeout = {PATIENCE_MS}")
-            [seen] = run("look", most=MOST)
+                set_limit("statement_timeout", PATIENCE)
+            [seen] = run("look", most=MOST_COUNTED)
             schedule = _schedule()
     except (DatabaseError, InterfaceError) as exc:
         kind = NotMigrated if sqlstate(exc) in MISSING else DatabaseAway
         raise kind(f"PostgreSQL: {first_line(exc)}") from exc
-    *counted, paused, webhooks = seen
-    names = ("quarantined", "dead_letters", "open_actions", "last_reconcile", "drifted", "jobs_in_progress")
-    known = dict(zip((*names, "last_sample"), counted, strict=True)) | {"schedule": schedule}
-    return known | {"paused": tuple(json.loads(paused)), "waiting_webhooks": tuple(json.loads(webhooks))}
+    *numbers, paused, webhooks = seen
+    known = *numbers, tuple(json.loads(paused)), tuple(json.loads(webhooks)), schedule
+    return dict(zip(OF_DATABASE, known, strict=True))
 
 
 def _schedule() -> tuple[Scheduled, ...] | None:

@@ -22,7 +22,7 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import Count, Exists, OuterRef, Q
 
 from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
-from harbor_refresh.executions.database import absence_translated, first_line, in_halves, sized_pages
+from harbor_refresh.executions.database import absence_translated, first_line, in_halves, set_limit, sized_pages
 from harbor_refresh.executions.errors import Contended, NoSuchExecution, RefreshError, Refused, TooManyActions
 from harbor_refresh.executions.lifecycle.creation import NewExecution
 from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
@@ -43,7 +43,6 @@ from harbor_refresh.tasks.jobs.stops import stop_jobs_of
 from harbor_refresh.tasks.jobs.tracked_execution import TrackedExecution
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.queue.connection import absence_remembered
-from harbor_refresh.tasks.sql import run
 
 
 @dataclass
@@ -176,7 +175,7 @@ def _commit(verb: BulkVerb, ids: Sequence[int]) -> Done:
     held meanwhile."""
     with absence_remembered(), transaction.atomic():
         if len(ids) > 1:
-            run("wait_briefly")
+            set_limit("lock_timeout", "200ms")
         return verb.act(ids)
 
 

@@ -29,7 +29,8 @@ def diagnose(execution_id: int) -> Diagnosis:
     """
     row = compare(execution_id)
     if (design := strategy()).runs_cycles:
-        return Diagnosis(row, None, (*_of_the_row(row), _OLDER.format(design.name)))
+        older = f"The strategy is {design.name}: each cycle refreshes what is marked, unless refreshing is paused."
+        return Diagnosis(row, None, (*_of_the_row(row), older))
     where, stats = execution_queue().whereabouts(member(execution_id, row.vendor_type)), execution_queue().stats()
     row = compare(execution_id)
     return Diagnosis(row, where, (*_of_the_row(row), *_of_the_pipeline(row, where, stats)))
@@ -38,27 +39,21 @@ def diagnose(execution_id: int) -> Diagnosis:
 def _of_the_pipeline(row: Comparison, where: Whereabouts, stats: Stats) -> Iterator[str]:
     """Each sentence says what is the case and what ends it. The first is the likely cause."""
     if refresh_settings().in_process:
-        yield _IN_PROCESS
+        yield (
+            "The interval is 0 or less, so the process that reports refreshes at once, and the queue is not used. "
+            "`reconcile` refreshes what it missed."
+        )
         return
     yield from (_of_a_claim(token, stats) for token in where.tokens)
     if where.is_queued:
-        yield _PAUSED if is_refreshing_paused() else _of_the_queue(stats)
+        yield _of_the_queue(stats)
     if where.failures:
         yield f"It failed {where.failures} of {refresh_settings().max_attempts} times; the log says why."
     if not (row.is_right or row.reason or where.tokens or where.is_queued):
-        yield _LOST.format(id=row.execution_id)
-
-
-_IN_PROCESS = (
-    "The interval is 0 or less, so the process that reports refreshes at once, and the queue is not used. "
-    "`reconcile` refreshes what it missed."
-)
-_OLDER = "The strategy is {}: each cycle refreshes what is marked, unless refreshing is paused."
-_PAUSED = "It waits on the queue, and refreshing is paused. `harbor unpause` lets the workers go on."
-_LOST = (
-    "It is neither on the queue nor claimed, so its mark was lost. Reconcile finds it within a minute, if beat "
-    "runs. `harbor repair refresh {id}` refreshes it now."
-)
+        yield (
+            "It is neither on the queue nor claimed, so its mark was lost. Reconcile finds it within a minute, if "
+            f"beat runs. `harbor repair refresh {row.execution_id}` refreshes it now."
+        )
 
 
 def _of_the_row(row: Comparison) -> Iterator[str]:
@@ -86,6 +81,8 @@ def _of_a_claim(token: Token, stats: Stats) -> str:
 
 
 def _of_the_queue(stats: Stats) -> str:
+    if is_refreshing_paused():
+        return "It waits on the queue, and refreshing is paused. `harbor unpause` lets the workers go on."
     if stats.pause_ms:
         return f"It is on the queue. No node claims for {stats.pause_ms} ms more, because the database was away."
     if not stats.nodes:

@@ -46,14 +46,15 @@ class LegacyMarks(ExecutionQueue):
 
         The key `legacy_rest` exists for the time that the pages of a look take at LEGACY_KEYS_PER_SECOND, and no
         process looks while it exists, so all together keep to the rate. A longer time comes from a clock that has
-        gone back, so it is ignored. If the process dies during a look, the next one reads the same pages again.
-        After the last key the rest is longer, or a small server would be read again and again.
+        gone back, so it is ignored, and so is a key without expiry. If the process dies during a look, the next
+        one reads the same pages again. After the last key the rest is longer, or a small server would be read
+        again and again.
         """
         of_a_page = 1000 * LOOK / pacing.LEGACY_KEYS_PER_SECOND
         rest, of_all = self.keys.legacy_rest, round(LOOKS_A_TICK * of_a_page)
         left = self._redis.pttl(rest)
         is_resting = 0 <= left <= max(of_all, 1000 * ROUND_SECONDS)
-        if is_resting or not self._redis.set(rest, 1, nx=left < 0, px=of_all):
+        if is_resting or not self._redis.set(rest, 1, nx=left == -2, px=of_all):
             return 0
         noted = cast("bytes | None", self._redis.get(self.keys.legacy_cursor)) or b""
         begin = int(noted) if noted.isdigit() and len(noted) < 20 else 0

@@ -139,8 +139,9 @@ def _look(
     grace = timedelta(seconds=pacing.RECONCILE_GRACE_SECONDS)
     since, outcome.rescan_reason, last_pass_at, timeline, ready, settled = run("read_watermark", grace=grace)[0]
     if outcome.rescan_reason:
-        signals.watermark_untrusted.send(sender=reconcile, rescan_reason=outcome.rescan_reason)
         since = BEGINNING
+        if lease:
+            signals.watermark_untrusted.send(sender=reconcile, rescan_reason=outcome.rescan_reason)
     changed = all_executions() if full or outcome.rescan_reason else changed_between(since, ready)
     for ids, looked_at in changed:
         if lease:

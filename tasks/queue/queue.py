@@ -14,15 +14,7 @@ from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks.conf import Refresh, pacing
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue import sets
-from harbor_refresh.tasks.queue.claim import (
-    Batch,
-    Claim,
-    Completed,
-    Page,
-    Released,
-    Stats,
-    Whereabouts,
-)
+from harbor_refresh.tasks.queue.claim import Batch, Claim, Completed, Page, Released, Stats, Whereabouts
 from harbor_refresh.tasks.queue.keys import Keys
 from harbor_refresh.tasks.queue.members import WAITING, Token
 from harbor_refresh.tasks.queue.scripts import SCRIPTS

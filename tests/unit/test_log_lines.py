@@ -71,7 +71,7 @@ LINES: tuple[tuple[Signal, dict[str, Any], list[tuple[str, str]]], ...] = (
     ),
     (
         signals_of_executions.quarantined,
-        {"execution_ids": [7], "reason": "cursed"},
+        {"execution_ids": [7], "reasons": {7: "cursed"}},
         [("ERROR", "Quarantined execution 7: cursed. Release it with: manage.py harbor quarantine --release 7")],
     ),
     (

@@ -70,8 +70,8 @@ def with_due() -> QuerySet[Subscription]:
 def claim(room: int, lease: float, *, only: int | None = None, sending: Sequence[int] = ()) -> list[Delivery]:
     """Claim up to `room` due deliveries of each webhook, or of the handler `only`. `sending` are the subscriptions
     of deliveries that the caller is sending: each of them takes one of the room. If the process dies afterwards,
-    they are due again when the lease ends (claim_deliveries.sql). The caller may send them until then; `attempts`
-    is the claim's token.
+    they are due again when the lease ends (claim_deliveries.sql). The caller may send them until then. The claim's
+    token is `attempts`, with `created_at`: a dead letter that is sent again has both anew.
 
     What was tried as often as it may be is given up, because its last process ended or hung in it, and the
     deliveries behind it are claimed instead. If that last attempt ends after all, its claim was overtaken, and it
@@ -101,16 +101,18 @@ def record(results: Sequence[Result]) -> list[Delivery]:
 
     Rows are locked in id order: first the subscriptions, which can then not be deleted, then the deliveries.
     """
-    given = {one.claimed.id: one for one in results}
-    if not given:
+    if not results:
         return []
     crash_points.reach("answered", [one.claimed.execution_id for one in results])
     with absence_translated(), transaction.atomic():
         receivers = Subscription.objects.select_for_update(no_key=True).annotate(now=Now()).order_by("pk")
         known = receivers.in_bulk({one.claimed.subscription_id for one in results})
-        pending = Delivery.objects.select_for_update(no_key=True).filter(pk__in=list(given), state=State.PENDING)
-        held = pending.order_by("pk").values_list("pk", "attempts")
-        recorded = [one.claimed for pk, attempts in held if (one := given[pk]).claimed.attempts == attempts]
+        by_token = {(one.claimed.pk, one.claimed.attempts, one.claimed.created_at): one for one in results}
+        ids = [one.claimed.pk for one in results]
+        pending = Delivery.objects.select_for_update(no_key=True).filter(pk__in=ids, state=State.PENDING)
+        held = pending.order_by("pk").values_list("pk", "attempts", "created_at")
+        given = {token[0]: by_token[token] for token in held if token in by_token}
+        recorded = [one.claimed for one in given.values()]
         answers, counts = defaultdict(list), Counter[str]()
         for row in recorded:
             one, receiver = given[row.pk], known[row.subscription_id]

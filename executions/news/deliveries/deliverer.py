@@ -29,7 +29,7 @@ BATCH = 1_000
 #: How often the outbox is looked at while there is work.
 LOOK_SECONDS = 0.1
 
-MAX_NAME = 200
+MAX_NAME = Subscription._meta.get_field("name").max_length or 0
 #: The name of a handler's subscription begins with that.
 PREFIX = "handler "
 #: A call that goes on for longer than this is made a second time. `tasks.run_handlers` ends it before.
@@ -47,10 +47,7 @@ Function = Callable[[Change], object]
 Around = Callable[[], AbstractContextManager[None]]
 
 
-def deliver(
-    ask_handlers: Callable[[], object] = lambda: None,
-    go_on: Callable[[], object] = lambda: None,
-) -> bool:
+def deliver(ask_handlers: Callable[[], object] = lambda: None, go_on: Callable[[], object] = lambda: None) -> bool:
     """Deliver what is due, until nothing is left to do, or until RUN_SECONDS are over: then `go_on` is called, and
     the result is false. Two runs at once have different deliveries.
 

@@ -24,11 +24,7 @@ OF_EXECUTION = (
 )
 #: Slack refuses a longer text of a block.
 MAX_SLACK = 2_900
-EMOJI = {
-    Status.SUCCESS: ":white_check_mark:",
-    Status.ERROR: ":x:",
-    Status.STOPPED: ":octagonal_sign:",
-}
+EMOJI = {Status.SUCCESS: ":white_check_mark:", Status.ERROR: ":x:", Status.STOPPED: ":octagonal_sign:"}
 
 
 @dataclass(frozen=True)

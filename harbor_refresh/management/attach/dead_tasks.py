@@ -23,6 +23,7 @@ from harbor_refresh.executions.lifecycle.reports import Report, apply_reports
 from harbor_refresh.executions.management.output import Failed, table
 from harbor_refresh.executions.news.audit import Target, Word, at_terminal, note
 from harbor_refresh.executions.status import FINAL, Status, is_final
+from harbor_refresh.tasks.broker.redis_address import BadAddress
 from harbor_refresh.tasks.queue.connection import connect
 
 run = Statements(__package__)
@@ -185,5 +186,5 @@ def _job_service(url: str) -> Iterator[Redis]:
                     "let the job service run."
                 )
             yield client
-    except (RedisError, QueueUnavailable, ValueError) as exc:
+    except (RedisError, QueueUnavailable, BadAddress) as exc:
         raise Failed(f"the Redis of Harbor's job service cannot be asked ({VARIABLE}): {exc}") from exc

@@ -46,10 +46,7 @@ OF_DEAD_TASKS = (
         help=f"the Redis of Harbor's job service, which is only read (default: {VARIABLE})",
     ),
 )
-VERBS = {
-    "check": Subcommand(CHECK, _check),
-    "dead-tasks": Subcommand(DEAD_TASKS, _end_dead_tasks, OF_DEAD_TASKS),
-}
+VERBS = {"check": Subcommand(CHECK, _check), "dead-tasks": Subcommand(DEAD_TASKS, _end_dead_tasks, OF_DEAD_TASKS)}
 
 
 class Command(VerbCommand):

@@ -16,14 +16,13 @@ from celery.worker.request import Request
 from django.db import DatabaseError, connection
 
 from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle.creation import MAX_JOB_ID
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_text, made_storable, said_by
 from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import HEADER, MAX_MESSAGE, Outcome, Run, run_of, take
 
 log = logging.getLogger("harbor_refresh")
-
-MAX_JOB = 64
 
 
 class TrackedRequest(Request):
@@ -67,7 +66,7 @@ def end(job: Any, header: Any, status: Status, why: str, *, has_begun: bool = Fa
     whose process is killed: running -> ended. A message that names no job ends none. Log that the database is
     away, or refuses, and do not raise: it must not end the worker."""
     found = run_of(header)
-    if found is None or not is_text(job, MAX_JOB, at_least=1):
+    if found is None or not is_text(job, MAX_JOB_ID, at_least=1):
         return
     task_id, number = found
     its = Run(task_id, job, number + 1, node=this_worker.id) if has_begun else Run(task_id, job, number)

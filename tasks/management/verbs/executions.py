@@ -20,7 +20,7 @@ from harbor_refresh.executions.lifecycle import vendor_keys
 from harbor_refresh.executions.management.command import Subcommand, age, argument, positive_integer
 from harbor_refresh.executions.management.output import Answer, Failed, Misused, bar_shown, table
 from harbor_refresh.executions.models import Execution, Quarantine
-from harbor_refresh.executions.news.audit import Outcome, Target, Word, at_terminal, note
+from harbor_refresh.executions.news.audit import Target, Word, at_terminal, note, outcome_of
 from harbor_refresh.executions.queries.chosen_pages import count, span
 from harbor_refresh.executions.queries.error_groups import by_message, newest_errors
 from harbor_refresh.executions.queries.filters import Filter, by_path
@@ -185,7 +185,7 @@ def _act(verb: Word, options: dict[str, Any]) -> Answer:
         is_complete = True
     failed, error = len(done.failed), first_of(done.failed)
     entry.count = done.changed
-    entry.outcome = Outcome.FAILED if failed else Outcome.DONE if done.changed else Outcome.UNCHANGED
+    entry.outcome = outcome_of(done.changed, failed=failed > 0)
     entry.save(update_fields=["count", "outcome"])
     for execution_id in which.ids if is_complete and kill_after is not None else ():
         with suppress(NoSuchExecution):  # it was deleted meanwhile

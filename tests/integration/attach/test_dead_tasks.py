@@ -127,6 +127,16 @@ def test_a_redis_that_does_not_answer_or_is_not_named_is_said() -> None:
     assert "--job-service-redis URL" in failing("attach", "dead-tasks")[1]
 
 
+@pytest.mark.usefixtures("job_service")
+def test_an_error_of_our_own_is_not_blamed_on_the_job_service(redis: Redis) -> None:
+    def fail(looked_at: int) -> None:
+        raise ValueError("ours")
+
+    task()
+    with pytest.raises(ValueError, match="ours"):
+        dead_tasks.end(address(redis), fail)
+
+
 HOUR = 3600
 
 

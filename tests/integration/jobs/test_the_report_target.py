@@ -232,6 +232,14 @@ def test_a_slow_target_takes_no_longer_than_a_call_may(
     assert settled == (asked, 5 - asked, "it answers too slowly")
 
 
+def test_one_process_at_a_time_waits_for_a_slow_target(core: Target, reports: list[JobReport]) -> None:
+    """All processes of the ticks would wait for it, and the refreshes for them."""
+    of_another: list[int] = []
+    core.meanwhile = lambda _: len(core.requests) == 1 and of_another.append(fire_again())
+    assert (fire_again(), of_another) == (5, [0])
+    assert sorted(core.asked()) == ids(reports), "each is posted once"
+
+
 def test_more_reports_than_a_pass_takes_are_fired_in_turns(
     core: Target, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ def test_each_signal_of_trouble_or_healing_is_an_event() -> None:
     signals.recovered.send(sender=None, count=3)
     signals.runs_released.send(sender=None, count=2)
     signals.reconciled.send(sender=None, outcome=Reconciled(marked=4))
-    of_executions.quarantined.send(sender=None, execution_ids=[1], reason="x")
+    of_executions.quarantined.send(sender=None, execution_ids=[1], reasons={1: "x"})
     of_executions.released_from_quarantine.send(sender=None, execution_ids=[1, 2])
     of_executions.deliveries_died.send(sender=None, deliveries=[])
     assert rows() == [
@@ -38,7 +38,7 @@ def test_each_signal_of_trouble_or_healing_is_an_event() -> None:
 
 def test_a_flood_of_one_kind_is_one_row_a_minute() -> None:
     for number in range(300):
-        of_executions.quarantined.send(sender=None, execution_ids=[number], reason="x")
+        of_executions.quarantined.send(sender=None, execution_ids=[number], reasons={number: "x"})
     found = rows()
     assert len(found) <= 2, "two, if the minute ends meanwhile"
     assert sum(count for _, _, count in found) == 300

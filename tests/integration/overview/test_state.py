@@ -246,7 +246,7 @@ def test_a_database_that_is_away_hides_only_what_it_knows(monkeypatch: pytest.Mo
 
 def test_a_database_that_is_too_slow_is_given_up(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched, psycopg.connect(servers.postgres.url_for(database)) as other:
-        patched.setattr(state_module, "PATIENCE_MS", 100)
+        patched.setattr(state_module, "PATIENCE", "100ms")
         other.execute("LOCK TABLE execution_quarantine IN ACCESS EXCLUSIVE MODE")
         state = look()
     assert state.absent == {"database": "PostgreSQL: canceling statement due to statement timeout"}

@@ -61,8 +61,11 @@ def test_a_tick_takes_harbors_marks_and_claims_them_at_once(redis: Redis, told: 
     assert names(told)[0] == "legacy_taken"
 
 
-def test_marks_are_looked_for_although_the_clock_of_redis_has_gone_back(redis: Redis) -> None:
-    redis.set(REST, 1, px=3_600_000)
+@pytest.mark.parametrize("rest", [3_600_000, None])
+def test_marks_are_looked_for_although_the_clock_of_redis_has_gone_back_or_a_rest_never_ends(
+    rest: int | None, redis: Redis
+) -> None:
+    redis.set(REST, 1, px=rest)
     redis.set(KEY.format(7, "SCAN"), "")
     marks = legacy_marks.legacy_marks()
     assert marks.look() == 1

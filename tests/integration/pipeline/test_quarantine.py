@@ -38,7 +38,7 @@ def test_an_execution_that_fails_too_often_is_quarantined_with_its_reason_and_bl
     row = Quarantine.objects.get()
     assert (row.execution_id, row.attempts) == (bad.pk, limit)
     assert row.reason == "no more"
-    assert ("quarantined", {"execution_ids": [bad.pk], "reason": row.reason}) in told
+    assert ("quarantined", {"execution_ids": [bad.pk], "reasons": {bad.pk: row.reason}}) in told
     assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
 
 

@@ -17,7 +17,7 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Quarantine, Release, Task
 from harbor_refresh.tasks.models import Watermark
-from harbor_refresh.tasks.pipeline.reconciliation import reconcile
+from harbor_refresh.tasks.pipeline.reconciliation import look_for_drift, reconcile
 from harbor_refresh.tasks.queue import execution_queue
 from tests import servers
 from tests.integration.concurrency import DEADLINE_SECONDS, in_background
@@ -216,6 +216,7 @@ def test_an_untrusted_watermark_is_ignored_once(
     Watermark.objects.update(**values)
     rescan_reason = rescan_reason.format(timeline=timeline)
     told.clear()
+    assert (look_for_drift(60.0).rescan_reason, told) == (rescan_reason, []), "a look is no pass"
     with caplog.at_level(logging.INFO, "harbor_refresh"):
         outcome = reconcile()
     assert (outcome.rescan_reason, outcome.looked_at, outcome.marked) == (rescan_reason, 2, 2)

@@ -21,6 +21,7 @@ from harbor_refresh.executions.lifecycle.vendor_keys import number_of
 from harbor_refresh.executions.models import AuditEntry, Delivery, Execution, Subscription, Task, VendorKey
 from harbor_refresh.executions.news.audit import Origin, Person, Target, Word, note
 from harbor_refresh.executions.queries import listing
+from harbor_refresh.tasks.admin import execution as tasks_admin
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models.job import Job, JobEnd, JobState
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
@@ -486,6 +487,20 @@ def test_pages_are_sent_compressed_and_the_api_is_not(admin: Client) -> None:
     assert len(page.content) * 4 < len(plain.content)
     assert "Content-Encoding" not in plain.headers
     assert "Content-Encoding" not in docs.headers
+
+
+def test_an_execution_that_is_deleted_while_its_page_is_made_is_not_found(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execution = with_tasks("Success")
+    count = tasks_admin.progress_of
+
+    def deleted_before(pk: int) -> Any:
+        delete([pk])
+        return count(pk)
+
+    monkeypatch.setattr(tasks_admin, "progress_of", deleted_before)
+    assert admin.get(page_of(execution)).status_code == 302
 
 
 def test_an_unknown_address_has_our_page(admin: Client) -> None:

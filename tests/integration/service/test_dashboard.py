@@ -15,15 +15,16 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
-from harbor_refresh.admin import dashboard
 from harbor_refresh.admin import latest as looking
 from harbor_refresh.admin.latest import CHARTS, Overview, latest, take
+from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle.creation import NewExecution, create
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.tasks.admin import queue_page
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models import Limit, Sample
 from harbor_refresh.tasks.news import events, samples
-from harbor_refresh.tasks.news.state import SeenNode, ServiceState
+from harbor_refresh.tasks.news.state import OF_DATABASE, SeenNode, ServiceState
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from harbor_refresh.web import flights
 from harbor_refresh.web.flights import Flight
@@ -113,7 +114,7 @@ def test_a_limit_says_how_many_jobs_wait_for_it(admin: Client, monkeypatch: pyte
     shown = card(live(admin).json(), "limits")
     assert (shown["value"], shown["href"]) == ("3", "/admin/harbor_tasks/pause/")
     assert shown["note"] == "registry.push: 2 have a place, 3 wait"
-    monkeypatch.setattr(dashboard, "MOST", 3)  # none is counted beyond
+    monkeypatch.setattr(queue_page, "MOST_COUNTED", 3)  # none is counted beyond
     assert card(live(admin).json(), "limits")["note"] == "registry.push: 2 have a place, 3+ wait"
 
 
@@ -227,6 +228,18 @@ def test_the_page_opens_while_redis_is_away(admin: Client, monkeypatch: pytest.M
     news = live(admin).json()
     assert (card(news, "backlog")["value"], card(news, "backlog")["level"]) == ("?", "wrong")
     assert card(news, "quarantined")["value"] == "0"
+
+
+def test_what_redis_has_said_is_shown_although_the_database_goes_away_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def away(span: str) -> None:
+        raise DatabaseAway
+
+    monkeypatch.setattr(looking.samples, "read", away)
+    state = take().state
+    assert (state.absent, state.backlog) == ({"database": "The database is away."}, 0)
+    assert {getattr(state, name) for name in OF_DATABASE} == {None}
 
 
 def test_a_look_that_hangs_is_waited_for_once_and_then_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ import json
 import ssl
 import threading
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -478,6 +479,23 @@ def test_a_result_of_an_overtaken_claim_records_nothing(
     assert (recorded, one().state, one().last_error) == ([], "delivered", "")
 
 
+def test_a_result_from_before_a_dead_letter_was_sent_again_records_nothing(
+    good: Receiver, subscribed: Subscribe
+) -> None:
+    """Its attempts are counted from one again, so the number of a late claim comes again."""
+    subscribed(good)
+    ended(1)
+    write_deliveries()
+    (late,) = claims.claim(5, lease=0.0)
+    (next_one,) = claims.claim(5, lease=60.0)
+    claims.record([answers.result(next_one, answers.Answer(410, "it answered 410"))])
+    assert claims.resend([late.pk]) == 1
+    (again,) = claims.claim(5, lease=60.0)
+    assert again.attempts == late.attempts
+    recorded = claims.record([answers.result(late, answers.Answer(204))])
+    assert (recorded, one().state) == ([], "pending")
+
+
 @pytest.fixture
 def reading(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
     """Have the reading of a claim take so many seconds, and call `meanwhile` in between; return the list of how
@@ -489,6 +507,8 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
             for _ in range(seconds // 5 if claimed else 0):
                 clock[0] += 5
                 move_clock(seconds=5)
+                for delivery in claimed:  # as in its row
+                    delivery.created_at -= timedelta(seconds=5)
                 meanwhile()
             read.extend([len(claimed)] if claimed else [])
             return claims.read_changes(claimed)
