@@ -17,14 +17,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from harbor_refresh.executions.admin.base import DeclaredChangeList, ModelAdmin, never
 from harbor_refresh.executions.admin.filters import bounds, parse_id
-from harbor_refresh.executions.admin.formatters import (
-    NOTHING,
-    column,
-    elapsed,
-    execution_link,
-    once,
-    status_label,
-)
+from harbor_refresh.executions.admin.formatters import NOTHING, column, elapsed, execution_link, once, status_label
 from harbor_refresh.executions.attached.ownership import page_context
 from harbor_refresh.executions.models import Execution, Gate, Task
 from harbor_refresh.executions.status import Status
