@@ -111,15 +111,10 @@ OF_DRIFT = (
     argument("--full", action="store_true", help="check every execution, not only recently changed ones"),
     argument("--dry-run", action="store_true", help="only print; mark nothing"),
 )
-REPAIRS = {
-    "drift": Subcommand(DRIFT, _drift, OF_DRIFT),
-    "refresh": executions.REFRESH,
-}
+REPAIRS = {"drift": Subcommand(DRIFT, _drift, OF_DRIFT), "refresh": executions.REFRESH}
 SET = "write the set of Harbor's main branch instead of keys"
 OF_EXPORT = [argument("--set", action="store_true", dest="as_set", help=SET)]
-MARKS = {
-    "export": Subcommand("turn the queue into Harbor's own marks", _export, OF_EXPORT),
-}
+MARKS = {"export": Subcommand("turn the queue into Harbor's own marks", _export, OF_EXPORT)}
 QUEUE_HELP = f"a queue of the broker; the default, {WORK}, means refreshing"
 QUEUE = argument("queue", nargs="?", default=WORK, metavar="QUEUE", help=QUEUE_HELP)
 REASON = argument("--reason", default="", metavar="TEXT", help="the reason, shown on the page Queue")
