@@ -361,7 +361,7 @@ TABLES: dict[str, Callable[[], str]] = {
 def filled(text: str) -> str:
     """Replace the markers of a page by their tables."""
     return re.sub(
-        r"(?:\*`make docs` builds this table\.\* )?<!-- table: (.+?) -->", lambda found: TABLES[found[1]](), text
+        r"(?:\*`make docs` builds this[^*]*\* )?<!-- table: (.+?) -->", lambda found: TABLES[found[1]](), text
     )
 
 

@@ -55,7 +55,12 @@ if not TYPE_CHECKING:
     def __getattr__(name):
         for module, names in _MODULES.items():
             if name in names.split():
-                found = globals()[name] = getattr(import_module(module), name)
+                try:
+                    found = globals()[name] = getattr(import_module(module), name)
+                except RuntimeError as exc:
+                    if "INSTALLED_APPS" in str(exc):  # Django names a model, and not what to add
+                        exc.add_note(import_module("harbor_refresh.executions.conf.checks_at_start").INSTALL)
+                    raise
                 return found
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

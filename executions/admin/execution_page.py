@@ -3,10 +3,11 @@
 Every part reads a bounded number of rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
 from django.template.loader import render_to_string
 from django.utils.text import Truncator
 
@@ -95,21 +96,20 @@ def _changes(execution: Execution) -> list[dict[str, Any]]:
     ]
 
 
-def first_tasks(execution: Execution) -> dict[str, Any]:
-    """Its first tasks, unfinished ones first, which is the order of the index task_rollup."""
-    rows = Task.objects.defer("extra_attrs").filter(execution_id=execution.pk).order_by("status_code", "-pk")
+def first_tasks(execution: Execution, tasks: QuerySet[Task], job: Callable[[Task], Any]) -> dict[str, Any]:
+    """The first of its tasks, unfinished ones first, which is the order of the index task_rollup."""
     cells = (
         [
             task_link(task.pk),
             status_label(task.status),
-            task.job_id or "-",
+            job(task),
             moment(task.start_time),
             elapsed(task.start_time, task.end_time),
             Truncator(task.status_message).chars(80),
         ]
-        for task in rows[:TASKS]
+        for task in tasks.defer("extra_attrs").order_by("status_code", "-pk")[:TASKS]
     )
-    headers = ["Task", "Status", "Job id", "Started", "Took", "Message"]
+    headers = ["Task", "Status", "Job", "Started", "Took", "Message"]
     footer = link(tasks_url(execution.pk), "All its tasks")
     return table("Its tasks, unfinished ones first", headers, cells, footer=footer)
 

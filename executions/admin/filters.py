@@ -28,7 +28,6 @@ STARTED = [
     for side in ("from", "to")
     for part, kind in enumerate(("date", "time"))
 ]
-TRIGGERS = ("MANUAL", "SCHEDULE", "EVENT")
 #: Parameters that choose no rows: the page, the order, and what Django adds. Others of Django begin with `_`.
 OF_THE_VIEW = ("p", "o", "all", "e")
 
@@ -224,6 +223,6 @@ FILTERS = (
     fields_filter("start (UTC)", STARTED),
     filter_by("quarantine", "quarantined", ("yes", "Quarantined")),
     StatusFilter,
-    filter_by("trigger", "trigger", *((one, one.capitalize()) for one in TRIGGERS)),
+    filter_by("trigger", "trigger", *((one, one.capitalize()) for one in ("MANUAL", "SCHEDULE", "EVENT"))),
     filter_by("jobs", "has_jobs", ("yes", "Has jobs")),
 )

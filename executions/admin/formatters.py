@@ -13,7 +13,6 @@ from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.admin.site_pages import admin_url
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import duration
 
@@ -25,7 +24,6 @@ COLOURS: dict[str, str] = {
     Status.ERROR: "danger",
     Status.SUCCESS: "success",
 }
-DELIVERY_COLOURS: dict[str, str] = {State.PENDING: "info", State.DELIVERED: "success", State.DEAD: "danger"}
 #: The parts of a progress bar, in this order. static/executions/parts.css colours them.
 BAR = (Status.SUCCESS, Status.STOPPED, Status.ERROR, Status.RUNNING)
 NOTHING = "-"
@@ -79,10 +77,6 @@ def table(title: str, headers: Sequence[str], rows: Iterable[Sequence[Any]], **m
 
 def status_label(status: str) -> SafeString:
     return label(status or "no status", COLOURS.get(status, "default"))
-
-
-def delivery_label(state: str) -> SafeString:
-    return label(State(state).label, DELIVERY_COLOURS[state])
 
 
 def task_labels(execution_id: int, counts: Mapping[str, int]) -> SafeString:

@@ -15,7 +15,6 @@ from harbor_refresh.executions.admin.base import Question, asks_first, may
 from harbor_refresh.executions.admin.formatters import (
     NOTHING,
     column,
-    delivery_label,
     label,
     link,
     list_url,
@@ -36,6 +35,7 @@ from harbor_refresh.executions.news.deliveries.subscriptions import (
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import plural
 
+COLOURS: dict[str, str] = {State.PENDING: "info", State.DELIVERED: "success", State.DEAD: "danger"}
 MAX_TESTED = 5
 #: How long the old secret signs after a rotation, as the screen offers it.
 OLD_SECRET_CHOICES = (
@@ -239,25 +239,14 @@ class SubscriptionAdmin(ReadOnlyAdmin):
 @page(Delivery)
 class DeliveryAdmin(ReadOnlyAdmin):
     list_display = (
-        "id",
-        "subscription",
-        "execution_number",
-        "revision",
-        "became",
-        "shown_state",
-        "attempts",
-        "next_try",
-        "last_error",
+        *("id", "subscription", "execution_number", "revision", "became"),
+        *("shown_state", "attempts", "next_try", "last_error"),
     )
     list_filter = ("state", "subscription")
     list_select_related = ("subscription",)
     fields = (
-        ("subscription", "shown_state"),
-        ("execution_number", "revision"),
-        ("was", "became"),
-        ("changed", "made"),
-        ("attempts", "next_try", "ended"),
-        "last_error",
+        *(("subscription", "shown_state"), ("execution_number", "revision"), ("was", "became")),
+        *(("changed", "made"), ("attempts", "next_try", "ended"), "last_error"),
     )
     search_fields = ("execution_id",)
     search_help_text = "Execution id"
@@ -289,7 +278,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
         more = " There may be more." if count >= claims.MOST else ""
         messages.success(request, f"{_letters(count)} sent again.{more}")
 
-    shown_state = column("state", "State", delivery_label)
+    shown_state = column("state", "State", lambda one: label(State(one).label, COLOURS[one]))
     changed = column("changed_at", "Changed")
     made = column("created_at", "Listed")
     next_try = column("next_at", "Next try")

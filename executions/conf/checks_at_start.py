@@ -14,6 +14,7 @@ log = logging.getLogger("harbor_refresh")
 #: The tag of our own checks, which workers, beat and our commands make at their start. Django's own checks import
 #: every page of the service, and only web needs those.
 OURS = "harbor_refresh"
+INSTALL = 'Add to the settings: INSTALLED_APPS += ["harbor_refresh.executions", "harbor_refresh.tasks"]'
 
 
 def bad_settings(tags: Sequence[str] | None = (OURS,), *, is_deployed: bool = False) -> list[CheckMessage]:

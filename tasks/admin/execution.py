@@ -41,7 +41,7 @@ from harbor_refresh.tasks.admin.execution_actions import (
     may_unless_harbors,
     may_view_jobs,
 )
-from harbor_refresh.tasks.admin.job_formatters import check_in_bar, drawn, last_heard
+from harbor_refresh.tasks.admin.job_formatters import check_in_bar, drawn, job_name, last_heard, with_jobs
 from harbor_refresh.tasks.jobs.queries import running_jobs
 from harbor_refresh.tasks.jobs.terms import described
 from harbor_refresh.tasks.operations import bulk
@@ -136,8 +136,9 @@ class ExecutionAdmin(LegendAdmin):
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **options: Any) -> Any:
         execution = options["obj"]
         execution.has_jobs = Execution.objects.filter(has_jobs(), pk=execution.pk).exists()
-        context |= {"panel": panel(execution), "its_tasks": first_tasks(execution)}
-        context["shows_jobs"] = execution.has_jobs and may_view_jobs(request)
+        context["shows_jobs"] = shown = execution.has_jobs and may_view_jobs(request)
+        tasks = with_jobs(execution.tasks.all(), shown=shown)
+        context |= {"panel": panel(execution), "its_tasks": first_tasks(execution, tasks, job_name)}
         return super().render_change_form(request, context, *args, **options)
 
     def panel(self, request: HttpRequest, object_id: str) -> dict[str, Any]:

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
+from django.db.models import Prefetch, QuerySet
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Left
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
@@ -14,6 +17,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from harbor_refresh.executions.admin.formatters import COLOURS, NOTHING, status_label, task_link, task_url
+from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import is_final
 from harbor_refresh.executions.text import duration, plural
 from harbor_refresh.tasks.jobs.queries import check_in_of
@@ -46,6 +50,20 @@ def waits_for(job: Job) -> str:
     if not job.waits_for or is_final(job.task.status):
         return NOTHING
     return plural(job.waits_for, "job")
+
+
+def with_jobs(tasks: QuerySet[Task], *, shown: bool) -> QuerySet[Task]:
+    """Read with each task what `job_name` shows of its job, if jobs are shown to the user."""
+    jobs = Job.objects.only("name").annotate(first=Left(KeyTextTransform("0", "args"), MOST_TEXT + 1))
+    return tasks.prefetch_related(Prefetch("job", jobs if shown else jobs.none()))
+
+
+def job_name(task: Task) -> SafeString | str:
+    """Show the name of its job and the first argument, with the job id as a title. Without a job, show the id."""
+    if (job := getattr(task, "job", None)) is None:
+        return task.job_id or NOTHING
+    first = f": {Truncator(job.first).chars(MOST_TEXT)}" if job.first else ""
+    return format_html('<span title="{}">{}{}</span>', task.job_id, job.name, first)
 
 
 def needed_jobs(job: Job) -> SafeString | str:
@@ -109,11 +127,10 @@ def check_in_bar(job: Job) -> SafeString | str:
     value, most = (said.done, said.of) if said.of else (1, 1)
     return format_html(
         '<div class="harbor-job-bar"><progress value="{}" max="{}" aria-label="Progress of the job">'
-        '</progress> <span class="whitespace-nowrap">{} of {}</span></div>',
+        '</progress> <span class="whitespace-nowrap">{}</span></div>',
         value,
         most,
-        f"{said.done:,}",
-        f"{said.of:,}",
+        f"{said.done:,} of {said.of:,}",
     )
 
 

@@ -29,21 +29,12 @@ from harbor_refresh.executions.news.audit import Target, Word, noted, person_of
 from harbor_refresh.executions.queries.error_groups import by_hour, by_message, by_vendor, newest_errors
 from harbor_refresh.executions.queries.listing import NEWEST, lowest_of_the_newest
 from harbor_refresh.executions.status import Status, is_final
+from harbor_refresh.tasks.admin import job_formatters
 from harbor_refresh.tasks.admin.execution_actions import (
     errors_shown,
     may_run_again,
     may_unless_harbors,
     may_view_jobs,
-)
-from harbor_refresh.tasks.admin.job_formatters import (
-    attempt_of,
-    check_in_bar,
-    folded,
-    job_result,
-    last_heard,
-    needed_jobs,
-    node_label,
-    pretty,
 )
 from harbor_refresh.tasks.jobs.again import run_job_again
 from harbor_refresh.tasks.jobs.queries import check_in_of, why
@@ -71,7 +62,7 @@ class TaskStatusFilter(StatusFilter):
 @page(Task)
 class TaskAdmin(LegendAdmin):
     list_display = (
-        *("id", "execution_number", "shown_status", "vendor_type", "job_id"),
+        *("id", "execution_number", "shown_status", "vendor_type", "its_work"),
         *("runs", "started", "duration", "short_message"),
     )
     list_filter = (TaskStatusFilter,)
@@ -117,6 +108,9 @@ class TaskAdmin(LegendAdmin):
             bound=bound,
             tables=tables if messages else [],
         )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Task]:
+        return job_formatters.with_jobs(super().get_queryset(request), shown=may_view_jobs(request))
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """Within one execution, show unfinished tasks first, which is the order of the index task_rollup. By
@@ -198,17 +192,18 @@ class TaskAdmin(LegendAdmin):
     created = column("creation_time", "Created")
     started = column("start_time", "Started")
     short_message = column("status_message", "Message", lambda text: Truncator(text).chars(80))
+    its_work = column(job_formatters.job_name, "Job")
     name = column("its_job.name", "Name", str)
-    attempt = column("its_job", "Attempt", attempt_of)
-    arguments = column("its_job.args", "Arguments", pretty)
-    named_arguments = column("its_job.kwargs", "Named arguments", pretty)
-    options = column("its_job.options", "Options", pretty)
+    attempt = column("its_job", "Attempt", job_formatters.attempt_of)
+    arguments = column("its_job.args", "Arguments", job_formatters.pretty)
+    named_arguments = column("its_job.kwargs", "Named arguments", job_formatters.pretty)
+    options = column("its_job.options", "Options", job_formatters.pretty)
     published = column("its_job.sent_at", "Message sent")
-    needed = column("its_job", "Needs", needed_jobs)
-    node = column("its_job", "Runs on", node_label)
+    needed = column("its_job", "Needs", job_formatters.needed_jobs)
+    node = column("its_job", "Runs on", job_formatters.node_label)
     runs_so_far = column("its_job.run", "Runs so far", int)
-    heard = column("its_job", "Last heard of", last_heard)
+    heard = column("its_job", "Last heard of", job_formatters.last_heard)
     why = column("its_job", "Why it does not run", why)
-    done = column("its_job", "Done", check_in_bar)
-    result = column("its_end", "Result", job_result)
-    traceback = column("its_end.traceback", "Traceback", partial(folded, "Show the traceback"))
+    done = column("its_job", "Done", job_formatters.check_in_bar)
+    result = column("its_end", "Result", job_formatters.job_result)
+    traceback = column("its_end.traceback", "Traceback", partial(job_formatters.folded, "Show the traceback"))

@@ -16,8 +16,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from celery import signals
+from django.apps import apps
+from django.core.checks import CheckMessage, Error, register
 
-from harbor_refresh.executions.conf.checks_at_start import bad_settings
+from harbor_refresh.executions.conf.checks_at_start import INSTALL, OURS, bad_settings
 from harbor_refresh.tasks.broker.amqp_connection import mend_connections
 from harbor_refresh.tasks.broker.celery_queues import NODE, ROUTES
 from harbor_refresh.tasks.pipeline.schedule import ROWS, has_rows
@@ -30,12 +32,20 @@ def connect(app: Any) -> Any:
     mend_connections(app)
     app.autodiscover_tasks(["harbor_refresh.tasks"], related_name="celery_tasks")
     if app.configured:
-        _add_to(app.conf)
+        _add_to(app, app.conf)
     else:
-        app.on_after_configure.connect(_on_configured, weak=False, dispatch_uid="harbor_refresh")
+        app.on_after_configure.connect(_add_to, weak=False, dispatch_uid="harbor_refresh")
+    register(apps_are_installed, OURS)
     for starting in (signals.celeryd_init, signals.beat_init):
         starting.connect(tell_problems, dispatch_uid="harbor_refresh.problems")
     return app
+
+
+def apps_are_installed(**_: Any) -> list[CheckMessage]:
+    """Find what the other checks cannot, because their app makes them."""
+    if apps.is_installed("harbor_refresh.executions") and apps.is_installed("harbor_refresh.tasks"):
+        return []
+    return [Error("The apps of Harbor Refresh are not installed.", hint=INSTALL, id="harbor_refresh.E011")]
 
 
 def add_step(sender: Any, instance: Any = None, **_: Any) -> None:
@@ -45,15 +55,12 @@ def add_step(sender: Any, instance: Any = None, **_: Any) -> None:
     app.steps["consumer"].add(NODE)
 
 
-def _on_configured(sender: Any, source: Any, **_: Any) -> None:
-    _add_to(source)
-
-
-def _add_to(conf: Any) -> None:
-    _write(conf, "task_routes", with_ours(conf.task_routes))
+def _add_to(sender: Any, source: Any, **_: Any) -> None:
+    """Add our routes and schedule to the settings of an app."""
+    _write(source, "task_routes", with_ours(source.task_routes))
     if not has_rows():
         schedule = {row.name: {"task": row.task, "schedule": row.seconds} for row in ROWS}
-        _write(conf, "beat_schedule", schedule | dict(conf.beat_schedule or {}))
+        _write(source, "beat_schedule", schedule | dict(source.beat_schedule or {}))
 
 
 def _write(conf: Any, name: str, value: Any) -> None:
@@ -74,5 +81,4 @@ def with_ours(routes: Any) -> list[Any]:
 
 def tell_problems(**_: Any) -> None:
     for message in bad_settings():
-        level = logging.ERROR if message.is_serious() else logging.WARNING
-        log.log(level, "%s: %s %s", message.id, message.msg, message.hint or "")
+        log.log(message.level, "%s: %s %s", message.id, message.msg, message.hint or "")

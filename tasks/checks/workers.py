@@ -15,7 +15,6 @@ from harbor_refresh.tasks.checks.facts import Facts, celery_command
 from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
 from harbor_refresh.tasks.conf.pacing import SLACK_SECONDS, longest_silence
 from harbor_refresh.tasks.models.job import Job, JobState
-from harbor_refresh.tasks.news.state import ServiceState
 from harbor_refresh.tasks.pipeline.schedule import ROWS
 from harbor_refresh.tasks.queue.node import host_of
 
@@ -119,8 +118,8 @@ def ticks_come(facts: Facts) -> Iterator[CheckMessage]:
     if ((state.first_heartbeat if since is None else since) or 0) > longest_silence(facts.conf.interval):
         when = "ever since Redis was emptied" if since is None else f"for {age(since)}"
         yield Error(
-            f"No worker has looked for work {when}, and {_alive(state)}.\nExecutions wait although workers are "
-            "alive: beat sends no ticks, or no worker takes the queue harbor_refresh.ticks.",
+            f"No worker has looked for work {when}, and {plural(len(state.nodes), 'node is', 'nodes are')} alive."
+            "\nExecutions wait: beat sends no ticks, or no worker takes the queue harbor_refresh.ticks.",
             "Check that beat runs. Check that a worker takes that queue: start it without -Q, or name all four "
             "queues.",
         )
@@ -134,15 +133,10 @@ def died_lately(facts: Facts) -> Iterator[CheckMessage]:
         yield Warning(
             f"{plural(len(dead), 'node')} died within the last ten minutes. "
             f"The last heartbeat of {dead[0].name} came {ago(dead[0].silent)}.\n"
-            f"Its claims and jobs go back on their queues, for the other nodes: {_alive(state)}.",
-            "Do nothing if you killed it. If not, read its log, and look for the kernel's out-of-memory "
-            "killer: dmesg",
+            "Its claims and jobs go back on their queues, for workers that take these queues.",
+            "If a worker has ended, start it again. If you did not kill it, read its log, and look for the "
+            "kernel's out-of-memory killer: dmesg",
         )
-
-
-def _alive(state: ServiceState) -> str:
-    number = len(state.nodes or ())
-    return f"{plural(number, 'node')} {'is' if number == 1 else 'are'} alive"
 
 
 @check("workers.answer", "workers answer, and send heartbeats", *BOTH, shown=COMMANDS)
@@ -218,6 +212,6 @@ def task_names(facts: Facts) -> Iterator[CheckMessage]:
         more = f" and {len(unknown) - MOST_NAMES} more" if len(unknown) > MOST_NAMES else ""
         yield Error(
             f"No worker knows these jobs: {', '.join(unknown[:MOST_NAMES])}{more}. They end as Error.",
-            "Add app.autodiscover_tasks() where the project makes its Celery app, or name their modules in the "
-            "setting CELERY_IMPORTS. Then start the workers again.",
+            "Start or restart the worker that should run them. If it does not know them then, add app."
+            "autodiscover_tasks() where the project makes its Celery app, or name their modules in CELERY_IMPORTS",
         )

@@ -174,7 +174,7 @@ def _publish(rows: Sequence[Row]) -> None:
     impossible, declared = list[Outcome](), set[str]()
     app, amqp = current_app, current_app.amqp
     router = Router((), amqp.queues, app=app)  # each row names its queue
-    same = {"ignore_result": None, "reply_to": app.thread_oid, "create_sent_event": app.conf.task_send_sent_event}
+    same = {"ignore_result": True, "reply_to": app.thread_oid, "create_sent_event": app.conf.task_send_sent_event}
     with batch_producer() as producer:
         for task_id, job, number, name, queue, given, retries, args, kwargs in rows:
             options = _options(name) | json.loads(given) | {"queue": queue}
@@ -182,7 +182,6 @@ def _publish(rows: Sequence[Row]) -> None:
             try:
                 route = router.expand_destination(options)
                 says |= {limit: route.pop(limit, None) for limit in ("time_limit", "soft_time_limit")}
-                app.backend.on_task_call(producer, job)
                 message = amqp.create_task_message(job, name, **says)
                 route |= {"headers": header_of(task_id, number), "declare": [] if queue in declared else None}
                 amqp.send_task_message(producer, name, message, retry=False, **route)

@@ -239,6 +239,18 @@ def test_a_project_that_lacks_nothing_has_no_problem(tmp_path: Path) -> None:
     assert problems(Host(tmp_path, "none", celery=JOINED, settings=SOUND)) == {}
 
 
+@pytest.mark.parametrize("installed", [(), ("harbor_refresh.executions",)])
+def test_a_project_without_our_apps_is_told_what_to_add(installed: tuple[str, ...], tmp_path: Path) -> None:
+    apps = ["django.contrib.admin", *installed]
+    host = Host(tmp_path, "none", guest=False, apps=apps, celery=JOINED, settings=SOUND)
+    todo = 'Add to the settings: INSTALLED_APPS += ["harbor_refresh.executions", "harbor_refresh.tasks"]'
+    assert problems(host) == {"harbor_refresh.E011": ["The apps of Harbor Refresh are not installed.", todo]}
+    done = host.run("-m", "django", "shell", "-c", "from harbor_refresh import start")
+    error, note = done.stderr.splitlines()[-2:]
+    assert error.endswith("isn't in an application in INSTALLED_APPS.")
+    assert note == todo
+
+
 def test_eager_mode_needs_no_broker_no_worker_and_no_beat(tmp_path: Path) -> None:
     lacking = """
         CELERY_TASK_ALWAYS_EAGER = True

@@ -146,6 +146,9 @@ def test_the_sentences_name_numbers_and_the_command() -> None:
     (one,) = found(replace(SOUND, nodes=(), last_heartbeat=90.0))
     assert one["what"] == "No worker is alive; the last heartbeat came 1 min 30 s ago."
     assert one["todo"] == "Start one with: celery -A harbor_refresh worker --concurrency 2"
+    (one,) = found(replace(SOUND, dead=(SeenNode("host-3-c", 34.0),)))
+    assert one["meaning"] == "Its claims and jobs go back on their queues, for workers that take these queues."
+    assert one["todo"].startswith("If a worker has ended, start it again.")
     (one,) = found(replace(SOUND, schedule=None, first_heartbeat=21.0))
     assert (one["level"], one["what"]) == ("warning", "No worker has run anything that a beat sends.")
     assert one["todo"] == (

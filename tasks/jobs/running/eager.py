@@ -28,6 +28,5 @@ def put_next() -> None:
 
 def _run(job: Job) -> None:
     task: Any = current_app.tasks[job.name]
-    args = [None]  # the run replaces them in their place; for an empty list Celery would take a tuple
     its = {"task_id": job.task.job_id, "retries": job.retries, "headers": header_of(job.pk, job.run)}
-    task.apply(args, throw=False, ignore_result=task.ignore_result, **its)
+    task.apply([None], throw=False, ignore_result=True, **its)  # the run replaces it; of [] Celery makes a tuple

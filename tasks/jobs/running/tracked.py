@@ -26,6 +26,7 @@ from harbor_refresh.tasks.jobs.starting.declarations import (
     JobTask,
     checked_result,
     refuse_arguments,
+    refuse_default_of_handle,
     refuse_generator,
 )
 from harbor_refresh.tasks.jobs.starting.options import moment_of, refuse_options_of_retry
@@ -61,6 +62,7 @@ class TrackedJob(JobTask):
         """Check the declaration, and make an `async def` a plain function. Celery calls this when the task belongs
         to an app."""
         refuse_generator(str(cls.name), cls.run)
+        refuse_default_of_handle(cls)
         refuse_limit(cls)
         if cls.key:
             cls.key = staticmethod(cls.key)  # else it would become a method

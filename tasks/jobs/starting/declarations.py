@@ -31,7 +31,6 @@ from harbor_refresh.tasks.jobs.starting.options import (
 from harbor_refresh.tasks.models.job import JobInput
 
 LEAST_ATTEMPTS, MAX_ATTEMPTS = 5, 32_767
-ASYNC = "write `await` where it is made"
 LAZY = "a job is no generator; without `yield` it runs to its end"
 TAKES = (
     "takes signatures of tracked jobs, as in jobs=[replicate.s(1), replicate.s(2)], and chains, groups and chords "
@@ -195,11 +194,23 @@ def refuse_generator(name: str, function: Any) -> None:
         raise Refused(f"{name} is a generator: {LAZY}")
 
 
+def refuse_default_of_handle(task: type[Task]) -> None:  # type: ignore[type-arg]
+    """Raise Refused if the parameter that gets the handle has a default, because it is meant for an argument."""
+    spec = inspect.getfullargspec(task.run)
+    own = spec.args[_is_bound(task) :]
+    if own and len(spec.defaults or ()) >= len(own):
+        raise Refused(f"{task.name}: `{own[0]}` has a default, and would get the handle: begin with `job`")
+
+
+def _is_bound(task: type[Task]) -> bool:  # type: ignore[type-arg]
+    return not isinstance(inspect.getattr_static(task, "run"), staticmethod)
+
+
 def checked_result(result: Any) -> Any:
     """Return the result. Raises TypeError if it is a coroutine or a generator, because no code has run yet."""
     if inspect.iscoroutine(result):
         result.close()
-        raise TypeError(f"it returned a coroutine, which nothing runs: {ASYNC}")
+        raise TypeError("it returned a coroutine, which nothing runs: write `await` where it is made")
     if inspect.isgenerator(result) or inspect.isasyncgen(result):
         raise TypeError(f"it returned a generator, which nothing runs: {LAZY}")
     return result
@@ -212,6 +223,5 @@ def refuse_arguments(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) 
         try:
             check(None, *args, **kwargs)
         except TypeError as exc:
-            is_bound = not isinstance(inspect.getattr_static(task, "run"), staticmethod)
-            way_out = ", instead of self: remove bind=True" if is_bound else ", which is passed for you"
-            raise TypeError(f"{exc}; the job itself is its first argument{way_out}") from None
+            way_out = "instead of self: remove bind=True" if _is_bound(type(task)) else "which is passed for you"
+            raise TypeError(f"{exc}; the job itself is its first argument, {way_out}") from None

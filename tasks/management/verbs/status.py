@@ -26,7 +26,7 @@ MEANINGS = {
     "in_chains": "of these, wait for the job before them",
     "later": "of these, wait for their time",
     "limited": "of these, wait for their limit",
-    "sent": "are with the broker, or were fetched by a worker",
+    "sent": "are with the broker, in any queue, or were fetched by a worker",
     "running": "run",
     "unreported": "have a report that the target of the hook has not taken",
 }
@@ -63,7 +63,7 @@ def _counts(state: ServiceState, backlog: int | None) -> Iterator[tuple[str, Any
         yield "live nodes", len(nodes), ", ".join(nodes) or "no worker sends a heartbeat"
     if state.messages is not None:
         waiting = ", ".join(f"{name} {count:,}" for name, count in state.messages.items() if count)
-        yield "messages", sum(state.messages.values()), waiting or "none waits with the broker"
+        yield "queue messages", sum(state.messages.values()), waiting or "none waits in a harbor_refresh queue"
     if "database" not in state.absent:
         yield "quarantined", state.quarantined, "set aside: harbor quarantine"
         yield "running jobs", state.jobs_in_progress, "harbor status --jobs"

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import wraps
 from typing import Any
 from uuid import UUID
 
@@ -227,6 +228,27 @@ def test_a_function_that_no_worker_would_run_is_refused_where_it_is_declared(fun
         another.task(base=TrackedJob, name="no.job", shared=False, lazy=False)(function)
 
 
+def keeps_days(days: int = 30) -> None:
+    pass
+
+
+def keeps_days_itself(self: Any, days: int = 30) -> None:
+    pass
+
+
+@wraps(keeps_days)
+def drops_the_handle(job: Handle, *args: Any) -> None:
+    keeps_days(*args)
+
+
+def test_a_function_whose_default_the_handle_would_replace_is_refused_where_it_is_declared() -> None:
+    options: dict[str, Any] = {"base": TrackedJob, "name": "no.job", "shared": False, "lazy": False}
+    for function, bind in ((keeps_days, False), (keeps_days_itself, True)):
+        with pytest.raises(Refused, match=r"^no\.job: `days` has a default, and would get the handle: begin with"):
+            Celery("another", set_as_current=False).task(bind=bind, **options)(function)
+    Celery("another", set_as_current=False).task(**options)(drops_the_handle)
+
+
 ATTEMPTS: list[tuple[int, dict[str, Any]]] = [
     (5, {"max_retries": 2}),
     (32_767, {"max_retries": 10**6}),
@@ -293,8 +315,9 @@ def test_a_bound_task_without_a_handle_is_told_to_remove_its_bind() -> None:
         start_signatures("SCAN", jobs=[task.s("a")])
     with pytest.raises(TypeError, match=todo):
         task.delay("a")
-    with pytest.raises(TypeError, match=r"the job itself is its first argument, which is passed for you$"):
-        TWO["plain"].delay()
+    for plain in ("plain", "tried again"):
+        with pytest.raises(TypeError, match=r"the job itself is its first argument, which is passed for you$"):
+            TWO[plain].delay()
 
 
 def test_in_a_chain_the_result_of_the_job_before_is_counted_as_an_argument() -> None:

@@ -62,7 +62,7 @@ def test_stats_tell_what_waits_what_runs_where_and_what_is_silent(outbox: Outbox
         "in chains      2  of these, wait for the job before them",
         "later          1  of these, wait for their time",
         "limited        0  of these, wait for their limit",
-        "sent           2  are with the broker, or were fetched by a worker",
+        "sent           2  are with the broker, in any queue, or were fetched by a worker",
         "running        2  run",
         "unreported     1  have a report that the target of the hook has not taken",
         "",

@@ -195,7 +195,7 @@ def test_a_broker_of_another_kind_is_not_asked_and_not_absent(monkeypatch: pytes
     state = look()
     assert (state.messages, state.backlog) == (None, 0)
     assert state.absent == {}
-    assert "messages" not in [name for name, *_ in _counts(state, 0)]
+    assert "queue messages" not in [name for name, *_ in _counts(state, 0)]
 
 
 def test_a_broker_that_is_away_on_a_redis_of_its_own_does_not_hide_the_queue() -> None:

@@ -282,6 +282,24 @@ def test_the_page_groups_its_errors_and_shows_its_first_tasks(admin: Client) -> 
     )
 
 
+def test_a_task_is_named_by_its_job_and_the_first_argument_of_that(admin: Client) -> None:
+    one, long = NewJob("shop.mirror", ["nginx <b>"], job_id="of one"), NewJob("shop.mirror", ["x" * 90])
+    execution = start("SCAN", [[one], [long], [NewJob("shop.clean", kwargs={"days": 7})]])
+    of_another_program = with_tasks("Running").tasks.get()
+    Task.objects.filter(pk=of_another_program.pk).update(job_id="its own")
+    other = lacking("view_job")
+
+    for address in (page_of(execution), f"{TASKS}?execution__id__exact={execution.pk}"):
+        page = text(admin.get(address))
+        assert "shop.mirror: nginx &lt;b&gt;" in page
+        assert f"shop.mirror: {'x' * 25}…" in page
+        assert "shop.clean" in page
+        assert 'title="of one"' in admin.get(address).content.decode()
+        unnamed = text(other.get(address))
+        assert ("of one" in unnamed, "shop." in unnamed) == (True, False)
+    assert "its own" in text(admin.get(TASKS))
+
+
 def failed_delivery(execution: Execution) -> None:
     receiver = Subscription.objects.create(name="our receiver", url="https://example.com/", secret="s")
     Delivery.objects.create(
