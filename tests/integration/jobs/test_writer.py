@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 from celery.exceptions import Ignore, Reject
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.errors import DatabaseAway
@@ -367,6 +367,24 @@ def test_a_run_whose_end_was_lost_by_a_failover_is_released_but_not_at_once(
     monkeypatch.setattr(writer, "UNKNOWN_SECONDS", 30)
     this_writer._ask([])
     assert rows() == {"a": ("sent", 1), "b": ("running", 1)}, "b may have begun this moment"
+
+
+def test_a_begin_that_cannot_be_noted_is_noted_by_a_later_look(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it, the messages of its queue would count as lost."""
+    run, refused = writer.run, list[bool]()
+
+    def refuse_the_first(statement: str, **values: Any) -> list[Any]:
+        if values["begun"] and not refused:
+            refused.append(True)
+            raise OperationalError("no")
+        return run(statement, **values)
+
+    monkeypatch.setattr(writer, "run", refuse_the_first)
+    delivered(one(outbox), lambda _: None)
+    wait_for(lambda: QUEUE in Node.objects.get(pk=this_worker.id).began, "the begin to be noted")
+    assert refused
 
 
 def test_a_run_that_another_one_with_its_number_has_replaced_learns_it_and_reports_nothing(
