@@ -447,11 +447,9 @@ def test_many_failures_in_front_of_one_group_look_at_each_job_of_the_group_once(
     bridge = NewJob("a.job", needs=[NewNeed(place) for place in range(failures)])
     start("SCAN", [[*[NewJob("a.job")] * failures, bridge, *[NewJob("a.job", needs=[NewNeed(failures)])] * group]])
     given = list(Task.objects.order_by("pk").values_list("pk", flat=True)[:failures])
-    words = statement("harbor_refresh.tasks.jobs", "hold_runs")
-    its = {"runs": [1] * failures, "jobs": [""] * failures, "waits": False}
-    anywhere = dict.fromkeys(("nodes", "processes"), [None] * failures)
+    words = statement("harbor_refresh.tasks.jobs", "find_behind")
     with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE) {words}", {"task_ids": given, "breaking": given, **its, **anywhere})
+        cursor.execute(f"EXPLAIN (ANALYZE) {words}", {"task_ids": given})
         plan = "\n".join(line for (line,) in cursor.fetchall())
     walked = [float(rows) for rows in re.findall(r"Recursive Union .*actual.* rows=([\d.]+)", plan)]
     assert group < sum(walked) < 2 * group, plan
