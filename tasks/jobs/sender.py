@@ -157,19 +157,17 @@ def send_behind(queues: Iterable[str], ended: Sequence[Outcome] = (), **_: Any) 
         log.warning(LATE, said_by(exc))
 
 
-class Publisher(BatchThread[Row]):
-    """One thread in each process of a worker, which publishes what its other threads have picked. Its database is
-    only asked about messages that cannot be made."""
-
-    def _do(self, rows: Sequence[Row]) -> str:
-        try:
-            _publish(rows)
-        except Exception as exc:  # any error of the broker's client: they are sent again when they are overdue
-            return LATE % said_by(exc)
-        return ""
+def _publish_or_say_why_not(rows: Sequence[Row]) -> str:
+    try:
+        _publish(rows)
+    except Exception as exc:  # any error of the broker's client: they are sent again when they are overdue
+        return LATE % said_by(exc)
+    return ""
 
 
-publisher = PerProcess(Publisher)
+#: One thread in each process of a worker, which publishes what its other threads have picked. Its database is only
+#: asked about messages that cannot be made.
+publisher = PerProcess(lambda: BatchThread("publisher", _publish_or_say_why_not))
 
 
 def _publish(rows: Sequence[Row]) -> None:
