@@ -199,6 +199,8 @@ def in_halves(
     try:
         with absence_translated():
             result = do(items)
+    except DatabaseAway:
+        raise
     except refusals as exc:
         if len(items) <= 1:
             yield items, exc

@@ -47,7 +47,7 @@ class TasksConfig(AppConfig):
         from harbor_refresh.tasks import celery_tasks
         from harbor_refresh.tasks.broker import celery_app
         from harbor_refresh.tasks.jobs import nodes, report_target, sender
-        from harbor_refresh.tasks.jobs.running import dropped_messages, writer
+        from harbor_refresh.tasks.jobs.running import dropped_messages, kept_connections, writer
         from harbor_refresh.tasks.operations import delivery_runs
         from harbor_refresh.tasks.pipeline import heartbeat, schedule
         from harbor_refresh.tasks.strategies import strategy
@@ -59,6 +59,7 @@ class TasksConfig(AppConfig):
             # apart by these names alone
             ending.connect(writer.of_this_process.stop, dispatch_uid="tasks.jobs.writer")
             ending.connect(sender.publisher.stop, dispatch_uid="tasks.jobs.publisher")
+            ending.connect(kept_connections.of_this_process.stop, dispatch_uid="tasks.jobs.kept_connections")
             ending.connect(report_target.poster.stop, dispatch_uid="tasks.jobs.report_target")
         signals.worker_ready.connect(delivery_runs.on_worker_ready)
         signals.beat_init.connect(schedule.follow_setting)

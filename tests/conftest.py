@@ -20,6 +20,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from harbor_refresh.executions.news.counters import kept
 from harbor_refresh.tasks.conf import pacing
+from harbor_refresh.tasks.jobs.running import kept_connections
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import servers
@@ -80,6 +81,7 @@ def pytest_unconfigure() -> None:
 
 def _use(name: str) -> None:
     connections["default"].close()
+    kept_connections.of_this_process.stop()
     connections["default"].settings_dict["NAME"] = name
 
 

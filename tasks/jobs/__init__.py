@@ -10,10 +10,10 @@ One row owns where a job is (docs/explanation/architecture.md has the statements
 docs/howto/jobs.md what a project sees):
 
     start, add ──> waiting ──pick──> sent ──begin──> running ──end──> ended
-                      ^               │                 │              │
-                      │               └─ resend         │              │
-                      ├─────────── retry, release ──────┘              │
-                      └──────────── retry_failed, resume_stopped ──────┘
+                    ^ ^               │ └─ resend       │              │
+                    │ └──── pause ────┘                 │              │
+                    ├──────────── retry, release ───────┘              │
+                    └──────────── retry_failed, resume_stopped ────────┘
 
 A stop ends a job in any state.
 """

@@ -56,10 +56,10 @@ def retry_failed(execution_id: int) -> int:
 @at_once
 @harbors(Operation.RUN_AGAIN)
 def resume_stopped(execution_id: int) -> int:
-    """Run the stopped jobs of the execution once more, and return how many. It does so as `retry_failed` does.
-    Jobs that need them wait for their turn again; those that need a failed job are left to `retry_failed`.
-    Tasks without a job are left to their runners. An open execution that was stopped stays closed. Its stop and
-    those of its descendants are lifted, also if no job was stopped: then it ends as its tasks have.
+    """Run the stopped jobs of the execution once more, as `retry_failed` does, and return how many. Jobs that need
+    a failed job are left to `retry_failed`, and tasks without a job to their runners. An open execution that was
+    stopped stays closed. Its stop and those of its descendants are lifted, also if no job was stopped: then it
+    ends as its tasks have.
 
     If a job that was asked to stop has not noticed it yet, then its new run may begin before it ends, in another
     process. The old run is still asked to stop, and its reports are ignored, because they have an older revision.

@@ -109,22 +109,36 @@ def _set(name: str, rows: QuerySet[Limit], **values: Any) -> bool:
     return True
 
 
+def _with_a_place() -> QuerySet[Job]:
+    return Job.objects.filter(limit_key__isnull=False, admitted=True).exclude(state=JobState.ENDED)
+
+
 def in_use() -> list[dict[str, Any]]:
     """Return each limit with how many jobs have a place in it, and how many wait for it, MOST_COUNTED at most."""
-    jobs = Job.objects.filter(limit_key__isnull=False)
-    admitted = jobs.filter(admitted=True).exclude(state=JobState.ENDED)
-    waiting = jobs.filter(state=JobState.WAITING, waits_for=0, not_before=None, admitted=False)
+    waiting = Job.objects.filter(
+        limit_key__isnull=False, state=JobState.WAITING, waits_for=0, not_before=None, admitted=False
+    )
     with absence_translated():
         return [
             {
                 "name": one.pk,
                 "concurrency": one.concurrency,
                 "rate": rate_text(one.rate, one.per),
-                "admitted": admitted.filter(name=one.pk)[:MOST_COUNTED].count(),
+                "admitted": _with_a_place().filter(name=one.pk)[:MOST_COUNTED].count(),
                 "waiting": waiting.filter(name=one.pk)[:MOST_COUNTED].count(),
             }
             for one in Limit.objects.order_by("name")
         ]
+
+
+def why_full(job: Job) -> str:
+    """Say how far the limit or the rate of this job's key is used; empty if it lets the job run."""
+    limit = Limit.objects.filter(pk=job.name).first()
+    words = f"{job.name} {job.limit_key}" if job.limit_key else job.name
+    taken = _with_a_place().filter(name=job.name, limit_key=job.limit_key).count()
+    if limit and limit.concurrency is not None and taken >= limit.concurrency:
+        return f"limit {words} {taken}/{limit.concurrency}"
+    return f"rate {words} {rate_text(limit.rate, limit.per)}" if limit and limit.rate else ""
 
 
 def rate_text(rate: int | None, per: int) -> str | None:

@@ -6,7 +6,8 @@ interpreter for a minute is no dead job. Two threads share the work:
 1. One beats once a second (sql/beat.sql): nothing else may hold up a beat.
 2. The other asks once a second, and when the pool says that a process died, what is to do (sql/to_do.sql), and
    does it: it releases what processes of its pool ran that are gone; deletes the rows of dead nodes, and releases
-   what a node ran that has no row; sends jobs; and kills what was stopped and does not listen.
+   what a node ran that has no row; sends jobs; and kills what was stopped and does not listen. What the terms of
+   executions say is carried out in a third thread, because a stop of a million jobs takes minutes.
 
 Processes of a pool die with their worker, by the kernel: Celery sees to that. If a server is away, nothing is
 released, and no job begins or ends. A node that was frozen and comes back has lost its runs.
@@ -77,7 +78,7 @@ class ThisWorker:
     def __init__(self) -> None:
         self.id = int(os.environ.get(ID) or secrets.randbits(62))
         self._wake, self._ending = threading.Event(), threading.Event()
-        self._threads: list[threading.Thread] = []
+        self._threads: dict[str, threading.Thread] = {}
         self._is_logged = self._has_limits = False
         #: Since when it beats without a gap, and when it last did.
         self._since = self._beat_at = 0.0
@@ -102,10 +103,14 @@ class ThisWorker:
             self._guarded(limits.write_declared)
         sender.publisher.get()  # before a fork, so that none of its locks is held in a child
         connection.close()  # of the main thread, which is forked
-        loops = {"node": self._beat_on, "node's passes": self._pass_on}
-        self._threads = [threading.Thread(target=loop, name=name, daemon=True) for name, loop in loops.items()]
-        for one in self._threads:
-            one.start()
+        self._do_beside("node", self._beat_on)
+        self._do_beside("node's passes", self._pass_on)
+
+    def _do_beside(self, name: str, work: Callable[[], None]) -> None:
+        """Do this work in a thread with this name, unless that thread is still at it."""
+        if name not in self._threads or not self._threads[name].is_alive():
+            self._threads[name] = threading.Thread(target=work, name=name, daemon=True)
+            self._threads[name].start()
 
     def wake(self) -> None:
         """Look at once: a process of the pool has died."""
@@ -118,7 +123,7 @@ class ThisWorker:
         self._ending.set()
         self._wake.set()
         while self._threads:
-            self._threads.pop().join(TTL_SECONDS)
+            self._threads.popitem()[1].join(TTL_SECONDS)
         try:
             with absence_translated():
                 Node.objects.filter(pk=self.id).delete()
@@ -188,7 +193,11 @@ class ThisWorker:
         with suppress(RuntimeError):  # another thread changes the set of requests
             self._kill_stopped()
         if has_consequences:
-            terms.carry_out()
+            self._do_beside("node's terms", self._carry_out)
+
+    def _carry_out(self) -> None:
+        self._guarded(terms.carry_out)
+        connection.close()
 
     def _guarded(self, work: Callable[..., object], *args: object) -> None:
         try:

@@ -8,18 +8,19 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.db import DatabaseError, transaction
 
-from harbor_refresh.executions.database import absence_translated, first_line, sqlstate
+from harbor_refresh.executions.database import absence_translated, among, first_line, in_halves, sqlstate
 from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.executions.lifecycle.reports import Report, Source
 from harbor_refresh.executions.lifecycle.reports import report as report_tasks
+from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.news import counters
 from harbor_refresh.executions.status import CODES, MAX_ID, Status, is_final
 from harbor_refresh.executions.text import is_whole
@@ -27,7 +28,7 @@ from harbor_refresh.tasks.jobs import report_target
 from harbor_refresh.tasks.jobs.report_target import JobReport
 from harbor_refresh.tasks.jobs.running import kept_ends
 from harbor_refresh.tasks.jobs.sql import run
-from harbor_refresh.tasks.models.job import JobEnd
+from harbor_refresh.tasks.models.job import Job, JobEnd, JobState, Need
 
 log = logging.getLogger("harbor_refresh")
 
@@ -133,7 +134,7 @@ def end_unbegun(its: Run, exc: Exception) -> bool:
 
 
 def _passes(exc: Exception) -> bool:
-    return (sqlstate(exc) or "").startswith(NOT_OF_A_JOB)
+    return isinstance(exc, RefreshError) or (sqlstate(exc) or "").startswith(NOT_OF_A_JOB)
 
 
 class Taken(NamedTuple):
@@ -151,19 +152,18 @@ def take(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 def take_apart(outcomes: Sequence[Outcome]) -> Taken:
     """Write these outcomes so that none holds up others: one whose task another transaction has locked is left,
-    and if the database refuses them together, each is written by itself. Raises DatabaseAway."""
-    try:
-        return _take(outcomes, waits=False)
-    except RefreshError:
-        raise
-    except Exception as exc:
-        if len(outcomes) > 1:
-            apart = [take_apart([one]) for one in outcomes]
-            return Taken(*(list(chain.from_iterable(several)) for several in zip(*apart, strict=True)))
-        if _passes(exc):
-            return Taken([], [*outcomes], [])
-        log.error("The end of task %d cannot be written: %s", outcomes[0].run.task_id, exc, exc_info=True)
-        return Taken([], [], [*outcomes])
+    and one that the database refuses is found in halves. Raises DatabaseAway."""
+    taken = Taken([], [], [])
+    for part, done in in_halves(partial(_take, waits=False), outcomes, (Exception,)):
+        if isinstance(done, Taken):
+            taken.stood.extend(done.stood)
+            taken.left.extend(done.left)
+        elif _passes(done):
+            taken.left.extend(part)
+        else:
+            log.error("The end of task %d cannot be written: %s", part[0].run.task_id, done, exc_info=done)
+            taken.refused.extend(part)
+    return taken
 
 
 def _take(outcomes: Sequence[Outcome], *, waits: bool) -> Taken:
@@ -179,30 +179,8 @@ def _take(outcomes: Sequence[Outcome], *, waits: bool) -> Taken:
     """
     if not outcomes:
         return Taken([], [], [])
-    runs = [one.run for one in outcomes]
     with absence_translated(), transaction.atomic():
-        held = run(
-            "hold_runs",
-            task_ids=[one.task_id for one in runs],
-            jobs=[one.job for one in runs],
-            runs=[one.number for one in runs],
-            nodes=[one.node for one in runs],
-            processes=[one.process for one in runs],
-            breaking=[
-                one.run.task_id for one in outcomes if is_final(one.status) and one.status != Status.SUCCESS
-            ],
-            waits=waits,
-        )
-        # of two outcomes of a run the first stands: a job may return after `retry(throw=False)`
-        first: dict[int, Outcome] = {}
-        left: list[Outcome] = []
-        for position, *revisions in sorted(held):
-            outcome = outcomes[position - 1]
-            if None in revisions:
-                left.append(outcome)
-            else:
-                first.setdefault(outcome.run.task_id, _in_its_revision(outcome, *revisions))
-        standing = list(first.values())
+        standing, left = _lock(outcomes, waits=waits)
         results = [one for one in standing if one.status == Status.SUCCESS and one.result is not None]
         _write("write_results", [(one.run, {"results": one.result}) for one in results])
         kept_ends.write((one.run.task_id, one.run.revision, one.kept) for one in standing if one.kept)
@@ -211,16 +189,63 @@ def _take(outcomes: Sequence[Outcome], *, waits: bool) -> Taken:
     return Taken(standing, left, [])
 
 
+def _lock(outcomes: Sequence[Outcome], *, waits: bool) -> tuple[list[Outcome], list[Outcome]]:
+    """Lock the tasks of these outcomes and of the jobs that end with them, in id order, as reports do; then the
+    jobs. Return the outcomes whose run is not over, and those that are left, because another transaction has
+    locked one of their tasks.
+
+    Whatever takes a job out of `running` holds its task, so a run stays under this lock. The jobs behind a failure
+    are locked here and not when they are ended: two transactions that end jobs that others need would wait for
+    each other. Which these are never changes, so they are found before.
+    """
+    ids = {one.run.task_id for one in outcomes}
+    failed = {one.run.task_id for one in outcomes if is_final(one.status) and one.status != Status.SUCCESS}
+    wanted = ids | find_behind(failed)
+    tasks = Task.objects.order_by("pk").values_list("pk", flat=True)
+    held = set(tasks.filter(among(wanted)).select_for_update(no_key=True, skip_locked=not waits))
+    missing = wanted - held  # some may be deleted
+    locked = set(tasks.filter(among(missing))) if missing else set()
+    held_up, found = set[int](), locked
+    while found:  # back from what is locked to what it needs
+        held_up |= found
+        needs = Need.objects.filter(among(found, "job"))
+        found = wanted.intersection(needs.values_list("needed", flat=True)) - held_up
+    are_left = locked | (held_up & failed)
+    jobs = Job.objects.select_related("task").filter(among((ids & held) - are_left)).order_by("pk")
+    its = jobs.only("state", "run", "node", "process", "revision", "task__job_id", "task__status_revision")
+    runs = {job.pk: job for job in its.select_for_update(no_key=True, of=("self",))}
+    # of two outcomes of a run the first stands: a job may return after `retry(throw=False)`
+    standing: dict[int, Outcome] = {}
+    for one in outcomes:
+        job = runs.get(one.run.task_id)
+        if job and _is_in(job, one.run):
+            standing.setdefault(job.pk, _in_its_revision(one, job))
+    return list(standing.values()), [one for one in outcomes if one.run.task_id in are_left]
+
+
+def find_behind(task_ids: Iterable[int]) -> set[int]:
+    """Return the tasks of all jobs that need one of these, or need one of those."""
+    given = list(task_ids)
+    return {pk for (pk,) in run("find_behind", task_ids=given)} if given else set()
+
+
+def _is_in(job: Job, its: Run) -> bool:
+    """Whether the job is in this run; for the run of a message, which has not begun, whether it waits for it."""
+    is_there = job.state == JobState.SENT if its.node is None else job.node == its.node
+    of_its_task = its.job in ("", job.task.job_id)
+    return is_there and of_its_task and job.run == its.number and its.process in (None, job.process)
+
+
 def report_scheduled(task_ids: Sequence[int], revision: int) -> None:
     """Report that these new jobs wait for their time, in the transaction that writes them."""
     if task_ids:
         _report([Outcome(Run(task_id, "", 0, revision), Status.SCHEDULED) for task_id in task_ids])
 
 
-def _in_its_revision(outcome: Outcome, of_job: int, of_task: int) -> Outcome:
+def _in_its_revision(outcome: Outcome, job: Job) -> Outcome:
     """A job that waits again does so in the next revision. Without a report target the task may have a later one
     than its job, by a report of another program."""
-    revision = max(of_job, 0 if report_target.is_set() else of_task)
+    revision = job.revision if report_target.is_set() else max(job.revision, job.task.status_revision)
     if outcome.waits:
         revision = report_target.next_revision(revision)
     return replace(outcome, run=replace(outcome.run, revision=revision))

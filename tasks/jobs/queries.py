@@ -1,11 +1,17 @@
 """What is asked of jobs: how many are where, what a job does now, and why it does not run. Nothing is changed."""
 
 from collections import Counter
+from datetime import datetime
+from math import ceil
 from typing import Any
 
+from django.db.models import Count, Min, Q, Sum
+from django.db.models.functions import Now
+
 from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.tasks.jobs import limits
 from harbor_refresh.tasks.jobs.running.handle import JobCheckIn
-from harbor_refresh.tasks.jobs.sql import run
+from harbor_refresh.tasks.models import Pause
 from harbor_refresh.tasks.models.job import Job, JobState, Node
 
 
@@ -54,5 +60,46 @@ def check_in_of(job: Job) -> JobCheckIn | None:
 def why(job: Job) -> str:
     """Say why this job does not run, or that it does."""
     with absence_translated():
-        [(reason,)] = run("why", task_id=job.pk)
-    return str(reason)
+        return _why(Job.objects.select_related("task").annotate(now=Now()).get(pk=job.pk))
+
+
+def _why(job: Any) -> str:
+    if job.state == JobState.ENDED:
+        if job.report is not None:
+            return "it has ended, and the target of the hook has not taken its report"
+        message = (job.task.status_message or "")[:1000]
+        return f"it has ended as {job.task.status}" + (f": {message}" if message else "")
+    if job.state == JobState.RUNNING:
+        node = Node.objects.filter(pk=job.node).first() or "a node that is dead; it is released in a few seconds"
+        return f"it runs on {node}, process {job.process}, since {_since(job.begun_at, job)} s"
+    if job.waits_for:
+        first, count = job.needs.aggregate(Min("needed", filter=Q(is_met=False)), Count("place")).values()
+        of_them = (
+            f"and for {job.waits_for} of the {count} jobs that it needs in all" if count > 1 else "which it needs"
+        )
+        return f"it waits for task {first}, {of_them}"
+    if job.not_before and job.not_before > job.now:
+        return f"its time is in {ceil((job.not_before - job.now).total_seconds())} s"
+    return _why_in_its_queue(job)
+
+
+def _why_in_its_queue(job: Any) -> str:
+    if pause := Pause.objects.filter(pk=job.queue).first():
+        return f"the queue {job.queue} is paused by {pause.by}"
+    workers = Node.objects.filter(queues__contains=[job.queue])
+    slots, busy = workers.aggregate(Sum("slots", default=0), Sum("busy", default=0)).values()
+    if not slots:
+        return f"no live worker takes the queue {job.queue}"
+    if not job.admitted:
+        return limits.why_full(job) or "it is admitted in a moment"
+    if job.state == JobState.SENT:
+        return f"sent {_since(job.sent_at, job)} s ago, {busy} of {slots} slots of its workers are busy"
+    line = Job.objects.filter(queue=job.queue, admitted=True, state=JobState.WAITING, waits_for=0, not_before=None)
+    same = line.filter(priority=job.priority, turn__lte=job.turn).exclude(turn=job.turn, pk__gte=job.pk)
+    more_urgent = line.filter(priority__lt=job.priority)
+    count = sum(rows[: limits.MOST_COUNTED].count() for rows in (more_urgent, same))
+    return f"{count} jobs of the queue {job.queue} come before it"
+
+
+def _since(moment: datetime, job: Any) -> int:
+    return round((job.now - moment).total_seconds())

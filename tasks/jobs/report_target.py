@@ -231,19 +231,17 @@ def _is_given_up(report: JobReport, code: int) -> bool:
     return True
 
 
-class Poster(BatchThread[JobReport]):
-    """One thread in each process that posts the reports of its jobs."""
-
-    def _do(self, reports: Sequence[JobReport]) -> str:
-        """Those that are left are fired again (`fire_again`)."""
-        try:
-            _, left, why = settle(reports)
-        except Exception as exc:  # the database is away
-            left, why = len(reports), said_by(exc)
-        return f"{left} turns of jobs cannot be reported, trying again: {why}" if why else ""
+def _post(reports: Sequence[JobReport]) -> str:
+    """Post these, and say why some are left: they are fired again (`fire_again`)."""
+    try:
+        _, left, why = settle(reports)
+    except Exception as exc:  # the database is away
+        left, why = len(reports), said_by(exc)
+    return f"{left} turns of jobs cannot be reported, trying again: {why}" if why else ""
 
 
-poster = PerProcess(Poster)
+#: One thread in each process that posts the reports of its jobs.
+poster = PerProcess(lambda: BatchThread("poster", _post))
 
 
 @cache

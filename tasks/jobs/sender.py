@@ -73,13 +73,18 @@ def send(
 ) -> int:
     """Send the next jobs of these queues, as far as there is room. Before that, admit jobs with the keys of the
     tasks `limited`. Returns how many were sent."""
-    count = 0
-    for queue in {*queues, *(admit(limited) if limited else ())}:
-        with absence_translated():
-            if rows := run("sending/pick", queue=queue, floor=FLOOR, each=EACH, most=most):
-                (publish or _publish)(rows)
-        count += len(rows)
-    return count
+    its_queues = {*queues, *(admit(limited) if limited else ())}
+    room = {"floor": FLOOR, "each": EACH, "most": most}
+    return sum(_send("sending/pick", publish, queue=queue, **room) for queue in its_queues)
+
+
+def _send(statement: str, publish: Publish | None, **values: Any) -> int:
+    """Publish the jobs that this statement notes as sent. Returns how many."""
+    with absence_translated():
+        rows = run(statement, **values)
+    if rows:
+        (publish or _publish)(rows)
+    return len(rows)
 
 
 def send_due(queues: Collection[str], publish: Publish | None = None) -> None:
@@ -102,13 +107,13 @@ def send_admitted(queues: Collection[str], publish: Publish | None = None) -> No
 def send_all(queues: Collection[str], publish: Publish | None = None) -> None:
     """Send the next jobs of these queues, and what is overdue: the pass of each node, for its queues."""
     send(queues, publish)
-    limited = [name for name, task in current_app.tasks.items() if task.rate_limit]
+    registered = list(current_app.tasks.items())  # another thread may register a task
+    limited = [name for name, task in registered if task.rate_limit]
     often = {"patience": PATIENCE_SECONDS, "long": LONG_SECONDS, "limited": limited}
     with absence_translated():
         run("sending/unsend")
-        for queue in queues:
-            if rows := run("sending/resend", queue=queue, most=EACH, **often):
-                (publish or _publish)(rows)
+    for queue in queues:
+        _send("sending/resend", publish, queue=queue, most=EACH, **often)
 
 
 def queues_with_jobs() -> list[str]:
@@ -124,8 +129,7 @@ def send_started(queues: Collection[str], execution_ids: Sequence[int], limited:
     key that has a limit. In eager mode this process runs them. If a server is away, log it: a node sends in a few
     seconds."""
     if mode.is_eager():
-        eager.executions.update(execution_ids)
-        eager.put_next()
+        eager.run_started(execution_ids)
         return
     try:
         if not send(queues, most=MOST_STARTED, limited=limited):  # no room, or another process picks now
@@ -153,19 +157,17 @@ def send_behind(queues: Iterable[str], ended: Sequence[Outcome] = (), **_: Any) 
         log.warning(LATE, said_by(exc))
 
 
-class Publisher(BatchThread[Row]):
-    """One thread in each process of a worker, which publishes what its other threads have picked. Its database is
-    only asked about messages that cannot be made."""
-
-    def _do(self, rows: Sequence[Row]) -> str:
-        try:
-            _publish(rows)
-        except Exception as exc:  # any error of the broker's client: they are sent again when they are overdue
-            return LATE % said_by(exc)
-        return ""
+def _publish_or_say_why_not(rows: Sequence[Row]) -> str:
+    try:
+        _publish(rows)
+    except Exception as exc:  # any error of the broker's client: they are sent again when they are overdue
+        return LATE % said_by(exc)
+    return ""
 
 
-publisher = PerProcess(Publisher)
+#: One thread in each process of a worker, which publishes what its other threads have picked. Its database is only
+#: asked about messages that cannot be made.
+publisher = PerProcess(lambda: BatchThread("publisher", _publish_or_say_why_not))
 
 
 def _publish(rows: Sequence[Row]) -> None:
@@ -175,23 +177,25 @@ def _publish(rows: Sequence[Row]) -> None:
     app, amqp = current_app, current_app.amqp
     router = Router((), amqp.queues, app=app)  # each row names its queue
     same = {"ignore_result": True, "reply_to": app.thread_oid, "create_sent_event": app.conf.task_send_sent_event}
-    with batch_producer() as producer:
-        for task_id, job, number, name, queue, given, retries, args, kwargs in rows:
-            options = _options(name) | json.loads(given) | {"queue": queue}
-            says = {"argsrepr": args, "kwargsrepr": kwargs, "retries": retries, "root_id": job, **same}
-            try:
-                route = router.expand_destination(options)
-                says |= {limit: route.pop(limit, None) for limit in ("time_limit", "soft_time_limit")}
-                message = amqp.create_task_message(job, name, **says)
-                route |= {"headers": header_of(task_id, number), "declare": [] if queue in declared else None}
-                amqp.send_task_message(producer, name, message, retry=False, **route)
-                declared.add(queue)
-            except QueueNotFound as exc:  # a KeyError: another Celery app of the project has the queue
-                log.warning(LATE, said_by(exc))
-            except OF_A_MESSAGE as exc:
-                why = f"its message cannot be made: {said_by(exc)}"
-                impossible.append(Outcome(Run(task_id, job, number), Status.ERROR, why))
-    take(impossible)
+    try:
+        with batch_producer() as producer:
+            for task_id, job, number, name, queue, given, retries, args, kwargs in rows:
+                options = _options(name) | json.loads(given) | {"queue": queue}
+                says = {"argsrepr": args, "kwargsrepr": kwargs, "retries": retries, "root_id": job, **same}
+                try:
+                    route = router.expand_destination(options)
+                    says |= {limit: route.pop(limit, None) for limit in ("time_limit", "soft_time_limit")}
+                    message = amqp.create_task_message(job, name, **says)
+                    route |= {"headers": header_of(task_id, number), "declare": [] if queue in declared else None}
+                    amqp.send_task_message(producer, name, message, retry=False, **route)
+                    declared.add(queue)
+                except QueueNotFound as exc:  # a KeyError: another Celery app of the project has the queue
+                    log.warning(LATE, said_by(exc))
+                except OF_A_MESSAGE as exc:
+                    why = f"its message cannot be made: {said_by(exc)}"
+                    impossible.append(Outcome(Run(task_id, job, number), Status.ERROR, why))
+    finally:
+        take(impossible)
 
 
 def _options(name: str) -> dict[str, Any]:

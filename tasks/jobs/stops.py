@@ -21,12 +21,8 @@ KILL_AFTER = Takes(
 
 @at_once
 def stop_jobs(execution_id: int, *, kill_after: float | None = None) -> int:
-    """Stop the jobs of the execution and of its descendants. Returns how many run, and are to stop. The process of
-    a run that goes on for `kill_after` seconds is killed, also if it was stopped before.
-
-    The execution has ended when this returns, and no report of a job opens it. Its status follows from its tasks:
-    Error if one had failed before, else Stopped. An execution that had ended keeps its status.
-    """
+    """Stop the jobs of the execution and of its descendants, as `TrackedExecution.stop` says. Returns how many
+    run, and are to stop. Those that were stopped before are killed after `kill_after` seconds, too."""
     refuse("stop", "kill_after", kill_after, KILL_AFTER)
     with transaction.atomic():
         family = links.family([execution_id])

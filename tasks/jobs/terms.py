@@ -28,9 +28,10 @@ from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news import callbacks
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_text, shown
+from harbor_refresh.tasks.jobs.outcomes import find_behind
 from harbor_refresh.tasks.jobs.running import eager
-from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.jobs.starting.options import LIMIT, WITHIN_A_YEAR, Takes, moment_of, refuse
+from harbor_refresh.tasks.models.job import Need
 from harbor_refresh.tasks.models.terms import Failure, Terms
 from harbor_refresh.tasks.without_redis import agenda, mode
 
@@ -185,7 +186,10 @@ def _after_failures(execution_id: int) -> None:
 
 
 def clean_ups(execution_ids: list[int]) -> list[int]:
-    return [pk for (pk,) in run("find_clean_ups", execution_ids=execution_ids)]
+    """Return the jobs that run even if others fail, and those behind them, such as the rest of a chain."""
+    tasks = Task.objects.filter(execution_id__in=execution_ids).values("pk")
+    its = {*Need.objects.filter(job__in=tasks, even_if_failed=True).values_list("job", flat=True)}
+    return [*its | find_behind(its)]
 
 
 def _after_deadline(execution_id: int) -> None:

@@ -5,8 +5,7 @@ from functools import cache
 
 from harbor_refresh.executions.news.deliveries.deliverer import RUN_SECONDS
 from harbor_refresh.tasks.conf.pacing import SWEEP_SECONDS
-from harbor_refresh.tasks.jobs import report_target
-from harbor_refresh.tasks.jobs.running import writer
+from harbor_refresh.tasks.jobs.running import per_process, writer
 from harbor_refresh.web.worker import IN_MEMORY
 from settings.base import DATA_UPLOAD_MAX_MEMORY_SIZE, SESSION_OPTIONS
 from tests.deploy.dockerfile import DOCKERFILE
@@ -43,7 +42,7 @@ def seconds_to_end() -> dict[str, float]:
     task = lock + max(SWEEP_SECONDS, RUN_SECONDS)
     (graceful,) = re.findall(r"--graceful-timeout (\d+)", START)
     return {
-        "worker": task + writer.STOP_SECONDS + report_target.Poster.stop_seconds,
+        "worker": task + writer.STOP_SECONDS + per_process.STOP_SECONDS,
         "web": float(graceful),
         "beat": lock,
         "flower": lock,

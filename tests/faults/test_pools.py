@@ -1,12 +1,15 @@
-"""Each pool of Celery: jobs and refreshes succeed, and a worker that is killed leaves its work to the next."""
+"""Each pool of Celery: jobs and refreshes succeed, a worker that is killed leaves its work to the next, and a job
+needs no connection of its own to the database."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.jobs import start
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.models.job import JobState, Node
@@ -77,3 +80,28 @@ def test_with_each_pool_all_succeed_and_a_killed_worker_leaves_its_work_to_the_n
     assert set(Job.objects.values_list("task__status", flat=True)) == {"Success"}
     assert not beat.died()
     assert not second.died()
+
+
+def connections_of(name: str) -> set[int]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pid FROM pg_stat_activity WHERE application_name = %s", [name])
+        return {pid for (pid,) in cursor.fetchall()}
+
+
+@pytest.mark.parametrize("pool", ["prefork", "threads", "gevent"])
+def test_jobs_share_connections_although_celery_closes_that_of_django_around_each_task(
+    pool: str, cluster: Cluster, worker: Callable[..., Member]
+) -> None:
+    """The worker has two for its node, and two for each process; those that end while others begin may be seen."""
+    jobs = worker(
+        pool=pool, queues=[JOBS], PGAPPNAME="jobs", DJANGO_SETTINGS_MODULE=f"{__package__}.settings_of_a_project"
+    )
+    seen = set[int]()
+
+    def have_ended() -> bool:
+        seen.update(connections_of("jobs"))
+        return not Job.objects.exclude(state=JobState.ENDED).exists()
+
+    start("SCAN", jobs=[team.copy.s(str(number)) for number in range(300)])
+    wait_for(have_ended, "all jobs to end", log=jobs.log)
+    assert len(seen) <= 10

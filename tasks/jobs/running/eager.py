@@ -3,23 +3,41 @@
 Another try is put on the agenda, as a message would be put on a queue, and begins at once, whatever its countdown.
 """
 
+import threading
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 from celery import current_app
 from django.db.models.functions import Now
 
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.status import FINAL
 from harbor_refresh.tasks.jobs.outcomes import header_of
 from harbor_refresh.tasks.models.job import Job, JobState
 from harbor_refresh.tasks.without_redis import agenda
 
-#: The executions that this process has started: it runs the jobs of no other.
-executions: set[int] = set()
+
+class Started(threading.local):
+    """The executions that this thread has started, and that have not ended: it runs the jobs of no other."""
+
+    def __init__(self) -> None:
+        self.ids: set[int] = set()
+
+
+_started = Started()
+
+
+def run_started(execution_ids: Iterable[int]) -> None:
+    """Run the jobs of these executions too. Forget those that have ended, and those that were rolled back."""
+    going = Execution.objects.filter(pk__in=_started.ids).exclude(status__in=FINAL)
+    _started.ids = {*going.values_list("pk", flat=True), *execution_ids}
+    put_next()
 
 
 def put_next() -> None:
     """Have the jobs run whose turn has come, in this order, whatever their time: no other process runs them."""
-    ready = Job.objects.filter(task__execution_id__in=executions, state=JobState.WAITING, waits_for=0)
+    ready = Job.objects.filter(task__execution_id__in=_started.ids, state=JobState.WAITING, waits_for=0)
     jobs = list(ready.select_related("task").order_by("pk"))
     Job.objects.filter(pk__in=[one.pk for one in jobs]).update(state=JobState.SENT, sent_at=Now(), not_before=None)
     for one in jobs:

@@ -4,7 +4,6 @@ BatchThread: such an object, a thread that works off what other threads put."""
 import logging
 import os
 import threading
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
@@ -12,6 +11,9 @@ from typing import Any, Generic, TypeVar
 from django.db import connection
 
 log = logging.getLogger("harbor_refresh")
+
+#: The most items that a thread works off together, and the seconds in which it may end.
+PAGE, STOP_SECONDS = 500, 5.0
 
 T = TypeVar("T", bound=Any)  # it has a method `stop`
 Item = TypeVar("Item")
@@ -40,15 +42,16 @@ class PerProcess(Generic[T]):
             one.stop()
 
 
-class BatchThread(ABC, Generic[Item]):
-    #: The most items that are worked off together, and the seconds in which the thread may end.
-    page, stop_seconds = 500, 5.0
+class BatchThread(Generic[Item]):
+    """Does its work with what other threads put. The work raises nothing, and returns why some is left, which is
+    logged once until none is."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, work: Callable[[Sequence[Item]], str]) -> None:
+        self._do = work
         self._items: deque[Item] = deque()
         self._has_come = threading.Event()
         self._ending = False
-        self._thread = threading.Thread(target=self._work, name=type(self).__name__.lower(), daemon=True)
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
     def put(self, items: Iterable[Item]) -> None:
@@ -58,7 +61,7 @@ class BatchThread(ABC, Generic[Item]):
     def stop(self) -> None:
         self._ending = True
         self._has_come.set()
-        self._thread.join(self.stop_seconds)
+        self._thread.join(STOP_SECONDS)
 
     def _work(self) -> None:
         left = ""
@@ -66,12 +69,8 @@ class BatchThread(ABC, Generic[Item]):
             self._has_come.wait()
             self._has_come.clear()
             while self._items:
-                items = [self._items.popleft() for _ in range(min(self.page, len(self._items)))]
+                items = [self._items.popleft() for _ in range(min(PAGE, len(self._items)))]
                 before, left = left, self._do(items)
                 if left and not before:
                     log.warning("%s", left)
         connection.close()
-
-    @abstractmethod
-    def _do(self, items: Sequence[Item]) -> str:
-        """Work these off. Return why some are left, which is logged once until none is. It raises nothing."""

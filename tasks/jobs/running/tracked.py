@@ -16,7 +16,7 @@ from harbor_refresh.executions.text import json_text, said_by
 from harbor_refresh.tasks.jobs.limits import refuse_limit
 from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import HEADER, Begun, Run, begin, end_unbegun, exhausted, run_of
-from harbor_refresh.tasks.jobs.running import writer
+from harbor_refresh.tasks.jobs.running import kept_connections, writer
 from harbor_refresh.tasks.jobs.running.coroutines import make_plain
 from harbor_refresh.tasks.jobs.running.handle import Handle, Untracked
 from harbor_refresh.tasks.jobs.running.kept_ends import kept_result, kept_traceback
@@ -110,7 +110,8 @@ class TrackedJob(JobTask):
         try:
             if not mode.is_eager():
                 writer.of_this_process.get()  # before the begin: the writer releases a run whose reply is lost
-            begun = begin(task_id, str(self.request.id), number, node, os.getpid())
+            with nullcontext() if mode.is_eager() else kept_connections.of_this_process.get().use():
+                begun = begin(task_id, str(self.request.id), number, node, os.getpid())
         except Exception as exc:  # a time limit may end it here as well
             if end_unbegun(Run(task_id, str(self.request.id), number), exc):
                 raise Ignore from None

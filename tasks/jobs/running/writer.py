@@ -164,7 +164,7 @@ class Writer:
 
     def _ask(self, current: Sequence[Any]) -> None:
         said = [(one, one.heard, one.said) for one in current]
-        begun, self._begun = self._begun, {}
+        begun = self._begun.copy()
         its = {"node": this_worker.id, "process": os.getpid()}
         with absence_translated():
             rows = run(
@@ -176,6 +176,9 @@ class Writer:
                 check_ins=[text for _, _, text in said],
                 begun=list(begun.values()),  # so that none of their messages counts as lost
             )
+        for queue, task_id in begun.items():
+            if (last := self._begun.pop(queue)) != task_id:  # a later run, which is to be noted as well
+                self._begun.setdefault(queue, last)
         standing = set(rows)
         for one, heard, _ in said:
             one.written, one.is_lost = heard, one.is_lost or (one.run.task_id, one.run.number) not in standing

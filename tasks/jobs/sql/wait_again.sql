@@ -1,4 +1,4 @@
--- Has jobs wait for another run: running -> waiting. Their runs are held (hold_runs.sql).
+-- Has jobs wait for another run: running -> waiting. Their runs are locked (outcomes.py).
 --
 -- :task_ids bigint[]  :revisions bigint[]  :delays float8[]  seconds from now; NULL: at once
 -- :args text[]  :kwargs text[]  JSON, if the run has asked for others; else NULL. What it takes of other jobs is the

@@ -2,7 +2,7 @@
 --
 -- :task_ids bigint[]  :revisions bigint[]  :results text[] (JSON)
 --
--- The runs are held (hold_runs.sql), and end in the same transaction: each has one result, and replaces that of an earlier
+-- The runs are locked (outcomes.py), and end in the same transaction: each has one result, and replaces that of an earlier
 -- run.
 UPDATE execution_job j
 SET result = g.result::jsonb, result_revision = g.revision

@@ -1,10 +1,5 @@
 """Parts: signatures of Celery's canvas, and jobs that need others, as the jobs that are recorded together.
 
-    start("BUILD", jobs=[group(fetch.s(n) for n in pages) | merge.s()])
-
-    fetch_a, fetch_b = job(fetch.s("a")), job(fetch.s("b"))
-    start("BUILD", jobs=[job(parse.s(), needs=[fetch_a, fetch_b])])
-
 Chains, groups and chords say which jobs need which, and `needs` says what they cannot. All of them become the same
 rows (Need). Results are handed on as Celery does: a step of a chain gets the result of the step before it, and
 what comes after a group gets the list of its results, in order, with the groups within it laid out flat.

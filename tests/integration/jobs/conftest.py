@@ -2,6 +2,7 @@
 that takes reports."""
 
 from collections.abc import Iterator
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -12,7 +13,7 @@ from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.jobs import report_target, sender
 from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.running import tracked, writer
-from harbor_refresh.tasks.jobs.running.per_process import PerProcess
+from harbor_refresh.tasks.jobs.running.per_process import BatchThread, PerProcess
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.report_receiver import Target, target
 from tests.integration.jobs.sample_jobs import AtOnce, Outbox, beats
@@ -55,7 +56,8 @@ def core(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Target
         settings.REFRESH_REPORT_AUTHORIZATION = "Harbor-Secret abc"
         monkeypatch.setattr(pacing, "REPORT_TIMEOUT_SECONDS", 60)
         monkeypatch.setattr(report_target, "SECONDS", 600.0)  # a slow machine is no slow target
-        monkeypatch.setattr(report_target, "poster", PerProcess(report_target.Poster))
+        its_poster = partial(BatchThread, "poster", report_target._post)
+        monkeypatch.setattr(report_target, "poster", PerProcess(its_poster))
         report_target.client.cache_clear()
         yield its_core
         report_target.poster.stop()

@@ -3,6 +3,7 @@ a day; what it does for reports is in test_the_report_target.py."""
 
 import itertools
 import logging
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -14,12 +15,13 @@ from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import nodes
+from harbor_refresh.tasks.jobs import nodes, terms
 from harbor_refresh.tasks.jobs.nodes import delete_dead_nodes, release_runs_without_node
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.running.reaper import Reaped, reap
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.models.job import Job, Node
+from harbor_refresh.tasks.models.terms import Failure
 from tests.integration.concurrency import transaction_held_open
 from tests.integration.jobs.sample_jobs import (
     NODE,
@@ -36,6 +38,7 @@ from tests.integration.jobs.sample_jobs import (
     worker_of_jobs,
 )
 from tests.started import start
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -242,3 +245,18 @@ def test_a_job_that_was_left_behind_is_sent_within_five_beats(
     for _ in range(5):
         look()
     assert outbox.taken() == [("j", 0)]
+
+
+def test_a_stop_that_takes_minutes_holds_up_no_release(
+    running: Any, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node alone knows which processes of its pool are dead."""
+    worker, stop_may_end, carried_out = worker_of_jobs(), threading.Event(), list[bool]()
+    monkeypatch.setattr(terms, "carry_out", lambda: carried_out.append(stop_may_end.wait(10)))
+    Failure.objects.create(execution_id=1)
+    worker._look_after_jobs(1)
+    Job.objects.update(node=worker.id, process=0)
+    worker._look_after_jobs(2)
+    assert (outbox.taken(), carried_out) == ([("j", 1)], [])
+    stop_may_end.set()
+    wait_for(lambda: carried_out == [True], "the one thread that carries it out")

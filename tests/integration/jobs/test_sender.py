@@ -1,7 +1,11 @@
 """The sender: what waits in the database, what is with the broker, and what is sent again."""
 
+import json
+from contextlib import nullcontext
+from dataclasses import astuple, replace
 from datetime import datetime, timedelta
 from types import SimpleNamespace
+from unittest.mock import Mock, PropertyMock
 
 import psycopg
 import pytest
@@ -35,11 +39,14 @@ from tests.integration.jobs.sample_jobs import (
     rows,
     send_all,
     sent_before,
+    tasks,
 )
 from tests.integration.statements import plan
 from tests.started import start
 
 pytestmark = pytest.mark.usefixtures("database")
+
+publish = sender._publish  # the outbox takes its place
 
 
 @pytest.fixture(autouse=True)
@@ -139,6 +146,19 @@ def test_a_broker_that_is_away_keeps_no_caller_and_the_jobs_are_sent_when_it_is_
     sent_before(sender.PATIENCE_SECONDS + 1, "j")
     send_all()
     assert outbox.taken() == [("j", 0)]
+
+
+def test_a_job_whose_message_cannot_be_made_ends_although_the_broker_goes_away(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded("a", "b")
+    picked = [astuple(replace(one, options=json.dumps(one.options))) for one in outbox.take()]
+    producer = Mock(publish=Mock(side_effect=[TypeError("no"), ConnectionError("the broker is away")]))
+    monkeypatch.setattr(sender, "batch_producer", lambda: nullcontext(producer))
+    with pytest.raises(ConnectionError):
+        publish(picked)
+    assert rows() == {"a": ("ended", 0), "b": ("sent", 0)}
+    assert tasks()["a"][3] == "its message cannot be made: no"
 
 
 def test_a_job_is_overdue_only_while_workers_of_its_queue_have_idle_slots(outbox: Outbox) -> None:
@@ -342,6 +362,17 @@ def test_a_job_that_waits_behind_long_ones_is_sent_again_less_and_less_often(out
         sent_before(seconds, "long", "waits")
         send_all()
         assert bool(outbox.take()) == comes, seconds
+
+
+def test_a_pass_goes_on_while_another_thread_registers_a_task(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registers = Mock()
+    monkeypatch.setitem(current_app.tasks, "early", registers)
+    type(registers).rate_limit = PropertyMock(
+        side_effect=lambda: monkeypatch.setitem(current_app.tasks, "late", Mock(rate_limit=None))
+    )
+    send_all()
 
 
 def test_jobs_with_a_lower_number_as_their_priority_are_sent_first(outbox: Outbox) -> None:

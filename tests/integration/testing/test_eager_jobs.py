@@ -14,6 +14,7 @@ from harbor_refresh.executions.models import Delivery, Execution, StatusChange, 
 from harbor_refresh.executions.news import handlers
 from harbor_refresh.executions.news.handlers import Change, on_execution
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedJob, start
+from harbor_refresh.tasks.jobs.running import eager as eager_mode
 from harbor_refresh.testing import eager, fail_job
 
 said: list[Any] = []
@@ -246,6 +247,16 @@ def test_what_a_rolled_back_transaction_started_is_gone() -> None:
         start_and_fail()
     assert said == [(1, "Running")]
     assert (Execution.objects.count(), Task.objects.count()) == (0, 0)
+
+
+def test_executions_that_have_ended_or_were_rolled_back_are_forgotten() -> None:
+    start("SCAN", jobs=[say.s(1)])
+    with transaction.atomic():
+        start("SCAN", jobs=[say.s(2)], open=True)
+        transaction.set_rollback(True)
+    goes_on = start("SCAN", jobs=[say.s(3)], open=True)
+    last = start("SCAN", jobs=[say.s(4)])
+    assert eager_mode._started.ids == {goes_on.pk, last.pk}
 
 
 def test_calls_of_the_project_wait_for_its_commit() -> None:

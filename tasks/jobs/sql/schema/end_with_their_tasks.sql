@@ -11,7 +11,7 @@
 -- A job that has had its turn is left alone: its needs are met, and stay so. `waits_for` is the number of needs that are
 -- not met, in every state.
 --
--- Tasks are locked in id order, before jobs: those that end by the transaction that ends them (hold_runs.sql,
+-- Tasks are locked in id order, before jobs: those that end by the transaction that ends them (outcomes.py,
 -- stop_tasks.sql), and those that are stopped with them here, unless it has done so. A job needs those with a lower id.
 -- The jobs that need these are locked in id order here: several transactions may end what one needs. The statements
 -- after the lock see what the others have committed.
