@@ -5,7 +5,7 @@ from datetime import datetime
 from math import ceil
 from typing import Any
 
-from django.db.models import Count, Min, Q, Sum
+from django.db.models import Sum
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import absence_translated
@@ -73,11 +73,10 @@ def _why(job: Any) -> str:
         node = Node.objects.filter(pk=job.node).first() or "a node that is dead; it is released in a few seconds"
         return f"it runs on {node}, process {job.process}, since {_since(job.begun_at, job)} s"
     if job.waits_for:
-        first, count = job.needs.aggregate(Min("needed", filter=Q(is_met=False)), Count("place")).values()
-        of_them = (
-            f"and for {job.waits_for} of the {count} jobs that it needs in all" if count > 1 else "which it needs"
-        )
-        return f"it waits for task {first}, {of_them}"
+        first = job.needs.filter(is_met=False).order_by("needed").values_list("needed", flat=True).first()
+        count = job.needs.count()
+        several = f"and for {job.waits_for} of the {count} jobs that it needs in all"
+        return f"it waits for task {first}, {several if count > 1 else 'which it needs'}"
     if job.not_before and job.not_before > job.now:
         return f"its time is in {ceil((job.not_before - job.now).total_seconds())} s"
     return _why_in_its_queue(job)

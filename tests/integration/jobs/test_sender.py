@@ -158,7 +158,7 @@ def test_a_job_whose_message_cannot_be_made_ends_although_the_broker_goes_away(
     with pytest.raises(ConnectionError):
         publish(picked)
     assert rows() == {"a": ("ended", 0), "b": ("sent", 0)}
-    assert tasks()["a"][3] == "its message cannot be made: no"
+    assert tasks()["a"][3] == "its message cannot be made: TypeError: no"
 
 
 def test_a_job_is_overdue_only_while_workers_of_its_queue_have_idle_slots(outbox: Outbox) -> None:
