@@ -71,7 +71,7 @@ def _why(job: Any) -> str:
         return f"it has ended as {job.task.status}" + (f": {message}" if message else "")
     if job.state == JobState.RUNNING:
         node = Node.objects.filter(pk=job.node).first() or "a node that is dead; it is released in a few seconds"
-        return f"it runs on {node}, process {job.process}, since {_since(job.begun_at, job)} s"
+        return f"it runs on {node}, process {job.process}, since {_seconds(job.begun_at, job.now)} s"
     if job.waits_for:
         first = job.needs.filter(is_met=False).order_by("needed").values_list("needed", flat=True).first()
         count = job.needs.count()
@@ -92,7 +92,7 @@ def _why_in_its_queue(job: Any) -> str:
     if not job.admitted:
         return limits.why_full(job) or "it is admitted in a moment"
     if job.state == JobState.SENT:
-        return f"sent {_since(job.sent_at, job)} s ago, {busy} of {slots} slots of its workers are busy"
+        return f"sent {_seconds(job.sent_at, job.now)} s ago, {busy} of {slots} slots of its workers are busy"
     line = Job.objects.filter(queue=job.queue, admitted=True, state=JobState.WAITING, waits_for=0, not_before=None)
     same = line.filter(priority=job.priority, turn__lte=job.turn).exclude(turn=job.turn, pk__gte=job.pk)
     more_urgent = line.filter(priority__lt=job.priority)
@@ -100,5 +100,5 @@ def _why_in_its_queue(job: Any) -> str:
     return f"{count} jobs of the queue {job.queue} come before it"
 
 
-def _since(moment: datetime, job: Any) -> int:
-    return round((job.now - moment).total_seconds())
+def _seconds(since: datetime, now: datetime) -> int:
+    return round((now - since).total_seconds())
