@@ -30,7 +30,9 @@ def is_final(status: str) -> bool:
 
 
 #: (revision, code) are compared as the one number `revision * 4 + code`, which must fit a bigint.
-MAX_REVISION = 2**61 - 1
+LAST_REVISION = 2**61 - 1
+#: The highest revision that a program may report. The task's job can still run again, in a higher one.
+MAX_REVISION = 2**61 - 2**32
 MAX_ID = 2**63 - 1
 #: The most earlier runs that a report may state: far below the limit of the column that counts them.
 MAX_EARLIER_RUNS = 1_000_000

@@ -12,7 +12,7 @@ from harbor_refresh.executions.lifecycle import crash_points
 from harbor_refresh.executions.lifecycle.rollup import refresh_at_once
 from harbor_refresh.executions.news import counters, signals
 from harbor_refresh.executions.news.after_commit import Member, tell_touched
-from harbor_refresh.executions.status import CODES, MAX_EARLIER_RUNS, MAX_ID, MAX_REVISION
+from harbor_refresh.executions.status import CODES, LAST_REVISION, MAX_EARLIER_RUNS, MAX_ID, MAX_REVISION
 from harbor_refresh.executions.text import is_whole, shown, storable
 
 
@@ -79,7 +79,7 @@ def apply_reports(reports: Iterable[Report], source: Source = Source.CODE) -> Re
        before that, reconcile finds them. An execution with a stopped task is also refreshed at once.
     """
     given = dict(enumerate(reports))
-    reasons = {position: reason for position, one in given.items() if (reason := _why_unusable(one))}
+    reasons = {position: reason for position, one in given.items() if (reason := _why_unusable(one, source))}
     outcome = ReportOutcome(refused=[Refusal(position, given[position], why) for position, why in reasons.items()])
     usable = [(position, one) for position, one in given.items() if position not in reasons]
     if usable:
@@ -133,13 +133,13 @@ def after_commit(changed: Sequence[Member], stopped: Sequence[int]) -> None:
     transaction.on_commit(tell)
 
 
-def _why_unusable(one: Report) -> str | None:
+def _why_unusable(one: Report, source: Source) -> str | None:
     if not isinstance(one.status, str) or one.status not in CODES:
         return f"unknown status {shown(one.status)}; takes {', '.join(CODES)}"
     if not is_whole(one.task_id, 1, MAX_ID):
         return f"malformed task id {shown(one.task_id)}; takes a whole number from 1"
-    if not is_whole(one.revision, 0, MAX_REVISION):
-        return f"malformed revision {shown(one.revision)}; takes a whole number from 0 to 2^61 - 1"
+    if not is_whole(one.revision, 0, MAX_REVISION if source in (Source.API, Source.CODE) else LAST_REVISION):
+        return f"malformed revision {shown(one.revision)}; takes a whole number from 0 to 2^61 - 2^32"
     if not is_whole(one.earlier_runs, 0, MAX_EARLIER_RUNS):
         takes = f"takes a whole number from 0 to {MAX_EARLIER_RUNS:,}"
         return f"malformed earlier runs {shown(one.earlier_runs)}; {takes}"

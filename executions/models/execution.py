@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.attached.attachment import is_attached
-from harbor_refresh.executions.status import CODES, FINAL, FINAL_CODE, MAX_REVISION, MAX_VENDOR, Status
+from harbor_refresh.executions.status import CODES, FINAL, FINAL_CODE, LAST_REVISION, MAX_VENDOR, Status
 
 
 class OwnRow(models.Model):
@@ -147,7 +147,7 @@ class Task(HarborsRow):
             ),
             models.CheckConstraint(
                 name="task_revision_in_range",
-                condition=Q(status_revision__gte=0, status_revision__lte=MAX_REVISION),
+                condition=Q(status_revision__gte=0, status_revision__lte=LAST_REVISION),
             ),
         )
 

@@ -60,13 +60,15 @@ ID = "HARBOR_REFRESH_NODE"
 def delete_dead_nodes() -> list[str]:
     """Delete the nodes that are suspected for the ttl and silent still, and suspect those that are silent for the
     ttl. Returns the names of the dead. Two looks, because after a pause of the database every node is silent: then
-    a heartbeat (sql/beat.sql), which ends the suspicion, comes before the second."""
-    before = Now() - timedelta(seconds=TTL_SECONDS)
+    a heartbeat (sql/beat.sql), which ends the suspicion, comes before the second. A time that is as far ahead is
+    of a clock that has gone back, and counts as silence."""
+    before, ahead = Now() - timedelta(seconds=TTL_SECONDS), Now() + timedelta(seconds=TTL_SECONDS)
     with absence_translated(), transaction.atomic():
         late = Node.objects.select_for_update(skip_locked=True).filter(suspected_at__lt=before)
         dead = dict(late.values_list("pk", "name"))
         Node.objects.filter(pk__in=dead).delete()
-        Node.objects.filter(suspected_at=None, heard_at__lt=before).update(suspected_at=Now())
+        quiet = Node.objects.exclude(heard_at__range=(before, ahead))
+        quiet.filter(Q(suspected_at=None) | Q(suspected_at__gt=ahead)).update(suspected_at=Now())
     if names := [*dead.values()]:
         signals.nodes_died.send(sender=delete_dead_nodes, names=names)
     return names

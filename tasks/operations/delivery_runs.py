@@ -15,15 +15,8 @@ from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle.lease import Lease
 from harbor_refresh.executions.models import StatusChange
 from harbor_refresh.executions.news import signals
-from harbor_refresh.executions.news.deliveries import answers
+from harbor_refresh.executions.news.deliveries import answers, deliverer
 from harbor_refresh.executions.news.deliveries.claims import with_due
-from harbor_refresh.executions.news.deliveries.deliverer import (
-    deliver,
-    due_handlers,
-    go_on_with_handlers,
-    keep_rows,
-    write_deliveries,
-)
 from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES
 from harbor_refresh.tasks.broker.channels import waiting
@@ -77,18 +70,18 @@ def run() -> None:
     try:
         with absence_translated():
             _prepare()
-            go_on_with_handlers()
+            deliverer.go_on_with_handlers()
             if is_paused():
-                write_deliveries()  # the sweep leaves executions whose changes are not told
+                deliverer.write_deliveries()  # the sweep leaves executions whose changes are not told
                 return
             if lease.take():
                 return
             try:
-                is_done = deliver(_ask_handlers, go_on)
+                is_done = deliverer.deliver(_ask_handlers, go_on)
             finally:
                 lease.release()
             if is_done:
-                deliver(_ask_handlers, go_on)
+                deliverer.deliver(_ask_handlers, go_on)
     except DatabaseAway as exc:
         signals.database_away.send(sender=run, count=0, error=str(exc))
 
@@ -96,7 +89,7 @@ def run() -> None:
 @cache
 def _prepare() -> None:
     """Do what a process does once, with its first run."""
-    keep_rows()
+    deliverer.keep_rows()
     if answers.has_green_threads():
         log.warning("This worker sends no webhooks, because its pool has green threads: start one without")
 
@@ -106,7 +99,7 @@ def _ask_handlers() -> None:
 
     If a message is lost, then the handler is asked for again a few seconds later.
     """
-    for subscription_id in due_handlers():
+    for subscription_id in deliverer.due_handlers():
         try:
             if waiting(DELIVERIES) < MAX_WAITING:
                 current_app.tasks["tasks.run_handlers"].apply_async((subscription_id,), retry=False)

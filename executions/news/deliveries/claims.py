@@ -119,7 +119,7 @@ def record(results: Sequence[Result]) -> list[Delivery]:
             row.subscription, row.state = receiver, _state_after(row, one, receiver.now)
             if one.answered is not None:
                 answers[receiver].append(one.answered)
-            if row.state != State.PENDING or one.is_attempt:
+            if row.state != State.PENDING or one.error:
                 row.last_error = one.error
                 counts["retried" if row.state == State.PENDING else str(row.state)] += 1
         run(
@@ -141,7 +141,7 @@ def record(results: Sequence[Result]) -> list[Delivery]:
 
 def _state_after(row: Delivery, result: Result, now: datetime) -> State:
     """Return the state after this result. What failed so often, or is too old at its next attempt, is dead."""
-    if result.state == State.PENDING and result.is_attempt:
+    if result.state == State.PENDING and result.error:
         age = (now - row.created_at).total_seconds() + result.delay
         if row.attempts >= MAX_ATTEMPTS or age > pacing.DELIVER_MAX_AGE_SECONDS:
             return State.DEAD

@@ -192,7 +192,7 @@ def _results(
 ) -> list[Result]:
     if function is None:
         error = "a worker was asked that does not have the code of this handler"
-        return [Result(one, State.PENDING, error, WITHOUT_CODE_SECONDS) for one in claimed]
+        return [Result(one, State.PENDING, error, WITHOUT_CODE_SECONDS, is_attempt=False) for one in claimed]
     changes = read_changes(claimed)
     return [
         _call(name, function, one, changes[one.id], around)

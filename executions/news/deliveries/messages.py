@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from html import escape
 from typing import Any
 from uuid import uuid4
@@ -22,6 +23,8 @@ OF_EXECUTION = (
     *("vendor_type", "vendor_id", "vendor_key", "status_message", "trigger", "extra_attrs"),
     *("start_time", "update_time", "end_time", "revision"),
 )
+#: Slack reads `&`, `<` and `>`.
+escaped = partial(escape, quote=False)
 #: Slack refuses a longer text of a block.
 MAX_SLACK = 2_900
 EMOJI = {Status.SUCCESS: ":white_check_mark:", Status.ERROR: ":x:", Status.STOPPED: ":octagonal_sign:"}
@@ -71,7 +74,7 @@ def trial(subscription: Subscription) -> Message:
 def body_of(change: Change, payload: str) -> str:
     body = slack(change) if payload == Payload.SLACK else standard(change)
     # in ASCII, because Harbor's JSON may hold half a surrogate pair, which UTF-8 cannot
-    return json.dumps(body, separators=(",", ":"), default=_time)
+    return json.dumps(body, separators=(",", ":"), default=lambda at: at.isoformat().replace("+00:00", "Z"))
 
 
 def standard(change: Change) -> dict[str, Any]:
@@ -97,10 +100,6 @@ def standard(change: Change) -> dict[str, Any]:
     }
 
 
-def _time(at: datetime) -> str:
-    return at.isoformat().replace("+00:00", "Z")
-
-
 def link(change: Change) -> str | None:
     """The page of the execution in the admin, if the service knows its own address."""
     base = intake_settings().public_url
@@ -114,7 +113,7 @@ def link(change: Change) -> str | None:
 
 
 def slack(change: Change) -> dict[str, Any]:
-    """One line for a notification, and blocks for the channel. Slack reads `&`, `<` and `>`."""
+    """One line for a notification, and blocks for the channel."""
     head = f"{escaped(change.vendor_type)} execution {change.execution_id}: {change.to_status}"
     page = link(change)
     shown = f"<{page}|{head}>" if page else head
@@ -132,7 +131,3 @@ def slack(change: Change) -> dict[str, Any]:
     if len(text) > MAX_SLACK:
         text = text[:MAX_SLACK].rpartition("\n")[0] + "\n…"
     return {"text": head, "blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": text}}]}
-
-
-def escaped(text: str) -> str:
-    return escape(text, quote=False)

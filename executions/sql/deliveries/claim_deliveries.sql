@@ -9,14 +9,16 @@
 -- :longest   int       times as long at most
 -- returns    id and attempts of each
 --
--- Only the earliest pending delivery of each subscription and execution is claimed, so that they arrive in order. The ids
--- as an array, and the aggregate, keep the planner from joins: each row is found by its key.
+-- Only the earliest pending delivery of each subscription and execution is claimed, so that they arrive in order. A callback
+-- does not wait for an earlier end, which is skipped (callbacks.py). The ids as an array, and the aggregate, keep the planner
+-- from joins: each row is found by its key.
 --
 -- Two processes at once: locked rows are skipped, and whether a row is due is checked again after its lock. Each may
 -- send one through an open circuit.
 WITH wanted AS (
     SELECT
         s.id,
+        s.kind,
         CASE WHEN %(only)s::bigint IS NULL AND s.failures >= %(opens)s THEN 1 ELSE %(room)s END
         - cardinality(array_positions(%(sending)s::bigint[], s.id)) AS room
     FROM execution_subscription s
@@ -36,14 +38,14 @@ due AS MATERIALIZED (
         FROM execution_delivery d
         WHERE
             d.subscription_id = w.id AND d.state = 'pending' AND d.next_at <= statement_timestamp()
-            AND d.revision = (
+            AND (w.kind = 'callback' OR d.revision = (
                 SELECT min(earliest.revision)
                 FROM execution_delivery earliest
                 WHERE
                     earliest.subscription_id = d.subscription_id
                     AND earliest.execution_id = d.execution_id
                     AND earliest.state = 'pending'
-            )
+            ))
         ORDER BY d.next_at, d.id
         LIMIT greatest(w.room, 0)
         FOR NO KEY UPDATE OF d SKIP LOCKED

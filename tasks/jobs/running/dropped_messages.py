@@ -1,26 +1,27 @@
 """End the jobs whose messages Celery drops, and those that it ends without their code.
 
 The main process of a worker drops a message that was revoked, whose task it does not know, or that it cannot read.
-It kills a run that exceeds its hard limit. The code of the job never learns of it. If the database is away, that
-is logged: a job without a run is sent again later, and a run whose process was killed is released. Of a body that
-cannot be decoded Celery says nothing, so its job is sent again, too.
+It kills a run that exceeds its hard limit. The code of the job never learns of it. If the database is away, or the
+task stays locked, that is logged: a job without a run is sent again later, and a run whose process was killed is
+released. Of a body that cannot be decoded Celery says nothing, so its job is sent again, too.
 """
 
 import logging
+import time
 from typing import Any
 
 from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery import signals
 from celery.worker import state
 from celery.worker.request import Request
-from django.db import DatabaseError, connection
+from django.db import connection
 
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle.creation import MAX_JOB_ID
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_text, made_storable, said_by
 from harbor_refresh.tasks.jobs.nodes import this_worker
-from harbor_refresh.tasks.jobs.outcomes import HEADER, MAX_MESSAGE, Outcome, Run, run_of, take
+from harbor_refresh.tasks.jobs.outcomes import HEADER, MAX_MESSAGE, Outcome, Run, run_of, take_apart
 
 log = logging.getLogger("harbor_refresh")
 
@@ -44,36 +45,40 @@ class TrackedRequest(Request):
 
 
 def on_revoked(request: Any, terminated: bool, **_: Any) -> None:
-    header = request.get(HEADER)
-    if terminated:
-        end(request.id, header, Status.STOPPED, "it was revoked while it ran", has_begun=True)
-    else:
-        end(request.id, header, Status.STOPPED, "it was revoked")
+    why = "it was revoked while it ran" if terminated else "it was revoked"
+    end(request.id, request.get(HEADER), Status.STOPPED, why, has_begun=terminated)
 
 
 def on_dropped(message: Any, exc: Exception | None = None, name: str = "", **_: Any) -> None:
     """End the job of a message that Celery has rejected: of an unknown task, or one that it cannot read."""
     fields = message.headers if isinstance(message.headers, dict) else {}
+    why = f"its message cannot be used: {exc}" if exc else "its message cannot be used"
     if name:
         why = f"the worker that got it knows no task {name!r}"
-    else:
-        why = f"its message cannot be used: {exc}" if exc else "its message cannot be used"
     end(fields.get("id"), fields.get(HEADER), Status.ERROR, why)
+
+
+#: The end of a run is tried for so long while its task is locked, because another end may hold it for a moment.
+LOCKED_SECONDS, TRY_SECONDS = 0.5, 0.05
 
 
 def end(job: Any, header: Any, status: Status, why: str, *, has_begun: bool = False) -> None:
     """End the job of a dropped message, if no run has begun: sent -> ended; or its run, which `has_begun` and
     whose process is killed: running -> ended. A message that names no job ends none. Log that the database is
-    away, or refuses, and do not raise: it must not end the worker."""
+    away, or refuses, and do not raise: it must not end the worker. Nor may it wait for the end of a long
+    transaction, because nothing else answers the broker: it tries a run's end again for LOCKED_SECONDS."""
     found = run_of(header)
     if found is None or not is_text(job, MAX_JOB_ID, at_least=1):
         return
     task_id, number = found
     its = Run(task_id, job, number + 1, node=this_worker.id) if has_begun else Run(task_id, job, number)
-    why = made_storable(why)[:MAX_MESSAGE]
+    why, until = made_storable(why)[:MAX_MESSAGE], time.monotonic() + LOCKED_SECONDS * has_begun
     try:
-        take([Outcome(its, status, why)])
-    except (DatabaseAway, DatabaseError) as exc:
+        while take_apart([Outcome(its, status, why)]).left:
+            if time.monotonic() >= until:
+                raise DatabaseAway("its task is locked")
+            time.sleep(TRY_SECONDS)
+    except DatabaseAway as exc:
         log.warning("Could not write of task %d that %s: %s", task_id, why, exc)
     finally:
         connection.close()  # the main process keeps none

@@ -10,7 +10,7 @@
 -- Each order keeps out a scan of the table.
 SELECT
     ARRAY(SELECT DISTINCT process FROM execution_job WHERE state = 'running' AND node = %(node)s::bigint),
-    EXISTS (SELECT FROM execution_node WHERE heard_at < now() - make_interval(secs => %(ttl)s::float8)),
+    EXISTS (SELECT FROM execution_node WHERE abs(extract(epoch FROM now() - heard_at)) > %(ttl)s::float8),
     EXISTS (SELECT FROM execution_failure)
     OR (SELECT TRUE FROM execution_terms WHERE deadline <= now() AND NOT is_over ORDER BY deadline LIMIT 1),
     bool_or(of_queue.is_due) OR (

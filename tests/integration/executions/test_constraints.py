@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from harbor_refresh.executions.models import Execution, StatusChange, Task
-from harbor_refresh.executions.status import MAX_REVISION
+from harbor_refresh.executions.status import LAST_REVISION
 from tests.integration.database_state import rows
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -51,7 +51,7 @@ TASKS: list[tuple[str, dict[str, Any]]] = [
     ("task_ends_when_final", {"status": "Success", "status_code": 3}),
     ("task_ends_when_final", {"end_time": NOW}),
     ("task_revision_in_range", {"status_revision": -1}),
-    ("task_revision_in_range", {"status_revision": MAX_REVISION + 1}),
+    ("task_revision_in_range", {"status_revision": LAST_REVISION + 1}),
 ]
 
 

@@ -145,7 +145,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "unknown status": ({"status": "Succeed"}, "unknown status 'Succeed'; takes Pending"),
     "negative revision": ({"revision": -1}, "malformed revision -1; takes a whole number from 0"),
     "true for a revision": ({"revision": True}, "malformed revision True"),
-    "a revision too large": ({"revision": MAX_REVISION + 1}, "malformed revision 2305843009213693952"),
+    "a revision too large": ({"revision": MAX_REVISION + 1}, "malformed revision 2305843004918726657"),
     "unknown task": ({"task_id": MAX_ID}, f"there is no task {MAX_ID}"),
     "task 0": ({"task_id": 0}, "malformed task id 0"),
     "a task beyond bigint": ({"task_id": MAX_ID + 1}, f"malformed task id {MAX_ID + 1}"),

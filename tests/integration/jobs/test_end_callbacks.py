@@ -1,17 +1,21 @@
 """Callbacks of an execution: called at least once for each end that stands, in order, with their own arguments."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from celery import Task, chain, group, shared_task
+from celery import Task, chain, current_app, group, shared_task
 from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lifecycle.housekeeping import HOUSEKEEPING
 from harbor_refresh.executions.models import Callback, Delivery, Execution, StatusChange, Subscription
 from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.news.deliveries import subscriptions
+from harbor_refresh.executions.news.deliveries.claims import MAX_ATTEMPTS
 from harbor_refresh.executions.news.deliveries.deliverer import due_handlers, run_handler, write_deliveries
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, start
 from harbor_refresh.tasks.jobs.terms import carry_out
@@ -147,6 +151,65 @@ def test_an_end_that_is_opened_again_during_its_delivery_is_told_if_its_call_has
         pause.go_on.set()
         assert told() == ([("note", execution.pk, "Error", 1)] if is_told else [])
     assert tell() == []
+
+
+def raises(*_: Any, **__: Any) -> None:
+    raise ConnectionError("no such channel")
+
+
+def told_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is due is told, and raises. It is called again in a day."""
+    with monkeypatch.context() as patch:
+        patch.setattr(f"{__name__}.called", raises)
+        tell()
+    assert Delivery.objects.filter(state="pending", attempts=1).update(next_at=Now() + timedelta(days=1)) == 1
+
+
+def test_an_end_that_is_skipped_does_not_delay_the_end_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    execution = started(on_complete=note.s())
+    ends(execution, "Error")
+    told_in_vain(monkeypatch)
+    assert execution.retry_failed() == 1
+    ends(execution)
+    assert tell() == [("note", execution.pk, "Success", 3)]
+    Delivery.objects.filter(state="pending").update(next_at=Now())
+    assert (tell(), states()) == ([], {"delivered": 2})
+
+
+def test_a_first_failure_whose_call_raises_does_not_delay_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    execution = started(2, open=True, on_first_error=note.s(), on_complete=note.s())
+    ends(execution, "Error")
+    assert carry_out() == 1
+    told_in_vain(monkeypatch)
+    execution.close()
+    ends(execution)
+    assert tell() == [("note", execution.pk, "Error", 1)]
+    Delivery.objects.filter(state="pending").update(next_at=Now())
+    assert (tell(), states()) == ([("note", execution.pk, "Running", 0)], {"delivered": 2})
+
+
+@pytest.mark.parametrize("days", [2, 4])
+def test_a_callback_without_code_waits_for_it_three_days_however_often_it_is_looked_for(
+    days: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execution = started(on_complete=note.s())
+    ends(execution)
+    write_deliveries()
+    with monkeypatch.context() as patch:
+        patch.delitem(current_app.tasks, note.name)
+        for _ in range(MAX_ATTEMPTS + 1):
+            Delivery.objects.filter(state="pending").update(next_at=Now())
+            assert tell() == []
+        assert states() == {"pending": 1}
+        Delivery.objects.update(created_at=F("created_at") - timedelta(days=days), next_at=Now())
+        tell()
+    row = Delivery.objects.get()
+    assert row.last_error == "a worker was asked that does not have the code of this handler"
+    if days > 3:
+        assert row.state == "dead"
+        return
+    Delivery.objects.update(next_at=Now())
+    assert tell() == [("note", execution.pk, "Success", 1)]
 
 
 def test_an_end_that_moves_with_the_same_status_is_told_as_an_end_and_not_as_a_first_failure() -> None:

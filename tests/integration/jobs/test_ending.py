@@ -1,5 +1,6 @@
 """Ends that the main process of a worker writes: its message was revoked or rejected, or it took too long."""
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -8,12 +9,14 @@ from celery import signals
 from celery.utils.objects import Bunch
 from celery.worker.request import Request
 
+from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.nodes import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, header_of, take
 from harbor_refresh.tasks.jobs.running import dropped_messages
 from harbor_refresh.tasks.jobs.running.dropped_messages import TrackedRequest
 from harbor_refresh.tasks.models.job import Job
+from tests.integration.concurrency import transaction_held_open
 from tests.integration.jobs.sample_jobs import (
     Outbox,
     Sent,
@@ -128,6 +131,38 @@ def test_a_soft_limit_is_for_the_run_itself(message: Sent, monkeypatch: pytest.M
     begun(message, node=this_worker.id)
     limited(message).on_timeout(True, 2)
     assert rows() == {"j": ("running", 1)}
+
+
+def holds_the_task() -> Task:
+    return Task.objects.select_for_update().get(job_id="j")
+
+
+def test_the_main_process_does_not_wait_for_a_long_transaction(
+    message: Sent, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Such as the stop of a million jobs. Nothing else answers the broker."""
+    monkeypatch.setattr(Request, "on_timeout", lambda *_: None)
+    with transaction_held_open(holds_the_task):
+        began = time.monotonic()
+        revoked(message)
+        begun(message, node=this_worker.id)
+        limited(message).on_timeout(False, 2)
+        assert time.monotonic() - began < 10
+    assert rows() == {"j": ("running", 1)}
+    assert caplog.text.count(f"Could not write of task {message.task_id} that") == 2
+
+
+def test_a_limit_is_written_although_its_task_was_locked_for_a_moment(
+    message: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the end of another job, for example, which the same job needs."""
+    monkeypatch.setattr(Request, "on_timeout", lambda *_: None)
+    monkeypatch.setattr(dropped_messages, "LOCKED_SECONDS", 60)
+    begun(message, node=this_worker.id)
+    with transaction_held_open(holds_the_task) as commit:
+        monkeypatch.setattr(time, "sleep", lambda _: commit())
+        limited(message).on_timeout(False, 2)
+    assert rows() == {"j": ("ended", 1)}
 
 
 def test_while_the_database_is_away_an_event_is_logged_and_ends_no_worker(

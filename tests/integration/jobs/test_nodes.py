@@ -19,6 +19,7 @@ from harbor_refresh.tasks.jobs import nodes, terms
 from harbor_refresh.tasks.jobs.nodes import delete_dead_nodes, release_runs_without_node
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.running.reaper import Reaped, reap
+from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.models.terms import Failure
@@ -80,6 +81,19 @@ def test_a_beat_between_two_looks_clears_the_suspicion(running: Any) -> None:
     beats(1, name="one")
     assert Node.objects.get(pk=1).suspected_at is None
     assert delete_dead_nodes() == []
+
+
+@pytest.mark.parametrize("is_suspected", [False, True])
+def test_a_sign_of_life_in_the_future_comes_from_a_clock_that_went_back_and_hides_no_dead_node(
+    is_suspected: bool, running: Any
+) -> None:
+    ahead = Now() + timedelta(hours=1)
+    node = Node.objects.filter(pk=1)
+    node.update(heard_at=ahead, suspected_at=ahead if is_suspected else None)
+    assert run("to_do", node=2, queues=[], ttl=TTL)[0][1], "some node is silent"
+    assert delete_dead_nodes() == [], "it is suspected from now on, and may beat"
+    assert node.filter(suspected_at__lte=Now()).update(suspected_at=Now() - timedelta(seconds=TTL + 1)) == 1
+    assert delete_dead_nodes() == ["one"]
 
 
 def test_the_runs_of_a_dead_node_are_released_and_the_jobs_are_sent_again(running: Any, outbox: Outbox) -> None:

@@ -15,10 +15,10 @@ from harbor_refresh.celery import app
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.errors import Refused, StillRunning
 from harbor_refresh.executions.lifecycle.quarantines import quarantine
-from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.reports import Report, Source, report
 from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Quarantine, Task
-from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.status import MAX_REVISION, Status
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob
 from harbor_refresh.tasks.jobs import start as start_signatures
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed, run_job_again
@@ -104,6 +104,25 @@ def test_a_job_that_is_stopped_alone_stops_those_behind_it_in_its_chain() -> Non
 
 
 # another run
+
+
+@pytest.mark.parametrize("status", ["Running", "Error"])
+def test_a_job_whose_task_has_the_highest_revision_that_a_program_may_report_runs_again(
+    status: str, outbox: Outbox
+) -> None:
+    execution = recorded("j", max_attempts=2)
+    (message,) = outbox.take()
+    first = run_of(message)
+    said = Report(execution.tasks.get().pk, status, MAX_REVISION)
+    assert report([said], Source.API).applied == 1
+    if status == "Running":
+        take([Outcome(first.run, Status.PENDING)])  # its process has died
+    else:
+        assert retry_failed(execution.pk) == 1
+    send_all()
+    (message,) = outbox.take()
+    take([Outcome(run_of(message).run, Status.SUCCESS)])
+    assert (rows()["j"], tasks()["j"][:2]) == (("ended", 2), ("Success", MAX_REVISION + 1))
 
 
 @of_each_end

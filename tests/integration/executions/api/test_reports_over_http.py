@@ -53,7 +53,7 @@ def test_each_report_of_a_batch_is_answered(program: Program, changed: list[Memb
                 "position": 6,
                 "task_id": second,
                 "result": "refused",
-                "reason": "malformed revision -1; takes a whole number from 0 to 2^61 - 1",
+                "reason": "malformed revision -1; takes a whole number from 0 to 2^61 - 2^32",
             },
         ],
     }

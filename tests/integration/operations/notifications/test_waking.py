@@ -90,7 +90,7 @@ def test_one_run_looks_at_a_time_and_finds_what_comes_meanwhile(monkeypatch: pyt
             at_once(end_another)
         release(lease)
 
-    monkeypatch.setattr(delivery_runs, "deliver", noted)
+    monkeypatch.setattr(deliverer, "deliver", noted)
     with receiver(answer_of=answer) as good:
         subscriptions.create("x", good.url)
         ended(1)
