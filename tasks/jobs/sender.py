@@ -79,9 +79,13 @@ def send(
 
 
 def _send(statement: str, publish: Publish | None, **values: Any) -> int:
-    """Publish the jobs that this statement notes as sent. Returns how many."""
+    """Publish the jobs that this statement notes as sent. Returns how many. If another process picks for the queue
+    at this moment, try again, because it may not see what has just been committed."""
     with absence_translated():
         rows = run(statement, **values)
+        if rows and rows[0][0] is None:
+            time.sleep(TURN_SECONDS)
+            rows = [row for row in run(statement, **values) if row[0] is not None]
     if rows:
         (publish or _publish)(rows)
     return len(rows)
@@ -132,9 +136,7 @@ def send_started(queues: Collection[str], execution_ids: Sequence[int], limited:
         eager.run_started(execution_ids)
         return
     try:
-        if not send(queues, most=MOST_STARTED, limited=limited):  # no room, or another process picks now
-            time.sleep(TURN_SECONDS)
-            send(queues, most=MOST_STARTED)
+        send(queues, most=MOST_STARTED, limited=limited)
     except SoftTimeLimitExceeded:  # it is that of a job that starts others
         raise
     except Exception as exc:  # any error of the broker's client

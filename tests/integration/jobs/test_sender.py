@@ -423,3 +423,17 @@ def test_a_process_that_comes_second_sends_nothing_beyond_the_room(outbox: Outbo
         assert outbox.taken() == []
     sender.send([QUEUE])
     assert len(outbox.taken()) == 4
+
+
+def test_a_job_that_comes_while_another_process_picks_is_sent_a_moment_later(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pick of the other does not see it, and no end may follow."""
+    recorded("a", "b")
+    outbox.take()
+    Job.objects.filter(task__job_id="b").update(state="waiting", sent_at=None)
+    with psycopg.connect(servers.postgres.url_for(connection.settings_dict["NAME"])) as other:
+        other.execute("SELECT pg_advisory_xact_lock(hashtext('harbor_refresh pick'), hashtext(%s))", [QUEUE])
+        monkeypatch.setattr(sender, "time", SimpleNamespace(sleep=lambda _: other.commit()))
+        sender.send_behind([QUEUE])
+    assert outbox.taken() == [("b", 0)]
