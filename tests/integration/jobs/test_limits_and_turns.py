@@ -210,6 +210,18 @@ def test_jobs_of_a_paused_queue_get_no_place(declare: Declare, outbox: Outbox) -
     assert len(outbox.take()) == 5
 
 
+def test_a_job_behind_one_of_a_paused_queue_says_so(declare: Declare, outbox: Outbox) -> None:
+    beats(2, name="another worker", queues=["fast"])
+    copy = declare(rate="60/m")
+    pause(QUEUE, Person("ann", Origin.API))
+    start("SCAN", jobs=[copy.s(1), copy.s(2).set(queue="fast")])
+    a_second_passes()
+    send_all()
+    assert outbox.take() == []
+    said = f"the next job of its limit is in the queue {QUEUE}, which is paused by ann"
+    assert why(Job.objects.get(queue="fast")) == said
+
+
 def test_a_job_of_a_chain_waits_for_its_turn_and_then_for_its_limit(declare: Declare, outbox: Outbox) -> None:
     copy, merge = declare(), declare("a.merge", concurrency=1)
     start("SCAN", jobs=[chain(copy.s(n), merge.si(n)) for n in range(3)])
