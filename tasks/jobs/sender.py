@@ -20,6 +20,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from copy import copy
 from typing import Any
 
 from celery import current_app
@@ -92,20 +93,21 @@ def _send(statement: str, publish: Publish | None, **values: Any) -> int:
 
 
 def send_due(queues: Collection[str], publish: Publish | None = None) -> None:
-    """Send the jobs of these queues whose time has come, and those that their limits let run now."""
+    """Send the jobs of these queues whose time has come, and those of all queues that their limits let run now."""
     for _ in range(PAGES_OF_DUE):
         with absence_translated():
             found = run("sending/due", queues=list(queues), most=MOST)
         if not found:
             break
         send({queue for (queue,) in found}, publish)
-    send_admitted(queues, publish)
+    send_admitted(publish)
 
 
-def send_admitted(queues: Collection[str], publish: Publish | None = None) -> None:
-    """Send the jobs of these queues that their limits let run now. The next pass of other workers sends those of
-    their queues."""
-    send(admit().intersection(queues), publish)
+def send_admitted(publish: Publish | None = None) -> None:
+    """Send the jobs that their limits let run now, also those of other workers' queues: these workers do not look
+    at the limits for a moment. A queue that only another Celery app of the project may have is left to it."""
+    known = current_app.amqp.queues
+    send([queue for queue in admit() if known.create_missing or queue in known], publish)
 
 
 def send_all(queues: Collection[str], publish: Publish | None = None) -> None:
@@ -177,7 +179,8 @@ def _publish(rows: Sequence[Row]) -> None:
     all, which takes longer than the rest. A message that cannot be made ends its job."""
     impossible, declared = list[Outcome](), set[str]()
     app, amqp = current_app, current_app.amqp
-    router = Router((), amqp.queues, app=app)  # each row names its queue
+    queues = copy(amqp.queues)  # it adds missing ones, and Celery 5.6 counts all as those of this worker
+    router = Router((), queues, app=app)  # each row names its queue
     same = {"ignore_result": None, "reply_to": app.thread_oid, "create_sent_event": app.conf.task_send_sent_event}
     try:
         with batch_producer() as producer:

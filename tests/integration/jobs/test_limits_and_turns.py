@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 from celery import Celery, chain, current_app
+from celery.app.amqp import Queues
 from django.db import connection
 from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from kombu import Queue
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import AuditEntry
@@ -256,6 +258,47 @@ def test_a_worker_whose_code_declares_no_limit_admits_jobs_each_second(declare: 
     worker._beat()
     worker._look_after_jobs(1)
     assert different(outbox) == 1
+
+
+@pytest.mark.parametrize("knows_all", [True, False])
+def test_a_worker_sends_what_it_admits_to_each_queue_that_its_app_may_have(
+    knows_all: bool, declare: Declare, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The workers of that queue do not look at the limit for a moment. Else its rate would be used up for jobs
+    that are sent by none."""
+    copy = declare(rate="60/m")
+    start("SCAN", jobs=[copy.s(n) for n in range(2)])
+    assert different(outbox) == 1
+    a_second_passes()
+    worker = worker_of_jobs()
+    worker._consumer.app.amqp.queues.consume_from = ["another"]
+    its_queues = Queues([Queue("another")], create_missing=knows_all)
+    monkeypatch.setitem(vars(current_app.amqp), "queues", its_queues)
+    worker._beat()
+    worker._look_after_jobs(1)
+    assert [one.args for one in outbox.take()] == (["[1]"] if knows_all else [])
+
+
+def test_expired_jobs_use_up_no_rate(declare: Declare, outbox: Outbox) -> None:
+    """They may have come while workers were away, and others expire behind them."""
+    copy = declare(rate="1/h")
+    pause(QUEUE, Person("a person", Origin.API))
+    start("SCAN", jobs=[copy.s(n).set(expires=3_600) for n in range(7)])
+    past = Job.objects.filter(args__0__lt=5)
+    past.update(options={"expires": "2026-01-01T00:00:00+00:00"})
+    resume(QUEUE, Person("a person", Origin.API))
+    a_second_passes()
+    send_all()
+    for number in range(5):
+        (message,) = outbox.take()
+        assert message.args == f"[{number}]"
+        ends(message, Status.STOPPED)
+    (message,) = outbox.take()
+    assert message.args == "[5]"
+    ends(message)
+    a_second_passes()
+    send_all()
+    assert outbox.take() == [], "an hour has not passed"
 
 
 def test_a_pace_of_the_past_is_forgotten(declare: Declare, outbox: Outbox) -> None:
