@@ -375,6 +375,20 @@ def test_a_pass_goes_on_while_another_thread_registers_a_task(
     send_all()
 
 
+def test_a_worker_that_sends_to_a_queue_of_others_does_not_count_it_as_its_own(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without `-Q`, Celery 5.6 counts all queues that its app knows."""
+    recorded("j", options={"queue": "of others"})
+    picked = [astuple(replace(one, options=json.dumps(one.options))) for one in outbox.take()]
+    current_app.amqp.queues.pop("of others", None)  # the start of its job has added it
+    producer = Mock()
+    monkeypatch.setattr(sender, "batch_producer", lambda: nullcontext(producer))
+    publish(picked)
+    assert producer.publish.call_args.kwargs["routing_key"] == "of others"
+    assert "of others" not in current_app.amqp.queues
+
+
 def test_jobs_with_a_lower_number_as_their_priority_are_sent_first(outbox: Outbox) -> None:
     recorded("a", "b", "c", "d", options={"priority": 5})
     outbox.take()
