@@ -106,8 +106,8 @@ def send_due(queues: Collection[str], publish: Publish | None = None) -> None:
 def send_admitted(publish: Publish | None = None) -> None:
     """Send the jobs that their limits let run now, also those of other workers' queues: these workers do not look
     at the limits for a moment. A queue that only another Celery app of the project may have is left to it."""
-    known = current_app.amqp.queues
-    send([queue for queue in admit() if known.create_missing or queue in known], publish)
+    app = current_app
+    send([one for one in admit() if app.conf.task_create_missing_queues or one in app.amqp.queues], publish)
 
 
 def send_all(queues: Collection[str], publish: Publish | None = None) -> None:

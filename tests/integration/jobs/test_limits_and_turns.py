@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from celery import Celery, chain, current_app
-from celery.app.amqp import Queues
 from django.db import connection
 from django.db.models.functions import Now
 from django.test import Client
@@ -272,8 +271,8 @@ def test_a_worker_sends_what_it_admits_to_each_queue_that_its_app_may_have(
     a_second_passes()
     worker = worker_of_jobs()
     worker._consumer.app.amqp.queues.consume_from = ["another"]
-    its_queues = Queues([Queue("another")], create_missing=knows_all)
-    monkeypatch.setitem(vars(current_app.amqp), "queues", its_queues)
+    monkeypatch.setitem(current_app.conf, "task_create_missing_queues", knows_all)
+    monkeypatch.setitem(vars(current_app.amqp), "queues", {"another": Queue("another")})
     worker._beat()
     worker._look_after_jobs(1)
     assert [one.args for one in outbox.take()] == (["[1]"] if knows_all else [])

@@ -120,9 +120,8 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT
                 task_id, queue, priority, turn,
-                CASE jsonb_typeof(options -> 'expires')
-                    WHEN 'string' THEN (options ->> 'expires')::timestamptz < at_now
-                    ELSE FALSE
+                CASE WHEN jsonb_typeof(options -> 'expires') = 'string' THEN
+                    (options ->> 'expires')::timestamptz < at_now
                 END AS has_expired
             FROM execution_job j
             WHERE
@@ -139,7 +138,7 @@ BEGIN
         SELECT r.name, r.key, greatest(r.next_at, at_now) + make_interval(secs => r.each * count(*))
         FROM chosen c
         JOIN room r ON r.name = c.name AND r.key = c.key
-        WHERE r.each IS NOT NULL AND NOT c.has_expired
+        WHERE r.each IS NOT NULL AND c.has_expired IS NOT TRUE
         GROUP BY r.name, r.key, r.next_at, r.each
         ON CONFLICT (name, key) DO UPDATE SET next_at = EXCLUDED.next_at
     ),
