@@ -201,25 +201,26 @@ def _lock(outcomes: Sequence[Outcome], *, waits: bool) -> tuple[list[Outcome], l
     ids = {one.run.task_id for one in outcomes}
     failed = {one.run.task_id for one in outcomes if is_final(one.status) and one.status != Status.SUCCESS}
     wanted = ids | find_behind(failed)
-    tasks = Task.objects.order_by("pk").values_list("pk", flat=True)
-    held = set(tasks.filter(among(wanted)).select_for_update(no_key=True, skip_locked=not waits))
-    missing = wanted - held  # some may be deleted
-    locked = set(tasks.filter(among(missing))) if missing else set()
+    tasks = Task.objects.order_by("pk").values_list("pk", "job_id", "status_revision", named=True)
+    locking = tasks.filter(among(wanted)).select_for_update(no_key=True, skip_locked=not waits)
+    held = {task.pk: task for task in locking}
+    missing = wanted - held.keys()  # some may be deleted
+    locked = {task.pk for task in tasks.filter(among(missing))} if missing else set()
     held_up, found = set[int](), locked
     while found:  # back from what is locked to what it needs
         held_up |= found
         needs = Need.objects.filter(among(found, "job"))
         found = wanted.intersection(needs.values_list("needed", flat=True)) - held_up
     are_left = locked | (held_up & failed)
-    jobs = Job.objects.select_related("task").filter(among((ids & held) - are_left)).order_by("pk")
-    its = jobs.only("state", "run", "node", "process", "revision", "task__job_id", "task__status_revision")
-    runs = {job.pk: job for job in its.select_for_update(no_key=True, of=("self",))}
+    rows = Job.objects.filter(among((ids & held.keys()) - are_left)).order_by("pk").select_for_update(no_key=True)
+    its = rows.values_list("pk", "state", "run", "node", "process", "revision", named=True)
+    jobs = {job.pk: job for job in its}
     # of two outcomes of a run the first stands: a job may return after `retry(throw=False)`
     standing: dict[int, Outcome] = {}
     for one in outcomes:
-        job = runs.get(one.run.task_id)
-        if job and _is_in(job, one.run):
-            standing.setdefault(job.pk, _in_its_revision(one, job))
+        job, task = jobs.get(one.run.task_id), held.get(one.run.task_id)
+        if job and task and one.run.job in ("", task.job_id) and _is_in(job, one.run):
+            standing.setdefault(job.pk, _in_its_revision(one, job.revision, task.status_revision))
     return list(standing.values()), [one for one in outcomes if one.run.task_id in are_left]
 
 
@@ -229,11 +230,10 @@ def find_behind(task_ids: Iterable[int]) -> set[int]:
     return {pk for (pk,) in run("find_behind", task_ids=given)} if given else set()
 
 
-def _is_in(job: Job, its: Run) -> bool:
-    """Whether the job is in this run; for the run of a message, which has not begun, whether it waits for it."""
+def _is_in(job: Any, its: Run) -> bool:
+    """Whether the job is in this run; or, if it has not begun, whether the job is sent and waits for it."""
     is_there = job.state == JobState.SENT if its.node is None else job.node == its.node
-    of_its_task = its.job in ("", job.task.job_id)
-    return is_there and of_its_task and job.run == its.number and its.process in (None, job.process)
+    return is_there and job.run == its.number and its.process in (None, job.process)
 
 
 def report_scheduled(task_ids: Sequence[int], revision: int) -> None:
@@ -242,10 +242,10 @@ def report_scheduled(task_ids: Sequence[int], revision: int) -> None:
         _report([Outcome(Run(task_id, "", 0, revision), Status.SCHEDULED) for task_id in task_ids])
 
 
-def _in_its_revision(outcome: Outcome, job: Job) -> Outcome:
+def _in_its_revision(outcome: Outcome, of_job: int, of_task: int) -> Outcome:
     """A job that waits again does so in the next revision. Without a report target the task may have a later one
     than its job, by a report of another program."""
-    revision = job.revision if report_target.is_set() else max(job.revision, job.task.status_revision)
+    revision = of_job if report_target.is_set() else max(of_job, of_task)
     if outcome.waits:
         revision = report_target.next_revision(revision)
     return replace(outcome, run=replace(outcome.run, revision=revision))

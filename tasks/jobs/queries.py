@@ -5,7 +5,7 @@ from datetime import datetime
 from math import ceil
 from typing import Any
 
-from django.db.models import Count, Min, Q, Sum
+from django.db.models import Sum
 from django.db.models.functions import Now
 
 from harbor_refresh.executions.database import absence_translated
@@ -71,13 +71,12 @@ def _why(job: Any) -> str:
         return f"it has ended as {job.task.status}" + (f": {message}" if message else "")
     if job.state == JobState.RUNNING:
         node = Node.objects.filter(pk=job.node).first() or "a node that is dead; it is released in a few seconds"
-        return f"it runs on {node}, process {job.process}, since {_since(job.begun_at, job)} s"
+        return f"it runs on {node}, process {job.process}, since {_seconds(job.begun_at, job.now)} s"
     if job.waits_for:
-        first, count = job.needs.aggregate(Min("needed", filter=Q(is_met=False)), Count("place")).values()
-        of_them = (
-            f"and for {job.waits_for} of the {count} jobs that it needs in all" if count > 1 else "which it needs"
-        )
-        return f"it waits for task {first}, {of_them}"
+        first = job.needs.filter(is_met=False).order_by("needed").values_list("needed", flat=True).first()
+        count = job.needs.count()
+        several = f"and for {job.waits_for} of the {count} jobs that it needs in all"
+        return f"it waits for task {first}, {several if count > 1 else 'which it needs'}"
     if job.not_before and job.not_before > job.now:
         return f"its time is in {ceil((job.not_before - job.now).total_seconds())} s"
     return _why_in_its_queue(job)
@@ -96,7 +95,7 @@ def _why_in_its_queue(job: Any) -> str:
             return f"the next job of its limit is in the queue {pause.pk}, which is paused by {pause.by}"
         return limits.why_full(job) or "it is admitted in a moment"
     if job.state == JobState.SENT:
-        return f"sent {_since(job.sent_at, job)} s ago, {busy} of {slots} slots of its workers are busy"
+        return f"sent {_seconds(job.sent_at, job.now)} s ago, {busy} of {slots} slots of its workers are busy"
     line = Job.objects.filter(queue=job.queue, admitted=True, state=JobState.WAITING, waits_for=0, not_before=None)
     same = line.filter(priority=job.priority, turn__lte=job.turn).exclude(turn=job.turn, pk__gte=job.pk)
     more_urgent = line.filter(priority__lt=job.priority)
@@ -104,5 +103,5 @@ def _why_in_its_queue(job: Any) -> str:
     return f"{count} jobs of the queue {job.queue} come before it"
 
 
-def _since(moment: datetime, job: Any) -> int:
-    return round((job.now - moment).total_seconds())
+def _seconds(since: datetime, now: datetime) -> int:
+    return round((now - since).total_seconds())

@@ -136,6 +136,17 @@ def test_a_job_that_is_sent_in_spite_of_a_pause_waits_after_the_next_pass(outbox
     assert begun(message) is None
 
 
+def test_why_counts_the_jobs_that_come_before_one_in_its_queue(outbox: Outbox) -> None:
+    beats(slots=1)
+    recorded(*ten())
+    recorded("takes turns")
+    recorded("last", options={"priority": 9})
+    found = {
+        name: why(job(name)).partition(" jobs of the queue ")[0] for name in ("j4", "takes turns", "j6", "last")
+    }
+    assert found == {"j4": "0", "takes turns": "1", "j6": "3", "last": "7"}
+
+
 def test_a_broker_that_is_away_keeps_no_caller_and_the_jobs_are_sent_when_it_is_back(outbox: Outbox) -> None:
     outbox.is_away = True
     recorded("j")
@@ -158,7 +169,7 @@ def test_a_job_whose_message_cannot_be_made_ends_although_the_broker_goes_away(
     with pytest.raises(ConnectionError):
         publish(picked)
     assert rows() == {"a": ("ended", 0), "b": ("sent", 0)}
-    assert tasks()["a"][3] == "its message cannot be made: no"
+    assert tasks()["a"][3] == "its message cannot be made: TypeError: no"
 
 
 def test_a_job_is_overdue_only_while_workers_of_its_queue_have_idle_slots(outbox: Outbox) -> None:

@@ -15,6 +15,7 @@ import pytest
 from celery.exceptions import Ignore, Reject
 from django.db import OperationalError, connection
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import Task
@@ -30,6 +31,7 @@ from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.models.job import Job, Node
 from tests import servers
+from tests.integration.concurrency import transaction_held_open
 from tests.integration.jobs.sample_jobs import (
     QUEUE,
     Outbox,
@@ -440,6 +442,18 @@ def test_a_locked_job_holds_up_its_own_end_and_the_failures_in_front_of_it_alone
         other.rollback()
     assert "".join(sorted(one.run.job for one in taken.left)) == left
     assert {one.run.job for one in (*taken.stood, *taken.left)} == {"a", "b", "s"}
+
+
+def test_ends_that_a_stop_holds_are_left_together(outbox: Outbox, this_writer: Writer) -> None:
+    """However many they are, and although jobs behind them are locked as well."""
+    pair = [NewJob("a.job"), NewJob("a.job", needs=[NewNeed(0)])]
+    execution = start("SCAN", [pair] * 3)
+    runs = [found.run for message in outbox.take() if (found := begun(message, node=this_worker.id))]
+    ends = [Outcome(its, Status.ERROR) for its in runs]
+    tasks_of_it = Task.objects.select_for_update().filter(execution=execution)
+    with transaction_held_open(lambda: list(tasks_of_it)), CaptureQueriesContext(connection) as asked:
+        assert outcomes.take_apart(ends).left == ends
+    assert len([one for one in asked if "SELECT" in one["sql"]]) <= 5
 
 
 def test_many_failures_in_front_of_one_group_look_at_each_job_of_the_group_once(outbox: Outbox) -> None:
