@@ -115,8 +115,7 @@ def _with_a_place() -> QuerySet[Job]:
 
 def that_wait(**of: Any) -> QuerySet[Job]:
     """Return the jobs that wait for a limit."""
-    waiting = Job.objects.filter(limit_key__isnull=False, state=JobState.WAITING, waits_for=0, not_before=None)
-    return waiting.filter(admitted=False, **of)
+    return Job.objects.filter(state=JobState.WAITING, waits_for=0, not_before=None, admitted=False, **of)
 
 
 def in_use() -> list[dict[str, Any]]:
