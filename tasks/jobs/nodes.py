@@ -145,7 +145,7 @@ class ThisWorker:
             is_woken = self._wake.wait(LIMIT_SECONDS if self._has_limits else BEAT_SECONDS)
             self._wake.clear()
             if self._has_limits:
-                self._guarded(sender.send_admitted, self._queues(), sender.publisher.get().put)
+                self._guarded(sender.send_admitted, sender.publisher.get().put)
             if is_woken or time.monotonic() >= next_at:
                 passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
                 self._guarded(self._look_after_jobs, passes)

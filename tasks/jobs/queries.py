@@ -90,6 +90,9 @@ def _why_in_its_queue(job: Any) -> str:
     if not slots:
         return f"no live worker takes the queue {job.queue}"
     if not job.admitted:
+        line = limits.that_wait(name=job.name, limit_key=job.limit_key).order_by("priority", "turn", "pk")
+        if pause := Pause.objects.filter(pk__in=line.values("queue")[:1]).first():
+            return f"the next job of its limit is in the queue {pause.pk}, which is paused by {pause.by}"
         return limits.why_full(job) or "it is admitted in a moment"
     if job.state == JobState.SENT:
         return f"sent {_seconds(job.sent_at, job.now)} s ago, {busy} of {slots} slots of its workers are busy"

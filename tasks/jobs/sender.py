@@ -79,29 +79,34 @@ def send(
 
 
 def _send(statement: str, publish: Publish | None, **values: Any) -> int:
-    """Publish the jobs that this statement notes as sent. Returns how many."""
+    """Publish the jobs that this statement notes as sent. Returns how many. If another process picks for the queue
+    at this moment, try again, because it may not see what has just been committed."""
     with absence_translated():
         rows = run(statement, **values)
+        if rows and rows[0][0] is None:
+            time.sleep(TURN_SECONDS)
+            rows = [row for row in run(statement, **values) if row[0] is not None]
     if rows:
         (publish or _publish)(rows)
     return len(rows)
 
 
 def send_due(queues: Collection[str], publish: Publish | None = None) -> None:
-    """Send the jobs of these queues whose time has come, and those that their limits let run now."""
+    """Send the jobs of these queues whose time has come, and those of all queues that their limits let run now."""
     for _ in range(PAGES_OF_DUE):
         with absence_translated():
             found = run("sending/due", queues=list(queues), most=MOST)
         if not found:
             break
         send({queue for (queue,) in found}, publish)
-    send_admitted(queues, publish)
+    send_admitted(publish)
 
 
-def send_admitted(queues: Collection[str], publish: Publish | None = None) -> None:
-    """Send the jobs of these queues that their limits let run now. The next pass of other workers sends those of
-    their queues."""
-    send(admit().intersection(queues), publish)
+def send_admitted(publish: Publish | None = None) -> None:
+    """Send the jobs that their limits let run now, also those of other workers' queues: these workers do not look
+    at the limits for a moment. A queue that only another Celery app of the project may have is left to it."""
+    app = current_app
+    send([one for one in admit() if app.conf.task_create_missing_queues or one in app.amqp.queues], publish)
 
 
 def send_all(queues: Collection[str], publish: Publish | None = None) -> None:
@@ -132,9 +137,7 @@ def send_started(queues: Collection[str], execution_ids: Sequence[int], limited:
         eager.run_started(execution_ids)
         return
     try:
-        if not send(queues, most=MOST_STARTED, limited=limited):  # no room, or another process picks now
-            time.sleep(TURN_SECONDS)
-            send(queues, most=MOST_STARTED)
+        send(queues, most=MOST_STARTED, limited=limited)
     except SoftTimeLimitExceeded:  # it is that of a job that starts others
         raise
     except Exception as exc:  # any error of the broker's client
@@ -175,7 +178,8 @@ def _publish(rows: Sequence[Row]) -> None:
     all, which takes longer than the rest. A message that cannot be made ends its job."""
     impossible, declared = list[Outcome](), set[str]()
     app, amqp = current_app, current_app.amqp
-    router = Router((), amqp.queues, app=app)  # each row names its queue
+    # each row names its queue. A copy, to which it adds missing ones: Celery 5.6 counts all as those of a worker
+    router = Router((), amqp.Queues(dict(amqp.queues)), app=app)
     same = {"ignore_result": True, "reply_to": app.thread_oid, "create_sent_event": app.conf.task_send_sent_event}
     try:
         with batch_producer() as producer:

@@ -108,6 +108,11 @@ def rated(job: Handle, name: str) -> None:
     effect(name, 0.0)
 
 
+@app.task(base=TrackedJob, name="tests.slowly_rated", rate="100/m")
+def slowly_rated(job: Handle, name: str) -> None:
+    effect(name, 0.0)
+
+
 @app.task(base=TrackedJob, name="tests.build", concurrency=1, key=lambda job: job.args[0], keep_result=True)
 def build(job: Handle, *given: Any) -> list[Any]:
     """After the results that it takes come a registry, and a name."""

@@ -118,6 +118,21 @@ def test_a_rate_holds_for_all_workers_together(workers: list[Member], log: Path)
 
 
 @pytest.mark.slow
+def test_workers_of_other_queues_use_up_no_rate(
+    cluster: Cluster, worker: Callable[..., Member], log: Path
+) -> None:
+    """Each worker looks at all limits, and the looks of three workers come first as a rule."""
+    cluster.beat()
+    member = worker("one")
+    for name in ("two", "three", "four"):
+        worker(name, concurrency=1, queues=["another"])
+    execution = start("SCAN", jobs=[team.slowly_rated.s(str(n)) for n in range(40)])
+    ends(execution, "Success", member)
+    begun = [one.at for one in effects(log) if one.by == 1]
+    assert 22 < begun[-1] - begun[0] < 28, "39 times 0.6 s"
+
+
+@pytest.mark.slow
 def test_three_jobs_behind_many_slow_ones_are_done_soon(workers: list[Member], log: Path) -> None:
     member = workers[0]
     many = start("SCAN", jobs=[team.copy.s("a", 0.1) for _ in range(20_000)])

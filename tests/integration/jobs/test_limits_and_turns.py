@@ -14,6 +14,7 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from kombu import Queue
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import AuditEntry
@@ -210,6 +211,18 @@ def test_jobs_of_a_paused_queue_get_no_place(declare: Declare, outbox: Outbox) -
     assert len(outbox.take()) == 5
 
 
+def test_a_job_behind_one_of_a_paused_queue_says_so(declare: Declare, outbox: Outbox) -> None:
+    beats(2, name="another worker", queues=["fast"])
+    copy = declare(rate="60/m")
+    pause(QUEUE, Person("ann", Origin.API))
+    start("SCAN", jobs=[copy.s(1), copy.s(2).set(queue="fast")])
+    a_second_passes()
+    send_all()
+    assert outbox.take() == []
+    said = f"the next job of its limit is in the queue {QUEUE}, which is paused by ann"
+    assert why(Job.objects.get(queue="fast")) == said
+
+
 def test_a_job_of_a_chain_waits_for_its_turn_and_then_for_its_limit(declare: Declare, outbox: Outbox) -> None:
     copy, merge = declare(), declare("a.merge", concurrency=1)
     start("SCAN", jobs=[chain(copy.s(n), merge.si(n)) for n in range(3)])
@@ -244,6 +257,47 @@ def test_a_worker_whose_code_declares_no_limit_admits_jobs_each_second(declare: 
     worker._beat()
     worker._look_after_jobs(1)
     assert different(outbox) == 1
+
+
+@pytest.mark.parametrize("knows_all", [True, False])
+def test_a_worker_sends_what_it_admits_to_each_queue_that_its_app_may_have(
+    knows_all: bool, declare: Declare, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The workers of that queue do not look at the limit for a moment. Else its rate would be used up for jobs
+    that are sent by none."""
+    copy = declare(rate="60/m")
+    start("SCAN", jobs=[copy.s(n) for n in range(2)])
+    assert different(outbox) == 1
+    a_second_passes()
+    worker = worker_of_jobs()
+    worker._consumer.app.amqp.queues.consume_from = ["another"]
+    monkeypatch.setitem(current_app.conf, "task_create_missing_queues", knows_all)
+    monkeypatch.setitem(vars(current_app.amqp), "queues", {"another": Queue("another")})
+    worker._beat()
+    worker._look_after_jobs(1)
+    assert [one.args for one in outbox.take()] == (["[1]"] if knows_all else [])
+
+
+def test_expired_jobs_use_up_no_rate(declare: Declare, outbox: Outbox) -> None:
+    """They may have come while workers were away, and others expire behind them."""
+    copy = declare(rate="1/h")
+    pause(QUEUE, Person("a person", Origin.API))
+    start("SCAN", jobs=[copy.s(n).set(expires=3_600) for n in range(7)])
+    past = Job.objects.filter(args__0__lt=5)
+    past.update(options={"expires": "2026-01-01T00:00:00+00:00"})
+    resume(QUEUE, Person("a person", Origin.API))
+    a_second_passes()
+    send_all()
+    for number in range(5):
+        (message,) = outbox.take()
+        assert message.args == f"[{number}]"
+        ends(message, Status.STOPPED)
+    (message,) = outbox.take()
+    assert message.args == "[5]"
+    ends(message)
+    a_second_passes()
+    send_all()
+    assert outbox.take() == [], "an hour has not passed"
 
 
 def test_a_pace_of_the_past_is_forgotten(declare: Declare, outbox: Outbox) -> None:

@@ -386,6 +386,20 @@ def test_a_pass_goes_on_while_another_thread_registers_a_task(
     send_all()
 
 
+def test_a_worker_that_sends_to_a_queue_of_others_does_not_count_it_as_its_own(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without `-Q`, Celery 5.6 counts all queues that its app knows."""
+    recorded("j", options={"queue": "of others"})
+    picked = [astuple(replace(one, options=json.dumps(one.options))) for one in outbox.take()]
+    current_app.amqp.queues.pop("of others", None)  # the start of its job has added it
+    producer = Mock()
+    monkeypatch.setattr(sender, "batch_producer", lambda: nullcontext(producer))
+    publish(picked)
+    assert producer.publish.call_args.kwargs["routing_key"] == "of others"
+    assert "of others" not in current_app.amqp.queues
+
+
 def test_jobs_with_a_lower_number_as_their_priority_are_sent_first(outbox: Outbox) -> None:
     recorded("a", "b", "c", "d", options={"priority": 5})
     outbox.take()
@@ -434,3 +448,17 @@ def test_a_process_that_comes_second_sends_nothing_beyond_the_room(outbox: Outbo
         assert outbox.taken() == []
     sender.send([QUEUE])
     assert len(outbox.taken()) == 4
+
+
+def test_a_job_that_comes_while_another_process_picks_is_sent_a_moment_later(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pick of the other does not see it, and no end may follow."""
+    recorded("a", "b")
+    outbox.take()
+    Job.objects.filter(task__job_id="b").update(state="waiting", sent_at=None)
+    with psycopg.connect(servers.postgres.url_for(connection.settings_dict["NAME"])) as other:
+        other.execute("SELECT pg_advisory_xact_lock(hashtext('harbor_refresh pick'), hashtext(%s))", [QUEUE])
+        monkeypatch.setattr(sender, "time", SimpleNamespace(sleep=lambda _: other.commit()))
+        sender.send_behind([QUEUE])
+    assert outbox.taken() == [("b", 0)]

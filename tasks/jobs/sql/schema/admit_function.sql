@@ -10,7 +10,8 @@
 -- 2. For each key, admit the next jobs by their priority and turn, as far as there is room: fewer than `concurrency`
 --    have a place, and the rate lets the next one begin (GCRA: `next_at` is its only state). A rate lets those come
 --    together that were due in the last 0.4 s, because limits are looked at each 0.2 s. While workers are away or busy,
---    it admits no more than begin in two seconds, so these cannot pile up.
+--    it admits no more than begin in two seconds, so these cannot pile up. A job that has expired begins only so as to
+--    end, and uses up no rate.
 --
 -- A moment a minute further ahead than it can be comes from a clock that has gone back. It does not count.
 --
@@ -113,11 +114,15 @@ BEGIN
     ),
     chosen AS MATERIALIZED (
         SELECT
-            r.name, r.key, j.task_id, j.queue, j.priority,
+            r.name, r.key, j.task_id, j.queue, j.priority, j.has_expired,
             row_number() OVER (PARTITION BY r.name, j.queue, j.priority ORDER BY j.turn, j.task_id) - 1 AS place
         FROM room r
         CROSS JOIN LATERAL (
-            SELECT task_id, queue, priority, turn
+            SELECT
+                task_id, queue, priority, turn,
+                CASE WHEN jsonb_typeof(options -> 'expires') = 'string' THEN
+                    (options ->> 'expires')::timestamptz < at_now
+                END AS has_expired
             FROM execution_job j
             WHERE
                 j.name = r.name AND j.limit_key = r.key
@@ -133,7 +138,7 @@ BEGIN
         SELECT r.name, r.key, greatest(r.next_at, at_now) + make_interval(secs => r.each * count(*))
         FROM chosen c
         JOIN room r ON r.name = c.name AND r.key = c.key
-        WHERE r.each IS NOT NULL
+        WHERE r.each IS NOT NULL AND c.has_expired IS NOT TRUE
         GROUP BY r.name, r.key, r.next_at, r.each
         ON CONFLICT (name, key) DO UPDATE SET next_at = EXCLUDED.next_at
     ),

@@ -6,17 +6,20 @@
 -- :most int    how many at most
 -- returns  task_id, job, run, name, queue, options, retries, args, kwargs (their beginnings, for people). No countdown, eta
 --          or expires: the row has the times, and begin.sql looks at the last. The seconds of `expires` of a job that
---          needs others count from now
+--          needs others count from now. One row of NULLs if another process picks for the queue
 --
 -- It fills up a queue that has run half empty, so that ends of jobs send many at a time. Jobs that are more urgent than
 -- those that are sent do not wait for them. One process picks for a queue at a time; another one picks nothing.
-WITH next AS MATERIALIZED (
+WITH picker AS MATERIALIZED (
+    SELECT pg_try_advisory_xact_lock(hashtext('harbor_refresh pick'), hashtext(%(queue)s)) AS is_ours
+),
+next AS MATERIALIZED (
     SELECT priority
     FROM execution_job
     WHERE
         queue = %(queue)s AND state = 'waiting' AND waits_for = 0 AND not_before IS NULL AND admitted
         AND NOT EXISTS (SELECT FROM execution_pause WHERE queue = %(queue)s)
-        AND (SELECT pg_try_advisory_xact_lock(hashtext('harbor_refresh pick'), hashtext(%(queue)s)))  -- once
+        AND (SELECT is_ours FROM picker)
     ORDER BY priority, turn, task_id
     LIMIT 1
 ),
@@ -75,4 +78,8 @@ noted AS (
         j.task_id, t.job_id, j.run, j.name, j.queue, j.options - '{countdown,eta,expires}'::text[] AS options, j.retries,
         left(j.args::text, 200) AS args, left(j.kwargs::text, 200) AS kwargs, j.priority, j.turn
 )
-SELECT task_id, job_id, run, name, queue, options, retries, args, kwargs FROM noted ORDER BY priority, turn, task_id
+SELECT task_id, job_id, run, name, queue, options, retries, args, kwargs
+FROM picker
+LEFT JOIN noted ON is_ours
+WHERE task_id IS NOT NULL OR NOT is_ours
+ORDER BY priority, turn, task_id
