@@ -109,10 +109,12 @@ class ThisWorker:
         self._do_beside("node's passes", self._pass_on)
 
     def _do_beside(self, name: str, work: Callable[[], None]) -> None:
-        """Do this work in a thread with this name, unless that thread is still at it."""
-        if name not in self._threads or not self._threads[name].is_alive():
-            self._threads[name] = threading.Thread(target=work, name=name, daemon=True)
-            self._threads[name].start()
+        """Do this work in a thread with this name, unless that thread is still at it, or the worker ends."""
+        before = self._threads.get(name)
+        if not self._ending.is_set() and not (before and before.is_alive()):
+            thread = threading.Thread(target=work, name=name, daemon=True)
+            thread.start()
+            self._threads[name] = thread
 
     def wake(self) -> None:
         """Look at once: a process of the pool has died."""
@@ -124,8 +126,9 @@ class ThisWorker:
             return
         self._ending.set()
         self._wake.set()
-        while self._threads:
-            self._threads.popitem()[1].join(TTL_SECONDS)
+        for thread in list(self._threads.values()):
+            thread.join(TTL_SECONDS)
+        self._threads.clear()
         try:
             with absence_translated():
                 Node.objects.filter(pk=self.id).delete()

@@ -17,27 +17,25 @@ from harbor_refresh.tasks.jobs.outcomes import header_of
 from harbor_refresh.tasks.models.job import Job, JobState
 from harbor_refresh.tasks.without_redis import agenda
 
-
-class Started(threading.local):
-    """The executions that this thread has started, and that have not ended: it runs the jobs of no other."""
-
-    def __init__(self) -> None:
-        self.ids: set[int] = set()
-
-
-_started = Started()
+#: The executions that this process has started, and in which thread: it runs the jobs of no other.
+_started: dict[int, int] = {}
 
 
 def run_started(execution_ids: Iterable[int]) -> None:
-    """Run the jobs of these executions too. Forget those that have ended, and those that were rolled back."""
-    going = Execution.objects.filter(pk__in=_started.ids).exclude(status__in=FINAL)
-    _started.ids = {*going.values_list("pk", flat=True), *execution_ids}
+    """Run the jobs of these executions too. Forget those that have ended, and those that this thread has rolled
+    back; what another has started may not be committed yet."""
+    here, known = threading.get_ident(), _started.copy()
+    found = dict(Execution.objects.filter(pk__in=known).values_list("pk", "status"))
+    for pk, thread in known.items():
+        if found.get(pk) in FINAL or (pk not in found and thread == here):
+            _started.pop(pk, None)
+    _started.update(dict.fromkeys(execution_ids, here))
     put_next()
 
 
 def put_next() -> None:
     """Have the jobs run whose turn has come, in this order, whatever their time: no other process runs them."""
-    ready = Job.objects.filter(task__execution_id__in=_started.ids, state=JobState.WAITING, waits_for=0)
+    ready = Job.objects.filter(task__execution_id__in=[*_started], state=JobState.WAITING, waits_for=0)
     jobs = list(ready.select_related("task").order_by("pk"))
     Job.objects.filter(pk__in=[one.pk for one in jobs]).update(state=JobState.SENT, sent_at=Now(), not_before=None)
     for one in jobs:

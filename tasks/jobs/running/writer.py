@@ -62,8 +62,8 @@ class Writer:
         self._ending = self._is_idle = self._is_logged = False
         self._end_by = 0.0
         self._looked_at = time.monotonic()
-        #: Queues of which a run has begun here, since that was last noted, and the task of the last one.
-        self._begun: dict[str, int] = {}
+        #: The last run that has begun here of each queue, until that is noted.
+        self._begun: dict[str, Run] = {}
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
         self._thread.start()
 
@@ -71,7 +71,7 @@ class Writer:
         if before := self.current.get(job.run):  # PostgreSQL has lost its begin in a crash
             before.is_lost = True
         self.current[job.run] = job
-        self._begun[job.given.queue] = job.run.task_id
+        self._begun[job.given.queue] = job.run
         if self._is_idle:
             self._has_come.set()
 
@@ -174,10 +174,10 @@ class Writer:
                 runs=[one.run.number for one in current],
                 are_heard=[heard > one.written for one, heard, _ in said],
                 check_ins=[text for _, _, text in said],
-                begun=list(begun.values()),  # so that none of their messages counts as lost
+                begun=[one.task_id for one in begun.values()],  # so that none of their messages counts as lost
             )
-        for queue, task_id in begun.items():
-            if (last := self._begun.pop(queue)) != task_id:  # a later run, which is to be noted as well
+        for queue, noted in begun.items():
+            if (last := self._begun.pop(queue)) != noted:  # a later run, which is to be noted as well
                 self._begun.setdefault(queue, last)
         standing = set(rows)
         for one, heard, _ in said:

@@ -195,10 +195,13 @@ def refuse_generator(name: str, function: Any) -> None:
 
 
 def refuse_default_of_handle(task: type[Task]) -> None:  # type: ignore[type-arg]
-    """Raise Refused if the parameter that gets the handle has a default, because it is meant for an argument."""
+    """Raise Refused if the parameter that gets the handle has a default, and so is meant for an argument. One that
+    is called `job` is not."""
+    if not inspect.isfunction(task.run):
+        return
     spec = inspect.getfullargspec(task.run)
     own = spec.args[_is_bound(task) :]
-    if own and len(spec.defaults or ()) >= len(own):
+    if own and own[0] != "job" and len(spec.defaults or ()) >= len(own):
         raise Refused(f"{task.name}: `{own[0]}` has a default, and would get the handle: begin with `job`")
 
 

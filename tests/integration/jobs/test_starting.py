@@ -241,12 +241,17 @@ def drops_the_handle(job: Handle, *args: Any) -> None:
     keeps_days(*args)
 
 
+def does_without_a_handle(job: Handle | None = None, days: int = 30) -> None:
+    pass
+
+
 def test_a_function_whose_default_the_handle_would_replace_is_refused_where_it_is_declared() -> None:
     options: dict[str, Any] = {"base": TrackedJob, "name": "no.job", "shared": False, "lazy": False}
     for function, bind in ((keeps_days, False), (keeps_days_itself, True)):
         with pytest.raises(Refused, match=r"^no\.job: `days` has a default, and would get the handle: begin with"):
             Celery("another", set_as_current=False).task(bind=bind, **options)(function)
-    Celery("another", set_as_current=False).task(**options)(drops_the_handle)
+    for function in (drops_the_handle, does_without_a_handle):
+        Celery("another", set_as_current=False).task(**options)(function)
 
 
 ATTEMPTS: list[tuple[int, dict[str, Any]]] = [

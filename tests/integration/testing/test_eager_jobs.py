@@ -256,7 +256,7 @@ def test_executions_that_have_ended_or_were_rolled_back_are_forgotten() -> None:
         transaction.set_rollback(True)
     goes_on = start("SCAN", jobs=[say.s(3)], open=True)
     last = start("SCAN", jobs=[say.s(4)])
-    assert eager_mode._started.ids == {goes_on.pk, last.pk}
+    assert set(eager_mode._started) == {goes_on.pk, last.pk}
 
 
 def test_calls_of_the_project_wait_for_its_commit() -> None:
