@@ -63,6 +63,17 @@ def typed(line: str, checkout: Path) -> str:
     return terminal.typed(line, checkout, environment(checkout))
 
 
+def programs_of(checkout: Path) -> list[str]:
+    """The command lines of all that runs in this checkout. Its addresses do not tell: another `make up` may have
+    taken them."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            if (process / "cwd").readlink() == checkout:
+                found.append((process / "cmdline").read_text().replace("\0", " "))
+    return found
+
+
 @pytest.fixture
 def up(checkout: Path, tmp_path: Path) -> Iterator[Member]:
     """The first command of the README, in a process group of its own, as on a terminal."""
@@ -93,10 +104,11 @@ def test_up_runs_everything_until_ctrl_c_and_clean_removes_what_it_left(checkout
     wait_for(lambda: "Success" in typed(f"{beside} harbor list", checkout), "the demo to end one", log=up.log)
     screen = answered(["make", "password"], [secrets.token_urlsafe(12)] * 2, checkout, environment(checkout))
     assert "Password changed successfully" in screen
+    assert len(programs_of(checkout)) > 4
     up.signal(signal.SIGINT)
     wait_for(up.died, "the end", log=up.log)
     assert up.text().endswith("Everything has ended. `make up` finds its data again.\n")
-    assert not answers()
+    assert programs_of(checkout) == []
     assert not (checkout / ".local/up.json").exists(), "a later command would look for its servers"
     typed("make clean", checkout)
     assert not (checkout / ".local").exists()
