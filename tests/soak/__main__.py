@@ -277,7 +277,12 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1, help="of faults and traffic")
     parser.add_argument("--quiet", type=float, default=45, help="seconds without a run, after which all must hold")
     parser.add_argument("--without", action="append", default=[], choices=WEIGHTS, help="leave a fault out")
+    parser.add_argument(
+        "--limit", type=int, help="most jobs have a limit of so many; four workers, and 200 nodes that are rows"
+    )
     given = parser.parse_args()
+    if given.limit:
+        os.environ["SOAK_LIMIT"] = str(given.limit)
     if len(given.seeds) == 1:
         given.seed = given.seeds[0]
         return not of_one(given)

@@ -113,8 +113,9 @@ def gathers(job: Handle, got: Any, *wanted: str) -> None:
         pass
 
 
-#: At most so many runs of a key at once.
-LIMIT = 2
+#: At most so many runs of a key at once. `--limit` sets it, and then most of the jobs have it.
+LIMIT = int(os.environ.get("SOAK_LIMIT", "2"))
+IS_ABOUT_LIMITS = "SOAK_LIMIT" in os.environ
 
 
 @app.task(base=TrackedJob, name="soak.limited", concurrency=LIMIT, key=lambda job: job.args[0])

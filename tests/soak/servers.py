@@ -236,9 +236,8 @@ class PostgresTier:
 class Workers:
     """The workers and beats. What is done to them is recorded in the diary, for the judge."""
 
-    names = "ab"
-
     def __init__(self, cluster: Cluster, diary: Diary) -> None:
+        self.names = "abcd" if "SOAK_LIMIT" in os.environ else "ab"
         self.cluster = cluster
         self.diary = diary
         self.locks = {name: threading.Lock() for name in self.names}

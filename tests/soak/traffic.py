@@ -11,6 +11,7 @@ from typing import Any
 from celery import chain, chord
 from django.db import Error as DjangoDatabaseError
 from django.db import connection, transaction
+from django.db.models.functions import Now
 
 from harbor_refresh.executions.errors import AlreadyUnderWay, RefreshError
 from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
@@ -18,7 +19,9 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.status import FINAL_CODE
+from harbor_refresh.tasks.broker.celery_queues import JOBS
 from harbor_refresh.tasks.jobs import TrackedExecution, start
+from harbor_refresh.tasks.models.job import Node
 from tests.created import create_many
 from tests.integration.sample_executions import delete
 from tests.soak import jobs as team
@@ -30,7 +33,10 @@ STATUSES = ("Pending", "Scheduled", "Running", "Stopped", "Error", "Success", "S
 PLAIN_EXECUTIONS = 300
 #: Nothing is started while so many jobs have not ended. Else the workers of a busy machine fall behind ever more,
 #: and the end of the soak is a backlog and not a fault.
-MOST_UNFINISHED = 300
+MOST_UNFINISHED = 1_500 if team.IS_ABOUT_LIMITS else 300
+#: So many nodes there are as rows, so that as much is sent as to so many workers.
+ROWS = 200 if team.IS_ABOUT_LIMITS else 0
+FIRST_ROW = 10**12
 #: How often each act comes, relative to the others.
 ACTS = {
     "start": 60,
@@ -51,6 +57,7 @@ def some_jobs(random: Random, visibility_timeout: float) -> list[Any]:
     """Random signatures, and chains and chords of signatures."""
     short, long = random.uniform(0.5, 2), visibility_timeout + random.uniform(1, 4)
     value = [f"{random.randrange(10**9)}" for _ in range(3)]
+    key = random.choice(["k", f"{random.randrange(1_000)}"] if team.IS_ABOUT_LIMITS else "kl")
     makers: list[tuple[float, Callable[[], Any]]] = [
         (6, lambda: team.plain.s(random.choice([0.0, 0.05, 0.3]))),
         (2, lambda: team.plain.s(0.0).set(countdown=short)),
@@ -64,7 +71,7 @@ def some_jobs(random: Random, visibility_timeout: float) -> list[Any]:
         (1, lambda: chain(team.fails.s(), team.plain.si(0.0))),
         (2, lambda: chord([team.gives.s(one) for one in value], team.gathers.s(*value))),
         (0.5, lambda: chord([team.fails.s(), team.gives.s(value[0])], team.plain.si(0.0))),
-        (2, lambda: team.limited.s(random.choice("kl"), random.uniform(0.2, 3))),
+        (60 if team.IS_ABOUT_LIMITS else 2, lambda: team.limited.s(key, random.uniform(0.2, 3))),
         (2, lambda: team.only_one.s(random.choice("vwxyz"), random.uniform(0, 1))),
         (0.7, lambda: team.steady.s(random.uniform(3, 7))),
         (0.7, lambda: team.deadly.s(random.choice([1, 1, 2, 5]))),
@@ -88,6 +95,8 @@ class Traffic:
             threading.Thread(target=self._loop, args=(act, f"{seed} {act.__name__} {number}"), daemon=True)
             for act, number in ((self._ask, 0), (self._ask, 1), (self._report, 0))
         ]
+        if ROWS:
+            self._threads.append(threading.Thread(target=self._beat_for_rows, name="rows", daemon=True))
         created = create_many(NewExecution("SOAK_PLAIN", tasks=[NewTask()] * 3) for _ in range(PLAIN_EXECUTIONS))
         self._plain = [one.pk for one in created]
         self._tasks = list(Task.objects.filter(execution_id__in=self._plain).values_list("pk", flat=True))
@@ -108,6 +117,22 @@ class Traffic:
         while not self._over.is_set():
             act(random)
             self._over.wait(random.uniform(0.05, 0.6 if act == self._ask else 0.2))
+        connection.close()
+
+    def _beat_for_rows(self) -> None:
+        """Beat for the nodes that are rows, and delete them at the end."""
+        ids = range(FIRST_ROW, FIRST_ROW + ROWS)
+        while not self._over.wait(1):
+            with suppress(*EXPECTED):
+                Node.objects.bulk_create(
+                    [Node(pk=pk, name=f"{pk}@rows", slots=4, queues=[JOBS], heard_at=Now()) for pk in ids],
+                    update_conflicts=True,
+                    unique_fields=["id"],
+                    update_fields=["heard_at"],
+                )
+                continue
+            connection.close()
+        Node.objects.filter(pk__in=ids).delete()
         connection.close()
 
     def _call(self, what: str, call: Callable[[], object]) -> tuple[str, object]:
