@@ -67,7 +67,7 @@ def test_with_each_pool_all_succeed_and_a_killed_worker_leaves_its_work_to_the_n
     beat, first = cluster.beat(), worker("first", **given)
     names = [str(number) for number in range(30)]
     ids = many(200)
-    execution = start("SCAN", jobs=[team.copy.s(one, 0.3) for one in names])
+    execution = start("SCAN", jobs=[team.copy.s(one, 1.2) for one in names])  # longer than from beat to beat
     succeed(ids[:100])
     wait_for(is_in_progress, "a worker that says that it is busy", log=first.log)
     first.kill()
