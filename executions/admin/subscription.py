@@ -239,14 +239,25 @@ class SubscriptionAdmin(ReadOnlyAdmin):
 @page(Delivery)
 class DeliveryAdmin(ReadOnlyAdmin):
     list_display = (
-        *("id", "subscription", "execution_number", "revision", "became"),
-        *("shown_state", "attempts", "next_try", "last_error"),
+        "id",
+        "subscription",
+        "execution_number",
+        "revision",
+        "became",
+        "shown_state",
+        "attempts",
+        "next_try",
+        "last_error",
     )
     list_filter = ("state", "subscription")
     list_select_related = ("subscription",)
     fields = (
-        *(("subscription", "shown_state"), ("execution_number", "revision"), ("was", "became")),
-        *(("changed", "made"), ("attempts", "next_try", "ended"), "last_error"),
+        ("subscription", "shown_state"),
+        ("execution_number", "revision"),
+        ("was", "became"),
+        ("changed", "made"),
+        ("attempts", "next_try", "ended"),
+        "last_error",
     )
     search_fields = ("execution_id",)
     search_help_text = "Execution id"

@@ -135,19 +135,23 @@ class Facts:
             is_its_own = not (need == Need.BROKER and "redis" in self.glance.absent)
             is_away = self.glance.is_migrated or need != Need.DATABASE
             return RefreshError(reason) if reason and is_its_own and is_away else None
+        asked = {Need.DATABASE: self._ask_database, Need.REDIS: self._ask_redis, Need.BROKER: self._ask_broker}
         try:
-            self._ask(need)
+            asked[need]()
         except (DatabaseAway, QueueUnavailable) as exc:
             return exc
         return None
 
-    def _ask(self, need: Need) -> None:
-        if need == Need.DATABASE:
-            with absence_translated(), connection.cursor() as cursor:
-                cursor.execute("SELECT 1")
-        elif need == Need.REDIS:
-            self.redis.client.ping()
-        elif self.broker is None:
+    def _ask_database(self) -> None:
+        with absence_translated(), connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+
+    def _ask_redis(self) -> None:
+        self.redis.client.ping()
+
+    def _ask_broker(self) -> None:
+        """The queue's Redis is asked for itself."""
+        if self.broker is None:
             with channels.glance(REDIS_SECONDS) as channel:
                 if channels.is_rabbitmq():
                     channels.try_rights(channel)

@@ -212,13 +212,10 @@ def _lock(outcomes: Sequence[Outcome], *, waits: bool) -> tuple[list[Outcome], l
         needs = Need.objects.filter(among(found, "job"))
         found = wanted.intersection(needs.values_list("needed", flat=True)) - held_up
     are_left = locked | (held_up & failed)
-    rows = Job.objects.filter(among((ids & held.keys()) - are_left), state__in=(JobState.SENT, JobState.RUNNING))
-    its = (
-        rows.order_by("pk")
-        .select_for_update(no_key=True)
-        .values_list("pk", "state", "run", "node", "process", "revision", named=True)
-    )
-    jobs = {job.pk: job for job in its}
+    unended = Job.objects.filter(state__in=(JobState.SENT, JobState.RUNNING)).order_by("pk")
+    its = unended.filter(among((ids & held.keys()) - are_left)).select_for_update(no_key=True)
+    rows = its.values_list("pk", "state", "run", "node", "process", "revision", named=True)
+    jobs = {job.pk: job for job in rows}
     # of two outcomes of a run the first stands: a job may return after `retry(throw=False)`
     standing: dict[int, Outcome] = {}
     for one in outcomes:

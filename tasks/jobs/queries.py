@@ -100,7 +100,7 @@ def _why_in_its_queue(job: Any) -> str:
     same = line.filter(priority=job.priority, turn__lte=job.turn).exclude(turn=job.turn, pk__gte=job.pk)
     more_urgent = line.filter(priority__lt=job.priority)
     count = sum(rows[: limits.MOST_COUNTED].count() for rows in (more_urgent, same))
-    return f"{count} jobs of the queue {job.queue} come before it"
+    return f"{min(count, limits.MOST_COUNTED)} jobs of the queue {job.queue} come before it"
 
 
 def _seconds(since: datetime, now: datetime) -> int:

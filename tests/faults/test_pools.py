@@ -1,5 +1,5 @@
-"""Each pool of Celery: jobs and refreshes succeed, a worker that is killed leaves its work to the next, and a job
-needs no connection of its own to the database."""
+"""Each pool of Celery: jobs and refreshes succeed, a worker that is killed leaves its work to the next, and jobs
+share connections to the database."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_with_each_pool_all_succeed_and_a_killed_worker_leaves_its_work_to_the_n
     was_busy = list[bool]()
 
     def is_in_progress() -> bool:
-        """Work of both kinds is; the worker was busy meanwhile, which may be over on a slow machine."""
+        """Whether jobs and refreshes have begun, and the worker was seen busy. It may be idle again by then."""
         was_busy.append(Node.objects.filter(busy__gt=0).exists())
         return any(was_busy) and len(begun()) >= 3 and "Success" in statuses()
 
