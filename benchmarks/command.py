@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from benchmarks.options import seconds
-from harbor_refresh.executions.conf.checks_at_start import OURS
+from harbor_refresh.executions.conf.startup import OURS
 from harbor_refresh.executions.management.command import count
 from harbor_refresh.executions.management.output import Failed, Misused
 

@@ -59,7 +59,7 @@ if not TYPE_CHECKING:
                     found = globals()[name] = getattr(import_module(module), name)
                 except RuntimeError as exc:
                     if "INSTALLED_APPS" in str(exc):  # Django names a model, and not what to add
-                        exc.add_note(import_module("harbor_refresh.executions.conf.checks_at_start").INSTALL)
+                        exc.add_note(import_module("harbor_refresh.executions.conf.startup").INSTALL)
                     raise
                 return found
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,7 @@ from typing import Any
 from celery import Celery, signals
 from kombu import Queue
 
-from harbor_refresh.executions.conf.checks_at_start import exit_on_bad_settings
+from harbor_refresh.executions.conf.startup import exit_on_bad_settings
 from harbor_refresh.tasks.broker.amqp_connection import mend_connections
 from harbor_refresh.tasks.broker.celery_queues import JOBS, QUEUES, ROUTES
 

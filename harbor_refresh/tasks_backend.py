@@ -27,7 +27,7 @@ from harbor_refresh.tasks.celery_tasks import run_task
 from harbor_refresh.tasks.jobs import Handle
 from harbor_refresh.tasks.jobs.running import kept_ends as kept
 from harbor_refresh.tasks.jobs.running.coroutines import plain
-from harbor_refresh.tasks.jobs.starting import creation
+from harbor_refresh.tasks.jobs.starting import job_rows
 from harbor_refresh.tasks.jobs.starting.canvas import parts_of
 from harbor_refresh.tasks.jobs.starting.celery_json import native
 from harbor_refresh.tasks.jobs.starting.declarations import MAX_ATTEMPTS
@@ -116,9 +116,9 @@ class TrackedBackend(backends.BaseTaskBackend):  # type: ignore[misc]
         execution_id = _execution.get()
         if execution_id is None:
             vendor_type = self.options.get("vendor_type", "TASK")
-            creation.start_or_find(NewExecution(vendor_type, trigger="MANUAL"), [[job]])
+            job_rows.start_or_find(NewExecution(vendor_type, trigger="MANUAL"), [[job]])
         else:
-            creation.add(execution_id, [[job]])
+            job_rows.add(execution_id, [[job]])
         signals.task_enqueued.send(sender=type(self), task_result=result)
         return result
 

@@ -4,7 +4,7 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from harbor_refresh.executions.conf.checks_at_start import exit_on_bad_settings
+from harbor_refresh.executions.conf.startup import exit_on_bad_settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
 

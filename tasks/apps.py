@@ -14,7 +14,7 @@ class TasksConfig(AppConfig):
 
     def ready(self) -> None:
         import harbor_refresh.tasks.celery_tasks  # noqa: F401  # so that every process can send them
-        from harbor_refresh.executions.conf.checks_at_start import OURS
+        from harbor_refresh.executions.conf.startup import OURS
         from harbor_refresh.executions.news import callbacks
         from harbor_refresh.executions.news.after_commit import changes_written, executions_touched
         from harbor_refresh.tasks.checks import (  # noqa: F401  # they register

@@ -5,9 +5,9 @@ from typing import Any
 
 from harbor_refresh.executions.lifecycle.creation import NewExecution
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.tasks.jobs.starting.creation import start_or_find
 from harbor_refresh.tasks.jobs.starting.declarations import Part
 from harbor_refresh.tasks.jobs.starting.fairness import Turns
+from harbor_refresh.tasks.jobs.starting.job_rows import start_or_find
 
 
 def start(vendor_type: str, parts: Iterable[Part], turns: Turns | None = None, **attributes: Any) -> Execution:

@@ -15,7 +15,7 @@ from examples.simulation.queue_state import NotDrained, describe, wait_until_dra
 from examples.simulation.runners import Runners, create_executions
 from examples.simulation.screen import Screen, render
 from examples.simulation.verdict import Result, judge
-from harbor_refresh.executions.conf.checks_at_start import OURS
+from harbor_refresh.executions.conf.startup import OURS
 from harbor_refresh.executions.management.command import count
 from harbor_refresh.executions.management.output import Answer, Failed, Misused, errors_in_one_line, print_answer
 

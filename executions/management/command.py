@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from harbor_refresh.executions.conf.checks_at_start import OURS
+from harbor_refresh.executions.conf.startup import OURS
 from harbor_refresh.executions.management.output import Answer, errors_in_one_line, print_answer
 from harbor_refresh.executions.status import MAX_ID
 

@@ -19,7 +19,7 @@ from celery import signals
 from django.apps import apps
 from django.core.checks import CheckMessage, Error, register
 
-from harbor_refresh.executions.conf.checks_at_start import INSTALL, OURS, bad_settings
+from harbor_refresh.executions.conf.startup import INSTALL, OURS, bad_settings
 from harbor_refresh.tasks.broker.amqp_connection import mend_connections
 from harbor_refresh.tasks.broker.celery_queues import NODE, ROUTES
 from harbor_refresh.tasks.pipeline.schedule import ROWS, has_rows

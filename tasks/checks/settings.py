@@ -15,8 +15,8 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from harbor_refresh.executions.apps import other_than_postgresql
 from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
-from harbor_refresh.executions.conf.checks_at_start import bad_settings
 from harbor_refresh.executions.conf.declarations import PREFIX, checked, is_service, key_of, of_project, takes
+from harbor_refresh.executions.conf.startup import bad_settings
 from harbor_refresh.tasks.broker.celery_queues import ROUTES
 from harbor_refresh.tasks.broker.connecting import is_amqp
 from harbor_refresh.tasks.broker.redis_address import read_address

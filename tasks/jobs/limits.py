@@ -3,7 +3,7 @@
     @app.task(base=TrackedJob, concurrency=10, rate="100/m", key=lambda job: job.kwargs["registry"])
 
 The row of a limit is written with the first job. A worker that starts brings it up to date with its code, unless
-an administrator has changed it. The sender admits the jobs (sql/schema/admit_function.sql).
+an administrator has changed it. It holds back no job itself: sql/schema/admit_function.sql does, for the sender.
 """
 
 import re

@@ -19,7 +19,7 @@ from harbor_refresh.executions.status import is_final
 from harbor_refresh.tasks.jobs import again
 from harbor_refresh.tasks.jobs.running import kept_ends as kept
 from harbor_refresh.tasks.jobs.running.kept_ends import JobResult
-from harbor_refresh.tasks.jobs.starting import creation
+from harbor_refresh.tasks.jobs.starting import job_rows
 from harbor_refresh.tasks.jobs.starting.canvas import Given, parts_of
 from harbor_refresh.tasks.jobs.starting.fairness import turns_of
 from harbor_refresh.tasks.jobs.stops import stop_jobs
@@ -80,7 +80,7 @@ class TrackedExecution(Execution):
                 added and 0 is returned. So a producer that was killed can repeat its last addition.
             weight: The weight of these jobs.
         """
-        return creation.add(self.pk, parts_of(jobs), once=once, turns=turns_of(weight, None))
+        return job_rows.add(self.pk, parts_of(jobs), once=once, turns=turns_of(weight, None))
 
     def close(self) -> bool:
         """Close an open execution, so that it ends when its jobs have ended. Return False if it was closed or

@@ -5,7 +5,7 @@ from typing import Any
 from django.db import migrations
 
 from harbor_refresh.executions.database import Statements
-from harbor_refresh.tasks.jobs.starting.creation import destination
+from harbor_refresh.tasks.jobs.starting.job_rows import destination
 
 OPTIONS = ("queue", "routing_key")
 PAGE = 10_000

@@ -38,7 +38,7 @@ from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.running.handle import Handle
 from harbor_refresh.tasks.jobs.running.kept_ends import results_of
 from harbor_refresh.tasks.jobs.starting.canvas import parts_of
-from harbor_refresh.tasks.jobs.starting.creation import start_or_find
+from harbor_refresh.tasks.jobs.starting.job_rows import start_or_find
 from harbor_refresh.tasks.jobs.stops import stop_jobs_of
 from harbor_refresh.tasks.jobs.tracked_execution import TrackedExecution
 from harbor_refresh.tasks.news import signals

@@ -40,7 +40,7 @@ STARTS = """
     from django_celery_beat.models import IntervalSchedule, PeriodicTask
     from harbor_refresh.executions.lifecycle.creation import NewExecution
     from harbor_refresh.tasks.jobs.starting.declarations import NewJob
-    from harbor_refresh.tasks.jobs.starting.creation import start_or_find
+    from harbor_refresh.tasks.jobs.starting.job_rows import start_or_find
 
     every, _ = IntervalSchedule.objects.get_or_create(every=30, period="seconds")
     PeriodicTask.objects.create(name="shop", task="tasks.of_the_shop", interval=every)

@@ -9,7 +9,7 @@ from harbor_refresh.executions.lifecycle.creation import NewExecution
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.text import shown
 from harbor_refresh.tasks.jobs.end_callbacks import callbacks_of
-from harbor_refresh.tasks.jobs.starting import creation
+from harbor_refresh.tasks.jobs.starting import job_rows
 from harbor_refresh.tasks.jobs.starting.canvas import Given, parts_of
 from harbor_refresh.tasks.jobs.starting.fairness import turns_of
 from harbor_refresh.tasks.jobs.terms import terms_of
@@ -102,7 +102,7 @@ def start(
         parent=None if parent is None else parent.pk,
         key_in_parent=once if parent else "",
     )
-    execution, is_new = creation.start_or_find(new, parts, turns, terms)
+    execution, is_new = job_rows.start_or_find(new, parts, turns, terms)
     started = TrackedExecution.objects.get(pk=execution.pk)
     started.is_new = is_new
     return started

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from harbor_refresh.executions.conf.checks_at_start import bad_settings
+from harbor_refresh.executions.conf.startup import bad_settings
 from harbor_refresh.executions.errors import NoSuchTask
 from harbor_refresh.executions.management.command import Subcommand, argument, one_of, positive_integer
 from harbor_refresh.executions.management.output import Answer, table

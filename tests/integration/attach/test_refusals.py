@@ -20,7 +20,7 @@ from harbor_refresh.executions.news.audit import Origin, Person, Word
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import again
-from harbor_refresh.tasks.jobs.starting import creation as job_creation
+from harbor_refresh.tasks.jobs.starting import job_rows
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.operations import bulk
 from tests.harbor.rows import asked
@@ -36,7 +36,7 @@ USE_CASES: dict[str, Callable[[int], Any]] = {
     "create": lambda pk: creation.create(NewExecution("REPLICATION")),
     "add tasks": lambda pk: creation.add_tasks(pk, [NewTask()]),
     "create an open one": lambda pk: creation.create(NewExecution("REPLICATION", open_seconds=5)),
-    "add jobs": lambda pk: job_creation.add(pk, [[NewJob("a.job")]]),
+    "add jobs": lambda pk: job_rows.add(pk, [[NewJob("a.job")]]),
     "close": gates.close,
     "report": lambda pk: reports.report([Report(1, "Success", 1)]),
     "stop": stops.stop,

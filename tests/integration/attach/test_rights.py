@@ -11,7 +11,7 @@ import pytest
 from django.core.checks import CheckMessage
 from redis import Redis
 
-from harbor_refresh.management.attach.checks import redis_rights as of_redis
+from harbor_refresh.management.attach.prerequisites import redis_rights as of_redis
 from harbor_refresh.tasks.checks.facts import Facts, RedisServer
 from harbor_refresh.tasks.checks.registry import Need
 from harbor_refresh.tasks.queue.keys import HARBORS_KEY, HARBORS_PATTERN, SEEDS_KEY

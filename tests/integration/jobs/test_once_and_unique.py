@@ -38,7 +38,7 @@ import sys, django
 django.setup()
 from harbor_refresh.executions.lifecycle.creation import NewExecution
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
-from harbor_refresh.tasks.jobs.starting.creation import start_or_find
+from harbor_refresh.tasks.jobs.starting.job_rows import start_or_find
 from harbor_refresh.tasks.jobs.terms import terms_of
 from harbor_refresh.tasks.jobs import sender
 sender._publish = lambda rows: len(rows)

@@ -22,9 +22,9 @@ from harbor_refresh.executions.text import MAX_JSON
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob
 from harbor_refresh.tasks.jobs import start as start_signatures
 from harbor_refresh.tasks.jobs.nodes import this_worker
-from harbor_refresh.tasks.jobs.starting import creation
-from harbor_refresh.tasks.jobs.starting.creation import add
+from harbor_refresh.tasks.jobs.starting import job_rows
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, Part
+from harbor_refresh.tasks.jobs.starting.job_rows import add
 from harbor_refresh.tasks.models import Job
 from tests.integration.concurrency import at_once
 from tests.integration.jobs.report_receiver import Target
@@ -460,7 +460,7 @@ def test_an_execution_is_read_from_the_primary_if_a_project_reads_from_a_replica
 
 @pytest.fixture
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(creation, "BATCH", 10)
+    monkeypatch.setattr(job_rows, "BATCH", 10)
 
 
 def numbered(count: int, read: list[int] | None = None) -> Iterator[Part]:

@@ -40,8 +40,8 @@ from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, begin, take
 from harbor_refresh.tasks.jobs.sql import run
-from harbor_refresh.tasks.jobs.starting.creation import add
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
+from harbor_refresh.tasks.jobs.starting.job_rows import add
 from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.models import Job, Limit, Need, Pause
 from harbor_refresh.tasks.models.job import JobInput, JobState

@@ -1,6 +1,5 @@
-"""Checks of the settings are system checks of Django's, each message with an id and a hint (tasks/checks/).
-Django's commands make them. Web, workers and beat do not, or ignore their result, so they make them at their
-start."""
+"""The start of a program, which a bad setting ends. Settings are judged by system checks of Django's, each with an
+id and a hint (tasks/checks). Django's commands make them. Web, workers and beat do not, or ignore their result."""
 
 import logging
 import sys

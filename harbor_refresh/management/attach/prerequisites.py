@@ -1,5 +1,5 @@
-"""Checks of `manage.py attach check`, beside those of the doctor that have Shown.ATTACH. They run before the first
-migration as well, so they ask for no table of ours."""
+"""What a Harbor must have before this service is attached: checks of `manage.py attach check`, in the registry of
+tasks/checks. They run before the first migration as well, so they ask for no table of ours."""
 
 from collections.abc import Iterator
 from functools import cached_property

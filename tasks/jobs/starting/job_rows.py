@@ -1,4 +1,4 @@
-"""Creation of jobs: record an execution and its jobs, or more jobs of one, all or nothing.
+"""The rows of jobs: record an execution with its jobs, or more jobs of one, all or nothing.
 
 1. Leave out parts with a unique job that is queued or running. A job holds its key until its task is final; no
    code has to release the key, so no crash can leave it taken.
