@@ -46,7 +46,7 @@ class TasksConfig(AppConfig):
 
         from harbor_refresh.tasks import celery_tasks
         from harbor_refresh.tasks.broker import celery_app
-        from harbor_refresh.tasks.jobs import nodes, report_target, sender
+        from harbor_refresh.tasks.jobs import live_workers, report_target, sender
         from harbor_refresh.tasks.jobs.running import dropped_messages, kept_connections, writer
         from harbor_refresh.tasks.operations import delivery_runs
         from harbor_refresh.tasks.pipeline import heartbeat, schedule
@@ -67,7 +67,7 @@ class TasksConfig(AppConfig):
             starting.connect(celery_app.add_step)
         dropped_messages.connect()
         # after the writer of a pool without processes
-        signals.worker_shutdown.connect(nodes.this_worker.stop)
+        signals.worker_shutdown.connect(live_workers.this_worker.stop)
         heartbeat.connect()
         signals.celeryd_after_setup.connect(mode.decide)
         signals.celeryd_after_setup.connect(celery_tasks.subscribe)

@@ -107,7 +107,7 @@ def folded(summary: str, text: str) -> SafeString:
     )
 
 
-def node_label(job: Job) -> str:
+def worker_label(job: Job) -> str:
     name = Node.objects.filter(pk=job.node or 0).values_list("name", flat=True).first()
     return f"{name or 'a worker that is dead; the job is given to another one in seconds'}, process {job.process}"
 

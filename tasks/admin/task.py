@@ -200,7 +200,7 @@ class TaskAdmin(LegendAdmin):
     options = column("its_job.options", "Options", job_formatters.pretty)
     published = column("its_job.sent_at", "Message sent")
     needed = column("its_job", "Needs", job_formatters.needed_jobs)
-    node = column("its_job", "Runs on", job_formatters.node_label)
+    node = column("its_job", "Runs on", job_formatters.worker_label)
     runs_so_far = column("its_job.run", "Runs so far", int)
     heard = column("its_job", "Last heard of", job_formatters.last_heard)
     why = column("its_job", "Why it does not run", why)

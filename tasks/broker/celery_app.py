@@ -5,7 +5,7 @@ It adds what the project lacks, and changes nothing that the project has set:
 1. our Celery tasks, and the route of each, before the project's own routes, which may match every name;
 2. beat's schedule, if the project has no django-celery-beat, whose rows `migrate` makes (pipeline/schedule.py);
 3. kombu's transports, mended, for the connections of this app alone (tasks/broker/amqp_connection.py);
-4. a step of its workers, which has them beat (tasks/jobs/nodes.py).
+4. a step of its workers, which has them beat (tasks/jobs/live_workers.py).
 
 The settings are read when Celery reads them, because this is called while they are being imported. A worker and a
 beat tell at their start what the checks find (tasks/checks), and go on.
@@ -21,7 +21,7 @@ from django.core.checks import CheckMessage, Error, register
 
 from harbor_refresh.executions.conf.startup import INSTALL, OURS, bad_settings
 from harbor_refresh.tasks.broker.amqp_connection import mend_connections
-from harbor_refresh.tasks.broker.celery_queues import NODE, ROUTES
+from harbor_refresh.tasks.broker.celery_queues import ROUTES, WORKER_STEP
 from harbor_refresh.tasks.pipeline.schedule import ROWS, has_rows
 
 log = logging.getLogger("harbor_refresh")
@@ -52,7 +52,7 @@ def add_step(sender: Any, instance: Any = None, **_: Any) -> None:
     """Add our step to each worker of this project, whichever Celery app it has: without it no job begins. A
     worker in the process of a test sends `import_modules` alone, whose sender is the app."""
     app = instance.app if instance else sender
-    app.steps["consumer"].add(NODE)
+    app.steps["consumer"].add(WORKER_STEP)
 
 
 def _add_to(sender: Any, source: Any, **_: Any) -> None:

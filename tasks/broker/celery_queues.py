@@ -43,4 +43,4 @@ ROUTES = {
 }
 
 #: The step of each worker by which others know that it is alive. A name, because its module needs Django's apps.
-NODE = "harbor_refresh.tasks.jobs.nodes:NodeStep"
+WORKER_STEP = "harbor_refresh.tasks.jobs.live_workers:WorkerStep"

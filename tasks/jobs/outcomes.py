@@ -48,14 +48,14 @@ class Run:
     """One run of a job: `number` is how many have begun, with it. `revision` is that of its reports. `job` is
     empty if the task is known to be that of the job.
 
-    It is on this node, and in this process, if that is known. After a failover that has lost its begin, another
-    run has its number. On no node: the run of a message, which has not begun."""
+    It is on this worker, and in this process, if that is known. After a failover that has lost its begin, another
+    run has its number. On no worker: the run of a message, which has not begun."""
 
     task_id: int
     job: str
     number: int
     revision: int = 0
-    node: int | None = None
+    worker: int | None = None
     process: int | None = None
 
 
@@ -109,15 +109,15 @@ class Outcome:
         return CODES[self.status] < CODES[Status.RUNNING]
 
 
-def begin(task_id: int, job: str, number: int, node: int, process: int) -> Begun | None:
+def begin(task_id: int, job: str, number: int, worker: int, process: int) -> Begun | None:
     """Begin the run of a message: sent -> running. None if the message is a copy, comes late, or is for another
     database. Raises DatabaseAway."""
     with absence_translated():
-        rows = run("begin", task_id=task_id, job=job, run=number, node=node, process=process)
+        rows = run("begin", task_id=task_id, job=job, run=number, node=worker, process=process)
     if not rows:
         return None
     [(number, revision, retries, args, kwargs, *rest)] = rows
-    its = Run(task_id, job, number, revision, node, process)
+    its = Run(task_id, job, number, revision, worker, process)
     return Begun(its, json.loads(args), json.loads(kwargs), retries, *rest)
 
 
@@ -233,7 +233,7 @@ def find_behind(task_ids: Iterable[int]) -> set[int]:
 
 def _is_in(job: Any, its: Run) -> bool:
     """Whether the job is in this run; or, if it has not begun, whether the job is sent and waits for it."""
-    is_there = job.state == JobState.SENT if its.node is None else job.node == its.node
+    is_there = job.state == JobState.SENT if its.worker is None else job.node == its.worker
     return is_there and job.run == its.number and its.process in (None, job.process)
 
 
@@ -271,7 +271,7 @@ def _report(outcomes: Sequence[Outcome]) -> None:
 def _earlier_runs(outcome: Outcome) -> int:
     """Return the number of runs before the one that the report is of."""
     its = outcome.run
-    return its.number if outcome.waits or its.node is None else its.number - 1
+    return its.number if outcome.waits or its.worker is None else its.number - 1
 
 
 def _write(statement: str, rows: Sequence[tuple[Run, dict[str, Any]]]) -> None:

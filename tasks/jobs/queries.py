@@ -70,8 +70,8 @@ def _why(job: Any) -> str:
         message = (job.task.status_message or "")[:1000]
         return f"it has ended as {job.task.status}" + (f": {message}" if message else "")
     if job.state == JobState.RUNNING:
-        node = Node.objects.filter(pk=job.node).first() or "a node that is dead; it is released in a few seconds"
-        return f"it runs on {node}, process {job.process}, since {_seconds(job.begun_at, job.now)} s"
+        worker = Node.objects.filter(pk=job.node).first() or "a dead worker; it is released in a few seconds"
+        return f"it runs on {worker}, process {job.process}, since {_seconds(job.begun_at, job.now)} s"
     if job.waits_for:
         first = job.needs.filter(is_met=False).order_by("needed").values_list("needed", flat=True).first()
         count = job.needs.count()

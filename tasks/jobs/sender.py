@@ -110,7 +110,7 @@ def send_admitted(publish: Publish | None = None) -> None:
 
 
 def send_all(queues: Collection[str], publish: Publish | None = None) -> None:
-    """Send the next jobs of these queues, and what is overdue: the pass of each node, for its queues."""
+    """Send the next jobs of these queues, and what is overdue: the pass of each worker, for its queues."""
     send(queues, publish)
     registered = list(current_app.tasks.items())  # another thread may register a task
     limited = [name for name, task in registered if task.rate_limit]
@@ -131,8 +131,8 @@ def queues_with_jobs() -> list[str]:
 
 def send_started(queues: Collection[str], execution_ids: Sequence[int], limited: Sequence[int] = ()) -> None:
     """Send for a process that has started jobs of these executions, or runs them again. `limited`: one job of each
-    key that has a limit. In eager mode this process runs them. If a server is away, log it: a node sends in a few
-    seconds."""
+    key that has a limit. In eager mode this process runs them. If a server is away, log it: a worker sends in a
+    few seconds."""
     if mode.is_eager():
         eager.run_started(execution_ids)
         return
@@ -146,7 +146,7 @@ def send_started(queues: Collection[str], execution_ids: Sequence[int], limited:
 
 def send_behind(queues: Iterable[str], ended: Sequence[Outcome] = (), **_: Any) -> None:
     """Send what these ends make room for, and the jobs whose turn has come by them. If the database is away, a
-    node sends in a few seconds."""
+    worker sends in a few seconds."""
     if mode.is_eager():
         eager.put_next()
         return

@@ -25,13 +25,14 @@ class JobInput(models.TextChoices):
 
 
 class Node(models.Model):
-    """A worker: its main process beats for the processes below it (tasks/jobs/nodes.py).
+    """A worker: its main process beats for the processes below it (tasks/jobs/live_workers.py). This table and its
+    references alone call it a node: everywhere else a node is one process (tasks/queue/node.py).
 
     It runs `slots` tasks at a time, and so many are `busy`, with jobs or with plain tasks. `rate` of them end in a
     second; NULL: that is not known yet. `began` has the unix seconds at which a run of each of its queues has last
-    begun, and under "", which is no queue, the tasks of these runs (jobs/sql/look_at_runs.sql). A node that was
-    not heard for the ttl is suspected, and dead if it is silent for another ttl. Then its row is deleted, and the
-    jobs that it ran are released.
+    begun, and under "", which is no queue, the tasks of these runs (jobs/sql/look_at_runs.sql). One that was not
+    heard for the ttl is suspected, and dead if it is silent for another ttl. Then its row is deleted, and the jobs
+    that it ran are released.
     """
 
     id = models.BigIntegerField(primary_key=True)
@@ -72,7 +73,7 @@ class Job(models.Model):
     the same priority, or, until it is admitted, of its limit (jobs/sql/schema/turn_functions.sql). Executions of
     one `tenant` share their turns.
 
-    At `kill_at`, the process of a run that was stopped is killed (jobs/nodes.py), unless the job runs again.
+    At `kill_at`, the process of a run that was stopped is killed (live_workers.py), unless the job runs again.
     """
 
     # the constraint is in migrations/sql/jobs_go_with_their_tasks.sql: there it can say ON DELETE CASCADE
@@ -148,7 +149,7 @@ class Job(models.Model):
             ),
             # pick.sql counts them, resend.sql finds the oldest
             models.Index(fields=["queue", "sent_at"], name="job_sent", condition=Q(state="sent")),
-            # nodes: what a node or a process runs
+            # live_workers.py: what a worker or a process runs
             models.Index(fields=["node", "process"], name="job_running", condition=Q(state="running")),
             # jobs that wait for others, for their count
             models.Index(fields=["task"], name="job_unmet", condition=Q(state="waiting", waits_for__gt=0)),

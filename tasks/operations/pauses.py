@@ -69,7 +69,7 @@ def pause(queue: str, person: Person, reason: str = "") -> bool:
 def resume(queue: str, person: Person) -> bool:
     """Resume the queue. False if it is not paused.
 
-    Within seconds nodes send the jobs that waited, and recovery wakes a deliverer. If the process dies after
+    Within seconds workers send the jobs that waited, and recovery wakes a deliverer. If the process dies after
     the commit and before the wake-up, then the scheduled tick claims.
     """
     with noted(person, Word.RESUME, Target.QUEUE, queue) as entry:

@@ -2,7 +2,7 @@
 
 A process that is silent for NODE_TTL_SECONDS counts as dead, and its claims are recovered. The first process that
 notices asks for the recovery at once; if it dies before, the schedule asks. A heartbeat is no sign of progress: a
-claim that is too old is recovered even if its node is alive. The heartbeat for jobs: tasks/jobs/nodes.py.
+claim that is too old is recovered even if its node is alive. The heartbeat for jobs: tasks/jobs/live_workers.py.
 """
 
 import logging

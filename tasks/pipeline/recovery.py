@@ -1,5 +1,5 @@
 """Recover: release the claims of dead nodes, and claims that are too old. They return to the queue. The jobs of a
-dead worker are released by tasks/jobs/nodes.py."""
+dead worker are released by tasks/jobs/live_workers.py."""
 
 from collections import defaultdict
 

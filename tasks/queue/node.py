@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from harbor_refresh.executions.errors import QueueUnavailable
 
 
-class Node:
+class ThisNode:
     """The name this process claims under. After a fork the child gets a new one."""
 
     def __init__(self) -> None:
@@ -42,5 +42,5 @@ def host_of(node: str) -> str:
     return node.rsplit("-", 2)[0]
 
 
-this_node = Node()
+this_node = ThisNode()
 os.register_at_fork(after_in_child=this_node.renew)

@@ -6,7 +6,7 @@
 -- returns  its name if it is paused now and was not before; of two callers at once, one gets it
 --
 -- It waits for a pick that is under way (pick.sql), so that unsend.sql sees the jobs of that pick. What a
--- pick of an older snapshot sends all the same waits after the next pass of a node.
+-- pick of an older snapshot sends all the same waits after the next pass of a worker.
 WITH turn AS MATERIALIZED (
     SELECT pg_advisory_xact_lock(hashtext('harbor_refresh pick'), hashtext(%(queue)s))
 )

@@ -17,7 +17,7 @@ from django.db import connection
 from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.jobs import start
-from harbor_refresh.tasks.jobs.nodes import TTL_SECONDS
+from harbor_refresh.tasks.jobs.live_workers import TTL_SECONDS
 from harbor_refresh.tasks.models.job import Node
 from tests import servers
 from tests.faults import jobs as team

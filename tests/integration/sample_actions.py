@@ -13,7 +13,7 @@ from harbor_refresh.executions.news.audit import Origin, Person, Word
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.tasks.broker.celery_queues import TICKS
-from harbor_refresh.tasks.jobs.nodes import this_worker
+from harbor_refresh.tasks.jobs.live_workers import this_worker
 from harbor_refresh.tasks.jobs.outcomes import header_of
 from harbor_refresh.tasks.jobs.running import writer
 from harbor_refresh.tasks.jobs.tracked_execution import TrackedExecution

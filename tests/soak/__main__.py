@@ -9,7 +9,7 @@ The intervals are short, so that a recovery that is promised within an interval 
 | drift is found                   | the row *Reconcile*, and its grace   | 1 s, 2 s |
 | a fetched message comes back     | REFRESH_VISIBILITY_TIMEOUT_SECONDS   | 6 s      |
 
-Jobs of dead nodes are released, and overdue jobs sent again, as in production (tasks/jobs/nodes.py, sender.py).
+Jobs of dead workers are released, and overdue jobs sent again, as in production (live_workers.py, sender.py).
 """
 
 import argparse

@@ -12,7 +12,7 @@ from redis import Redis, RedisError
 
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.jobs.nodes import TTL_SECONDS
+from harbor_refresh.tasks.jobs.live_workers import TTL_SECONDS
 from harbor_refresh.tasks.queue.keys import KINDS, Keys
 from tests.soak.evidence import Diary
 from tests.soak.plan import Fault

@@ -123,7 +123,7 @@ LINES: tuple[tuple[Signal, dict[str, Any], list[tuple[str, str]]], ...] = (
     ),
     (signals.runs_released, {"count": 3}, [("WARNING", "Recovered jobs: 3 given back by dead processes")]),
     (
-        signals.nodes_died,
+        signals.workers_died,
         {"names": ["one", "two"]},
         [("WARNING", "Nodes are dead, and their jobs are released: one, two")],
     ),

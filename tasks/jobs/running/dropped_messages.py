@@ -20,7 +20,7 @@ from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.lifecycle.creation import MAX_JOB_ID
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_text, made_storable, said_by
-from harbor_refresh.tasks.jobs.nodes import this_worker
+from harbor_refresh.tasks.jobs.live_workers import this_worker
 from harbor_refresh.tasks.jobs.outcomes import HEADER, MAX_MESSAGE, Outcome, Run, run_of, take_apart
 
 log = logging.getLogger("harbor_refresh")
@@ -71,7 +71,7 @@ def end(job: Any, header: Any, status: Status, why: str, *, has_begun: bool = Fa
     if found is None or not is_text(job, MAX_JOB_ID, at_least=1):
         return
     task_id, number = found
-    its = Run(task_id, job, number + 1, node=this_worker.id) if has_begun else Run(task_id, job, number)
+    its = Run(task_id, job, number + 1, worker=this_worker.id) if has_begun else Run(task_id, job, number)
     why, until = made_storable(why)[:MAX_MESSAGE], time.monotonic() + LOCKED_SECONDS * has_begun
     try:
         while take_apart([Outcome(its, status, why)]).left:

@@ -1,9 +1,9 @@
 """The reaper: every way in which a run is ended or released that does not end by itself. The first is called by
-nodes, within seconds (jobs/nodes.py); the others are an hourly pass (`reap`).
+workers, within seconds (jobs/live_workers.py); the others are an hourly pass (`reap`).
 
 | its job                                            | then                                                  |
 | -------------------------------------------------- | ----------------------------------------------------- |
-| ran on a dead node, or in a dead process           | it waits for another run, or fails, see max_attempts  |
+| ran on a dead worker, or in a dead process         | it waits for another run, or fails, see max_attempts  |
 | runs, and was not heard of for REFRESH_JOB_HOURS   | it fails, with that reason                            |
 | has a report that its target has not taken         | it is fired again (report_target.py)                  |
 | has a report, and its task has that or a later one | the report is forgotten                               |
@@ -30,7 +30,7 @@ from harbor_refresh.tasks.models.job import Job, JobState, Node
 from harbor_refresh.tasks.models.terms import LimitPace
 from harbor_refresh.tasks.news import signals
 
-#: The node of runs in eager mode, which no other process watches.
+#: The worker of runs in eager mode, which no other process watches.
 EAGER = 0
 
 
@@ -63,8 +63,8 @@ def running(which: Any) -> list[Job]:
         return list(Job.objects.filter(which, state=JobState.RUNNING).only(*fields).order_by("pk"))
 
 
-def release_runs_without_node() -> int:
-    """Release what dead nodes ran, or nodes that have left."""
+def release_runs_without_worker() -> int:
+    """Release what dead workers ran, or workers that have left."""
     return release(running(~Q(node=EAGER) & ~Exists(Node.objects.filter(pk=OuterRef("node")))))
 
 

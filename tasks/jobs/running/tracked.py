@@ -14,7 +14,7 @@ from celery.exceptions import Ignore, Reject
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import json_text, said_by
 from harbor_refresh.tasks.jobs.limits import refuse_limit
-from harbor_refresh.tasks.jobs.nodes import this_worker
+from harbor_refresh.tasks.jobs.live_workers import this_worker
 from harbor_refresh.tasks.jobs.outcomes import HEADER, Begun, Run, begin, end_unbegun, exhausted, run_of
 from harbor_refresh.tasks.jobs.running import kept_connections, writer
 from harbor_refresh.tasks.jobs.running.coroutines import make_plain
@@ -106,12 +106,12 @@ class TrackedJob(JobTask):
                 writer.of_this_process.get().forget(begun.run)
 
     def _begin(self, task_id: int, number: int) -> Begun:
-        node = EAGER if mode.is_eager() else this_worker.id
+        worker = EAGER if mode.is_eager() else this_worker.id
         try:
             if not mode.is_eager():
                 writer.of_this_process.get()  # before the begin: the writer releases a run whose reply is lost
             with nullcontext() if mode.is_eager() else kept_connections.of_this_process.get().use():
-                begun = begin(task_id, str(self.request.id), number, node, os.getpid())
+                begun = begin(task_id, str(self.request.id), number, worker, os.getpid())
         except Exception as exc:  # a time limit may end it here as well
             if end_unbegun(Run(task_id, str(self.request.id), number), exc):
                 raise Ignore from None

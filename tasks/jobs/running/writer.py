@@ -27,7 +27,7 @@ from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import sender
-from harbor_refresh.tasks.jobs.nodes import this_worker
+from harbor_refresh.tasks.jobs.live_workers import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, take_apart
 from harbor_refresh.tasks.jobs.running.per_process import PerProcess
 from harbor_refresh.tasks.jobs.running.reaper import release, running

@@ -1,4 +1,4 @@
--- Notes that a node is alive. A node that was taken for dead comes back: its old runs have been released.
+-- Notes that a worker is alive. One that was taken for dead comes back: its old runs have been released.
 --
 -- :id bigint  :node text (its name)  :slots int  :busy int  :queues text[]  :rate float8
 INSERT INTO execution_node (id, name, slots, busy, queues, rate)

@@ -1,6 +1,6 @@
 -- Notes what was heard of the runs of a process, and returns the runs that it has by the rows. Its others were stopped, or
--- given to another node. It also notes in the row of the node which queues have begun a run lately, and the last of these, for
--- resend.sql.
+-- given to another worker. It also notes in the row of the worker which queues have begun a run lately, and the last of
+-- these, for resend.sql.
 --
 -- :node bigint  :process int
 -- :task_ids bigint[]  :runs int[]       its runs
@@ -8,7 +8,7 @@
 -- :begun bigint[]                       the task of the last run of each of these queues
 -- returns  task_id, run
 --
--- A job has a node and a process only while it runs (job_runs_in_a_process).
+-- A job has a worker (`node`) and a process only while it runs (job_runs_in_a_process).
 WITH free AS MATERIALIZED (  -- a stop holds the others: it must not wait for this statement
     SELECT j.task_id, g.check_in
     FROM execution_job j

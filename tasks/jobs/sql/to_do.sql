@@ -1,8 +1,8 @@
--- Finds what a node has to look after, so that the statements for it are asked only if there is something to do.
+-- Finds what a worker has to look after, so that the statements for it are asked only if there is something to do.
 --
 -- :node bigint  its own  :queues text[]  its own  :ttl float8  seconds
 -- returns  processes int[]     where its jobs run
---          is_one_silent bool  some node was not heard for the ttl (tasks/jobs/nodes.py)
+--          is_one_silent bool  some worker was not heard for the ttl (tasks/jobs/live_workers.py)
 --          has_consequences    a failure, or a deadline, has consequences (tasks/jobs/terms.py), or NULL
 --          may_send            the time of a job of its queues has come, or a job waits for its limit, or NULL
 --          with_jobs text[]    its queues that have jobs to send, or sent ones, or NULL

@@ -11,7 +11,7 @@ from pytest_django import Settings
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.jobs import report_target, sender
-from harbor_refresh.tasks.jobs.nodes import this_worker
+from harbor_refresh.tasks.jobs.live_workers import this_worker
 from harbor_refresh.tasks.jobs.running import tracked, writer
 from harbor_refresh.tasks.jobs.running.per_process import BatchThread, PerProcess
 from tests.integration.executions.api.api_client import Program, token

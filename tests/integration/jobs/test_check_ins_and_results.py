@@ -19,7 +19,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.broker import redaction
 from harbor_refresh.tasks.jobs import Handle, JobResult, TrackedExecution
 from harbor_refresh.tasks.jobs.again import retry_failed
-from harbor_refresh.tasks.jobs.nodes import this_worker
+from harbor_refresh.tasks.jobs.live_workers import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
 from harbor_refresh.tasks.jobs.running import kept_ends
 from harbor_refresh.tasks.jobs.running.kept_ends import CUT, MAX_TRACEBACK

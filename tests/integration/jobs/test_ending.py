@@ -11,7 +11,7 @@ from celery.worker.request import Request
 
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs.nodes import this_worker
+from harbor_refresh.tasks.jobs.live_workers import this_worker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, header_of, take
 from harbor_refresh.tasks.jobs.running import dropped_messages
 from harbor_refresh.tasks.jobs.running.dropped_messages import TrackedRequest

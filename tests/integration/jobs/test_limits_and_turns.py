@@ -23,7 +23,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import TrackedExecution, TrackedJob, limits, sender, start
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.queries import why
-from harbor_refresh.tasks.jobs.running.reaper import reap, release_runs_without_node
+from harbor_refresh.tasks.jobs.running.reaper import reap, release_runs_without_worker
 from harbor_refresh.tasks.models import Limit, LimitPace
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.operations.pauses import pause, resume
@@ -167,7 +167,7 @@ def test_the_places_of_a_dead_worker_are_free_with_its_jobs(declare: Declare, ou
         assert begun(message)
     Node.objects.all().delete()
     beats(2, slots=100)
-    assert release_runs_without_node() == 2
+    assert release_runs_without_worker() == 2
     assert places() == 2
     assert sorted(one.args for one in outbox.take()) == ["[0]", "[1]"], "released jobs come next"
 

@@ -22,7 +22,7 @@ from harbor_refresh.executions.models import Addition, Delivery, Execution, Gate
 from harbor_refresh.executions.news.deliveries.claims import read_changes
 from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, sender, start
-from harbor_refresh.tasks.jobs.nodes import this_worker
+from harbor_refresh.tasks.jobs.live_workers import this_worker
 from harbor_refresh.tasks.jobs.running.handle import Untracked
 from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.models import Job

@@ -21,7 +21,7 @@ from harbor_refresh.executions.models import Addition, Execution, Task
 from harbor_refresh.executions.text import MAX_JSON
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob
 from harbor_refresh.tasks.jobs import start as start_signatures
-from harbor_refresh.tasks.jobs.nodes import this_worker
+from harbor_refresh.tasks.jobs.live_workers import this_worker
 from harbor_refresh.tasks.jobs.starting import job_rows
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, Part
 from harbor_refresh.tasks.jobs.starting.job_rows import add

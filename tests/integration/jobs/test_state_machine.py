@@ -35,9 +35,9 @@ from harbor_refresh.executions.lifecycle.stops import stop_many
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news.audit import Origin, Person
 from harbor_refresh.executions.status import Status, is_final
-from harbor_refresh.tasks.jobs import nodes, sender, terms
+from harbor_refresh.tasks.jobs import live_workers, sender, terms
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
-from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
+from harbor_refresh.tasks.jobs.live_workers import release_runs_without_worker
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, begin, take
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
@@ -108,16 +108,16 @@ class Jobs(RuleBasedStateMachine):
         with connection.cursor() as cursor:
             silent = "UPDATE execution_node SET heard_at = now() - interval '1 hour' WHERE id = %s"
             cursor.execute(silent, [worker])
-        nodes.delete_dead_nodes()
+        live_workers.delete_dead_workers()
         with connection.cursor() as cursor:
             cursor.execute(
                 "UPDATE execution_node SET suspected_at = now() - interval '1 minute' WHERE id = %s", [worker]
             )
-        nodes.delete_dead_nodes()
+        live_workers.delete_dead_workers()
 
     @rule()
     def release(self) -> None:
-        release_runs_without_node()
+        release_runs_without_worker()
 
     @precondition(lambda self: self.outbox)
     @rule(data=st.data(), worker=workers)
@@ -291,7 +291,7 @@ class Jobs(RuleBasedStateMachine):
                 self.beat(worker)
             with connection.cursor() as cursor:  # runs whose worker lives, and has forgotten them
                 cursor.execute("UPDATE execution_job SET node = 99 WHERE state = 'running'")
-            release_runs_without_node()
+            release_runs_without_worker()
             self.an_hour_passes()
             self.outbox.clear()
             send_all()

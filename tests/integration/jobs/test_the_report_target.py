@@ -391,7 +391,7 @@ def test_another_run_has_the_second_in_which_it_was_decided_and_always_a_higher_
             send_all()
         elif cause == "a dead worker":
             Node.objects.all().delete()
-            assert reaper.release_runs_without_node() == 1
+            assert reaper.release_runs_without_worker() == 1
             beats()
         else:
             ended(run, Status.ERROR)
@@ -413,7 +413,7 @@ def test_an_end_that_no_run_reports_has_the_revision_of_the_run(
     run = next_run(outbox).run
     if why == "its worker is dead":
         Node.objects.all().delete()
-        reaper.release_runs_without_node()
+        reaper.release_runs_without_worker()
     elif why == "it was silent for a day":
         Job.objects.update(heard_at="2020-01-01T00:00Z")
         assert reap().failed == 1

@@ -22,7 +22,7 @@ from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import CODES, Status
 from harbor_refresh.tasks.jobs import Handle, outcomes, sender
 from harbor_refresh.tasks.jobs.again import resume_stopped
-from harbor_refresh.tasks.jobs.nodes import release_runs_without_node, this_worker
+from harbor_refresh.tasks.jobs.live_workers import release_runs_without_worker, this_worker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Taken
 from harbor_refresh.tasks.jobs.running import tracked, writer
 from harbor_refresh.tasks.jobs.running.per_process import PerProcess
@@ -264,7 +264,7 @@ def test_a_job_that_asks_whether_it_should_stop_is_heard_of(outbox: Outbox) -> N
 
 def its_node_is_dead(job: Handle) -> None:
     Node.objects.filter(pk=this_worker.id).delete()
-    release_runs_without_node()
+    release_runs_without_worker()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@
 -- returns  what pick.sql returns
 --
 -- A job that was sent is with the broker, as a rule, and waits for its turn. It is overdue if
--- 1. a job that was sent later, and is not more urgent, runs, or was the last to begin on a node. So this one was
+-- 1. a job that was sent later, and is not more urgent, runs, or was the last to begin on a worker. So this one was
 --    overtaken: its message was lost, or a busy worker holds it; or
 -- 2. its workers have idle slots, and none of them has begun a job of this queue lately: messages do not flow. The more
 --    often it was sent, and the longer this lasts, the less often it is sent again, because copies pile up if workers
@@ -16,7 +16,7 @@
 -- No broker is asked. If its message was not lost, the copy finds another run and does nothing. But the copy of a job
 -- whose task has a rate limit uses up a part of that limit. So such a job waits for `long` instead of `patience`, for a
 -- day instead of `long`, and is not overdue because it was overtaken.
-WITH its_nodes AS MATERIALIZED (
+WITH its_workers AS MATERIALIZED (
     SELECT
         id, slots, busy, greatest((began ->> %(queue)s::text)::float8, extract(epoch FROM started_at)) AS began,
         (began -> '' ->> %(queue)s::text)::bigint AS last_begun
@@ -28,11 +28,11 @@ begun AS MATERIALIZED (
     FROM (
         SELECT priority, sent_at, resent
         FROM execution_job
-        WHERE state = 'running' AND node IN (SELECT id FROM its_nodes) AND queue = %(queue)s
+        WHERE state = 'running' AND node IN (SELECT id FROM its_workers) AND queue = %(queue)s
         UNION ALL
         SELECT priority, sent_at, resent
         FROM execution_job
-        WHERE task_id = ANY(ARRAY(SELECT last_begun FROM its_nodes)) AND state <> 'sent'
+        WHERE task_id = ANY(ARRAY(SELECT last_begun FROM its_workers)) AND state <> 'sent'
     ) one
     WHERE resent = 0
     GROUP BY priority
@@ -41,7 +41,7 @@ flow AS MATERIALIZED (
     SELECT
         sum(greatest(slots - busy, 0)) AS idle,
         extract(epoch FROM now()) - max(began) AS silent
-    FROM its_nodes
+    FROM its_workers
     HAVING count(*) > 0
 ),
 overdue AS MATERIALIZED (

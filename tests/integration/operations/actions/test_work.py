@@ -14,7 +14,7 @@ from harbor_refresh.executions.news.audit import Word
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.tasks.broker.celery_queues import TICKS
 from harbor_refresh.tasks.broker.channels import waiting
-from harbor_refresh.tasks.jobs.nodes import release_runs_without_node
+from harbor_refresh.tasks.jobs.live_workers import release_runs_without_worker
 from harbor_refresh.tasks.models.job import Job, JobState, Node
 from harbor_refresh.tasks.operations import bulk
 from harbor_refresh.tasks.operations.bulk import VERBS
@@ -39,7 +39,7 @@ def act_is(monkeypatch: pytest.MonkeyPatch, verb: Word, act: Any) -> None:
 def its_process_is_dead() -> None:
     """Another worker has noticed it, and sends its job again."""
     Node.objects.all().delete()
-    release_runs_without_node()
+    release_runs_without_worker()
     send_all()
 
 

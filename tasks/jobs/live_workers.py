@@ -1,16 +1,16 @@
-"""Nodes: which workers are alive.
+"""Which workers are alive: each has a row (Node), and no run of a worker without a row goes on.
 
 The main process of a worker beats for the processes below it: in a pool of processes, a job that holds the
 interpreter for a minute is no dead job. Two threads share the work:
 
 1. One beats once a second (sql/beat.sql): nothing else may hold up a beat.
 2. The other asks once a second, and when the pool says that a process died, what is to do (sql/to_do.sql), and
-   does it: it releases what processes of its pool ran that are gone; deletes the rows of dead nodes, and releases
-   what a node ran that has no row; sends jobs; and kills what was stopped and does not listen. What the terms of
-   executions say is carried out in a third thread, because a stop of a million jobs takes minutes.
+   does it: it releases what processes of its pool ran that are gone; deletes the rows of dead workers, and
+   releases what a worker ran that has no row; sends jobs; and kills what was stopped and does not listen. What the
+   terms of executions say is carried out in a third thread, because a stop of a million jobs takes minutes.
 
 Processes of a pool die with their worker, by the kernel: Celery sees to that. If a server is away, nothing is
-released, and no job begins or ends. A node that was frozen and comes back has lost its runs.
+released, and no job begins or ends. A worker that was frozen and comes back has lost its runs.
 """
 
 import logging
@@ -35,33 +35,33 @@ from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.tasks.jobs import limits, sender, terms
 from harbor_refresh.tasks.jobs.outcomes import HEADER, run_of
-from harbor_refresh.tasks.jobs.running.reaper import release, release_runs_without_node, running
+from harbor_refresh.tasks.jobs.running.reaper import release, release_runs_without_worker, running
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.models.job import Job, JobState, Node
 from harbor_refresh.tasks.news import signals
 
 log = logging.getLogger("harbor_refresh")
 
-#: After so long a silent node is suspected, and after so long again it is dead.
+#: After so long a silent worker is suspected, and after so long again it is dead.
 TTL_SECONDS = 5.0
 BEAT_SECONDS = 1.0
 #: So often it looks whether a limit lets the next job run.
 LIMIT_SECONDS = 0.2
 #: Its rate is the highest of so many beats.
 BEATS_A_RATE = 5
-#: With each pass, once a second, a node sends the jobs whose time has come, or whose limit has room. Every so many
-#: passes, it looks whether anything else is left to send or to release.
+#: With each pass, once a second, a worker sends the jobs whose time has come, or whose limit has room. Every so
+#: many passes, it looks whether anything else is left to send or to release.
 BEATS_A_PASS = 5
 
-#: The environment variable that tells processes of a pool the id of their node, because they may be spawned.
+#: The environment variable that tells processes of a pool the id of their worker, because they may be spawned.
 ID = "HARBOR_REFRESH_NODE"
 
 
-def delete_dead_nodes() -> list[str]:
-    """Delete the nodes that are suspected for the ttl and silent still, and suspect those that are silent for the
-    ttl. Returns the names of the dead. Two looks, because after a pause of the database every node is silent: then
-    a heartbeat (sql/beat.sql), which ends the suspicion, comes before the second. A time that is as far ahead is
-    of a clock that has gone back, and counts as silence."""
+def delete_dead_workers() -> list[str]:
+    """Delete the workers that are suspected for the ttl and silent still, and suspect those that are silent for
+    the ttl. Returns the names of the dead. Two looks, because after a pause of the database all are silent: then a
+    heartbeat (sql/beat.sql), which ends the suspicion, comes before the second. A time as far ahead is of a clock
+    that has gone back, and counts as silence."""
     before, ahead = Now() - timedelta(seconds=TTL_SECONDS), Now() + timedelta(seconds=TTL_SECONDS)
     with absence_translated(), transaction.atomic():
         late = Node.objects.select_for_update(skip_locked=True).filter(suspected_at__lt=before)
@@ -70,12 +70,12 @@ def delete_dead_nodes() -> list[str]:
         quiet = Node.objects.exclude(heard_at__range=(before, ahead))
         quiet.filter(Q(suspected_at=None) | Q(suspected_at__gt=ahead)).update(suspected_at=Now())
     if names := [*dead.values()]:
-        signals.nodes_died.send(sender=delete_dead_nodes, names=names)
+        signals.workers_died.send(sender=delete_dead_workers, names=names)
     return names
 
 
 class ThisWorker:
-    """The node of this worker. Processes of its pool have its id."""
+    """This worker. Processes of its pool have its id."""
 
     def __init__(self) -> None:
         self.id = int(os.environ.get(ID) or secrets.randbits(62))
@@ -91,7 +91,7 @@ class ThisWorker:
         self._consumer: Any = None
 
     def start(self, consumer: Any) -> None:
-        """Say that this node is there, before it takes a message and before its pool has processes; go on in
+        """Say that this worker is there, before it takes a message and before its pool has processes; go on in
         threads."""
         self.id = secrets.randbits(62)  # two workers may have been forked from one process
         os.environ[ID] = str(self.id)
@@ -105,8 +105,8 @@ class ThisWorker:
             self._guarded(limits.write_declared)
         sender.publisher.get()  # before a fork, so that none of its locks is held in a child
         connection.close()  # of the main thread, which is forked
-        self._do_beside("node", self._beat_on)
-        self._do_beside("node's passes", self._pass_on)
+        self._do_beside("beats", self._beat_on)
+        self._do_beside("passes", self._pass_on)
 
     def _do_beside(self, name: str, work: Callable[[], None]) -> None:
         """Do this work in a thread with this name, unless that thread is still at it, or the worker ends."""
@@ -132,7 +132,7 @@ class ThisWorker:
         try:
             with absence_translated():
                 Node.objects.filter(pk=self.id).delete()
-            release_runs_without_node()
+            release_runs_without_worker()
         except (RefreshError, DatabaseError) as exc:
             log.warning("%s could not say that it leaves: %s", self._name, exc)
         connection.close()
@@ -190,15 +190,15 @@ class ThisWorker:
         # gone. A pool of threads is one process, this one.
         if dead := set(processes) - {os.getpid(), *(one.pid for one in self._processes())}:
             release(running(Q(node=self.id, process__in=dead)))
-        if (is_one_silent and self._delete_dead_nodes()) or passes % BEATS_A_PASS == 0:
-            release_runs_without_node()
+        if (is_one_silent and self._delete_dead_workers()) or passes % BEATS_A_PASS == 0:
+            release_runs_without_worker()
             sender.send_all(with_jobs or (), publish)
         if may_send:
             sender.send_due(queues, publish)
         with suppress(RuntimeError):  # another thread changes the set of requests
             self._kill_stopped()
         if has_consequences:
-            self._do_beside("node's terms", self._carry_out)
+            self._do_beside("terms", self._carry_out)
 
     def _carry_out(self) -> None:
         self._guarded(terms.carry_out)
@@ -212,13 +212,13 @@ class ThisWorker:
         except Exception:
             log.error("%s could not look after its jobs", self._name, exc_info=True)
 
-    def _delete_dead_nodes(self) -> bool:
-        """Return whether a node was dead. If the database was away, this node does not know which nodes beat: it
+    def _delete_dead_workers(self) -> bool:
+        """Return whether a worker was dead. If the database was away, this one does not know which others beat: it
         deletes none until it has beaten for a ttl itself."""
         now = time.monotonic()
         if now - self._beat_at > TTL_SECONDS or now - self._since < TTL_SECONDS:
             return False
-        return bool(delete_dead_nodes())
+        return bool(delete_dead_workers())
 
     def _kill_stopped(self) -> None:
         """Kill the processes of runs that were stopped (`stop(kill_after=…)`) and go on, as Celery terminates a
@@ -261,7 +261,7 @@ def _kill(request: Any, pool: Any) -> None:
 this_worker = ThisWorker()
 
 
-class NodeStep(bootsteps.Step):
+class WorkerStep(bootsteps.Step):
     """The step of each worker that has it beat. It is made before the pool has processes."""
 
     def __init__(self, consumer: Any, **options: Any) -> None:

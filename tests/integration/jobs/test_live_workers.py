@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs import nodes, terms
-from harbor_refresh.tasks.jobs.nodes import delete_dead_nodes, release_runs_without_node
+from harbor_refresh.tasks.jobs import live_workers, terms
+from harbor_refresh.tasks.jobs.live_workers import delete_dead_workers, release_runs_without_worker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.running.reaper import Reaped, reap
 from harbor_refresh.tasks.jobs.sql import run
@@ -43,7 +43,7 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("database")
 
-TTL = nodes.TTL_SECONDS
+TTL = live_workers.TTL_SECONDS
 SILENCE = "nothing was heard of it for 24 hours"
 
 
@@ -68,19 +68,19 @@ def running(outbox: Outbox) -> Any:
 
 def test_a_node_is_dead_when_it_was_silent_for_two_looks(running: Any) -> None:
     silent(1, TTL + 1)
-    assert delete_dead_nodes() == [], "it is suspected by now"
-    assert delete_dead_nodes() == [], "it has had no time to beat since"
+    assert delete_dead_workers() == [], "it is suspected by now"
+    assert delete_dead_workers() == [], "it has had no time to beat since"
     suspected_for(1, TTL + 1)
-    assert delete_dead_nodes() == ["one"]
+    assert delete_dead_workers() == ["one"]
     assert list(Node.objects.values_list("name", flat=True)) == ["two"]
 
 
 def test_a_beat_between_two_looks_clears_the_suspicion(running: Any) -> None:
     silent(1, TTL + 1)
-    delete_dead_nodes()
+    delete_dead_workers()
     beats(1, name="one")
     assert Node.objects.get(pk=1).suspected_at is None
-    assert delete_dead_nodes() == []
+    assert delete_dead_workers() == []
 
 
 @pytest.mark.parametrize("is_suspected", [False, True])
@@ -91,14 +91,14 @@ def test_a_sign_of_life_in_the_future_comes_from_a_clock_that_went_back_and_hide
     node = Node.objects.filter(pk=1)
     node.update(heard_at=ahead, suspected_at=ahead if is_suspected else None)
     assert run("to_do", node=2, queues=[], ttl=TTL)[0][1], "some node is silent"
-    assert delete_dead_nodes() == [], "it is suspected from now on, and may beat"
+    assert delete_dead_workers() == [], "it is suspected from now on, and may beat"
     assert node.filter(suspected_at__lte=Now()).update(suspected_at=Now() - timedelta(seconds=TTL + 1)) == 1
-    assert delete_dead_nodes() == ["one"]
+    assert delete_dead_workers() == ["one"]
 
 
 def test_the_runs_of_a_dead_node_are_released_and_the_jobs_are_sent_again(running: Any, outbox: Outbox) -> None:
     Node.objects.filter(pk=1).delete()
-    assert release_runs_without_node() == 1
+    assert release_runs_without_worker() == 1
     assert rows() == {"j": ("sent", 1)}
     assert outbox.taken() == [("j", 1)]
     assert tasks()["j"] == ("Pending", 1, 1, "its process died")
@@ -107,13 +107,13 @@ def test_the_runs_of_a_dead_node_are_released_and_the_jobs_are_sent_again(runnin
 @pytest.mark.parametrize("node", [1, 2], ids=["the same process", "another node"])
 def test_the_end_of_a_run_that_was_released_comes_too_late(node: int, running: Any, outbox: Outbox) -> None:
     Node.objects.filter(pk=1).delete()
-    release_runs_without_node()
+    release_runs_without_worker()
     assert take([Outcome(running.run, Status.SUCCESS)]) == []
     (message,) = outbox.take()
     beats(node)
     assert begun(message, node=node)
     assert take([Outcome(running.run, Status.SUCCESS)]) == [], "the next run is still running"
-    assert release_runs_without_node() == 0, "the node of the next run is alive"
+    assert release_runs_without_worker() == 0, "the node of the next run is alive"
     assert rows() == {"j": ("running", 2)}
 
 
@@ -133,15 +133,15 @@ def three_dead(outbox: Outbox) -> None:
 
 def test_a_run_whose_task_is_locked_holds_up_no_other(three_dead: None) -> None:
     with transaction_held_open(lambda: Task.objects.select_for_update().get(job_id="a")) as commit:
-        assert release_runs_without_node() == 2
+        assert release_runs_without_worker() == 2
         assert {name: state for name, (state, _) in rows().items()} == {"a": "running", "b": "sent", "c": "sent"}
         commit()
-    assert release_runs_without_node() == 1
+    assert release_runs_without_worker() == 1
 
 
 def test_runs_whose_release_the_database_refuses_hold_up_no_other(three_dead: None) -> None:
     tasks_refuse("OLD.job_id IN ('a', 'b')")
-    assert release_runs_without_node() == 1
+    assert release_runs_without_worker() == 1
     assert {name: state for name, (state, _) in rows().items()} == {"a": "running", "b": "running", "c": "sent"}
 
 
@@ -152,10 +152,10 @@ def test_a_run_with_a_locked_job_behind_it_holds_up_no_other(outbox: Outbox) -> 
     Job.objects.update(max_attempts=1)
     ran_on_a_dead_node(outbox)
     with transaction_held_open(lambda: Task.objects.select_for_update().get(job_id="b")) as commit:
-        assert release_runs_without_node() == 1
+        assert release_runs_without_worker() == 1
         assert rows()["c"] == ("ended", 1)
         commit()
-    assert release_runs_without_node() == 1
+    assert release_runs_without_worker() == 1
     assert (tasks()["a"][0], tasks()["b"][0]) == ("Error", "Stopped")
 
 
@@ -163,7 +163,7 @@ def test_the_job_behind_one_that_was_exhausted_is_sent_with_its_release(outbox: 
     needs = [NewNeed(0, even_if_failed=True)]
     start("SCAN", [[NewJob("a.job", job_id="a", max_attempts=1), NewJob("b.job", job_id="b", needs=needs)]])
     ran_on_a_dead_node(outbox)
-    assert release_runs_without_node() == 1
+    assert release_runs_without_worker() == 1
     assert tasks()["a"][0] == "Error"
     assert outbox.taken() == [("b", 0)]
 
@@ -172,7 +172,7 @@ def test_a_run_in_eager_mode_has_no_node_and_stays(outbox: Outbox) -> None:
     recorded("j")
     (message,) = outbox.take()
     assert begun(message, node=0)
-    assert release_runs_without_node() == 0
+    assert release_runs_without_worker() == 0
 
 
 # silent jobs
