@@ -29,12 +29,23 @@ from harbor_refresh.executions.news.audit import Target, Word, noted, person_of
 from harbor_refresh.executions.queries.error_groups import by_hour, by_message, by_vendor, newest_errors
 from harbor_refresh.executions.queries.listing import NEWEST, lowest_of_the_newest
 from harbor_refresh.executions.status import Status, is_final
-from harbor_refresh.tasks.admin import job_formatters
 from harbor_refresh.tasks.admin.execution_actions import (
     errors_shown,
     may_run_again,
     may_unless_harbors,
     may_view_jobs,
+)
+from harbor_refresh.tasks.admin.job_formatters import (
+    attempt_of,
+    check_in_bar,
+    folded,
+    job_name,
+    job_result,
+    last_heard,
+    needed_jobs,
+    pretty,
+    with_jobs,
+    worker_label,
 )
 from harbor_refresh.tasks.jobs.again import run_job_again
 from harbor_refresh.tasks.jobs.queries import check_in_of, why
@@ -110,7 +121,7 @@ class TaskAdmin(LegendAdmin):
         )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Task]:
-        return job_formatters.with_jobs(super().get_queryset(request), shown=may_view_jobs(request))
+        return with_jobs(super().get_queryset(request), shown=may_view_jobs(request))
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """Within one execution, show unfinished tasks first, which is the order of the index task_rollup. By
@@ -136,7 +147,7 @@ class TaskAdmin(LegendAdmin):
         now: list[Any] = [] if job.state == JobState.ENDED else ["why"]
         if job.state == JobState.RUNNING:
             has_numbers = (check_in_of(job) or JobCheckIn()).share is not None
-            now = [*(["done"] if has_numbers else []), ("node", "runs_so_far"), "heard"]
+            now = [*(["done"] if has_numbers else []), ("worker", "runs_so_far"), "heard"]
         end = ["traceback" if obj.its_end.traceback else "result"] if obj.its_end else []
         work = [("name", "attempt"), ("arguments", "named_arguments"), ("options", "published"), "needed"]
         of_job = {"At this moment": now, "Its end": end, "Job": work}
@@ -192,18 +203,18 @@ class TaskAdmin(LegendAdmin):
     created = column("creation_time", "Created")
     started = column("start_time", "Started")
     short_message = column("status_message", "Message", lambda text: Truncator(text).chars(80))
-    its_work = column(job_formatters.job_name, "Job")
+    its_work = column(job_name, "Job")
     name = column("its_job.name", "Name", str)
-    attempt = column("its_job", "Attempt", job_formatters.attempt_of)
-    arguments = column("its_job.args", "Arguments", job_formatters.pretty)
-    named_arguments = column("its_job.kwargs", "Named arguments", job_formatters.pretty)
-    options = column("its_job.options", "Options", job_formatters.pretty)
+    attempt = column("its_job", "Attempt", attempt_of)
+    arguments = column("its_job.args", "Arguments", pretty)
+    named_arguments = column("its_job.kwargs", "Named arguments", pretty)
+    options = column("its_job.options", "Options", pretty)
     published = column("its_job.sent_at", "Message sent")
-    needed = column("its_job", "Needs", job_formatters.needed_jobs)
-    node = column("its_job", "Runs on", job_formatters.worker_label)
+    needed = column("its_job", "Needs", needed_jobs)
+    worker = column("its_job", "Runs on", worker_label)
     runs_so_far = column("its_job.run", "Runs so far", int)
-    heard = column("its_job", "Last heard of", job_formatters.last_heard)
+    heard = column("its_job", "Last heard of", last_heard)
     why = column("its_job", "Why it does not run", why)
-    done = column("its_job", "Done", job_formatters.check_in_bar)
-    result = column("its_end", "Result", job_formatters.job_result)
-    traceback = column("its_end.traceback", "Traceback", partial(job_formatters.folded, "Show the traceback"))
+    done = column("its_job", "Done", check_in_bar)
+    result = column("its_end", "Result", job_result)
+    traceback = column("its_end.traceback", "Traceback", partial(folded, "Show the traceback"))
