@@ -14,14 +14,15 @@
 | lost      | `check`, where the tick that was sent may be lost   | send, if    | send, if       | send, if       |
 | emptied   | `claim`: the tick has taken all of a short queue    | `TICK_SENT` | `TICK_SENT`    | `TICK_SENT`    |
 | ended     | `claim`, `tick_has_ended`: the tick claims no more  | stays       | no key         | no key         |
+| vetoed    | `Tick.apply_async`: enough ticks wait in the broker | stays       | stays          | stays          |
 
 *send*: the state is `TICK_SENT`, and the process that caused the event sends a tick. *if*: members wait and the
 database is not away; else the state stays. Each event but that of `tick_has_ended` is part of the script that
 causes it (queue/lua/_ticks.lua), so no mark falls between two states. A tick that finds a pause causes none.
 
 If the process dies between the event and the tick, or the tick cannot be sent, the key ends after WAKE_TTL_MS, and
-the next event, recovery (5 s) or the schedule sends one. A tick is not sent while enough ticks wait in the broker
-(`Tick`). The older designs wait for their schedule.
+the next event, recovery (5 s) or the schedule sends one. One that is vetoed is not sent: those that wait do its work.
+The older designs wait for their schedule.
 """
 
 import logging
