@@ -31,9 +31,13 @@ def is_text(value: Any, at_most: int, at_least: int = 0) -> bool:
     return storable(value) and at_least <= len(value) <= at_most
 
 
+def is_number(value: Any, at_least: float, at_most: float) -> bool:
+    """Whether it is a number in this range, as NaN never is. True and False are not numbers here."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and at_least <= value <= at_most
+
+
 def is_whole(value: Any, at_least: int, at_most: int) -> bool:
-    """Whether it is a whole number in this range. True and False are not numbers here."""
-    return isinstance(value, int) and not isinstance(value, bool) and at_least <= value <= at_most
+    return isinstance(value, int) and is_number(value, at_least, at_most)
 
 
 def made_storable(text: str) -> str:

@@ -17,7 +17,7 @@ from harbor_refresh.executions.news import callbacks
 from harbor_refresh.executions.queries.chosen_pages import BULK
 from harbor_refresh.executions.queries.filters import MAX_TRIGGER
 from harbor_refresh.executions.status import MAX_VENDOR, is_final
-from harbor_refresh.executions.text import MAX_JSON, is_text, json_text, shown
+from harbor_refresh.executions.text import MAX_JSON, is_number, is_text, json_text, shown
 
 #: Rows, and characters of JSON, in one statement: the database's driver holds some five copies of it.
 BATCH, BATCH_SIZE = 5_000, 4_000_000
@@ -167,8 +167,7 @@ def _refuse_unstorable(new: NewExecution) -> None:
         raise Refused(f"trigger takes at most {MAX_TRIGGER} characters, and got {shown(new.trigger)}")
     _refuse_attributes("", new.extra_attrs)
     seconds: Any = new.open_seconds
-    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if seconds is not None and not (is_number and 0 < seconds <= MAX_OPEN_SECONDS):
+    if seconds is not None and not (is_number(seconds, 0, MAX_OPEN_SECONDS) and seconds):
         takes = f"takes seconds above 0, at most {MAX_OPEN_SECONDS:,} (a year)"
         raise Refused(f"the time limit of an open execution {takes}, and got {shown(seconds)}")
     for task in new.tasks:

@@ -9,13 +9,14 @@ from django.db.models.functions import Now
 from harbor_refresh.executions.lifecycle import links
 from harbor_refresh.executions.lifecycle.stops import stop, stop_many, stop_task
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.jobs.starting.options import MAX_SECONDS, Takes, is_seconds, refuse
+from harbor_refresh.executions.text import is_number
+from harbor_refresh.tasks.jobs.starting.options import MAX_SECONDS, Takes, refuse
 from harbor_refresh.tasks.models.job import Job, JobState
 from harbor_refresh.tasks.without_redis.agenda import at_once
 
 #: A run hears of its stop within a second.
 KILL_AFTER = Takes(
-    f"a number of seconds from 1 to {MAX_SECONDS:,} (a year)", lambda value: is_seconds(value) and value >= 1
+    f"a number of seconds from 1 to {MAX_SECONDS:,} (a year)", lambda value: is_number(value, 1, MAX_SECONDS)
 )
 
 

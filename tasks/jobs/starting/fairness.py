@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.text import is_text, shown
+from harbor_refresh.executions.text import is_number, is_text, shown
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.models.terms import MAX_KEY, Terms
 
@@ -46,8 +46,7 @@ class Turns:
 
 def turns_of(weight: float, fair_by: str | None) -> Turns:
     """Return the turns of a new execution. Raises Refused for a weight or a name that is none."""
-    is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
-    if not is_number or not LIGHTEST <= weight <= HEAVIEST:
+    if not is_number(weight, LIGHTEST, HEAVIEST):
         raise Refused(f"weight takes a number from {LIGHTEST:g} to {HEAVIEST:,}, and got {shown(weight)}")
     if fair_by is not None and not is_text(fair_by, MAX_KEY, at_least=1):
         raise Refused(f"fair_by takes text of 1 to {MAX_KEY} characters, and got {shown(fair_by)}")

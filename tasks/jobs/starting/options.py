@@ -12,7 +12,7 @@ from typing import Any
 from celery.utils.time import maybe_iso8601, maybe_make_aware
 
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.text import is_text, is_whole, shown
+from harbor_refresh.executions.text import is_number, is_text, is_whole, shown
 from harbor_refresh.tasks.models.state import MAX_QUEUE
 
 #: A year. A moment far beyond it is in no calendar.
@@ -36,8 +36,7 @@ def refuse(owner: str, name: str, value: Any, takes: Takes) -> None:
 
 
 def is_seconds(value: Any) -> bool:
-    """Whether it is a number from 0 to MAX_SECONDS. Infinity and NaN are not in that range."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_SECONDS
+    return is_number(value, 0, MAX_SECONDS)
 
 
 def is_moment(value: Any) -> bool:
