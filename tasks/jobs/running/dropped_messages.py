@@ -74,14 +74,15 @@ def end(job: Any, header: Any, status: Status, why: str, *, has_begun: bool = Fa
     its = Run(task_id, job, number + 1, worker=this_worker.id) if has_begun else Run(task_id, job, number)
     why, until = made_storable(why)[:MAX_MESSAGE], time.monotonic() + LOCKED_SECONDS * has_begun
     try:
-        while take_apart([Outcome(its, status, why)]).left:
-            if time.monotonic() >= until:
-                raise DatabaseAway("its task is locked")
+        while (is_locked := bool(take_apart([Outcome(its, status, why)]).left)) and time.monotonic() < until:
             time.sleep(TRY_SECONDS)
+        trouble = "its task is locked" if is_locked else ""
     except DatabaseAway as exc:
-        log.warning("Could not write of task %d that %s: %s", task_id, why, exc)
+        trouble = str(exc)
     finally:
         connection.close()  # the main process keeps none
+    if trouble:
+        log.warning("Could not write of task %d that %s: %s", task_id, why, trouble)
 
 
 def connect() -> None:
