@@ -39,6 +39,16 @@ class Lease:
         self.name = name
         self.holder = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
 
+    @contextmanager
+    def taken(self) -> Iterator[Held | None]:
+        """Take the lease for the block, and release it after that. If another process has it, yield that."""
+        held = self.take()
+        try:
+            yield held
+        finally:
+            if not held:
+                self.release()
+
     def take(self) -> Held | None:
         """Take the lease and return None; if another process has it, return that. If its row is locked, its holder
         works now. A lease that ends later than possible was given by a clock that has gone back."""

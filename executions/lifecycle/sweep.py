@@ -72,14 +72,13 @@ def sweep(
     """
     outcome = Swept()
     lease = Lease("sweep")
-    outcome.held = lease.take()
     try:
-        if not outcome.held:
-            _Sweep(outcome, lease, progress, seconds).work(step, position)
+        with lease.taken() as outcome.held:
+            if not outcome.held:
+                _Sweep(outcome, lease, progress, seconds).work(step, position)
     except LeaseLost:
         outcome.lease_lost = True
     finally:
-        lease.release()  # another sweep keeps its lease
         signals.swept.send(sender=sweep, outcome=outcome)
     return outcome
 

@@ -118,15 +118,12 @@ def fire_again() -> int:
     target is set any more, apply them here. One process at a time does so, or a slow target would take them all.
     """
     noted = Job.objects.filter(report__isnull=False).select_related("task").order_by("pk")
-    lease = Lease("reports")
     with absence_translated():
         first, last = noted.aggregate(Min("pk"), Max("pk")).values()
-        if first is None or lease.take():
+        if first is None:
             return 0
-    try:
-        return _fire(noted, random.randint(first, last))  # noqa: S311  # no secret
-    finally:
-        lease.release()
+        with Lease("reports").taken() as held:
+            return 0 if held else _fire(noted, random.randint(first, last))  # noqa: S311  # no secret
 
 
 def _fire(noted: QuerySet[Job], begin: int) -> int:

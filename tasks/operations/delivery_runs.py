@@ -74,12 +74,10 @@ def run() -> None:
             if is_paused():
                 deliverer.write_deliveries()  # the sweep leaves executions whose changes are not told
                 return
-            if lease.take():
-                return
-            try:
+            with lease.taken() as held:
+                if held:
+                    return
                 is_done = deliverer.deliver(_ask_handlers, go_on)
-            finally:
-                lease.release()
             if is_done:
                 deliverer.deliver(_ask_handlers, go_on)
     except DatabaseAway as exc:

@@ -101,14 +101,12 @@ def reconcile(
         _look(outcome, full=full, progress=progress)
     else:
         lease = Lease("reconcile")
-        outcome.held = lease.take()
-        if not outcome.held:
-            try:
-                _look(outcome, full=full, progress=progress, lease=lease)
-            except LeaseLost:
-                outcome.lease_lost = True
-            finally:
-                lease.release()
+        try:
+            with lease.taken() as outcome.held:
+                if not outcome.held:
+                    _look(outcome, full=full, progress=progress, lease=lease)
+        except LeaseLost:
+            outcome.lease_lost = True
     signals.reconciled.send(sender=reconcile, outcome=outcome)
     return outcome
 
