@@ -21,7 +21,7 @@ database is not away; else the state stays. Each event but that of `tick_has_end
 causes it (queue/lua/_ticks.lua), so no mark falls between two states. A tick that finds a pause causes none.
 
 If the process dies between the event and the tick, or the tick cannot be sent, the key ends after WAKE_TTL_MS, and
-the next event, recovery (5 s) or the schedule sends one. A tick that is vetoed is not sent, because those that wait do
+the next event, recovery (5 s) or the schedule sends one. A tick that is vetoed is not sent: the ticks that wait do
 its work. The older designs wait for their schedule.
 """
 
