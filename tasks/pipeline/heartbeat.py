@@ -6,7 +6,6 @@ claim that is too old is recovered even if its node is alive. The heartbeat for 
 """
 
 import logging
-import os
 import threading
 from contextlib import suppress
 from typing import Any
@@ -15,6 +14,7 @@ from celery import signals
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks.conf import pacing
+from harbor_refresh.tasks.per_process import PerProcess
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import brief_queue, execution_queue
 from harbor_refresh.tasks.queue.node import this_node
@@ -22,11 +22,24 @@ from harbor_refresh.tasks.without_redis import mode
 
 log = logging.getLogger("harbor_refresh")
 
-stopping = threading.Event()
-_running_in = 0  # the id of the process that has a heartbeat; a forked child has none
+
+class Heartbeat:
+    def __init__(self) -> None:
+        self._is_over = threading.Event()
+        threading.Thread(target=send_until, args=(self._is_over,), name="heartbeat", daemon=True).start()
+
+    def stop(self) -> None:
+        """Stop, and note it in Redis: a node that falls silent without this note is shown as dead. If Redis is
+        away, the note is lost."""
+        self._is_over.set()
+        with suppress(QueueUnavailable):
+            brief_queue().leave(this_node.name)
 
 
-def send_until_stopped() -> None:
+of_this_process = PerProcess(Heartbeat)
+
+
+def send_until(is_over: threading.Event) -> None:
     silent, interval = False, pacing.HEARTBEAT_SECONDS
     while True:
         try:
@@ -42,29 +55,15 @@ def send_until_stopped() -> None:
                     wakeup.send("tasks.recover_stale")
                 except Exception as exc:  # any error of the broker's client, because the schedule asks as well
                     log.warning("Could not ask for recovery, the schedule will in a few seconds: %s", exc)
-        if stopping.wait(interval):
+        if is_over.wait(interval):
             return
 
 
 def start(task: Any = None, **_: Any) -> None:
-    """Start the heartbeat, once in a process; in a pool without processes, the first task starts it, unless it was
+    """Start the heartbeat of this process; in a pool without processes, the first task starts it, unless it was
     called as a function, which any program may do."""
-    global _running_in  # noqa: PLW0603
-    if _running_in == os.getpid() or mode.is_on() or (task and task.request.is_eager):
-        return
-    _running_in = os.getpid()
-    stopping.clear()
-    threading.Thread(target=send_until_stopped, name="heartbeat", daemon=True).start()
-
-
-def stop(**_: Any) -> None:
-    """Stop, and note it in Redis: a node that falls silent without this note is shown as dead. If Redis is away,
-    the note is lost."""
-    if _running_in != os.getpid() or stopping.is_set():
-        return
-    stopping.set()
-    with suppress(QueueUnavailable):
-        brief_queue().leave(this_node.name)
+    if not mode.is_on() and not (task and task.request.is_eager):
+        of_this_process.get()
 
 
 def request_first_recovery(sender: Any, **_: Any) -> None:
@@ -75,6 +74,6 @@ def request_first_recovery(sender: Any, **_: Any) -> None:
 def connect() -> None:
     signals.worker_process_init.connect(start, dispatch_uid="heartbeat.start")
     signals.task_prerun.connect(start, dispatch_uid="heartbeat.start_late")
-    signals.worker_process_shutdown.connect(stop, dispatch_uid="heartbeat.stop")
-    signals.worker_shutdown.connect(stop, dispatch_uid="heartbeat.stop_without_processes")
+    signals.worker_process_shutdown.connect(of_this_process.stop, dispatch_uid="heartbeat.stop")
+    signals.worker_shutdown.connect(of_this_process.stop, dispatch_uid="heartbeat.stop_without_processes")
     signals.worker_ready.connect(request_first_recovery, dispatch_uid="heartbeat.request_first_recovery")

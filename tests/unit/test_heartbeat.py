@@ -1,7 +1,7 @@
 """The heartbeat: silent nodes are recovered at once, and errors are logged."""
 
 import os
-from collections.abc import Iterator
+import threading
 from typing import Any
 
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.conf import pacing
+from harbor_refresh.tasks.per_process import PerProcess
 from harbor_refresh.tasks.pipeline import heartbeat
 from tests.waiting import wait_for
 
@@ -19,12 +20,13 @@ class Queue:
     def __init__(self, *answers: int | QueueUnavailable) -> None:
         self.answers = list(answers)
         self.beats: list[str] = []
+        self.is_over = threading.Event()
 
     def heartbeat(self, node: str) -> int:
         answer = self.answers.pop(0) if self.answers else None
         self.beats.append(node)
         if not self.answers:
-            heartbeat.stopping.set()
+            self.is_over.set()
         assert answer is not None
         if isinstance(answer, QueueUnavailable):
             raise answer
@@ -32,11 +34,8 @@ class Queue:
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pacing, "HEARTBEAT_SECONDS", 0.001)
-    heartbeat.stopping.clear()
-    yield
-    heartbeat.stopping.clear()
 
 
 @pytest.fixture
@@ -50,7 +49,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 def beaten(monkeypatch: pytest.MonkeyPatch, *answers: int | QueueUnavailable) -> Queue:
     queue = Queue(*answers)
     monkeypatch.setattr(heartbeat, "execution_queue", lambda: queue)
-    heartbeat.send_until_stopped()
+    heartbeat.send_until(queue.is_over)
     return queue
 
 
@@ -91,8 +90,8 @@ def test_a_broker_that_fails_is_logged_and_ends_no_heartbeat(
 def begun(monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]]) -> list[int]:
     """One item for each heartbeat that begins, in a process that has none yet."""
     found: list[int] = []
-    monkeypatch.setattr(heartbeat, "_running_in", 0)
-    monkeypatch.setattr(heartbeat, "send_until_stopped", lambda: found.append(1))
+    monkeypatch.setattr(heartbeat, "of_this_process", PerProcess(heartbeat.Heartbeat))
+    monkeypatch.setattr(heartbeat, "send_until", lambda _: found.append(1))
     return found
 
 
@@ -112,7 +111,7 @@ def test_a_program_that_calls_a_task_as_a_function_is_no_node(begun: list[int]) 
     recover_stale.push_request(is_eager=True)
     heartbeat.start(task=recover_stale)
     recover_stale.pop_request()
-    assert heartbeat._running_in == 0
+    assert begun == []
     heartbeat.start(task=recover_stale)
     wait_for(lambda: begun, "the heartbeat of a worker that begins one")
 

@@ -9,7 +9,7 @@ from typing import Any
 from celery import current_app
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from harbor_refresh.tasks.jobs.running.per_process import PerProcess
+from harbor_refresh.tasks.per_process import PerProcess
 
 #: One that has not been used for so long may have been cut on its way, and is replaced.
 IDLE_SECONDS = 30.0

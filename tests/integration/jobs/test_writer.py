@@ -25,11 +25,11 @@ from harbor_refresh.tasks.jobs.again import resume_stopped
 from harbor_refresh.tasks.jobs.live_workers import release_runs_without_worker, this_worker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Taken
 from harbor_refresh.tasks.jobs.running import tracked, writer
-from harbor_refresh.tasks.jobs.running.per_process import PerProcess
 from harbor_refresh.tasks.jobs.running.writer import Writer
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.jobs.stops import stop_jobs
 from harbor_refresh.tasks.models.job import Job, Node
+from harbor_refresh.tasks.per_process import PerProcess
 from tests import servers
 from tests.integration.concurrency import transaction_held_open
 from tests.integration.jobs.sample_jobs import (
