@@ -11,9 +11,9 @@ from django.http.request import UnreadablePostError
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.csrf import csrf_exempt
 
-from harbor_refresh.executions.api import job_reports
+from harbor_refresh.executions.api import hook_reports
 from harbor_refresh.executions.api.access import Scope, may
-from harbor_refresh.executions.api.job_reports import StatusChange, read
+from harbor_refresh.executions.api.hook_reports import HookReport, read
 from harbor_refresh.executions.api.problems import Problem, answer, unauthorized
 from harbor_refresh.executions.attached.ownership import Operation, harbors
 from harbor_refresh.executions.conf import intake_settings
@@ -40,7 +40,7 @@ def may_report(request: HttpRequest) -> None:
 
 @csrf_exempt
 def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
-    """Take a status change. An answer of 200 is empty, and means that it is in the database, or was there already.
+    """Take a report. An answer of 200 is empty, and means that it is in the database, or was there already.
 
     1. Refuse callers that may not report, then what is too large or cannot be read.
     2. Apply it. A check-in changes no task.
@@ -63,15 +63,15 @@ def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
 
 
 @harbors(Operation.REPORT)
-def _take(change: StatusChange, task_id: int) -> None:
-    if change.is_firing:
-        job_reports.report_firing(change, task_id)
-    elif not change.check_in:
-        job_reports.report_by_job(change, task_id)
+def _take(report: HookReport, task_id: int) -> None:
+    if report.is_firing:
+        hook_reports.report_firing(report, task_id)
+    elif not report.check_in:
+        hook_reports.report_by_job(report, task_id)
 
 
 def _id(text: str) -> int:
     """Read the id in the address. An id that no task can have finds none, and the job id may find the task."""
     if not (text.isascii() and text.isdecimal()):
         raise Refused("the address takes the id of a task, a whole number")
-    return int(text) if len(text) < 20 and int(text) <= MAX_ID else job_reports.NO_TASK
+    return int(text) if len(text) < 20 and int(text) <= MAX_ID else hook_reports.NO_TASK

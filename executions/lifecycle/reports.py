@@ -1,4 +1,5 @@
-"""Report the status of any number of tasks in one statement. Harbor's own reports come by api/job_reports.py."""
+"""Report the status of any number of tasks in one statement. Reports of Harbor's job service come by
+api/hook_reports.py; those that workers post to a Harbor are in tasks/jobs/report_target.py."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -25,7 +25,7 @@ from harbor_refresh.executions.news import counters
 from harbor_refresh.executions.status import CODES, MAX_ID, Status, is_final
 from harbor_refresh.executions.text import is_whole
 from harbor_refresh.tasks.jobs import report_target
-from harbor_refresh.tasks.jobs.report_target import JobReport
+from harbor_refresh.tasks.jobs.report_target import NotedReport
 from harbor_refresh.tasks.jobs.running import kept_ends
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.models.job import Job, JobEnd, JobState, Need
@@ -256,7 +256,7 @@ def _report(outcomes: Sequence[Outcome]) -> None:
     if report_target.is_set():
         now = time.time()
         report_target.note(
-            [JobReport(one.run.task_id, "", one.status, one.run.revision, one.message, now) for one in outcomes]
+            [NotedReport(one.run.task_id, "", one.status, one.run.revision, one.message, now) for one in outcomes]
         )
     else:
         reports = [

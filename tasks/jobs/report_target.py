@@ -71,8 +71,8 @@ def next_revision(revision: int) -> int:
 
 
 @dataclass(frozen=True)
-class JobReport:
-    """A status change of a job. `since` is when it was first reported, in unix seconds."""
+class NotedReport:
+    """The report that is noted in the row of its job. `since` is when it was first reported, in unix seconds."""
 
     task_id: int
     job: str
@@ -99,7 +99,7 @@ class JobReport:
         return body | ({"status_message": self.message} if self.message else {})
 
 
-def note(reports: Sequence[JobReport]) -> None:
+def note(reports: Sequence[NotedReport]) -> None:
     """Note these reports, and post them after the commit. A run that has ended ends its job here, because its task
     ends only when the target says so."""
     rows = run(
@@ -108,7 +108,7 @@ def note(reports: Sequence[JobReport]) -> None:
         reports=[one.text for one in reports],
         are_final=[is_final(one.status) for one in reports],
     )
-    noted = [JobReport(task_id, job, **json.loads(text)) for task_id, job, text in rows]
+    noted = [NotedReport(task_id, job, **json.loads(text)) for task_id, job, text in rows]
     transaction.on_commit(lambda: poster.get().put(noted))
 
 
@@ -129,13 +129,13 @@ def fire_again() -> int:
 def _fire(noted: QuerySet[Job], begin: int) -> int:
     with absence_translated(), transaction.atomic():
         if not is_set():
-            reports = [JobReport.of(one) for one in noted[:PAGE]]
+            reports = [NotedReport.of(one) for one in noted[:PAGE]]
             _apply(reports)
             _forget(reports)
             return len(reports)
         late = noted.filter(report__since__lt=time.time() - LATE_SECONDS)
         page = [*late.filter(pk__gte=begin)[:PAGE], *late.filter(pk__lt=begin)[:PAGE]][:PAGE]
-        found = [(JobReport.of(job), job.task) for job in page]
+        found = [(NotedReport.of(job), job.task) for job in page]
         # its task may have the report by now, or a later one: the answer was lost, or another program has reported
         taken = [
             one
@@ -146,13 +146,13 @@ def _fire(noted: QuerySet[Job], begin: int) -> int:
     return settle([one for one, _ in found if one not in taken]).taken
 
 
-def _apply(reports: Sequence[JobReport]) -> None:
+def _apply(reports: Sequence[NotedReport]) -> None:
     """Write them to the tasks here."""
     ours = [Report(one.task_id, one.status, one.revision, one.message or None) for one in reports]
     report_tasks(ours, Source.JOB)
 
 
-def _forget(reports: Sequence[JobReport]) -> None:
+def _forget(reports: Sequence[NotedReport]) -> None:
     if reports:
         run("reports_taken", task_ids=[one.task_id for one in reports], reports=[one.text for one in reports])
 
@@ -165,7 +165,7 @@ class Settled(NamedTuple):
     why_left: str
 
 
-def settle(reports: Sequence[JobReport]) -> Settled:
+def settle(reports: Sequence[NotedReport]) -> Settled:
     """Post these reports in this order, one request for each. Forget those that are settled, and have the jobs
     sent whose turn has come with them.
 
@@ -176,8 +176,8 @@ def settle(reports: Sequence[JobReport]) -> Settled:
        concerned. A redirect is such a refusal: it means that our setting is wrong, and is not followed.
     4. No answer: the target is away, so this report and all following ones are left.
     """
-    taken: list[JobReport] = []
-    given_up: list[JobReport] = []
+    taken: list[NotedReport] = []
+    given_up: list[NotedReport] = []
     why_left = ""
     until, url = time.monotonic() + SECONDS, refresh_settings().report_url
     for report in reports:
@@ -210,7 +210,7 @@ def settle(reports: Sequence[JobReport]) -> Settled:
     return Settled(len(taken), len(reports) - len(done), why_left)
 
 
-def _is_given_up(report: JobReport, code: int) -> bool:
+def _is_given_up(report: NotedReport, code: int) -> bool:
     """Give up a report that the target refuses for good. An end is written here, because no other program will
     say that the job has ended. False if the database refuses that: then it is posted again."""
     log.warning(
@@ -228,7 +228,7 @@ def _is_given_up(report: JobReport, code: int) -> bool:
     return True
 
 
-def _post(reports: Sequence[JobReport]) -> str:
+def _post(reports: Sequence[NotedReport]) -> str:
     """Post these, and say why some are left: they are fired again (`fire_again`)."""
     try:
         _, left, why = settle(reports)

@@ -82,17 +82,17 @@ def test_a_check_in_of_a_firing_creates_its_execution_and_changes_no_status() ->
 
 
 def test_a_second_report_waits_until_the_first_has_created_the_execution(monkeypatch: pytest.MonkeyPatch) -> None:
-    from harbor_refresh.executions.api import job_reports
+    from harbor_refresh.executions.api import hook_reports
 
     recorded("p")
     with Pause("created") as pause:
-        create = job_reports.create
+        create = hook_reports.create
 
         def slowly(new: Any) -> Execution:
             pause("created", [])
             return create(new)
 
-        monkeypatch.setattr(job_reports, "create", slowly)
+        monkeypatch.setattr(hook_reports, "create", slowly)
         with in_background(lambda: answer(firing("p@1", "p"))) as first:
             pause.wait_until_reached()
             with in_background(lambda: answer(firing("p@1", "p", "Success"))) as second:

@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.api.hook import status_hook
-from harbor_refresh.executions.api.job_reports import MAX_BODY
+from harbor_refresh.executions.api.hook_reports import MAX_BODY
 from harbor_refresh.executions.api.problems import AWAY
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.news import signals

@@ -19,7 +19,7 @@ from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.jobs import outcomes, report_target
 from harbor_refresh.tasks.jobs.again import retry_failed
 from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
-from harbor_refresh.tasks.jobs.report_target import JobReport, fire_again
+from harbor_refresh.tasks.jobs.report_target import NotedReport, fire_again
 from harbor_refresh.tasks.jobs.running import reaper
 from harbor_refresh.tasks.jobs.running.reaper import reap
 from harbor_refresh.tasks.models.job import Job, Node
@@ -51,12 +51,12 @@ LONG_AGO = 60.0
 
 
 @pytest.fixture
-def reports(outbox: Outbox) -> list[JobReport]:
+def reports(outbox: Outbox) -> list[NotedReport]:
     """The ends of five jobs, in the rows of these jobs. The process of their runs is dead."""
     recorded(*"abcde")
     since = time.time() - LONG_AGO
     found = [
-        JobReport(one.pk, one.job_id, "Success", one.status_revision, "", since)
+        NotedReport(one.pk, one.job_id, "Success", one.status_revision, "", since)
         for one in Task.objects.order_by("pk")
     ]
     for one in found:
@@ -68,11 +68,11 @@ def unreported() -> list[str]:
     return sorted(Job.objects.filter(report__isnull=False).values_list("task__job_id", flat=True))
 
 
-def ids(reports: Sequence[JobReport]) -> list[int]:
+def ids(reports: Sequence[NotedReport]) -> list[int]:
     return [one.task_id for one in reports]
 
 
-def answer(core: Target, report: JobReport, status: int) -> None:
+def answer(core: Target, report: NotedReport, status: int) -> None:
     core.answers[str(report.task_id)] = status
 
 
@@ -126,14 +126,14 @@ def test_an_end_is_posted_as_harbors_core_reads_it_and_its_task_is_left_to_the_c
 
 
 def test_without_a_secret_no_authorization_is_sent(
-    core: Target, settings: Settings, reports: list[JobReport]
+    core: Target, settings: Settings, reports: list[NotedReport]
 ) -> None:
     settings.REFRESH_REPORT_AUTHORIZATION = ""
     assert report_target.settle(reports[:1]).taken == 1
     assert [one.authorization for one in core.requests] == [None]
 
 
-def test_a_report_that_was_taken_is_forgotten(core: Target, reports: list[JobReport]) -> None:
+def test_a_report_that_was_taken_is_forgotten(core: Target, reports: list[NotedReport]) -> None:
     answer(core, reports[2], 204)
     assert fire_again() == 5
     assert (sorted(core.asked()), unreported()) == (ids(reports), [])
@@ -142,7 +142,7 @@ def test_a_report_that_was_taken_is_forgotten(core: Target, reports: list[JobRep
 
 @pytest.mark.parametrize("status", [401, 429, 503])
 def test_a_refusal_that_may_pass_is_left_and_holds_up_no_other(
-    status: int, core: Target, reports: list[JobReport]
+    status: int, core: Target, reports: list[NotedReport]
 ) -> None:
     for number in (0, 2):
         answer(core, reports[number], status)
@@ -164,7 +164,7 @@ def test_a_refusal_that_may_pass_is_left_and_holds_up_no_other(
     ],
 )
 def test_a_redirect_is_not_followed_and_the_reason_says_what_to_change(
-    status: int, location: str, shown: str, core: Target, reports: list[JobReport]
+    status: int, location: str, shown: str, core: Target, reports: list[NotedReport]
 ) -> None:
     answer(core, reports[0], status)
     core.headers["Location"] = location
@@ -175,7 +175,7 @@ def test_a_redirect_is_not_followed_and_the_reason_says_what_to_change(
 
 
 def test_an_end_that_the_target_refuses_for_good_is_written_here(
-    core: Target, reports: list[JobReport], caplog: pytest.LogCaptureFixture
+    core: Target, reports: list[NotedReport], caplog: pytest.LogCaptureFixture
 ) -> None:
     """No other program writes it, and its execution would run for ever."""
     answer(core, reports[1], 410)
@@ -193,7 +193,7 @@ def test_a_report_that_is_no_end_and_is_refused_for_good_is_written_nowhere(core
 
 
 def test_a_task_that_the_target_does_not_know_is_given_up_after_five_minutes(
-    core: Target, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
+    core: Target, reports: list[NotedReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its row may not be committed yet."""
     assert report_target.PATIENCE == 300
@@ -205,7 +205,7 @@ def test_a_task_that_the_target_does_not_know_is_given_up_after_five_minutes(
     assert (unreported(), statuses()[1]) == ([], "Success")
 
 
-def test_a_target_that_gives_no_answer_is_asked_no_more(core: Target, reports: list[JobReport]) -> None:
+def test_a_target_that_gives_no_answer_is_asked_no_more(core: Target, reports: list[NotedReport]) -> None:
     """The timeout is short from the third report on: the first two are answered, however slowly."""
 
     def shorten(_: Request) -> None:
@@ -221,7 +221,7 @@ def test_a_target_that_gives_no_answer_is_asked_no_more(core: Target, reports: l
 
 
 def test_a_slow_target_takes_no_longer_than_a_call_may(
-    core: Target, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
+    core: Target, reports: list[NotedReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report_target, "SECONDS", 0.3)
     core.delay = 0.2
@@ -232,7 +232,7 @@ def test_a_slow_target_takes_no_longer_than_a_call_may(
     assert settled == (asked, 5 - asked, "it answers too slowly")
 
 
-def test_one_process_at_a_time_waits_for_a_slow_target(core: Target, reports: list[JobReport]) -> None:
+def test_one_process_at_a_time_waits_for_a_slow_target(core: Target, reports: list[NotedReport]) -> None:
     """All processes of the ticks would wait for it, and the refreshes for them."""
     of_another: list[int] = []
     core.meanwhile = lambda _: len(core.requests) == 1 and of_another.append(fire_again())
@@ -241,7 +241,7 @@ def test_one_process_at_a_time_waits_for_a_slow_target(core: Target, reports: li
 
 
 def test_more_reports_than_a_pass_takes_are_fired_in_turns(
-    core: Target, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
+    core: Target, reports: list[NotedReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that are refused each time hold up no other: a pass takes some at random."""
     monkeypatch.setattr(report_target, "PAGE", 1)
@@ -256,7 +256,7 @@ def test_more_reports_than_a_pass_takes_are_fired_in_turns(
 
 @pytest.mark.parametrize("status", ["Success", "Stopped"])
 def test_a_report_that_its_task_has_by_now_is_not_fired_again(
-    status: str, core: Target, reports: list[JobReport]
+    status: str, core: Target, reports: list[NotedReport]
 ) -> None:
     """The answer of the target was lost, or another program has reported."""
     revision = reports[0].revision
@@ -267,7 +267,7 @@ def test_a_report_that_its_task_has_by_now_is_not_fired_again(
     assert sorted(core.asked()) == ids(reports[2:])
 
 
-def test_a_report_is_left_to_its_process_for_some_seconds(core: Target, reports: list[JobReport]) -> None:
+def test_a_report_is_left_to_its_process_for_some_seconds(core: Target, reports: list[NotedReport]) -> None:
     Job.objects.filter(task__job_id="a").update(report=json.loads(replace(reports[0], since=time.time()).text))
     fire_again()
     assert sorted(core.asked()) == ids(reports[1:])
@@ -442,7 +442,7 @@ def test_without_a_report_target_revisions_count_and_with_one_they_go_on_in_unix
 
 
 def test_without_a_target_the_reports_that_are_left_are_applied_here(
-    settings: Settings, reports: list[JobReport]
+    settings: Settings, reports: list[NotedReport]
 ) -> None:
     settings.REFRESH_REPORT_URL = ""
     assert fire_again() == 5

@@ -57,7 +57,7 @@ class Metadata(WithoutNulls):
     upstream_job_id: JobId = ""
 
 
-class StatusChange(WithoutNulls):
+class HookReport(WithoutNulls):
     """`check_in` is empty unless the job has something to say, and then its status does not count. Go's encoder
     leaves out a field with its default."""
 
@@ -76,22 +76,22 @@ class StatusChange(WithoutNulls):
         return self.run.upstream_job_id not in ("", self.job_id)
 
 
-def read(body: bytes) -> StatusChange:
-    """Read a status change. Raises RequestDataTooBig, or Refused with the reason if it cannot be used."""
+def read(body: bytes) -> HookReport:
+    """Read a report. Raises RequestDataTooBig, or Refused with the reason if it cannot be used."""
     if len(body) > MAX_BODY:
         raise RequestDataTooBig(f"a body takes at most {MAX_BODY:,} bytes")
     try:
-        change = StatusChange.model_validate_json(body)
+        report = HookReport.model_validate_json(body)
     except ValidationError as exc:
         wrong = exc.errors()[0]
         where = ".".join(map(str, wrong["loc"])) or "the body"
         raise Refused(f"{where}: {wrong['msg']}") from None
-    if not change.check_in and change.status not in CODES:
-        raise Refused(f"unknown status {shown(change.status)}; takes {', '.join(CODES)}")
-    return change
+    if not report.check_in and report.status not in CODES:
+        raise Refused(f"unknown status {shown(report.status)}; takes {', '.join(CODES)}")
+    return report
 
 
-def report_by_job(change: StatusChange, task_id: int = NO_TASK) -> None:
+def report_by_job(report: HookReport, task_id: int = NO_TASK) -> None:
     """Apply the report to the task of its job. Raises NoTaskYet or TaskDeleted.
 
     The job id finds the task. If no task has it, the id in the address does, unless that task belongs to another
@@ -103,29 +103,29 @@ def report_by_job(change: StatusChange, task_id: int = NO_TASK) -> None:
     """
     found = run(
         "report_by_job",
-        job_id=change.job_id,
+        job_id=report.job_id,
         task_id=task_id,
-        status=change.status,
-        code=CODES[change.status],
-        revision=change.run.revision,
-        message=change.status_message and change.status_message[:MAX_MESSAGE],
+        status=report.status,
+        code=CODES[report.status],
+        revision=report.run.revision,
+        message=report.status_message and report.status_message[:MAX_MESSAGE],
     )
     if not found:
-        raise missing(change, task_id)
+        raise missing(report, task_id)
     _, execution_id, vendor_type = found[0]
     if execution_id is not None:  # it has changed the task
-        after_commit([(execution_id, vendor_type)], [execution_id] if change.status == "Stopped" else [])
+        after_commit([(execution_id, vendor_type)], [execution_id] if report.status == "Stopped" else [])
 
 
-def missing(change: StatusChange, task_id: int) -> NoTaskYet | TaskDeleted:
+def missing(report: HookReport, task_id: int) -> NoTaskYet | TaskDeleted:
     """Return why there is no task: it was deleted, or it may still be created."""
-    task = f"task of job {change.job_id}" if change.job_id else f"task {task_id}"
-    if is_deleted(task_id, [change.job_id, change.run.upstream_job_id]):
+    task = f"task of job {report.job_id}" if report.job_id else f"task {task_id}"
+    if is_deleted(task_id, [report.job_id, report.run.upstream_job_id]):
         return TaskDeleted(f"the {task} was deleted")
     return NoTaskYet(f"there is no {task}")
 
 
-def report_firing(change: StatusChange, task_id: int) -> None:
+def report_firing(report: HookReport, task_id: int) -> None:
     """Take what a firing reports: create its execution if this is the first report, and apply the report to its
     task and to the task of the schedule, which shows the latest firing, as in Harbor.
 
@@ -139,18 +139,18 @@ def report_firing(change: StatusChange, task_id: int) -> None:
     created still get their reports.
     """
     with transaction.atomic():
-        of_upstream = Task.objects.select_for_update(no_key=True).filter(job_id=change.run.upstream_job_id)
+        of_upstream = Task.objects.select_for_update(no_key=True).filter(job_id=report.run.upstream_job_id)
         schedule = of_upstream.order_by("pk").first()
-        if schedule and not _exists(change.job_id):
-            _create(change, schedule.execution)
-        if change.check_in:
+        if schedule and not _exists(report.job_id):
+            _create(report, schedule.execution)
+        if report.check_in:
             return
         if schedule is None:
-            report_by_job(change, task_id)
+            report_by_job(report, task_id)
             return
-        report_by_job(change.model_copy(update={"job_id": change.run.upstream_job_id}))
+        report_by_job(report.model_copy(update={"job_id": report.run.upstream_job_id}))
         with suppress(NoTaskYet, TaskDeleted):  # a person has deleted the firing
-            report_by_job(change)
+            report_by_job(report)
 
 
 def _exists(job_id: str) -> bool:
@@ -158,14 +158,14 @@ def _exists(job_id: str) -> bool:
     return not job_id or Task.objects.filter(job_id=job_id).exists() or is_deleted(NO_TASK, [job_id])
 
 
-def _create(change: StatusChange, schedule: Execution) -> None:
+def _create(report: HookReport, schedule: Execution) -> None:
     attributes = dict(schedule.extra_attrs) if isinstance(schedule.extra_attrs, dict) else {}
     create(
         NewExecution(
             *_vendor(schedule, attributes),
             trigger=TRIGGER,
             extra_attrs=attributes,
-            tasks=[NewTask(change.job_id, {"upstream_job_id": change.run.upstream_job_id})],
+            tasks=[NewTask(report.job_id, {"upstream_job_id": report.run.upstream_job_id})],
         )
     )
 
