@@ -6,12 +6,12 @@ compared (docs/explanation/strategies.md).
 
 from harbor_refresh.executions.conf.declarations import value
 from harbor_refresh.tasks.conf import DECLARED
-from harbor_refresh.tasks.strategies.claim import Claim, Strategy
+from harbor_refresh.tasks.strategies.current import ClaimDesign, Strategy
 from harbor_refresh.tasks.strategies.older import Hash, Lock, Scan, Upstream
 
 __all__ = ["STRATEGIES", "Strategy", "strategy"]
 
-STRATEGIES: dict[str, Strategy] = {one.name: one for one in (Claim(), Scan(), Lock(), Hash(), Upstream())}
+STRATEGIES: dict[str, Strategy] = {one.name: one for one in (ClaimDesign(), Scan(), Lock(), Hash(), Upstream())}
 
 
 def strategy() -> Strategy:

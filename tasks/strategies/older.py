@@ -20,7 +20,7 @@ from harbor_refresh.tasks.queue import sets
 from harbor_refresh.tasks.queue.connection import patient, redis_errors_translated, single
 from harbor_refresh.tasks.queue.keys import HARBORS_PATTERN, harbors_keys, member_of_harbors, queue_key
 from harbor_refresh.tasks.queue.sets import PAGE, pages
-from harbor_refresh.tasks.strategies.claim import Strategy
+from harbor_refresh.tasks.strategies.current import Strategy
 from harbor_refresh.tasks.strategies.exclusion import cycle_lock, worker_mutex
 from harbor_refresh.tasks.strategies.original_refresh import refresh_one
 

@@ -38,7 +38,7 @@ def redis_away(monkeypatch: pytest.MonkeyPatch) -> None:
         "pipeline.refresher",
         "pipeline.recovery",
         "pipeline.wakeup",
-        "strategies.claim",
+        "strategies.current",
     ):
         monkeypatch.setattr(f"harbor_refresh.tasks.{module}.execution_queue", lambda: away)
 

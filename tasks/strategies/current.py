@@ -39,7 +39,7 @@ class Strategy(ABC):
         """Count the members that are marked and not begun yet."""
 
 
-class Claim(Strategy):
+class ClaimDesign(Strategy):
     name = "claim"
     runs_cycles = False
 
