@@ -12,7 +12,7 @@ from harbor_refresh.executions.database import Statements, absence_translated
 from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable, RefreshError
 from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.broker.redis_address import Address, BadAddress, read_address
-from harbor_refresh.tasks.checks.registry import Need
+from harbor_refresh.tasks.checks.registry import Server
 from harbor_refresh.tasks.conf import Refresh, refresh_settings
 from harbor_refresh.tasks.news.state import ServiceState, look
 from harbor_refresh.tasks.queue.connection import connect
@@ -28,7 +28,7 @@ REDIS_SECONDS = 2.0
 class RedisServer:
     """One Redis: the queue's, or the broker's if that is another."""
 
-    def __init__(self, need: Need, variable: str, address: Address | str) -> None:
+    def __init__(self, need: Server, variable: str, address: Address | str) -> None:
         self.need = need
         self.variable = variable
         self.address = address
@@ -36,7 +36,7 @@ class RedisServer:
 
     @property
     def name(self) -> str:
-        return "Redis" if self.need == Need.REDIS else "The broker's Redis"
+        return "Redis" if self.need == Server.REDIS else "The broker's Redis"
 
     @cached_property
     def info(self) -> dict[str, Any]:
@@ -109,14 +109,14 @@ class Facts:
 
     @cached_property
     def redis(self) -> RedisServer:
-        return RedisServer(Need.REDIS, "REDIS_URL", read_address(self.conf.redis_url))
+        return RedisServer(Server.REDIS, "REDIS_URL", read_address(self.conf.redis_url))
 
     @cached_property
     def broker(self) -> RedisServer | None:  # None: it is RabbitMQ, or another broker of Celery's
         if channels.is_the_same_server():
             return self.redis
         try:
-            return RedisServer(Need.BROKER, "CELERY_BROKER_URL", channels.address())
+            return RedisServer(Server.BROKER, "CELERY_BROKER_URL", channels.address())
         except BadAddress:
             return None
 
@@ -125,17 +125,17 @@ class Facts:
         """The Redis of the queue; and that of the broker if it is another, and is not away, which is a problem
         of its own."""
         other = self.broker
-        if other is None or other is self.redis or self.absence(Need.BROKER):
+        if other is None or other is self.redis or self.absence(Server.BROKER):
             return (self.redis,)
         return (self.redis, other)
 
-    def absence(self, need: Need) -> RefreshError | None:
+    def absence(self, need: Server) -> RefreshError | None:
         if self.glance:
             reason = self.glance.absent.get(need.name.lower())
-            is_its_own = not (need == Need.BROKER and "redis" in self.glance.absent)
-            is_away = self.glance.is_migrated or need != Need.DATABASE
+            is_its_own = not (need == Server.BROKER and "redis" in self.glance.absent)
+            is_away = self.glance.is_migrated or need != Server.DATABASE
             return RefreshError(reason) if reason and is_its_own and is_away else None
-        asked = {Need.DATABASE: self._ask_database, Need.REDIS: self._ask_redis, Need.BROKER: self._ask_broker}
+        asked = dict(zip(Server, (self._ask_database, self._ask_redis, self._ask_broker), strict=True))
         try:
             asked[need]()
         except (DatabaseAway, QueueUnavailable) as exc:
@@ -155,7 +155,7 @@ class Facts:
             with channels.glance(REDIS_SECONDS) as channel:
                 if channels.is_rabbitmq():
                     channels.try_rights(channel)
-        elif self.broker.need == Need.BROKER:
+        elif self.broker.need == Server.BROKER:
             self.broker.client.ping()
 
     @cached_property

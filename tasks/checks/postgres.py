@@ -13,7 +13,7 @@ from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.status import FINAL
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.checks.facts import Facts, place_of, run
-from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
+from harbor_refresh.tasks.checks.registry import PRESENT, Server, Shown, check
 
 LONGEST_TIMEOUT_MS = 60_000
 
@@ -22,10 +22,10 @@ LONGEST_TIMEOUT_MS = 60_000
     "database.reachable",
     "PostgreSQL answers, and lets this program in",
     shown=(*PRESENT, Shown.ATTACH),
-    answers_for=Need.DATABASE,
+    answers_for=Server.DATABASE,
 )
 def reachable(facts: Facts) -> Iterator[CheckMessage]:
-    exc, server = facts.absence(Need.DATABASE), connection.settings_dict
+    exc, server = facts.absence(Server.DATABASE), connection.settings_dict
     place = place_of("DATABASE_URL")
     if isinstance(exc, PoolerRefused):
         alter = _alter_role(server["USER"] or "ROLE", server["NAME"] or "DATABASE")
@@ -47,7 +47,7 @@ def reachable(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("database.writable", "PostgreSQL takes writes", Need.DATABASE, shown=(Shown.DOCTOR, Shown.ATTACH))
+@check("database.writable", "PostgreSQL takes writes", Server.DATABASE, shown=(Shown.DOCTOR, Shown.ATTACH))
 def writable(facts: Facts) -> Iterator[CheckMessage]:
     state = facts.database
     if state.is_standby:
@@ -60,7 +60,7 @@ def writable(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("database.timeouts", "no transaction waits for a lock indefinitely", Need.DATABASE)
+@check("database.timeouts", "no transaction waits for a lock indefinitely", Server.DATABASE)
 def timeouts(facts: Facts) -> Iterator[CheckMessage]:
     state = facts.database
     behind = "-- behind a PgBouncer, set DATABASE_POOLED=true as well, and type RECONNECT in its console"
@@ -79,7 +79,7 @@ def timeouts(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("database.roles", "reconcile sees the transactions of every role", Need.DATABASE)
+@check("database.roles", "reconcile sees the transactions of every role", Server.DATABASE)
 def other_roles(facts: Facts) -> Iterator[CheckMessage]:
     others = [role for (role,) in run("other_writers")]
     if others:
@@ -91,7 +91,7 @@ def other_roles(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("tables.migrations", "every migration is applied", Need.DATABASE, shown=PRESENT)
+@check("tables.migrations", "every migration is applied", Server.DATABASE, shown=PRESENT)
 def migrations(facts: Facts) -> Iterator[CheckMessage]:
     if missing := facts.unapplied:
         names = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
@@ -102,7 +102,7 @@ def migrations(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("tables.readable", "our tables can be read", Need.DATABASE, shown=PRESENT, answers_for=Need.DATABASE)
+@check("tables.readable", "our tables can be read", Server.DATABASE, shown=PRESENT, answers_for=Server.DATABASE)
 def readable(facts: Facts) -> Iterator[CheckMessage]:
     reason = facts.state.absent.get("database")
     if reason and facts.state.is_migrated:
@@ -112,7 +112,7 @@ def readable(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("tables.retention", "the project has chosen a retention", Need.DATABASE)
+@check("tables.retention", "the project has chosen a retention", Server.DATABASE)
 def retention(facts: Facts) -> Iterator[CheckMessage]:
     """Tell a project that keeps everything, unless it has said so (`RETENTION_DAYS` is 0)."""
     if "RETENTION_DAYS" in of_project() or not Retention.of_settings().keeps_everything:

@@ -7,14 +7,14 @@ from django.core.checks import CheckMessage, Error, Warning
 from harbor_refresh.executions.errors import QueueRefused
 from harbor_refresh.tasks.broker import channels
 from harbor_refresh.tasks.checks.facts import Facts, place_of
-from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
+from harbor_refresh.tasks.checks.registry import PRESENT, Server, Shown, check
 
 OLDEST = (6, 2)
 
 
-@check("redis.reachable", "Redis answers, and lets this program in", shown=tuple(Shown), answers_for=Need.REDIS)
+@check("redis.reachable", "Redis answers, and lets this program in", shown=tuple(Shown), answers_for=Server.REDIS)
 def redis_reachable(facts: Facts) -> Iterator[CheckMessage]:
-    if exc := facts.absence(Need.REDIS):
+    if exc := facts.absence(Server.REDIS):
         yield _unreachable(
             "Redis",
             "Redis",
@@ -29,11 +29,11 @@ def redis_reachable(facts: Facts) -> Iterator[CheckMessage]:
     "broker.reachable",
     "the broker answers, and lets this program in",
     shown=(*PRESENT, Shown.ATTACH),
-    answers_for=Need.BROKER,
+    answers_for=Server.BROKER,
 )
 def broker_reachable(facts: Facts) -> Iterator[CheckMessage]:
     """Look at the broker if it is a server of its own; else redis.reachable has looked at it."""
-    if exc := facts.absence(Need.BROKER):
+    if exc := facts.absence(Server.BROKER):
         kind = channels.kind()
         name = {"RabbitMQ": kind, "Redis": "The broker's Redis"}.get(kind, f"The broker {kind}")
         meaning = "Workers get no messages, so nothing is refreshed and no job runs."
@@ -55,7 +55,7 @@ def _unreachable(kind: str, name: str, variable: str, exc: Exception, meaning: s
     return Error(f"{name} is away, or does not answer in time. {str(exc).rstrip('.')}.\n{meaning}", todo)
 
 
-@check("redis.primary", "Redis takes writes", Need.REDIS, shown=(Shown.DOCTOR, Shown.ATTACH))
+@check("redis.primary", "Redis takes writes", Server.REDIS, shown=(Shown.DOCTOR, Shown.ATTACH))
 def primary(facts: Facts) -> Iterator[CheckMessage]:
     for server in facts.redis_servers:
         if server.info.get("role") == "slave":
@@ -66,7 +66,7 @@ def primary(facts: Facts) -> Iterator[CheckMessage]:
             )
 
 
-@check("redis.version", "Redis is 6.2 or newer, or Valkey", Need.REDIS, shown=(Shown.DOCTOR, Shown.ATTACH))
+@check("redis.version", "Redis is 6.2 or newer, or Valkey", Server.REDIS, shown=(Shown.DOCTOR, Shown.ATTACH))
 def version(facts: Facts) -> Iterator[CheckMessage]:
     for server in facts.redis_servers:
         found = str(server.info.get("redis_version", ""))
@@ -78,7 +78,7 @@ def version(facts: Facts) -> Iterator[CheckMessage]:
             )
 
 
-@check("redis.eviction", "Redis evicts no keys", Need.REDIS, shown=(Shown.DOCTOR, Shown.ATTACH))
+@check("redis.eviction", "Redis evicts no keys", Server.REDIS, shown=(Shown.DOCTOR, Shown.ATTACH))
 def eviction(facts: Facts) -> Iterator[CheckMessage]:
     for server in facts.redis_servers:
         policy = str(server.info.get("maxmemory_policy", "noeviction"))
@@ -90,7 +90,7 @@ def eviction(facts: Facts) -> Iterator[CheckMessage]:
             )
 
 
-@check("redis.persistence", "Redis keeps its keys across a restart", Need.REDIS)
+@check("redis.persistence", "Redis keeps its keys across a restart", Server.REDIS)
 def persistence(facts: Facts) -> Iterator[CheckMessage]:
     for server in facts.redis_servers:
         if not server.info.get("aof_enabled") and server.saves is False:

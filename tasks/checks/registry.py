@@ -16,7 +16,7 @@ from django.db import connection
 from harbor_refresh.executions.database import first_line
 
 
-class Need(StrEnum):
+class Server(StrEnum):
     """A server that must answer before a check can look at it."""
 
     DATABASE = "PostgreSQL"
@@ -47,9 +47,9 @@ class Check:
     id: str
     title: str
     look: Look
-    needs: tuple[Need, ...]
+    needs: tuple[Server, ...]
     shown: frozenset[Shown]
-    answers_for: Need | None
+    answers_for: Server | None
 
     @property
     def place(self) -> tuple[bool, int]:
@@ -64,9 +64,9 @@ REGISTERED: dict[str, Check] = {}
 def check(
     name: str,
     title: str,
-    *needs: Need,
+    *needs: Server,
     shown: Collection[Shown] = (Shown.DOCTOR,),
-    answers_for: Need | None = None,
+    answers_for: Server | None = None,
 ) -> Callable[[Look], Look]:
     """Register the decorated function under this id."""
 
@@ -83,7 +83,7 @@ class Result:
 
     check: Check
     problems: tuple[CheckMessage, ...] = ()
-    not_made: Need | None = None
+    not_made: Server | None = None
 
     @property
     def verdict(self) -> str:
@@ -115,7 +115,7 @@ def what_of(problem: CheckMessage) -> str:
 
 def examine(checks: Sequence[Check], facts: Any) -> Iterator[Result]:
     """Yield each result as soon as it is known. If a check itself raises, that is a problem of this check."""
-    away: set[Need] = set()
+    away: set[Server] = set()
     for one in checks:
         if missing := next((need for need in one.needs if need in away), None):
             yield Result(one, not_made=missing)

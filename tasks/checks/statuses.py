@@ -9,7 +9,7 @@ from django.core.checks import CheckMessage, Error, Warning
 from harbor_refresh.executions.text import age, plural
 from harbor_refresh.tasks.broker.celery_queues import WORK
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.checks.registry import Need, Shown, check
+from harbor_refresh.tasks.checks.registry import Server, Shown, check
 from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.pipeline.reconciliation import LONG_QUEUE, look_for_drift
 from harbor_refresh.tasks.pipeline.schedule import interval_of
@@ -23,7 +23,7 @@ MOST_CLAIMS = 40_000
 SEEN = (Shown.DOCTOR, Shown.DASHBOARD)
 
 
-@check("status.drift", "each status follows from its tasks", Need.DATABASE, Need.REDIS)
+@check("status.drift", "each status follows from its tasks", Server.DATABASE, Server.REDIS)
 def drift(facts: Facts) -> Iterator[CheckMessage]:
     """Find statuses that differ from their tasks and wait for no refresh. Reconcile marks a new one in its next
     pass; one that several passes have missed is an error."""
@@ -45,7 +45,7 @@ def drift(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.claims", "no claim is too old", Need.REDIS)
+@check("status.claims", "no claim is too old", Server.REDIS)
 def old_claims(facts: Facts) -> Iterator[CheckMessage]:
     """Claims that recovery should have released. A large `processing` is read in part only."""
     queue, limit = execution_queue(), 2 * pacing.STALE_SECONDS
@@ -58,7 +58,7 @@ def old_claims(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.reconcile", "reconcile runs", Need.DATABASE, shown=SEEN)
+@check("status.reconcile", "reconcile runs", Server.DATABASE, shown=SEEN)
 def reconcile_runs(facts: Facts) -> Iterator[CheckMessage]:
     state, since = facts.state, facts.state.last_reconcile
     is_postponed = (state.backlog or 0) > LONG_QUEUE
@@ -70,7 +70,7 @@ def reconcile_runs(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.waiting", "no execution waits for long", Need.REDIS, shown=SEEN)
+@check("status.waiting", "no execution waits for long", Server.REDIS, shown=SEEN)
 def waiting(facts: Facts) -> Iterator[CheckMessage]:
     oldest, backlog = facts.state.oldest_waiting, facts.state.backlog
     if facts.state.nodes and oldest is not None and oldest > max(60.0, 2 * facts.conf.interval):
@@ -82,7 +82,7 @@ def waiting(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.paused", "nothing is paused", Need.DATABASE, shown=SEEN)
+@check("status.paused", "nothing is paused", Server.DATABASE, shown=SEEN)
 def nothing_paused(facts: Facts) -> Iterator[CheckMessage]:
     if facts.state.pause:
         yield Error(
@@ -99,7 +99,7 @@ def nothing_paused(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.quarantine", "no execution is in quarantine", Need.DATABASE, shown=SEEN)
+@check("status.quarantine", "no execution is in quarantine", Server.DATABASE, shown=SEEN)
 def quarantined(facts: Facts) -> Iterator[CheckMessage]:
     if count := facts.state.quarantined:
         yield Error(
@@ -110,7 +110,7 @@ def quarantined(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.deliveries", "no notification was given up", Need.DATABASE, shown=SEEN)
+@check("status.deliveries", "no notification was given up", Server.DATABASE, shown=SEEN)
 def deliveries(facts: Facts) -> Iterator[CheckMessage]:
     if count := facts.state.dead_letters:
         yield Error(
@@ -120,7 +120,7 @@ def deliveries(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("status.webhooks", "no webhook waits after failures", Need.DATABASE, shown=SEEN)
+@check("status.webhooks", "no webhook waits after failures", Server.DATABASE, shown=SEEN)
 def webhooks(facts: Facts) -> Iterator[CheckMessage]:
     for name in facts.state.waiting_webhooks or ():
         yield Warning(

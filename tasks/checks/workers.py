@@ -12,7 +12,7 @@ from harbor_refresh.executions.text import age, ago, plural
 from harbor_refresh.tasks.broker.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
 from harbor_refresh.tasks.checks.celery_options import jobs
 from harbor_refresh.tasks.checks.facts import Facts, celery_command
-from harbor_refresh.tasks.checks.registry import PRESENT, Need, Shown, check
+from harbor_refresh.tasks.checks.registry import PRESENT, Server, Shown, check
 from harbor_refresh.tasks.conf.pacing import SLACK_SECONDS, longest_silence
 from harbor_refresh.tasks.models.job import Job, JobState
 from harbor_refresh.tasks.pipeline.schedule import ROWS
@@ -40,11 +40,11 @@ PURPOSES = {
 }
 #: The worker of a project that refreshes. It has a name, because the project has a worker already.
 REFRESHES = f"-n refresh@%h -Q {WORK},{TICKS},{DELIVERIES}"
-BOTH = (Need.REDIS, Need.BROKER)
+BOTH = (Server.REDIS, Server.BROKER)
 COMMANDS = (Shown.DOCTOR, Shown.PROJECT)
 
 
-@check("beat.rows", "each row of the schedule exists, is enabled and is correct", Need.DATABASE, shown=PRESENT)
+@check("beat.rows", "each row of the schedule exists, is enabled and is correct", Server.DATABASE, shown=PRESENT)
 def rows_of_beat(facts: Facts) -> Iterator[CheckMessage]:
     schedule = facts.state.schedule
     if schedule is None:
@@ -75,7 +75,7 @@ def rows_of_beat(facts: Facts) -> Iterator[CheckMessage]:
             yield Warning(f"The row {row.name} runs every {row.interval:,.0f} s, and {usual}.", todo)
 
 
-@check("beat.alive", "a beat sends ticks", Need.DATABASE, shown=PRESENT)
+@check("beat.alive", "a beat sends ticks", Server.DATABASE, shown=PRESENT)
 def beat_alive(facts: Facts) -> Iterator[CheckMessage]:
     state, silent = facts.state, facts.state.beat_silent
     command = celery_command("beat --pidfile=" if is_service() else "beat")
@@ -95,7 +95,7 @@ def beat_alive(facts: Facts) -> Iterator[CheckMessage]:
     yield Error(f"{what}\n{NOT_DONE}", f"Start one with: {command}")
 
 
-@check("workers.alive", "workers are alive", Need.REDIS, shown=PRESENT)
+@check("workers.alive", "workers are alive", Server.REDIS, shown=PRESENT)
 def workers_alive(facts: Facts) -> Iterator[CheckMessage]:
     if facts.state.nodes is None and not facts.glance:  # Redis answers, and was too slow for a look
         raise QueueUnavailable(facts.state.absent.get("redis"))
@@ -109,7 +109,7 @@ def workers_alive(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("workers.ticks", "workers look for work", Need.REDIS, shown=PRESENT)
+@check("workers.ticks", "workers look for work", Server.REDIS, shown=PRESENT)
 def ticks_come(facts: Facts) -> Iterator[CheckMessage]:
     state, since = facts.state, facts.state.last_tick
     if not state.nodes or facts.conf.in_process:
@@ -125,7 +125,7 @@ def ticks_come(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("workers.died", "no node died recently", Need.REDIS, shown=(Shown.DOCTOR, Shown.DASHBOARD))
+@check("workers.died", "no node died recently", Server.REDIS, shown=(Shown.DOCTOR, Shown.DASHBOARD))
 def died_lately(facts: Facts) -> Iterator[CheckMessage]:
     state = facts.state
     dead = [node for node in state.dead or () if node.silent <= FINDING_SECONDS]
@@ -177,7 +177,7 @@ def queues(facts: Facts) -> Iterator[CheckMessage]:
         )
 
 
-@check("workers.jobs", "each queue of jobs has a worker", Need.DATABASE, Need.BROKER, shown=COMMANDS)
+@check("workers.jobs", "each queue of jobs has a worker", Server.DATABASE, Server.BROKER, shown=COMMANDS)
 def queues_of_jobs(facts: Facts) -> Iterator[CheckMessage]:
     if not facts.workers.names or facts.unapplied:
         return  # that is a problem of its own

@@ -13,7 +13,7 @@ from harbor_refresh.executions.database import Statements
 from harbor_refresh.executions.errors import QueueRightMissing
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.checks.facts import Facts
-from harbor_refresh.tasks.checks.registry import Need, Shown, check
+from harbor_refresh.tasks.checks.registry import Server, Shown, check
 from harbor_refresh.tasks.queue.keys import HARBORS_PATTERN, HARBORS_SET
 
 run = Statements(__package__)
@@ -53,7 +53,7 @@ def setting(facts: AttachFacts) -> Iterator[CheckMessage]:
         )
 
 
-@check("attach.rights", "the role has the rights that a refresh needs", Need.DATABASE, shown=ATTACH)
+@check("attach.rights", "the role has the rights that a refresh needs", Server.DATABASE, shown=ATTACH)
 def rights(facts: AttachFacts) -> Iterator[CheckMessage]:
     for name, thing, role in facts.missing_rights:
         kind, _, what = (thing or "").partition(" ")
@@ -64,7 +64,7 @@ def rights(facts: AttachFacts) -> Iterator[CheckMessage]:
         )
 
 
-@check("attach.columns", "Harbor's tables have all needed columns", Need.DATABASE, shown=ATTACH)
+@check("attach.columns", "Harbor's tables have all needed columns", Server.DATABASE, shown=ATTACH)
 def columns(facts: AttachFacts) -> Iterator[CheckMessage]:
     """Without the right USAGE no table is seen, which is a problem of its own."""
     if facts.missing_columns and "USAGE" not in {name for name, *_ in facts.missing_rights}:
@@ -74,7 +74,7 @@ def columns(facts: AttachFacts) -> Iterator[CheckMessage]:
         )
 
 
-@check("attach.marks", "Redis is Harbor's", Need.REDIS, shown=ATTACH)
+@check("attach.marks", "Redis is Harbor's", Server.REDIS, shown=ATTACH)
 def marks(facts: AttachFacts) -> Iterator[CheckMessage]:
     kind = facts.redis.client.type(HARBORS_SET).decode()
     if kind not in ("set", "none"):
@@ -84,7 +84,7 @@ def marks(facts: AttachFacts) -> Iterator[CheckMessage]:
         )
 
 
-@check("attach.redis_rights", "Redis gives this program the rights it needs", Need.REDIS, shown=ATTACH)
+@check("attach.redis_rights", "Redis gives this program the rights it needs", Server.REDIS, shown=ATTACH)
 def redis_rights(facts: Facts) -> Iterator[CheckMessage]:
     """Name each command that Redis would refuse in a script: one that takes marks and fails half-way would lose
     them. What Celery lacks at the broker, it names itself."""

@@ -10,7 +10,7 @@ from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.tasks.checks.facts import Facts, RedisServer
-from harbor_refresh.tasks.checks.registry import Need, examine
+from harbor_refresh.tasks.checks.registry import Server, examine
 from tests import servers
 from tests.elsewhere import uses
 from tests.integration.checks.conftest import with_redis
@@ -23,12 +23,12 @@ def test_a_redis_that_is_away() -> None:
     (problem,) = results["redis.reachable"].problems
     assert str(problem.msg).startswith("Redis is away, or does not answer in time. Redis: ConnectionError")
     others = {name: one.not_made for name, one in results.items() if not name.endswith(".reachable")}
-    assert set(others.values()) == {Need.REDIS}
+    assert set(others.values()) == {Server.REDIS}
 
 
 def test_a_redis_that_asks_for_a_password_is_not_called_away(tmp_path: Path) -> None:
     with EmbeddedRedis(tmp_path / "redis", extra=["--masterauth", "other"]) as server:
-        RedisServer(Need.REDIS, "REDIS_URL", server.url).client.config_set("requirepass", "a secret of the test")
+        RedisServer(Server.REDIS, "REDIS_URL", server.url).client.config_set("requirepass", "a secret of the test")
         told = [what for _, what in found("redis.reachable", with_redis(server.url))]
         wrong = server.url.replace("redis://", "redis://:no@")
         told += [what for _, what in found("redis.reachable", with_redis(wrong))]
@@ -69,7 +69,7 @@ def test_a_redis_that_is_too_old(facts_of_redis: Facts) -> None:
 
 
 def test_a_broker_of_its_own_is_held_to_the_same(facts_of_redis: Facts, redis: Any) -> None:
-    facts_of_redis.broker = RedisServer(Need.BROKER, "CELERY_BROKER_URL", facts_of_redis.redis.address)
+    facts_of_redis.broker = RedisServer(Server.BROKER, "CELERY_BROKER_URL", facts_of_redis.redis.address)
     facts_of_redis.redis = Facts().redis
     facts_of_redis.broker.client.config_set("maxmemory-policy", "volatile-ttl")
     ((level, what),) = found("redis.eviction", facts_of_redis)
@@ -78,7 +78,7 @@ def test_a_broker_of_its_own_is_held_to_the_same(facts_of_redis: Facts, redis: A
 
 def test_a_broker_that_is_away_is_named_as_the_broker(redis: Any) -> None:
     facts = Facts()
-    facts.broker = RedisServer(Need.BROKER, "CELERY_BROKER_URL", f"redis://127.0.0.1:{choose_port()}/0")
+    facts.broker = RedisServer(Server.BROKER, "CELERY_BROKER_URL", f"redis://127.0.0.1:{choose_port()}/0")
     ((level, what),) = found("broker.reachable", facts)
     assert (level, what.split(",")[0]) == (E, "The broker's Redis is away")
 
@@ -87,8 +87,8 @@ def test_a_broker_that_is_away_is_named_as_the_broker(redis: Any) -> None:
 def test_an_address_of_redis_that_cannot_be_read_hides_no_other_server() -> None:
     facts = Facts()
     with uses("foo://x", servers.redis.url):
-        assert facts.absence(Need.DATABASE) is None
-        assert facts.absence(Need.BROKER) is None
+        assert facts.absence(Server.DATABASE) is None
+        assert facts.absence(Server.BROKER) is None
         ((level, what),) = found("redis.reachable", facts)
     assert (level, what) == (E, "This could not be looked at. BadAddress: the scheme foo")
 
