@@ -26,7 +26,7 @@ def has_rows() -> bool:
 
 
 @dataclass(frozen=True)
-class Scheduled:
+class Planned:
     name: str
     task: str
     every: float
@@ -38,7 +38,7 @@ class Scheduled:
         return interval if self is CLAIM and interval > 0 else self.every
 
 
-CLAIM = Scheduled(
+CLAIM = Planned(
     "Claim batches",
     "tasks.claim_batch",
     30.0,
@@ -46,32 +46,32 @@ CLAIM = Scheduled(
 )
 ROWS = (
     CLAIM,
-    Scheduled("Recover stale claims", "tasks.recover_stale", 5.0, "Gives back what dead nodes had claimed."),
-    Scheduled(
+    Planned("Recover stale claims", "tasks.recover_stale", 5.0, "Gives back what dead nodes had claimed."),
+    Planned(
         "Reconcile",
         "tasks.reconcile",
         60.0,
         "Finds executions whose status differs from their tasks, and marks them.",
     ),
-    Scheduled(
+    Planned(
         "Reap jobs",
         "tasks.reap",
         3_600.0,
         "Sends the reports of jobs again that a hook has not taken, and fails jobs that stay silent.",
     ),
-    Scheduled(
+    Planned(
         "Deliver",
         "tasks.deliver",
         30.0,
         "The net beneath the wake-ups: tells webhooks and handlers of status changes.",
     ),
-    Scheduled(
+    Planned(
         "Sweep",
         "tasks.sweep",
         86_400.0,
         "Deletes old executions and other old rows, and refreshes executions that dangle.",
     ),
-    Scheduled(
+    Planned(
         "Sample", "tasks.sample", 10.0, "Writes down the state of the service, for the charts of the dashboard."
     ),
 )
