@@ -61,6 +61,7 @@ class TasksConfig(AppConfig):
             ending.connect(sender.publisher.stop, dispatch_uid="tasks.jobs.publisher")
             ending.connect(kept_connections.of_this_process.stop, dispatch_uid="tasks.jobs.kept_connections")
             ending.connect(report_target.poster.stop, dispatch_uid="tasks.jobs.report_target")
+            ending.connect(heartbeat.of_this_process.stop, dispatch_uid="heartbeat.stop")
         signals.worker_ready.connect(delivery_runs.on_worker_ready)
         signals.beat_init.connect(schedule.follow_setting)
         for starting in (signals.import_modules, signals.celeryd_init):

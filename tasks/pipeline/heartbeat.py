@@ -74,6 +74,4 @@ def request_first_recovery(sender: Any, **_: Any) -> None:
 def connect() -> None:
     signals.worker_process_init.connect(start, dispatch_uid="heartbeat.start")
     signals.task_prerun.connect(start, dispatch_uid="heartbeat.start_late")
-    signals.worker_process_shutdown.connect(of_this_process.stop, dispatch_uid="heartbeat.stop")
-    signals.worker_shutdown.connect(of_this_process.stop, dispatch_uid="heartbeat.stop_without_processes")
     signals.worker_ready.connect(request_first_recovery, dispatch_uid="heartbeat.request_first_recovery")
