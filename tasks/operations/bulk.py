@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from celery import current_app
 from celery.canvas import _chain
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, transaction
 from django.db.models import Count, Exists, OuterRef, Q
 
 from harbor_refresh.executions.attached.ownership import Operation, refuse_if_attached
@@ -43,6 +43,7 @@ from harbor_refresh.tasks.jobs.stops import stop_jobs_of
 from harbor_refresh.tasks.jobs.tracked_execution import TrackedExecution
 from harbor_refresh.tasks.news import signals
 from harbor_refresh.tasks.queue.connection import absence_remembered
+from harbor_refresh.tasks.sql import run
 
 
 @dataclass
@@ -211,8 +212,7 @@ def ask(
     found: list[Any] = [*ranges(chosen, highest_id() if highest is None else highest), None]
     steps = [one.s(NOTHING, verb, given, found[0]), *(one.s(verb, given, ids) for ids in found[1:])]
     with transaction.atomic():
-        with connection.cursor() as cursor:  # of callers at once, each counts those before it
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('harbor_refresh bulk'))")
+        run("hold_actions")
         if Execution.objects.filter(vendor_type=BULK, end_time=None).count() >= MAX_OPEN:
             raise TooManyActions(f"{MAX_OPEN} actions are open; wait until one has ended, or stop one")
         attributes = {"verb": verb, "filter": given, "by": person.name, "from": person.origin}
