@@ -113,11 +113,6 @@ def _with_a_place() -> QuerySet[Job]:
     return Job.objects.filter(limit_key__isnull=False, admitted=True).exclude(state=JobState.ENDED)
 
 
-def that_wait(**of: Any) -> QuerySet[Job]:
-    """Return the jobs that wait for a limit."""
-    return Job.objects.filter(state=JobState.WAITING, waits_for=0, not_before=None, admitted=False, **of)
-
-
 def in_use() -> list[dict[str, Any]]:
     """Return each limit with how many jobs have a place in it, and how many wait for it, MOST_COUNTED at most."""
     with absence_translated():
@@ -127,7 +122,7 @@ def in_use() -> list[dict[str, Any]]:
                 "concurrency": one.concurrency,
                 "rate": rate_text(one.rate, one.per),
                 "admitted": _with_a_place().filter(name=one.pk)[:MOST_COUNTED].count(),
-                "waiting": that_wait(name=one.pk)[:MOST_COUNTED].count(),
+                "waiting": Job.in_line(name=one.pk, admitted=False)[:MOST_COUNTED].count(),
             }
             for one in Limit.objects.order_by("name")
         ]

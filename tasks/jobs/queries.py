@@ -20,14 +20,13 @@ def overview() -> tuple[dict[str, int], list[dict[str, Any]]]:
     wait for jobs that they need, `later` for their time, and `limited` for their limit; the report target has
     not taken the report of `unreported` ones. Each count reads an index that has no other jobs."""
     waiting = Job.objects.filter(state=JobState.WAITING)
-    with_a_turn = waiting.filter(waits_for=0)
     with absence_translated():
         running = Counter(Job.objects.filter(state=JobState.RUNNING).values_list("node", flat=True))
         counts = {
-            "waiting": with_a_turn.filter(not_before=None, admitted=True).count(),
+            "waiting": Job.in_line(admitted=True).count(),
             "in_chains": waiting.filter(waits_for__gt=0).count(),
-            "later": with_a_turn.filter(not_before__isnull=False).count(),
-            "limited": with_a_turn.filter(not_before=None, admitted=False).count(),
+            "later": waiting.filter(waits_for=0, not_before__isnull=False).count(),
+            "limited": Job.in_line(admitted=False).count(),
             "sent": Job.objects.filter(state=JobState.SENT).count(),
             "running": running.total(),
             "unreported": Job.objects.filter(report__isnull=False).count(),
@@ -90,13 +89,14 @@ def _why_in_its_queue(job: Any) -> str:
     if not slots:
         return f"no live worker takes the queue {job.queue}"
     if not job.admitted:
-        line = limits.that_wait(name=job.name, limit_key=job.limit_key).order_by("priority", "turn", "pk")
-        if pause := Pause.objects.filter(pk__in=line.values("queue")[:1]).first():
+        line = Job.in_line(name=job.name, limit_key=job.limit_key, admitted=False)
+        next_one = line.order_by("priority", "turn", "pk").values("queue")[:1]
+        if pause := Pause.objects.filter(pk__in=next_one).first():
             return f"the next job of its limit is in the queue {pause.pk}, which is paused by {pause.by}"
         return limits.why_full(job) or "it is admitted in a moment"
     if job.state == JobState.SENT:
         return f"sent {_seconds(job.sent_at, job.now)} s ago, {busy} of {slots} slots of its workers are busy"
-    line = Job.objects.filter(queue=job.queue, admitted=True, state=JobState.WAITING, waits_for=0, not_before=None)
+    line = Job.in_line(queue=job.queue, admitted=True)
     same = line.filter(priority=job.priority, turn__lte=job.turn).exclude(turn=job.turn, pk__gte=job.pk)
     more_urgent = line.filter(priority__lt=job.priority)
     count = sum(rows[: limits.MOST_COUNTED].count() for rows in (more_urgent, same))

@@ -123,10 +123,9 @@ def send_all(queues: Collection[str], publish: Publish | None = None) -> None:
 
 def queues_with_jobs() -> list[str]:
     """Return the queues that have jobs to send, or sent ones."""
-    next_ones = Job.objects.filter(state=JobState.WAITING, waits_for=0, not_before=None, admitted=True)
     sent = Job.objects.filter(state=JobState.SENT)
     with absence_translated():
-        return sorted({*distinct(next_ones, "queue"), *distinct(sent, "queue")})
+        return sorted({*distinct(Job.in_line(admitted=True), "queue"), *distinct(sent, "queue")})
 
 
 def send_started(queues: Collection[str], execution_ids: Sequence[int], limited: Sequence[int] = ()) -> None:

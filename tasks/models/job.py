@@ -1,3 +1,5 @@
+from typing import Any
+
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -180,6 +182,11 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"job {self.name} of task {self.task_id}"
+
+    @classmethod
+    def in_line(cls, **of: Any) -> models.QuerySet["Job"]:
+        """Return the jobs whose turn and time have come, as the indexes job_next and job_limited have them."""
+        return cls.objects.filter(state=JobState.WAITING, waits_for=0, not_before=None, **of)
 
     @property
     def may_begin(self) -> int:

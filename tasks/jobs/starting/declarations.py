@@ -28,7 +28,7 @@ from harbor_refresh.tasks.jobs.starting.options import (
     refuse_options_of_task,
     refuse_untaken,
 )
-from harbor_refresh.tasks.models.job import JobInput
+from harbor_refresh.tasks.models.job import Job, JobInput
 
 LEAST_ATTEMPTS, MAX_ATTEMPTS = 5, 32_767
 LAZY = "a job is no generator; without `yield` it runs to its end"
@@ -127,8 +127,7 @@ def stored_arguments(
     return found
 
 
-#: As long as the column of the name.
-MAX_NAME = 255
+MAX_NAME = Job._meta.get_field("name").max_length or 0
 
 
 def job_of(signature: Any, takes: JobInput = JobInput.NOTHING, needs: Sequence[NewNeed] = ()) -> NewJob:
