@@ -6,20 +6,21 @@ from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
-from harbor_refresh.tasks.queue.claim import Claim as Claimed
-from harbor_refresh.tasks.strategies import STRATEGIES, Strategy, claim
+from harbor_refresh.tasks.queue.claim import Claim
+from harbor_refresh.tasks.strategies import STRATEGIES, Strategy
 from harbor_refresh.tasks.strategies import strategy as chosen
+from harbor_refresh.tasks.strategies.current import ClaimDesign
 
-__all__ = ["STRATEGIES", "Claim", "strategy"]
+__all__ = ["STRATEGIES", "strategy"]
 
 
 def strategy() -> Strategy:
     """The design that the settings name, with a cycle that needs no Celery."""
     named = chosen()
-    return named if named.runs_cycles else Claim()
+    return named if named.runs_cycles else ClaimHere()
 
 
-class Claim(claim.Claim):
+class ClaimHere(ClaimDesign):
     def cycle(self) -> Refreshed:
         """Claim and work here what otherwise goes to the workers, until nothing is left to claim.
 
@@ -38,7 +39,7 @@ def _claim_and_work(outcome: Refreshed) -> bool:
     It claims the share of one node at a time, so that the other nodes have room."""
     progress = False
 
-    def publish(claims: Sequence[Claimed]) -> None:
+    def publish(claims: Sequence[Claim]) -> None:
         nonlocal outcome, progress
         for one in claims:
             done = refresh_claim(one)
