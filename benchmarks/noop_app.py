@@ -29,5 +29,5 @@ def noop() -> None:
 def disconnect_heartbeat(**_: object) -> None:
     from celery.signals import worker_process_init, worker_ready
 
-    worker_ready.disconnect(dispatch_uid="heartbeat.request_first_recovery")
+    worker_ready.disconnect(dispatch_uid="wakeup.send_first")
     worker_process_init.disconnect(dispatch_uid="heartbeat.start")

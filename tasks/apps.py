@@ -48,8 +48,7 @@ class TasksConfig(AppConfig):
         from harbor_refresh.tasks.broker import celery_app
         from harbor_refresh.tasks.jobs import live_workers, report_target, sender
         from harbor_refresh.tasks.jobs.running import dropped_messages, kept_connections, writer
-        from harbor_refresh.tasks.operations import delivery_runs
-        from harbor_refresh.tasks.pipeline import heartbeat, schedule
+        from harbor_refresh.tasks.pipeline import heartbeat, schedule, wakeup
         from harbor_refresh.tasks.strategies import strategy
         from harbor_refresh.tasks.without_redis import mode
 
@@ -62,7 +61,7 @@ class TasksConfig(AppConfig):
             ending.connect(kept_connections.of_this_process.stop, dispatch_uid="tasks.jobs.kept_connections")
             ending.connect(report_target.poster.stop, dispatch_uid="tasks.jobs.report_target")
             ending.connect(heartbeat.of_this_process.stop, dispatch_uid="heartbeat.stop")
-        signals.worker_ready.connect(delivery_runs.on_worker_ready)
+        signals.worker_ready.connect(wakeup.send_first, dispatch_uid="wakeup.send_first")
         signals.beat_init.connect(schedule.follow_setting)
         for starting in (signals.import_modules, signals.celeryd_init):
             starting.connect(celery_app.add_step)

@@ -41,10 +41,6 @@ def on_changes_written(**_: Any) -> None:
         _try(partial(wakeup.send, NAME))
 
 
-def on_worker_ready(**_: Any) -> None:
-    wakeup.send(NAME)
-
-
 def is_paused() -> bool:
     return DELIVERIES in paused()
 

@@ -66,12 +66,6 @@ def start(task: Any = None, **_: Any) -> None:
         of_this_process.get()
 
 
-def request_first_recovery(sender: Any, **_: Any) -> None:
-    """When a worker starts, ask for a recovery at once."""
-    wakeup.send("tasks.recover_stale")
-
-
 def connect() -> None:
     signals.worker_process_init.connect(start, dispatch_uid="heartbeat.start")
     signals.task_prerun.connect(start, dispatch_uid="heartbeat.start_late")
-    signals.worker_ready.connect(request_first_recovery, dispatch_uid="heartbeat.request_first_recovery")

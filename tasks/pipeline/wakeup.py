@@ -27,6 +27,7 @@ its work. The older designs wait for their schedule.
 
 import logging
 import threading
+from typing import Any
 
 from celery import current_app
 
@@ -46,6 +47,12 @@ def send(name: str) -> None:
     """Send the tick of the Celery task of that name. The task is not imported, because it imports the modules
     that send ticks."""
     current_app.tasks[name].apply_async(retry=False)
+
+
+def send_first(**_: Any) -> None:
+    """When a worker starts, ask for a recovery and for a run of deliveries at once."""
+    for name in ("tasks.recover_stale", "tasks.deliver"):
+        send(name)
 
 
 def send_tick() -> None:

@@ -114,10 +114,3 @@ def test_a_program_that_calls_a_task_as_a_function_is_no_node(begun: list[int]) 
     assert begun == []
     heartbeat.start(task=recover_stale)
     wait_for(lambda: begun, "the heartbeat of a worker that begins one")
-
-
-def test_a_worker_that_starts_asks_for_recovery_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[str] = []
-    monkeypatch.setattr(recover_stale, "apply_async", lambda **_: calls.append("recover"))
-    heartbeat.request_first_recovery(sender=None)
-    assert calls == ["recover"]

@@ -67,3 +67,12 @@ def test_a_check_that_finds_no_redis_is_logged_and_raises_no_error(
     assert raised == []
     wakeup.check_later(0.01)
     wait_for(lambda: looks, "the next look")
+
+
+def test_a_worker_that_starts_asks_for_recovery_and_for_deliveries_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(wakeup, "send", calls.append)
+    wakeup.send_first(sender=None)
+    assert calls == ["tasks.recover_stale", "tasks.deliver"]
