@@ -4,6 +4,7 @@ of an execution."""
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -16,11 +17,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from harbor_refresh.executions.admin.formatters import COLOURS, NOTHING, status_label, task_link, task_url
+from harbor_refresh.executions.admin.formatters import COLOURS, NOTHING, column, status_label, task_link, task_url
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import is_final
 from harbor_refresh.executions.text import duration, plural
-from harbor_refresh.tasks.jobs.queries import check_in_of
+from harbor_refresh.tasks.jobs.queries import check_in_of, why
 from harbor_refresh.tasks.jobs.running.handle import JobCheckIn
 from harbor_refresh.tasks.models.job import Job, JobEnd, JobState, Need, Node
 
@@ -132,6 +133,25 @@ def check_in_bar(job: Job) -> SafeString | str:
         most,
         f"{said.done:,} of {said.of:,}",
     )
+
+
+class JobFields:
+    """The fields of a job on the page of its task, which has read `its_job`, and `its_end` if that is kept."""
+
+    name = column("its_job.name", "Name", str)
+    attempt = column("its_job", "Attempt", attempt_of)
+    arguments = column("its_job.args", "Arguments", pretty)
+    named_arguments = column("its_job.kwargs", "Named arguments", pretty)
+    options = column("its_job.options", "Options", pretty)
+    published = column("its_job.sent_at", "Message sent")
+    needed = column("its_job", "Needs", needed_jobs)
+    worker = column("its_job", "Runs on", worker_label)
+    runs_so_far = column("its_job.run", "Runs so far", int)
+    heard = column("its_job", "Last heard of", last_heard)
+    why = column("its_job", "Why it does not run", why)
+    done = column("its_job", "Done", check_in_bar)
+    result = column("its_end", "Result", job_result)
+    traceback = column("its_end.traceback", "Traceback", partial(folded, "Show the traceback"))
 
 
 def drawn(execution_id: int) -> str:

@@ -1,7 +1,6 @@
 """The screen of tasks, of all executions or of one, with the job of each; and the page of errors."""
 
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
@@ -35,20 +34,9 @@ from harbor_refresh.tasks.admin.execution_actions import (
     may_unless_harbors,
     may_view_jobs,
 )
-from harbor_refresh.tasks.admin.job_formatters import (
-    attempt_of,
-    check_in_bar,
-    folded,
-    job_name,
-    job_result,
-    last_heard,
-    needed_jobs,
-    pretty,
-    with_jobs,
-    worker_label,
-)
+from harbor_refresh.tasks.admin.job_formatters import JobFields, job_name, with_jobs
 from harbor_refresh.tasks.jobs.again import run_job_again
-from harbor_refresh.tasks.jobs.queries import check_in_of, why
+from harbor_refresh.tasks.jobs.queries import check_in_of
 from harbor_refresh.tasks.jobs.running.handle import JobCheckIn
 from harbor_refresh.tasks.jobs.running.kept_ends import end_of
 from harbor_refresh.tasks.jobs.stops import stop_job_of
@@ -71,7 +59,7 @@ class TaskStatusFilter(StatusFilter):
 
 
 @page(Task)
-class TaskAdmin(LegendAdmin):
+class TaskAdmin(JobFields, LegendAdmin):
     list_display = (
         *("id", "execution_number", "shown_status", "vendor_type", "its_work"),
         *("runs", "started", "duration", "short_message"),
@@ -204,17 +192,3 @@ class TaskAdmin(LegendAdmin):
     started = column("start_time", "Started")
     short_message = column("status_message", "Message", lambda text: Truncator(text).chars(80))
     its_work = column(job_name, "Job")
-    name = column("its_job.name", "Name", str)
-    attempt = column("its_job", "Attempt", attempt_of)
-    arguments = column("its_job.args", "Arguments", pretty)
-    named_arguments = column("its_job.kwargs", "Named arguments", pretty)
-    options = column("its_job.options", "Options", pretty)
-    published = column("its_job.sent_at", "Message sent")
-    needed = column("its_job", "Needs", needed_jobs)
-    worker = column("its_job", "Runs on", worker_label)
-    runs_so_far = column("its_job.run", "Runs so far", int)
-    heard = column("its_job", "Last heard of", last_heard)
-    why = column("its_job", "Why it does not run", why)
-    done = column("its_job", "Done", check_in_bar)
-    result = column("its_end", "Result", job_result)
-    traceback = column("its_end.traceback", "Traceback", partial(folded, "Show the traceback"))

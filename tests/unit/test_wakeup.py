@@ -69,7 +69,7 @@ def test_a_check_that_finds_no_redis_is_logged_and_raises_no_error(
     wait_for(lambda: looks, "the next look")
 
 
-def test_a_worker_that_starts_asks_for_recovery_and_for_deliveries_at_once(
+def test_a_worker_that_starts_asks_for_recovery_and_deliveries_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls: list[str] = []
