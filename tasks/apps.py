@@ -65,10 +65,13 @@ class TasksConfig(AppConfig):
         signals.beat_init.connect(schedule.follow_setting)
         for starting in (signals.import_modules, signals.celeryd_init):
             starting.connect(celery_app.add_step)
-        dropped_messages.connect()
+        signals.task_revoked.connect(dropped_messages.on_revoked, dispatch_uid="tasks.jobs.revoked")
+        for dropping in (signals.task_unknown, signals.task_rejected):
+            dropping.connect(dropped_messages.on_dropped, dispatch_uid="tasks.jobs.dropped")
         # after the writer of a pool without processes
         signals.worker_shutdown.connect(live_workers.this_worker.stop)
-        heartbeat.connect()
+        signals.worker_process_init.connect(heartbeat.start, dispatch_uid="heartbeat.start")
+        signals.task_prerun.connect(heartbeat.start, dispatch_uid="heartbeat.start_late")
         signals.celeryd_after_setup.connect(mode.decide)
         signals.celeryd_after_setup.connect(celery_tasks.subscribe)
         strategy().connect()

@@ -21,7 +21,7 @@ from django.core.checks import CheckMessage, Error, register
 
 from harbor_refresh.executions.conf.startup import INSTALL, OURS, bad_settings
 from harbor_refresh.tasks.broker.amqp_connection import mend_connections
-from harbor_refresh.tasks.broker.celery_queues import ROUTES, WORKER_STEP
+from harbor_refresh.tasks.broker.celery_queues import ROUTES
 from harbor_refresh.tasks.pipeline.schedule import ROWS, has_rows
 
 log = logging.getLogger("harbor_refresh")
@@ -52,7 +52,7 @@ def add_step(sender: Any, instance: Any = None, **_: Any) -> None:
     """Add our step to each worker of this project, whichever Celery app it has: without it no job begins. A
     worker in the process of a test sends `import_modules` alone, whose sender is the app."""
     app = instance.app if instance else sender
-    app.steps["consumer"].add(WORKER_STEP)
+    app.steps["consumer"].add("harbor_refresh.tasks.jobs.live_workers:WorkerStep")  # which needs Django's apps
 
 
 def _add_to(sender: Any, source: Any, **_: Any) -> None:

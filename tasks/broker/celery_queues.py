@@ -41,6 +41,3 @@ ROUTES = {
     "tasks.refresh_executions": {"queue": WORK},
     "tasks.run_cycle": {"queue": WORK},
 }
-
-#: The step of each worker by which others know that it is alive. A name, because its module needs Django's apps.
-WORKER_STEP = "harbor_refresh.tasks.jobs.live_workers:WorkerStep"

@@ -10,8 +10,6 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from celery import signals
-
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks.conf import pacing
 from harbor_refresh.tasks.per_process import PerProcess
@@ -64,8 +62,3 @@ def start(task: Any = None, **_: Any) -> None:
     called as a function, which any program may do."""
     if not mode.is_on() and not (task and task.request.is_eager):
         of_this_process.get()
-
-
-def connect() -> None:
-    signals.worker_process_init.connect(start, dispatch_uid="heartbeat.start")
-    signals.task_prerun.connect(start, dispatch_uid="heartbeat.start_late")

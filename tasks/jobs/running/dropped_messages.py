@@ -11,7 +11,6 @@ import time
 from typing import Any
 
 from billiard.exceptions import TimeLimitExceeded, WorkerLostError
-from celery import signals
 from celery.worker import state
 from celery.worker.request import Request
 from django.db import connection
@@ -83,9 +82,3 @@ def end(job: Any, header: Any, status: Status, why: str, *, has_begun: bool = Fa
         connection.close()  # the main process keeps none
     if trouble:
         log.warning("Could not write of task %d that %s: %s", task_id, why, trouble)
-
-
-def connect() -> None:
-    signals.task_revoked.connect(on_revoked, dispatch_uid="tasks.jobs.dropped_messages.revoked")
-    signals.task_unknown.connect(on_dropped, dispatch_uid="tasks.jobs.dropped_messages.unknown")
-    signals.task_rejected.connect(on_dropped, dispatch_uid="tasks.jobs.dropped_messages.rejected")
