@@ -1,5 +1,4 @@
-"""Report the status of any number of tasks in one statement. Reports of Harbor's job service come by
-api/hook_reports.py; those that workers post to a Harbor are in tasks/jobs/report_target.py."""
+"""Report the status of any number of tasks in one statement. Harbor's own reports come by api/hook_reports.py."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

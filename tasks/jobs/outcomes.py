@@ -72,20 +72,6 @@ def run_of(header: Any) -> tuple[int, int] | None:
 
 
 @dataclass(frozen=True)
-class Begun:
-    """A run that has begun, with what the row knows for it."""
-
-    run: Run
-    args: list[Any]
-    kwargs: dict[str, Any]
-    retries: int
-    is_needed: bool
-    may_begin: int
-    queue: str
-    has_expired: bool = False
-
-
-@dataclass(frozen=True)
 class Outcome:
     """The run gets this status. Not final: Running says that it goes on, and Pending or Scheduled that the job
     waits for another run, after `delay` seconds, and with other arguments, as JSON, if it asks for them.
@@ -107,18 +93,6 @@ class Outcome:
     @property
     def waits(self) -> bool:
         return CODES[self.status] < CODES[Status.RUNNING]
-
-
-def begin(task_id: int, job: str, number: int, worker: int, process: int) -> Begun | None:
-    """Begin the run of a message: sent -> running. None if the message is a copy, comes late, or is for another
-    database. Raises DatabaseAway."""
-    with absence_translated():
-        rows = run("begin", task_id=task_id, job=job, run=number, node=worker, process=process)
-    if not rows:
-        return None
-    [(number, revision, retries, args, kwargs, *rest)] = rows
-    its = Run(task_id, job, number, revision, worker, process)
-    return Begun(its, json.loads(args), json.loads(kwargs), retries, *rest)
 
 
 def end_unbegun(its: Run, exc: Exception) -> bool:

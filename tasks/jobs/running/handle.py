@@ -1,4 +1,4 @@
-"""The handle of a job: the first argument of its function."""
+"""The handle of a job: the first argument of its function; and the begin of the run that it is for."""
 
 import json
 import time
@@ -6,14 +6,16 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import is_whole, made_storable, shown
 from harbor_refresh.tasks.jobs import sender
 from harbor_refresh.tasks.jobs.limits import is_limited
-from harbor_refresh.tasks.jobs.outcomes import MAX_MESSAGE, Begun, Outcome, Run, take
+from harbor_refresh.tasks.jobs.outcomes import MAX_MESSAGE, Outcome, Run, take
 from harbor_refresh.tasks.jobs.running import writer
 from harbor_refresh.tasks.jobs.running.coroutines import outside_of_the_loop
+from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.jobs.tracked_execution import TrackedExecution
 from harbor_refresh.tasks.models.job import Job, JobState
 from harbor_refresh.tasks.without_redis import mode
@@ -47,6 +49,32 @@ class JobCheckIn:
     def share(self) -> float | None:
         """The share that is done, 0 to 1; None without numbers. Of nothing, all is done."""
         return None if self.done is None or self.of is None else self.done / self.of if self.of else 1.0
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A run that has begun, with what the row knows for it."""
+
+    run: Run
+    args: list[Any]
+    kwargs: dict[str, Any]
+    retries: int
+    is_needed: bool
+    may_begin: int
+    queue: str
+    has_expired: bool = False
+
+
+def begin(task_id: int, job: str, number: int, worker: int, process: int) -> Begun | None:
+    """Begin the run of a message: sent -> running. None if the message is a copy, comes late, or is for another
+    database. Raises DatabaseAway."""
+    with absence_translated():
+        rows = run("begin", task_id=task_id, job=job, run=number, node=worker, process=process)
+    if not rows:
+        return None
+    [(number, revision, retries, args, kwargs, *rest)] = rows
+    its = Run(task_id, job, number, revision, worker, process)
+    return Begun(its, json.loads(args), json.loads(kwargs), retries, *rest)
 
 
 class Handle:

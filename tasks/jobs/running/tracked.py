@@ -15,10 +15,10 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import json_text, said_by
 from harbor_refresh.tasks.jobs.limits import refuse_limit
 from harbor_refresh.tasks.jobs.live_workers import this_worker
-from harbor_refresh.tasks.jobs.outcomes import HEADER, Begun, Run, begin, end_unbegun, exhausted, run_of
+from harbor_refresh.tasks.jobs.outcomes import HEADER, Run, end_unbegun, exhausted, run_of
 from harbor_refresh.tasks.jobs.running import kept_connections, writer
 from harbor_refresh.tasks.jobs.running.coroutines import make_plain
-from harbor_refresh.tasks.jobs.running.handle import Handle, Untracked
+from harbor_refresh.tasks.jobs.running.handle import Begun, Handle, Untracked, begin
 from harbor_refresh.tasks.jobs.running.kept_ends import kept_result, kept_traceback
 from harbor_refresh.tasks.jobs.running.reaper import EAGER
 from harbor_refresh.tasks.jobs.starting.celery_json import as_json, native

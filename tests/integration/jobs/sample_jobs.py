@@ -22,7 +22,8 @@ from harbor_refresh.executions.models import Execution, Link, Task
 from harbor_refresh.executions.status import CODES, is_final
 from harbor_refresh.tasks.jobs import Handle, TrackedJob, sender
 from harbor_refresh.tasks.jobs.live_workers import ThisWorker
-from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, Run, begin, header_of, take
+from harbor_refresh.tasks.jobs.outcomes import Outcome, Run, header_of, take
+from harbor_refresh.tasks.jobs.running.handle import Begun, begin
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.models.job import Job, JobInput, Node

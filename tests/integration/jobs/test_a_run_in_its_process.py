@@ -20,8 +20,9 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import Handle
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.live_workers import this_worker
-from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
+from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.running import tracked
+from harbor_refresh.tasks.jobs.running.handle import Begun
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.models.job import JobInput

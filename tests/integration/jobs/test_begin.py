@@ -12,7 +12,8 @@ from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.again import retry_failed
-from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
+from harbor_refresh.tasks.jobs.outcomes import Outcome, take
+from harbor_refresh.tasks.jobs.running.handle import Begun
 from harbor_refresh.tasks.jobs.running.reaper import EAGER, release
 from harbor_refresh.tasks.jobs.running.reaper import running as running_jobs
 from harbor_refresh.tasks.jobs.stops import stop_jobs

@@ -20,8 +20,9 @@ from harbor_refresh.tasks.broker import redaction
 from harbor_refresh.tasks.jobs import Handle, JobResult, TrackedExecution
 from harbor_refresh.tasks.jobs.again import retry_failed
 from harbor_refresh.tasks.jobs.live_workers import this_worker
-from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
+from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.running import kept_ends
+from harbor_refresh.tasks.jobs.running.handle import Begun
 from harbor_refresh.tasks.jobs.running.kept_ends import CUT, MAX_TRACEBACK
 from harbor_refresh.tasks.models import Job, JobEnd
 from tests.integration.admin_client import text

@@ -38,7 +38,8 @@ from harbor_refresh.executions.status import Status, is_final
 from harbor_refresh.tasks.jobs import live_workers, sender, terms
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.live_workers import release_runs_without_worker
-from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, begin, take
+from harbor_refresh.tasks.jobs.outcomes import Outcome, take
+from harbor_refresh.tasks.jobs.running.handle import Begun, begin
 from harbor_refresh.tasks.jobs.sql import run
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.jobs.starting.job_rows import add

@@ -22,7 +22,8 @@ from harbor_refresh.executions.status import MAX_REVISION, Status
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob
 from harbor_refresh.tasks.jobs import start as start_signatures
 from harbor_refresh.tasks.jobs.again import resume_stopped, retry_failed, run_job_again
-from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
+from harbor_refresh.tasks.jobs.outcomes import Outcome, take
+from harbor_refresh.tasks.jobs.running.handle import Begun
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.jobs.stops import stop_job_of, stop_jobs
 from harbor_refresh.tasks.models import Job

@@ -18,9 +18,10 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.jobs import outcomes, report_target
 from harbor_refresh.tasks.jobs.again import retry_failed
-from harbor_refresh.tasks.jobs.outcomes import Begun, Outcome, take
+from harbor_refresh.tasks.jobs.outcomes import Outcome, take
 from harbor_refresh.tasks.jobs.report_target import NotedReport, fire_again
 from harbor_refresh.tasks.jobs.running import reaper
+from harbor_refresh.tasks.jobs.running.handle import Begun
 from harbor_refresh.tasks.jobs.running.reaper import reap
 from harbor_refresh.tasks.models.job import Job, Node
 from harbor_refresh.tasks.models.terms import Failure, Terms

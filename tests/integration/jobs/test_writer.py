@@ -25,6 +25,7 @@ from harbor_refresh.tasks.jobs.again import resume_stopped
 from harbor_refresh.tasks.jobs.live_workers import release_runs_without_worker, this_worker
 from harbor_refresh.tasks.jobs.outcomes import Outcome, Taken
 from harbor_refresh.tasks.jobs.running import tracked, writer
+from harbor_refresh.tasks.jobs.running.handle import begin
 from harbor_refresh.tasks.jobs.running.writer import Writer
 from harbor_refresh.tasks.jobs.starting.declarations import NewJob, NewNeed
 from harbor_refresh.tasks.jobs.stops import stop_jobs
@@ -320,7 +321,7 @@ def test_a_run_whose_process_was_told_to_end_is_released_if_the_process_goes_on(
 
 def begin_and_lose(*arguments: Any) -> None:
     """The connection breaks after the commit."""
-    outcomes.begin(*arguments)
+    begin(*arguments)
     raise DatabaseAway
 
 
