@@ -50,8 +50,8 @@ LIMIT_SECONDS = 0.2
 #: Its rate is the highest of so many beats.
 BEATS_A_RATE = 5
 #: With each pass, once a second, a worker sends the jobs whose time has come, or whose limit has room. Every so
-#: many passes, it looks whether anything else is left to send or to release.
-BEATS_A_PASS = 5
+#: many passes it looks in full: whether anything else is left to send or to release.
+PASSES_A_FULL_LOOK = 5
 
 #: The environment variable that tells processes of a pool the id of their worker, because they may be spawned.
 ID = "HARBOR_REFRESH_NODE"
@@ -190,7 +190,7 @@ class ThisWorker:
         # gone. A pool of threads is one process, this one.
         if dead := set(processes) - {os.getpid(), *(one.pid for one in self._processes())}:
             release(running(Q(node=self.id, process__in=dead)))
-        if (is_one_silent and self._delete_dead_workers()) or passes % BEATS_A_PASS == 0:
+        if (is_one_silent and self._delete_dead_workers()) or passes % PASSES_A_FULL_LOOK == 0:
             release_runs_without_worker()
             sender.send_all(with_jobs or (), publish)
         if may_send:
