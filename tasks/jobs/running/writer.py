@@ -179,13 +179,16 @@ class Writer:
         for queue, noted in begun.items():
             if (last := self._begun.pop(queue)) != noted:  # a later run, which is to be noted as well
                 self._begun.setdefault(queue, last)
-        standing = set(rows)
+        are_noted = {(task_id, number): is_noted for task_id, number, is_noted in rows}
         for one, heard, _ in said:
-            one.written, one.is_lost = heard, one.is_lost or (one.run.task_id, one.run.number) not in standing
+            its_number = one.run.task_id, one.run.number
+            one.is_lost = one.is_lost or its_number not in are_noted
+            if are_noted.get(its_number):
+                one.written = heard
         # runs that the rows place here, and that this process neither does nor has ended; one that has just begun
         # may not be known yet
         here = {*self.current.copy(), *(one.run for one in self._ends.copy())}
-        if unknown := standing - {(one.task_id, one.number) for one in here}:
+        if unknown := are_noted.keys() - {(one.task_id, one.number) for one in here}:
             before = Now() - timedelta(seconds=UNKNOWN_SECONDS)
             found = running(Q(pk__in=[pk for pk, _ in unknown], begun_at__lt=before, **its))
             release([one for one in found if (one.pk, one.run) in unknown])
