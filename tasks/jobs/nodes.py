@@ -81,7 +81,7 @@ class ThisWorker:
         self.id = int(os.environ.get(ID) or secrets.randbits(62))
         self._wake, self._ending = threading.Event(), threading.Event()
         self._threads: dict[str, threading.Thread] = {}
-        self._is_logged = self._has_limits = False
+        self._is_logged = self._has_limits = self._has_limits_to_write = False
         #: Since when it beats without a gap, and when it last did.
         self._since = self._beat_at = 0.0
         #: How many tasks a second this worker has ended of late, and how many in all at the last beat.
@@ -101,8 +101,8 @@ class ThisWorker:
         self._ending.clear()  # a process of a test has several workers, one after the other
         self._beat()
         self._has_limits = any(limits.is_limited(one) for one in consumer.app.tasks.values())
-        if self._has_limits:
-            self._guarded(limits.write_declared)
+        self._has_limits_to_write = self._has_limits
+        self._guarded(self._write_limits)
         sender.publisher.get()  # before a fork, so that none of its locks is held in a child
         connection.close()  # of the main thread, which is forked
         self._do_beside("node", self._beat_on)
@@ -151,6 +151,7 @@ class ThisWorker:
                 self._guarded(sender.send_admitted, sender.publisher.get().put)
             if is_woken or time.monotonic() >= next_at:
                 passes, next_at = passes + 1, time.monotonic() + BEAT_SECONDS
+                self._guarded(self._write_limits)
                 self._guarded(self._look_after_jobs, passes)
         connection.close()
 
@@ -180,6 +181,12 @@ class ThisWorker:
             if now - self._beat_at > TTL_SECONDS:
                 self._since = now
             self._beat_at, self._is_logged = now, False
+
+    def _write_limits(self) -> None:
+        """Write what the code declares, once. The database may be away when the worker starts."""
+        if self._has_limits_to_write:
+            limits.write_declared()
+            self._has_limits_to_write = False
 
     def _look_after_jobs(self, passes: int) -> None:
         queues, publish = self._queues(), sender.publisher.get().put
